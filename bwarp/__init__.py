@@ -1,0 +1,8 @@
+"""FM-index seeding, histogram filtering and pairwise alignment on NVIDIA GPUs and CPUs.
+
+The library is pure functions over NumPy arrays: files -> arrays -> functions -> arrays -> files.
+Nothing here parses arguments or knows of Snakemake; the programs in scripts/ and the rules in
+workflow/ do that.
+"""
+
+__version__ = "0.1.0"

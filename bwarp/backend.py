@@ -1,0 +1,53 @@
+"""Which engine runs a step: the one place that asks whether there is a GPU."""
+
+import os
+
+from bwarp.errors import UsageError
+
+__all__ = ["BACKENDS", "choose_backend", "gpu_problem"]
+
+BACKENDS = ("auto", "cpu", "cuda")
+
+_INSTALL = "install bwarp with its extra gpu-cu12 or gpu-cu13 (pip install 'bwarp[gpu-cu13]')"
+
+
+def choose_backend(requested: str) -> str:
+    """The engine to use, ``"cpu"`` or ``"cuda"``, for a requested backend.
+
+    Parameters
+    ----------
+    requested : str
+        ``"auto"`` takes the GPU where one can be used, ``"cuda"`` insists on it.
+    """
+    if requested not in BACKENDS:
+        raise UsageError(f"backend {requested!r} is not one of {', '.join(BACKENDS)}")
+    if requested == "cpu":
+        return "cpu"
+    problem = gpu_problem()
+    if problem is None:
+        return "cuda"
+    if requested == "cuda":
+        raise UsageError(f"backend cuda cannot run here: {problem}; or use --backend cpu")
+    return "cpu"
+
+
+def gpu_problem() -> str | None:
+    """Why no GPU can be used, as half a sentence, or None where one can."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return None
+    try:
+        import numba_cuda  # noqa: F401
+        from numba import cuda
+    except ImportError:
+        return f"numba-cuda is not installed: {_INSTALL}"
+    if not cuda.is_available():
+        return (
+            "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
+        )
+    try:
+        capability = cuda.get_current_device().compute_capability
+    except Exception as error:
+        return f"the GPU does not answer ({error})"
+    if capability < (7, 5):
+        return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
+    return None

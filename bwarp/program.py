@@ -1,0 +1,125 @@
+"""The frame every program in scripts/ runs in: exit codes, one-line errors, common options.
+
+A program is a function of parsed arguments. `run_program` calls it and turns whatever goes wrong
+into one line on standard error: 2 for what was typed, 1 for data, 130 for Ctrl-C. A traceback
+is shown only with --debug, because a user can do nothing with one.
+"""
+
+import argparse
+import errno
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+
+from bwarp import __version__
+from bwarp.backend import BACKENDS
+from bwarp.errors import BwarpError, UsageError
+from bwarp.threads import available_threads
+
+__all__ = ["bounded_int", "program_parser", "run_program", "say"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the error as the last line and the way to help before it."""
+
+    def error(self, message: str):
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
+    """An argument parser with --threads, --backend and --debug, and examples under its help."""
+    parser = _Parser(
+        description=description,
+        epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--threads",
+        type=bounded_int(1, 1024),
+        default=available_threads(),
+        metavar="N",
+        help="CPU threads to use (default: all that this process may use, %(default)s)",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="engine: cuda needs an NVIDIA GPU; auto takes it where there is one "
+        "(default: %(default)s). Results are the same",
+    )
+    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    parser.add_argument("--version", action="version", version=f"bwarp {__version__}")
+    return parser
+
+
+def bounded_int(least: int, most: int) -> Callable[[str], int]:
+    """An argparse type: a whole number from `least` to `most`, with an error that says so."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number from {least} to {most}"
+            )
+        return value
+
+    return parse
+
+
+def say(message: str) -> None:
+    """Write one line of progress to standard error at once."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def run_program(
+    parser: argparse.ArgumentParser,
+    main: Callable[[argparse.Namespace], None],
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Parse the command line, run `main`, and leave the process with the right exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # A job that a scheduler ends gets SIGTERM: leave as on Ctrl-C, so that half-written files go.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        main(parser.parse_args(arguments))
+    except BwarpError as error:
+        _leave(parser, arguments, str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _leave(parser, arguments, "interrupted; no output was written under its final name", 130)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        _leave(parser, arguments, _os_error_sentence(error), 1)
+    except MemoryError:
+        _leave(parser, arguments, "out of memory: give the job more, or a smaller input", 1)
+
+
+def _leave(parser, arguments, message: str, code: int) -> None:
+    if "--debug" in arguments:
+        raise
+    sys.stdout.flush()
+    print(f"{parser.prog}: error: {message}", file=sys.stderr, flush=True)
+    sys.exit(code)
+
+
+def _os_error_sentence(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"{where}the disk is full: free some space, or write elsewhere, and run again"
+    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"{where}no permission: choose a folder or file you may use"
+    if error.errno == errno.ENOENT:
+        return f"{where}no such file or folder: check the path"
+    if error.errno == errno.EISDIR:
+        return f"{where}is a folder where a file is wanted"
+    if error.errno == errno.ENOTDIR:
+        return f"{where}a part of this path is a file, not a folder"
+    return f"{where}{error.strerror or error}"

@@ -1,0 +1,36 @@
+"""CPU threads: how many this process may use, and running a function over ranges in them.
+
+The Numba functions of the CPU engine release the GIL and work on a range of items, so plain
+Python threads are enough: one code path, no second compilation for `parallel=True`, and results
+that cannot depend on the number of threads because every item is computed by itself.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["available_threads", "for_each_range"]
+
+
+def available_threads() -> int:
+    """The CPU cores this process may run on (a scheduler may have given it fewer than exist)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def for_each_range(
+    function: Callable[[int, int], object], n_items: int, threads: int, smallest: int = 1024
+) -> list:
+    """Call ``function(start, stop)`` on ranges that cover ``n_items``, in `threads` threads.
+
+    Ranges are several a thread, so that uneven work evens out, and never below `smallest` items.
+    Results come back in the order of the ranges.
+    """
+    if n_items <= 0:
+        return []
+    n_ranges = max(1, min(threads * 4 if threads > 1 else 1, n_items // max(smallest, 1)))
+    edges = [n_items * i // n_ranges for i in range(n_ranges + 1)]
+    ranges = list(zip(edges, edges[1:], strict=False))
+    if threads == 1 or n_ranges == 1:
+        return [function(start, stop) for start, stop in ranges]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda bounds: function(*bounds), ranges))
