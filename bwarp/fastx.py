@@ -113,15 +113,8 @@ def open_text(path: str | os.PathLike) -> Iterator[IO[bytes]]:
 def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
     """The bytes of a plain or compressed file, in blocks; damage becomes an `InputError`."""
     with open_text(path) as file:
-        while block := _read_block(path, file, block_bytes):
+        while block := file.read(block_bytes):
             yield block
-
-
-def _read_block(path, file: IO[bytes], block_bytes: int) -> bytes:
-    try:
-        return file.read(block_bytes)
-    except (zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the compressed file is damaged ({error})") from error
 
 
 def read_sequences(
@@ -150,47 +143,35 @@ def read_sequences(
     InputError
         With the line number, for anything that is not a record.
     """
-    parse = None
-    carried = b""
-    lines_before = 0
-    first_record = 0
     blocks = read_blocks(path, chunk_bytes)
-    at_end = False
-    while not at_end:
-        block = next(blocks, b"")
-        at_end = not block
-        if parse is None:
-            stripped = (carried + block).lstrip(b"\r\n")
-            if not stripped and not at_end:
-                continue
-            lines_before += (carried + block).count(b"\n") - stripped.count(b"\n")
-            carried, block = b"", stripped
-            if not stripped:
-                return
-            parse = _parser_for(path, stripped, lines_before)
-        text = carried + block if carried else block
-        if not text:
-            return
-        # A last line without its line feed is complete at the end of the file.
-        if at_end and not text.endswith(b"\n"):
-            text += b"\n"
-        batch, consumed = parse(path, text, code_of_byte, at_end, lines_before, first_record)
-        carried = text[consumed:]
-        lines_before += text.count(b"\n", 0, consumed)
-        first_record += batch.count
+    block = next(blocks, b"")
+    text = block.lstrip(b"\r\n")
+    if not text:
+        return
+    lines_before = block.count(b"\n") - text.count(b"\n")
+    parse = _parser_for(path, text, lines_before)
+    first_record = 0
+    while True:
+        batch, consumed = parse(path, text, code_of_byte, not block, lines_before, first_record)
         if batch.count:
             yield batch
-        if not at_end and consumed == 0:
-            # A record longer than what was read: read twice as much before trying again.
-            more = len(text)
-            parts = [carried]
-            while more > 0 and (block := next(blocks, b"")):
-                parts.append(block)
-                more -= len(block)
-            carried = b"".join(parts)
-            at_end = False
-    if carried.strip():
-        raise InputError(f"{path}, line {lines_before + 1}: the last record is cut off")
+        if not block:
+            return
+        first_record += batch.count
+        lines_before += text.count(b"\n", 0, consumed)
+        text = text[consumed:]
+        # As much again as is carried over: a record of many chunks costs few tries.
+        block = _take(blocks, max(len(text), 1))
+        text += block
+
+
+def _take(blocks: Iterator[bytes], least: int) -> bytes:
+    """At least so many bytes of the blocks, or all that is left of them."""
+    taken = []
+    while least > 0 and (block := next(blocks, b"")):
+        taken.append(block)
+        least -= len(block)
+    return b"".join(taken)
 
 
 def _parser_for(path, text: bytes, lines_before: int):
@@ -209,56 +190,48 @@ def _shown(text: bytes) -> str:
 
 
 def _parse_fasta(path, text, code_of_byte, at_end, lines_before, first_record):
-    data = np.frombuffer(text, np.uint8)
-    # The last record is complete only when the next one has begun.
+    # The last record is complete only when the next one has begun, or at the end of the file.
     stop = len(text) if at_end else text.rfind(b"\n>") + 1
-    n_records = text.count(b"\n>", 0, stop) + 1 if stop > 0 else 0
-    codes = np.empty(max(stop, 0), np.uint8)
+    data = np.frombuffer(text, np.uint8)[:stop]
+    n_records = text.count(b"\n>", 0, stop) + 1 if stop else 0
+    codes = np.empty(stop, np.uint8)
     offsets = np.zeros(n_records + 1, np.int64)
     headers = np.zeros((n_records, 2), np.int64)
-    if n_records:
-        used, found, at = _split_fasta(data[:stop], code_of_byte, codes, offsets, headers)
-        if at >= 0:
-            raise _letter_error(path, text, at, lines_before)
-        codes = codes[:used]
-        offsets, headers = offsets[: found + 1], headers[:found]
-    batch = SequenceBatch(codes, offsets, None, data, headers, first_record)
-    return batch, max(stop, 0)
+    used, bad = _split_fasta(data, code_of_byte, codes, offsets, headers)
+    if bad >= 0:
+        raise _letter_error(path, text, bad, lines_before)
+    return SequenceBatch(codes[:used], offsets, None, data, headers, first_record), stop
 
 
 def _parse_fastq(path, text, code_of_byte, at_end, lines_before, first_record):
-    data = np.frombuffer(text, np.uint8)
+    consumed_at_end = len(text)
     if at_end:
-        # Blank lines at the end of the file are no records.
-        data = data[: len(text.rstrip(b"\r\n")) + 1] if text.strip(b"\r\n") else data[:0]
-        if text.strip(b"\r\n"):
-            data = np.frombuffer(_with_last_empty_line(text), np.uint8)
-    n_records = int(np.count_nonzero(data == 10)) // 4
+        text = _without_blank_tail(text)
+    data = np.frombuffer(text, np.uint8)
+    n_records = text.count(b"\n") // 4
     codes = np.empty(data.size, np.uint8)
     qualities = np.empty(data.size, np.uint8)
     offsets = np.zeros(n_records + 1, np.int64)
     headers = np.zeros((n_records, 2), np.int64)
-    used, consumed, problem, record, at = _split_fastq(
-        data, code_of_byte, codes, qualities, offsets, headers, n_records
-    )
+    used, at, problem = _split_fastq(data, code_of_byte, codes, qualities, offsets, headers)
     if problem:
-        raise _fastq_error(path, data.tobytes(), problem, record, at, lines_before)
-    if at_end and consumed < data.size:
-        line = lines_before + 4 * n_records + 1
+        raise _fastq_error(path, text, problem, at, lines_before)
+    if at_end and at < len(text):
         raise InputError(
-            f"{path}, line {line}: the last FASTQ record is cut off: "
+            f"{path}, line {lines_before + 4 * n_records + 1}: the last FASTQ record is cut off: "
             "a record is four lines (@name, bases, +, qualities)"
         )
     batch = SequenceBatch(codes[:used], offsets, qualities[:used], data, headers, first_record)
-    return batch, len(text) if at_end else consumed
+    return batch, consumed_at_end if at_end else at
 
 
-def _with_last_empty_line(text: bytes) -> bytes:
-    """Drop blank lines at the end, except the quality line of an empty last record."""
-    lines = text.rstrip(b"\r\n").count(b"\n") + 1
-    kept = text.rstrip(b"\r\n") + b"\n"
-    # Three lines over: the fourth, empty, holds the qualities of a read without bases.
-    if lines % 4 == 3 and kept.endswith(b"\n+\n") and text.count(b"\n") > lines:
+def _without_blank_tail(text: bytes) -> bytes:
+    """Drop blank lines at the end, except the quality line of a last read without bases."""
+    kept = text.rstrip(b"\r\n")
+    if not kept:
+        return b""
+    kept += b"\n"
+    if kept.count(b"\n") % 4 == 3 and text.count(b"\n") > kept.count(b"\n"):
         kept += b"\n"
     return kept
 
@@ -271,7 +244,7 @@ def _letter_error(path, text: bytes, at: int, lines_before: int) -> InputError:
     return InputError(f"{path}, line {line}: {letter!r} is not a letter of this kind of sequence")
 
 
-def _fastq_error(path, text: bytes, problem, record, at, lines_before) -> InputError:
+def _fastq_error(path, text: bytes, problem, at, lines_before) -> InputError:
     line = lines_before + text.count(b"\n", 0, at) + 1
     start = f"{path}, line {line}: "
     if problem == _BAD_LETTER:
@@ -279,12 +252,12 @@ def _fastq_error(path, text: bytes, problem, record, at, lines_before) -> InputE
         return InputError(f"{start}{letter!r} is not a letter of this kind of sequence")
     if problem == _NO_HEADER:
         return InputError(
-            f"{start}a FASTQ record must begin with @, but this line is {_shown(text[at:at + 40])}"
+            f"{start}a FASTQ record must begin with @, but this line is {_shown(text[at : at + 40])}"
         )
     if problem == _NO_PLUS:
         return InputError(
             f"{start}the third line of a FASTQ record must begin with +, "
-            f"but this line is {_shown(text[at:at + 40])}"
+            f"but this line is {_shown(text[at : at + 40])}: write each record on four lines"
         )
     if problem == _UNEQUAL_LENGTHS:
         return InputError(f"{start}the record has unequal numbers of bases and qualities")
@@ -309,7 +282,7 @@ def _line_end(data, start):
 
 @numba.njit(cache=True, nogil=True)
 def _split_fasta(data, code_of_byte, codes, offsets, headers):
-    """Split complete FASTA records. Returns bases, records and where a bad letter is (or -1)."""
+    """Split complete FASTA records. Returns how many bases, and where a bad letter is (or -1)."""
     used = 0
     record = 0
     at = 0
@@ -327,25 +300,25 @@ def _split_fasta(data, code_of_byte, codes, offsets, headers):
                     # Blanks at a line's end are common and harmless.
                     if data[i] == 32 or data[i] == 9:
                         continue
-                    return used, record, i
+                    return used, i
                 codes[used] = code
                 used += 1
         at = feed + 1
     offsets[record] = used
-    return used, record, -1
+    return used, -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _split_fastq(data, code_of_byte, codes, qualities, offsets, headers, n_records):
-    """Split `n_records` complete FASTQ records.
+def _split_fastq(data, code_of_byte, codes, qualities, offsets, headers):
+    """Split complete FASTQ records, as many as `headers` has room for.
 
-    Returns bases, bytes consumed, a problem (0: none), its record and where it is.
+    Returns how many bases, where it stopped, and a problem found there (0: none).
     """
     used = 0
     at = 0
-    for record in range(n_records):
+    for record in range(len(headers)):
         if data[at] != 64:
-            return used, at, _NO_HEADER, record, at
+            return used, at, _NO_HEADER
         feed, stop = _line_end(data, at)
         name_start, name_stop = at + 1, stop
         headers[record, 0] = name_start
@@ -356,27 +329,27 @@ def _split_fastq(data, code_of_byte, codes, qualities, offsets, headers, n_recor
         for i in range(n_bases):
             code = code_of_byte[data[at + i]]
             if code == 255:
-                return used, at, _BAD_LETTER, record, at + i
+                return used, at + i, _BAD_LETTER
             codes[used + i] = code
         at = feed + 1
         if data[at] != 43:
-            return used, at, _NO_PLUS, record, at
+            return used, at, _NO_PLUS
         feed, stop = _line_end(data, at)
         if stop > at + 1:
             if stop - at - 1 != name_stop - name_start:
-                return used, at, _PLUS_NAME_DIFFERS, record, at
+                return used, at, _PLUS_NAME_DIFFERS
             for i in range(name_stop - name_start):
                 if data[at + 1 + i] != data[name_start + i]:
-                    return used, at, _PLUS_NAME_DIFFERS, record, at
+                    return used, at, _PLUS_NAME_DIFFERS
         at = feed + 1
         feed, stop = _line_end(data, at)
         if stop - at != n_bases:
-            return used, at, _UNEQUAL_LENGTHS, record, at
+            return used, at, _UNEQUAL_LENGTHS
         for i in range(n_bases):
             if data[at + i] < 33 or data[at + i] > 126:
-                return used, at, _BAD_QUALITY, record, at + i
+                return used, at + i, _BAD_QUALITY
             qualities[used + i] = data[at + i]
         used += n_bases
         offsets[record + 1] = used
         at = feed + 1
-    return used, at, 0, 0, 0
+    return used, at, 0
