@@ -252,7 +252,8 @@ def _fastq_error(path, text: bytes, problem, at, lines_before) -> InputError:
         return InputError(f"{start}{letter!r} is not a letter of this kind of sequence")
     if problem == _NO_HEADER:
         return InputError(
-            f"{start}a FASTQ record must begin with @, but this line is {_shown(text[at : at + 40])}"
+            f"{start}a FASTQ record must begin with @, "
+            f"but this line is {_shown(text[at : at + 40])}"
         )
     if problem == _NO_PLUS:
         return InputError(

@@ -11,6 +11,8 @@ brings out any k-mer as a number whose order is the alphabetical order:
 import numba
 import numpy as np
 
+from bwarp.threads import for_each_range
+
 __all__ = [
     "AMBIGUOUS",
     "CODE_OF_BYTE",
@@ -96,7 +98,7 @@ def reverse_complement(codes: np.ndarray) -> np.ndarray:
     return _COMPLEMENT[codes[::-1]]
 
 
-def pack(codes: np.ndarray) -> np.ndarray:
+def pack(codes: np.ndarray, threads: int = 1) -> np.ndarray:
     """Pack codes into 64-bit words, 32 bases a word; ambiguous bases are stored as A.
 
     Parameters
@@ -109,7 +111,7 @@ def pack(codes: np.ndarray) -> np.ndarray:
         One word more than the bases need, so that `kmer_at` may read past the last base.
     """
     words = np.zeros(codes.size // 32 + 2, np.uint64)
-    _pack(codes, words)
+    for_each_range(lambda start, stop: _pack(codes, words, start, stop), words.size, threads)
     return words
 
 
@@ -121,10 +123,13 @@ def unpack(words: np.ndarray, start: int, stop: int) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True)
-def _pack(codes, words):
-    for i in range(codes.size):
-        if codes[i] < 4:
-            words[i >> 5] |= np.uint64(codes[i]) << np.uint64(62 - 2 * (i & 31))
+def _pack(codes, words, start, stop):
+    for word in range(start, stop):
+        bits = np.uint64(0)
+        for i in range(word * 32, min(word * 32 + 32, codes.size)):
+            code = codes[i] if codes[i] < 4 else np.uint8(0)
+            bits |= np.uint64(code) << np.uint64(62 - 2 * (i & 31))
+        words[word] = bits
 
 
 @numba.njit(cache=True, nogil=True)

@@ -1,0 +1,286 @@
+"""A reference: its contigs, its bases packed in 2 bits, and its segments free of ambiguity.
+
+Three coordinate systems meet here, all 0-based:
+
+    contig     chr1: A C G N N T A      chr2: G G              position within one contig
+    genome           0 1 2 3 4 5 6            7 8              contigs end to end
+    text             A C G |   T A |          G G |            what is indexed:
+                     0 1 2 3   4 5 6          7 8 9            | is a separator
+
+A segment is a longest stretch of A, C, G and T within a contig. The text is the segments in order,
+each followed by one separator, so no match in the text can reach over an ambiguous base or a
+contig's border, however long the run of N.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.fastx import read_blocks
+from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack
+from bwarp.threads import for_each_range
+
+__all__ = ["Reference", "make_reference", "read_reference", "text_of"]
+
+#: Rows of the index are 32-bit numbers.
+LONGEST_TEXT = 2**32 - 2
+
+_SPACE = 254
+
+
+def _parser_table() -> np.ndarray:
+    table = CODE_OF_BYTE.copy()
+    for blank in b" \t\r\n":
+        table[blank] = _SPACE
+    return table
+
+
+_TABLE = _parser_table()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Contigs and segments of a reference, without the index.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The first word of each contig's header.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+        Genome position at which each contig begins; the last is the genome's length.
+    segment_genome : ndarray, shape=(n_segments,), dtype=uint32
+        Genome position at which each segment begins.
+    segment_text : ndarray, shape=(n_segments + 1,), dtype=int64
+        Text position at which each segment begins; the last is the text's length.
+    packed : ndarray, shape=(n_bases // 32 + 2,), dtype=uint64
+        The genome in 2 bits a base (see `bwarp.sequence.pack`); ambiguous bases are A.
+    """
+
+    names: tuple[str, ...]
+    contig_starts: np.ndarray
+    segment_genome: np.ndarray
+    segment_text: np.ndarray
+    packed: np.ndarray = field(repr=False)
+
+    @property
+    def n_bases(self) -> int:
+        """Bases of all contigs, ambiguous ones included."""
+        return int(self.contig_starts[-1])
+
+    @property
+    def text_length(self) -> int:
+        """Unambiguous bases and one separator a segment."""
+        return int(self.segment_text[-1])
+
+    @property
+    def n_segments(self) -> int:
+        return len(self.segment_genome)
+
+    def genome_position(self, text_position: np.ndarray) -> np.ndarray:
+        """Genome positions of text positions (dtype int64), which must not be separators."""
+        text_position = np.asarray(text_position, np.int64)
+        segment = np.searchsorted(self.segment_text, text_position, side="right") - 1
+        within = text_position - self.segment_text[segment]
+        return self.segment_genome[segment] + within
+
+    def contig_of(self, genome_position: np.ndarray) -> np.ndarray:
+        """The number of the contig that holds each genome position (dtype int64)."""
+        # An empty contig begins where the next one does; "right" finds the one that has bases.
+        return np.searchsorted(self.contig_starts, genome_position, side="right") - 1
+
+
+def read_reference(path: str | os.PathLike, threads: int = 1) -> tuple[Reference, np.ndarray]:
+    """Read a FASTA file, plain or compressed, as a reference.
+
+    Returns
+    -------
+    reference : Reference
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+        The genome's codes, 4 for ambiguous bases.
+
+    Raises
+    ------
+    InputError
+        If the file is empty, no FASTA, not of nucleotides, or names a contig twice.
+    """
+    names, contig_starts, codes = _read_contigs(path)
+    if not names:
+        raise InputError(f"{path}: the file is empty: a FASTA file with the reference is needed")
+    if codes.size == 0:
+        raise InputError(f"{path}: no contig has any sequence")
+    reference = make_reference(tuple(names), contig_starts, codes, threads)
+    if reference.n_segments == 0:
+        raise InputError(f"{path}: no contig has an A, C, G or T: there is nothing to index")
+    if reference.text_length > LONGEST_TEXT:
+        raise InputError(
+            f"{path}: {reference.text_length:,} bases are more than the {LONGEST_TEXT:,} "
+            "that one index can hold: split the reference"
+        )
+    return reference, codes
+
+
+def make_reference(
+    names: tuple[str, ...], contig_starts: np.ndarray, codes: np.ndarray, threads: int = 1
+) -> Reference:
+    """A reference from codes (shape=(n_bases,), dtype=uint8) and where its contigs begin."""
+    contig_starts = np.asarray(contig_starts, np.int64)
+    segments = np.empty((16, 2), np.int64)
+    n_segments = _find_segments(codes, contig_starts, segments)
+    if n_segments > len(segments):
+        segments = np.empty((n_segments, 2), np.int64)
+        _find_segments(codes, contig_starts, segments)
+    segments = segments[:n_segments]
+    ends = np.cumsum(segments[:, 1] - segments[:, 0] + 1)
+    return Reference(
+        names=tuple(names),
+        contig_starts=contig_starts,
+        segment_genome=segments[:, 0].astype(np.uint32),
+        segment_text=np.concatenate([[0], ends]).astype(np.int64),
+        packed=pack(codes, threads),
+    )
+
+
+def text_of(reference: Reference, codes: np.ndarray, threads: int = 1) -> np.ndarray:
+    """The text that is indexed: 1 to 4 for A, C, G, T, and 0 for the separators.
+
+    Returns
+    -------
+    text : ndarray, shape=(text_length,), dtype=uint8
+    """
+    text = np.zeros(reference.text_length, np.uint8)
+    starts = reference.segment_text
+
+    def copy(first: int, last: int) -> None:
+        for segment in range(first, last):
+            start, stop = starts[segment], starts[segment + 1] - 1
+            genome = int(reference.segment_genome[segment])
+            np.add(codes[genome : genome + stop - start], 1, out=text[start:stop])
+
+    for_each_range(copy, reference.n_segments, threads, smallest=1)
+    return text
+
+
+def _read_contigs(path) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names, genome starts and codes of all contigs of a FASTA file."""
+    names: list[str] = []
+    starts: list[int] = []
+    seen: dict[str, int] = {}
+    # A plain file has no more bases than bytes; a compressed one makes the buffer grow.
+    codes = np.empty(_size_of(path), np.uint8)
+    used = 0
+    lines = 0
+    header: bytes | None = None
+    last_byte = b"\n"
+    for block in read_blocks(path):
+        data = np.frombuffer(block, np.uint8)
+        if codes.size < used + data.size:
+            codes.resize(max(2 * codes.size, used + data.size), refcheck=False)
+        at = 0
+        while at < len(block):
+            if header is not None:
+                feed = block.find(b"\n", at)
+                header += block[at : feed if feed >= 0 else len(block)]
+                at = feed + 1 if feed >= 0 else len(block)
+                if feed >= 0:
+                    line = lines + block.count(b"\n", 0, feed) + 1
+                    _add_contig(path, header, line, names, seen)
+                    starts.append(used)
+                    header = None
+                continue
+            at, used = _encode_lines(data, at, codes, used)
+            if at == len(block):
+                break
+            before = block[at - 1 : at] if at else last_byte
+            if block[at : at + 1] == b">" and before == b"\n":
+                header = b""
+                at += 1
+            else:
+                line = lines + block.count(b"\n", 0, at) + 1
+                raise _letter_error(path, line, block[at : at + 1], before, names)
+            continue
+        if used and not names and header is None:
+            raise InputError(f"{path}, line 1: a FASTA file begins with a line like >chr1")
+        lines += block.count(b"\n")
+        last_byte = block[-1:]
+    if header is not None:
+        _add_contig(path, header, lines + 1, names, seen)
+        starts.append(used)
+    if used and not names:
+        raise InputError(f"{path}, line 1: a FASTA file begins with a line like >chr1")
+    codes.resize(used, refcheck=False)
+    return names, np.array([*starts, used], np.int64), codes
+
+
+def _size_of(path) -> int:
+    return os.stat(path).st_size if os.path.isfile(path) else 0
+
+
+def _add_contig(path, header: bytes, line: int, names: list[str], seen: dict[str, int]) -> None:
+    words = header.split(maxsplit=1)
+    if not words:
+        raise InputError(f"{path}, line {line}: a contig without a name: write >name")
+    name = words[0].decode("utf-8", "replace")
+    if name in seen:
+        raise InputError(
+            f"{path}, line {line}: contig {name!r} stands in line {seen[name]} already: "
+            "every contig needs a name of its own"
+        )
+    seen[name] = line
+    names.append(name)
+
+
+def _letter_error(path, line: int, letter: bytes, before: bytes, names: list[str]) -> InputError:
+    if letter == b"@" and before == b"\n" and not names:
+        return InputError(
+            f"{path}, line {line}: this looks like FASTQ; the reference must be FASTA (>name)"
+        )
+    if not names:
+        return InputError(f"{path}, line {line}: a FASTA file begins with a line like >chr1")
+    shown = letter.decode("latin-1")
+    if shown.upper() in "EFILPQXZJO*":
+        return InputError(
+            f"{path}, line {line}: {shown!r} is a protein letter: "
+            "the reference must be of DNA or RNA (IUPAC letters)"
+        )
+    return InputError(f"{path}, line {line}: {shown!r} is not a nucleotide letter (IUPAC)")
+
+
+@numba.njit(cache=True, nogil=True)
+def _encode_lines(data, at, codes, used):
+    """Encode bases from `at` on, skipping blanks, up to a byte that is neither.
+
+    Returns where it stopped and how many codes there are now.
+    """
+    while at < data.size:
+        code = _TABLE[data[at]]
+        if code <= 4:
+            codes[used] = code
+            used += 1
+        elif code != _SPACE:
+            break
+        at += 1
+    return at, used
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_segments(codes, contig_starts, segments):
+    """Write start and stop of the segments, as far as there is room; return how many there are."""
+    n_segments = 0
+    for contig in range(contig_starts.size - 1):
+        stop = contig_starts[contig + 1]
+        at = contig_starts[contig]
+        while at < stop:
+            while at < stop and codes[at] == AMBIGUOUS:
+                at += 1
+            start = at
+            while at < stop and codes[at] != AMBIGUOUS:
+                at += 1
+            if start < at:
+                if n_segments < len(segments):
+                    segments[n_segments, 0] = start
+                    segments[n_segments, 1] = at
+                n_segments += 1
+    return n_segments
