@@ -1,0 +1,423 @@
+"""Vector operations of the CPU for Numba: many lanes of one small integer, one instruction each.
+
+Numba's own loops over lanes are seldom vectorised, so the kernels say what they mean in vectors.
+A vector is a value like any other in jitted code: a local variable that LLVM keeps in a register.
+LLVM makes every operation correct on any processor, splitting what is too wide; `VECTOR_BYTES`
+is the width that is fastest here. Beside each operation stands its meaning in plain Python, where
+a vector is a list of numbers and a mask is a list of truth values.
+
+Two operations that are not on vectors live here too, because they are instructions that Numba
+does not offer: `prefetch` and `population_count`.
+"""
+
+import numpy as np
+from llvmlite import binding, ir
+from numba.core import cgutils, types
+from numba.core.datamodel import models
+from numba.core.errors import RequireLiteralValue
+from numba.core.extending import intrinsic, register_model
+from numba.core.registry import cpu_target
+
+__all__ = [
+    "VECTOR_BYTES",
+    "add",
+    "equal",
+    "extend",
+    "fill",
+    "greater",
+    "lanes_of",
+    "load",
+    "lookup",
+    "mask_bits",
+    "maximum",
+    "minimum",
+    "population_count",
+    "prefetch",
+    "select",
+    "store",
+    "subtract",
+]
+
+
+def _target_features() -> set[str]:
+    """What Numba compiles for, such as {"avx2", "avx512bw"}: the host unless told otherwise."""
+    features = getattr(cpu_target.target_context.codegen(), "_tm_features", None)
+    if features is None:
+        return {name for name, has in binding.get_host_cpu_features().items() if has}
+    return {name[1:] for name in features.split(",") if name.startswith("+")}
+
+
+_FEATURES = _target_features()
+
+#: The bytes of a vector: 64 with AVX-512, 32 with AVX2, else 16.
+VECTOR_BYTES = 64 if "avx512bw" in _FEATURES else 32 if "avx2" in _FEATURES else 16
+
+
+def lanes_of(dtype) -> int:
+    """The lanes a vector of this element type has here."""
+    return VECTOR_BYTES // np.dtype(dtype).itemsize
+
+
+class VectorType(types.Type):
+    """`lanes` elements of one integer type, or of `types.boolean` for a mask."""
+
+    def __init__(self, element, lanes: int):
+        self.element = element
+        self.lanes = lanes
+        super().__init__(name=f"vector({lanes} x {element})")
+
+
+@register_model(VectorType)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, vector):
+        super().__init__(manager, vector, _llvm(vector))
+
+
+def _llvm(vector: VectorType) -> ir.VectorType:
+    bits = 1 if vector.element == types.boolean else vector.element.bitwidth
+    return ir.VectorType(ir.IntType(bits), vector.lanes)
+
+
+def _pointer(context, builder, array_type, array, index, element):
+    """The address of array[index], as a pointer to `element`. No bounds are checked."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), element.as_pointer())
+
+
+def _flat(array) -> bool:
+    return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
+
+
+def _literal(value) -> int:
+    if not isinstance(value, types.IntegerLiteral):
+        raise RequireLiteralValue("the number of lanes must be a constant")
+    return value.literal_value
+
+
+@intrinsic
+def prefetch(typing_context, array, index):
+    """Ask for the cache line of array[index]; reads nothing, and may point anywhere."""
+    signature = types.void(array, types.intp)
+
+    def codegen(context, builder, signature, arguments):
+        byte, word = ir.IntType(8), ir.IntType(32)
+        pointer = _pointer(context, builder, signature.args[0], *arguments, byte)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [byte.as_pointer(), word, word, word]),
+            "llvm.prefetch.p0",
+        )
+        # for reading, into all levels of the cache, data
+        builder.call(function, [pointer, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def population_count(typing_context, word):
+    """The number of set bits: int.bit_count(word)."""
+    if not isinstance(word, types.Integer):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return word(word), codegen
+
+
+@intrinsic(prefer_literal=True)
+def load(typing_context, array, index, lanes):
+    """[array[index + lane] for lane in range(lanes)] of a contiguous 1-d array."""
+    if not _flat(array):
+        return None
+    vector = VectorType(array.dtype, _literal(lanes))
+    signature = vector(array, types.intp, lanes)
+
+    def codegen(context, builder, signature, arguments):
+        pointer = _pointer(
+            context, builder, signature.args[0], arguments[0], arguments[1], _llvm(vector)
+        )
+        value = builder.load(pointer)
+        value.align = array.dtype.bitwidth // 8
+        return value
+
+    return signature, codegen
+
+
+@intrinsic
+def store(typing_context, array, index, vector):
+    """for lane in range(lanes): array[index + lane] = vector[lane]"""
+    if not _flat(array) or not isinstance(vector, VectorType) or array.dtype != vector.element:
+        return None
+    signature = types.void(array, types.intp, vector)
+
+    def codegen(context, builder, signature, arguments):
+        pointer = _pointer(
+            context, builder, signature.args[0], arguments[0], arguments[1], _llvm(vector)
+        )
+        builder.store(arguments[2], pointer).align = array.dtype.bitwidth // 8
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic(prefer_literal=True)
+def fill(typing_context, number, lanes):
+    """[number] * lanes; the type of the number is the type of the lanes."""
+    element = types.unliteral(number)
+    if not isinstance(element, types.Integer):
+        return None
+    vector = VectorType(element, _literal(lanes))
+    signature = vector(element, lanes)
+
+    def codegen(context, builder, signature, arguments):
+        llvm = _llvm(vector)
+        first = builder.insert_element(
+            ir.Constant(llvm, ir.Undefined), arguments[0], ir.IntType(32)(0)
+        )
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
+        return builder.shuffle_vector(first, ir.Constant(llvm, ir.Undefined), zeros)
+
+    return signature, codegen
+
+
+def _call(builder, name, vector, *operands):
+    """Call the LLVM intrinsic of this name for the vector type of the operands."""
+    llvm = _llvm(vector)
+    function = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(llvm, [llvm] * len(operands)),
+        f"llvm.{name}.v{vector.lanes}i{llvm.element.width}",
+    )
+    return builder.call(function, operands)
+
+
+def _alike(a, b) -> bool:
+    return isinstance(a, VectorType) and a == b
+
+
+def _letter(vector: VectorType) -> str:
+    return "s" if vector.element.signed else "u"
+
+
+@intrinsic
+def add(typing_context, a, b):
+    """[clip(x + y, lowest, highest) for x, y in zip(a, b)]: sums stop at the type's ends."""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return _call(builder, _letter(a) + "add.sat", a, *arguments)
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def subtract(typing_context, a, b):
+    """[clip(x - y, lowest, highest) for x, y in zip(a, b)]"""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return _call(builder, _letter(a) + "sub.sat", a, *arguments)
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def maximum(typing_context, a, b):
+    """[max(x, y) for x, y in zip(a, b)]"""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return _call(builder, _letter(a) + "max", a, *arguments)
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def minimum(typing_context, a, b):
+    """[min(x, y) for x, y in zip(a, b)]"""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return _call(builder, _letter(a) + "min", a, *arguments)
+
+    return a(a, b), codegen
+
+
+@intrinsic
+def equal(typing_context, a, b):
+    """[x == y for x, y in zip(a, b)], a mask"""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.icmp_unsigned("==", *arguments)
+
+    return VectorType(types.boolean, a.lanes)(a, b), codegen
+
+
+@intrinsic
+def greater(typing_context, a, b):
+    """[x > y for x, y in zip(a, b)], a mask"""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        compare = builder.icmp_signed if a.element.signed else builder.icmp_unsigned
+        return compare(">", *arguments)
+
+    return VectorType(types.boolean, a.lanes)(a, b), codegen
+
+
+@intrinsic
+def select(typing_context, mask, a, b):
+    """[x if m else y for m, x, y in zip(mask, a, b)]; a and b may be masks too"""
+    if not _alike(a, b) or mask != VectorType(types.boolean, a.lanes):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.select(*arguments)
+
+    return a(mask, a, b), codegen
+
+
+@intrinsic
+def mask_bits(typing_context, mask):
+    """sum(m << lane for lane, m in enumerate(mask)): one uint64 for at most 64 lanes"""
+    if not isinstance(mask, VectorType) or mask.element != types.boolean or mask.lanes > 64:
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        bits = builder.bitcast(arguments[0], ir.IntType(mask.lanes))
+        return bits if mask.lanes == 64 else builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(mask), codegen
+
+
+@intrinsic
+def extend(typing_context, vector, like):
+    """The same numbers in the wider (or equal) element type of the vector `like`."""
+    if not isinstance(vector, VectorType) or not isinstance(like, VectorType):
+        return None
+    if vector.lanes != like.lanes or vector.element.bitwidth > like.element.bitwidth:
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        if vector.element.bitwidth == like.element.bitwidth:
+            return arguments[0]
+        widen = builder.sext if vector.element.signed else builder.zext
+        return widen(arguments[0], _llvm(like))
+
+    return like(vector, like), codegen
+
+
+@intrinsic(prefer_literal=True)
+def lookup(typing_context, table, start, size, indices):
+    """[table[start + i] for i in indices] of a table of bytes, for indices below `size`.
+
+    `size` is a constant, 32, 64 or 128; all of table[start : start + size] must exist. With AVX-512
+    VBMI this is one instruction whatever the indices are; elsewhere it is a shuffle for each
+    16 bytes of the table, or a load for each lane.
+    """
+    if not _flat(table) or table.dtype.bitwidth != 8 or not isinstance(indices, VectorType):
+        return None
+    if indices.element.bitwidth != 8:
+        return None
+    entries = _literal(size)
+    result = VectorType(table.dtype, indices.lanes)
+    signature = result(table, types.intp, size, indices)
+
+    def codegen(context, builder, signature, arguments):
+        base = _pointer(
+            context, builder, signature.args[0], arguments[0], arguments[1], ir.IntType(8)
+        )
+        return _lookup_bytes(builder, base, entries, arguments[3], indices.lanes)
+
+    return signature, codegen
+
+
+def _lookup_bytes(builder, base, entries, indices, lanes):
+    """Emit a table lookup: whole-register permutes, 16-byte shuffles, or one load a lane."""
+    registers = {16: 128, 32: 256, 64: 512}
+    wide = lanes in registers
+    bits = registers.get(lanes)
+    if wide and "avx512vbmi" in _FEATURES and "avx512vl" in _FEATURES:
+        pieces = [
+            _load_bytes(builder, base, at, lanes) for at in range(0, max(entries, lanes), lanes)
+        ]
+        if entries < lanes:
+            pieces = [
+                _repeat_bytes(builder, _load_bytes(builder, base, 0, entries), entries, lanes)
+            ]
+        if len(pieces) == 1:
+            return _x86(builder, f"llvm.x86.avx512.permvar.qi.{bits}", lanes, pieces[0], indices)
+        pairs = [
+            _x86(builder, f"llvm.x86.avx512.vpermi2var.qi.{bits}", lanes, low, indices, high)
+            for low, high in zip(pieces[::2], pieces[1::2], strict=True)
+        ]
+        return _choose_piece(builder, pairs, indices, 2 * lanes, lanes)
+    shuffle = {16: "ssse3", 32: "avx2", 64: "avx512bw"}.get(lanes)
+    if wide and shuffle in _FEATURES:
+        name = {
+            16: "llvm.x86.ssse3.pshuf.b.128",
+            32: "llvm.x86.avx2.pshuf.b",
+            64: "llvm.x86.avx512.pshuf.b.512",
+        }[lanes]
+        low_bits = builder.and_(indices, _constant(lanes, 15))
+        pieces = [
+            _x86(
+                builder,
+                name,
+                lanes,
+                _repeat_bytes(builder, _load_bytes(builder, base, at, 16), 16, lanes),
+                low_bits,
+            )
+            for at in range(0, entries, 16)
+        ]
+        return _choose_piece(builder, pieces, indices, 16, lanes)
+    result = ir.Constant(ir.VectorType(ir.IntType(8), lanes), ir.Undefined)
+    for lane in range(lanes):
+        at = builder.extract_element(indices, ir.IntType(32)(lane))
+        byte = builder.load(builder.gep(base, [builder.zext(at, ir.IntType(64))]))
+        result = builder.insert_element(result, byte, ir.IntType(32)(lane))
+    return result
+
+
+def _constant(lanes, value):
+    return ir.Constant(ir.VectorType(ir.IntType(8), lanes), [value] * lanes)
+
+
+def _load_bytes(builder, base, at, lanes):
+    pointer = builder.gep(base, [ir.IntType(64)(at)])
+    value = builder.load(builder.bitcast(pointer, ir.VectorType(ir.IntType(8), lanes).as_pointer()))
+    value.align = 1
+    return value
+
+
+def _repeat_bytes(builder, vector, length, lanes):
+    order = [lane % length for lane in range(lanes)]
+    return builder.shuffle_vector(
+        vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), lanes), order)
+    )
+
+
+def _x86(builder, name, lanes, *operands):
+    vector = ir.VectorType(ir.IntType(8), lanes)
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(vector, [vector] * len(operands)), name
+    )
+    return builder.call(function, operands)
+
+
+def _choose_piece(builder, pieces, indices, entries_a_piece, lanes):
+    """The piece that each index falls in: pieces[index // entries_a_piece], by a chain."""
+    result = pieces[0]
+    for number, piece in enumerate(pieces[1:], 1):
+        here = builder.icmp_unsigned(">=", indices, _constant(lanes, number * entries_a_piece))
+        result = builder.select(here, piece, result)
+    return result
