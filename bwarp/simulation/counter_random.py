@@ -1,0 +1,55 @@
+"""Random numbers that are a function of a key and a counter, with no state.
+
+The n-th draw of a stream is `bits_at(key, n)`, the n-th output of SplitMix64 started at `key`.
+Whoever needs a draw computes it, in any order and in any thread, so that what is made depends on
+the seed alone. Only integer operations and exact float products are used: results are the same on
+every machine.
+"""
+
+import numba
+import numpy as np
+
+__all__ = ["bits_at", "draws", "index_draws", "stream_key", "threshold", "unit_draws"]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def _bits(key, counter):
+    z = key + (counter + np.uint64(1)) * _GOLDEN
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+#: bits_at(key, counter): 64 random bits; both arguments uint64, callable from Numba functions.
+bits_at = numba.njit(_bits)
+
+
+def draws(key: np.uint64, count: int) -> np.ndarray:
+    """The first `count` draws of a stream, dtype uint64."""
+    return _bits(np.full(1, key, np.uint64), np.arange(count, dtype=np.uint64))
+
+
+def unit_draws(key: np.uint64, count: int) -> np.ndarray:
+    """The first `count` draws of a stream as float64 from 0 up to, not including, 1."""
+    return (draws(key, count) >> np.uint64(11)) * 2.0**-53
+
+
+def index_draws(key: np.uint64, count: int, bound: int) -> np.ndarray:
+    """The first `count` draws of a stream as int64 from 0 up to, not including, `bound`."""
+    return (unit_draws(key, count) * bound).astype(np.int64)
+
+
+def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
+    """The key of a stream: a seed, and numbers that say what the stream is for."""
+    key = np.full(1, int(seed) % 2**64, np.uint64)
+    for step in path:
+        key = _bits(key, np.full(1, step, np.uint64))
+    return key[0]
+
+
+def threshold(rate: float | np.ndarray) -> np.ndarray:
+    """The uint64 that 32 random bits are below with probability `rate` (0 to 1)."""
+    return np.uint64(np.round(np.asarray(rate, np.float64) * 2.0**32))
