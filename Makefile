@@ -1,0 +1,75 @@
+# Everything starts here; `make` alone says what there is.
+#
+# Every target sets up what it needs in .venv, from nothing but Python 3.11+, and again when
+# pyproject.toml or the pinned versions in envs/ change. Paths are relative on purpose: the
+# checkout may lie in a folder with spaces or letters beyond ASCII in its name.
+
+PYTHON ?= python3
+# Options for the program a target ends in: make run ARGS=seeds, make test ARGS='-k errors'
+ARGS ?=
+
+# 12 or 13 adds the CUDA compiler wheels of that version; what the driver takes where there is one.
+ifndef CUDA
+CUDA := $(shell nvidia-smi 2>/dev/null \
+	| sed -n 's/.*CUDA [A-Z ]*Version: *\([0-9]*\).*/\1/p' | sed 's/1[4-9]\|[2-9][0-9]/13/')
+endif
+
+comma := ,
+pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
+pip := .venv/bin/python -m pip --disable-pip-version-check -qq install $(addprefix -c ,$(pins))
+ready_to_run := .venv/ready-to-run$(CUDA)
+ready_to_test := .venv/ready-to-test$(CUDA)
+
+# .venv/bin comes first, so that `python` in the rules is the one that has bwarp.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: help run test test-gpu lint bench
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run       build the demo index and its tables into results/, or say that all is done"
+	@echo "make test      run the tests that need no GPU"
+	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
+	@echo "make lint      check the style of the code and of the workflow"
+	@echo "make bench     time bwarp against the programs it is compared with"
+	@echo "make help      this list"
+	@echo
+	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
+
+run: $(ready_to_run)
+	@echo "== Running the workflow. The first run compiles the programs, which takes some seconds a step."
+	@.venv/bin/python -m snakemake $(ARGS)
+
+test: $(ready_to_test)
+	@.venv/bin/python -m pytest $(ARGS)
+
+test-gpu: $(ready_to_test)
+	@.venv/bin/python -m pytest -m gpu $(ARGS)
+
+lint: $(ready_to_test)
+	@.venv/bin/python -m ruff check .
+	@.venv/bin/python -m ruff format --check .
+	@.venv/bin/python -m snakefmt --check Snakefile workflow
+	@.venv/bin/python -m snakemake --lint
+
+bench: $(ready_to_test)
+	@for program in benchmarks/bench_*.py; do .venv/bin/python "$$program" $(ARGS) || exit 1; done
+
+$(ready_to_run): pyproject.toml $(pins) | .venv/bin/pip
+	@echo "== Installing bwarp and what it runs on into .venv (about half a minute) ..."
+	@$(pip) -e '.$(if $(CUDA),[gpu-cu$(CUDA)])'
+	@touch $@
+
+$(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip
+	@echo "== Installing bwarp, what it runs on and its test tools into .venv (about a minute) ..."
+	@$(pip) -e '.[test$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
+	@touch $@
+
+.venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "bwarp needs Python 3.11 or newer, and '$(PYTHON)' is not:" \
+	    "name one with make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
+	@echo "== Making a Python environment in .venv ..."
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
+	  echo "Python's venv module is missing: install it (Debian, Ubuntu: apt install python3-venv)" \
+	    >&2; exit 1; }
