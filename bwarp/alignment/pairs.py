@@ -1,0 +1,184 @@
+"""A batch of pairs, its answers, and which of several equally good alignments is the answer.
+
+Layout
+------
+Each side of a batch is one flat array of codes and, for each pair, where its sequence starts and
+how long it is. Sequences may overlap or repeat: windows of a genome are (start, length) into the
+genome's own array, and nothing is copied.
+
+    codes    . . [ sequence of pair 0 ] . [ pair 2 ....[ pair 1 ].... ] . .       uint8
+    starts       ^                          lengths: letters of each              int64, int32
+
+A CIGAR is a run of uint32, ``length << 4 | operation`` as in BAM, with SAM's operation codes
+I 1, D 2, S 4, = 7, X 8 (M 0 in GATK's mode only). The CIGARs of a batch lie one after another in
+`cigar`; that of pair i is ``cigar[cigar_offsets[i] : cigar_offsets[i + 1]]``. It holds the aligned
+letters only: ends that stay free are seen from the starts and ends, and never appear as S.
+
+The answer among equals
+-----------------------
+Every engine gives the same alignment, by these rules (H, D, I as in scheme.py):
+
+1. *The end.* Candidates are the cells where the mode may end: all cells where local; the last row
+   (i = m) where reference_end is free; the last column (j = n) where query_end is free; else the
+   corner (m, n). The best score wins, then the smallest reference end j, then the smallest
+   query end i.
+2. *The path* is walked back from the end, in one of three states, at first "at H":
+
+       at H(i,j):  stop       if local and H = 0; or i = 0 and reference_start is free;
+                              or j = 0 and query_start is free; or i = j = 0
+                   = or X     if i, j > 0 and H(i,j) = H(i-1,j-1) + matrix[..]    -> at H(i-1,j-1)
+                   into D     else if j > 0 and H(i,j) = D(i,j)                   -> at D(i,j)
+                   into I     else                                               -> at I(i,j)
+       at D(i,j):  emit D; if D(i,j) = H(i,j-1) - gap_open - gap_extend -> at H(i,j-1),
+                   else -> at D(i,j-1)
+       at I(i,j):  emit I; if I(i,j) = H(i-1,j) - gap_open - gap_extend -> at H(i-1,j),
+                   else -> at I(i-1,j)
+
+   The diagonal before a deletion before an insertion, seen from the right: indels come out as far
+   left as their score allows. A gap closes as soon as it can. On the borders that are not free,
+   H(0,j) = D(0,j) and H(i,0) = I(i,0); D(i,0) and I(0,j) are minus infinity.
+
+Why other ways of computing agree: each choice compares values on cells of optimal paths into the
+end. A band that holds *all* optimal paths into that end therefore makes the same choices; so does
+any engine that stores choices, differences or run lengths in place of scores. In particular, where
+the diagonal that ends in the end cell collects the whole score S without a gap, each H on it is
+exactly what was collected (more would lift the end above S), so the walk never leaves it: an
+alignment without gaps is recognised by adding up one diagonal, and is then the answer.
+
+A band that suffices: let the end be (i, j) with score S, and `top` the best entry of the matrix.
+An alignment with g > 0 gap letters scores at most ``min(i, j) * top - gap_open - g * gap_extend``,
+so no optimal path has more than ``g = (min(i, j) * top - gap_open - S) // gap_extend`` gap letters,
+nor strays further than that from the diagonal of its end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.errors import InputError
+
+__all__ = [
+    "DELETION",
+    "EQUAL",
+    "INSERTION",
+    "MATCH",
+    "MISMATCH",
+    "SOFT_CLIP",
+    "Alignments",
+    "Ends",
+    "PairBatch",
+    "Sequences",
+    "check_pairs",
+    "cigar_text",
+    "sequences_of",
+]
+
+MATCH, INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 0, 1, 2, 4, 7, 8
+_OPERATIONS = "MIDNSHP=X"
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """One side of a batch: a sequence a pair, as stretches of one array of codes.
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+    starts : ndarray, shape=(count,), dtype=int64
+    lengths : ndarray, shape=(count,), dtype=int32
+    """
+
+    codes: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return self.starts.size
+
+    def sequence(self, i: int) -> np.ndarray:
+        """The codes of sequence i, a view."""
+        return self.codes[self.starts[i] : self.starts[i] + self.lengths[i]]
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """Pair i is query i with reference i."""
+
+    queries: Sequences
+    references: Sequences
+
+    @property
+    def count(self) -> int:
+        return self.queries.count
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Scores and where the alignments end (half-open: letters before the end are in).
+
+    Attributes
+    ----------
+    scores, query_ends, reference_ends : ndarray, shape=(count,), dtype=int32
+    """
+
+    scores: np.ndarray
+    query_ends: np.ndarray
+    reference_ends: np.ndarray
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """Whole alignments of a batch.
+
+    Attributes
+    ----------
+    scores : ndarray, shape=(count,), dtype=int32
+    query_starts, query_ends, reference_starts, reference_ends : ndarray, dtype=int32
+        0-based, half-open, within each pair's own sequences.
+    edit_distances : ndarray, shape=(count,), dtype=int32
+        SAM's NM: mismatches and gap letters.
+    cigar_offsets : ndarray, shape=(count + 1,), dtype=int64
+    cigar : ndarray, dtype=uint32
+    """
+
+    scores: np.ndarray
+    query_starts: np.ndarray
+    query_ends: np.ndarray
+    reference_starts: np.ndarray
+    reference_ends: np.ndarray
+    edit_distances: np.ndarray
+    cigar_offsets: np.ndarray
+    cigar: np.ndarray
+
+
+def sequences_of(sequences: Sequence[np.ndarray]) -> Sequences:
+    """Lay a list of code arrays one after another."""
+    lengths = np.array([s.size for s in sequences], np.int32)
+    starts = np.zeros(lengths.size, np.int64)
+    np.cumsum(lengths[:-1], out=starts[1:])
+    codes = np.concatenate([*sequences, np.empty(0, np.uint8)]).astype(np.uint8, copy=False)
+    return Sequences(codes, starts, lengths)
+
+
+def check_pairs(pairs: PairBatch) -> None:
+    """Refuse unequal counts and empty sequences."""
+    if pairs.queries.count != pairs.references.count:
+        raise InputError(
+            f"{pairs.queries.count} queries but {pairs.references.count} references: "
+            "pair i is query i with reference i, so give as many of one as of the other"
+        )
+    for side, sequences in (("query", pairs.queries), ("reference", pairs.references)):
+        empty = np.flatnonzero(sequences.lengths <= 0)
+        if empty.size:
+            raise InputError(f"the {side} of pair {empty[0] + 1} is empty: remove that pair")
+
+
+def cigar_text(cigar: np.ndarray) -> str:
+    """A CIGAR as SAM writes it, ``*`` for none.
+
+    >>> cigar_text(np.array([5 << 4 | 7, 1 << 4 | 2], np.uint32))
+    '5=1D'
+    """
+    return "".join(f"{c >> 4}{_OPERATIONS[c & 15]}" for c in cigar.tolist()) or "*"

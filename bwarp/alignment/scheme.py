@@ -1,0 +1,257 @@
+"""How an alignment is scored, which of its ends are free, and how large its scores can get.
+
+A scoring scheme is a matrix over a small alphabet of codes, and what a gap costs:
+
+    a gap of n letters costs  gap_open + n * gap_extend        (both >= 0; linear: gap_open = 0)
+
+The query runs down the rows of the matrix of cells, the reference along its columns; H(i, j) is
+the best score of i query letters against j reference letters:
+
+                     reference   j = 0 .. n
+                   .---------------------------.     D  deletion: reference letters without query
+         query     | H(i-1,j-1)    I v         |     I  insertion: query letters without reference
+         i = 0 .. m|            \\  H(i-1,j)    |
+                   |   D >  H(i,j-1) -> H(i,j) |
+                   '---------------------------'
+
+    D(i,j) = max(H(i,j-1) - gap_open, D(i,j-1)) - gap_extend
+    I(i,j) = max(H(i-1,j) - gap_open, I(i-1,j)) - gap_extend
+    H(i,j) = max(H(i-1,j-1) + matrix[query i, reference j], D(i,j), I(i,j))    and 0 where local
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bwarp.errors import InputError, UsageError
+from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, LETTERS
+
+__all__ = [
+    "FITTING",
+    "GLOBAL",
+    "LOCAL",
+    "MODES",
+    "SEMIGLOBAL",
+    "SINGLE_MATCH_SCORE",
+    "Mode",
+    "Scoring",
+    "amino_acid_scoring",
+    "element_type",
+    "highest_score",
+    "lowest_score",
+    "named_matrix",
+    "nucleotide_scoring",
+]
+
+#: Codes are below this, so that one row of a matrix fits a 32-byte table.
+MOST_LETTERS = 32
+
+#: The largest magnitude of one entry of a matrix, and of a gap cost.
+SINGLE_MATCH_SCORE = 10_000
+
+#: No score of any cell may pass this, so that sums of two never overflow int32.
+SCORE_BOUND = 2**29
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Which letters at the ends may stay unaligned at no cost.
+
+    Attributes
+    ----------
+    local : bool
+        The best-scoring stretch of either sequence; the four others are ignored.
+    query_start, query_end, reference_start, reference_end : bool
+        Letters of that sequence before (after) the alignment are free.
+    """
+
+    local: bool = False
+    query_start: bool = False
+    query_end: bool = False
+    reference_start: bool = False
+    reference_end: bool = False
+
+
+GLOBAL = Mode()
+LOCAL = Mode(local=True)
+SEMIGLOBAL = Mode(query_start=True, query_end=True, reference_start=True, reference_end=True)
+#: The whole query somewhere in the reference, as a read in a window of a genome.
+FITTING = Mode(reference_start=True, reference_end=True)
+MODES = {"global": GLOBAL, "local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING}
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """A scoring scheme over the codes of an alphabet.
+
+    Attributes
+    ----------
+    letters : bytes
+        The letter of each code, for output.
+    code_of_byte : ndarray, shape=(256,), dtype=uint8
+        The code of each input byte, 255 where it has none.
+    matrix : ndarray, shape=(k, k), dtype=int16
+        ``matrix[query code, reference code]``.
+    gap_open, gap_extend : int
+        A gap of n letters costs ``gap_open + n * gap_extend``.
+    ambiguous : int
+        The code that never counts as equal to anything in CIGAR and NM, or -1 for none.
+    """
+
+    letters: bytes
+    code_of_byte: np.ndarray
+    matrix: np.ndarray
+    gap_open: int
+    gap_extend: int
+    ambiguous: int = -1
+    match_mismatch: tuple[int, int] | None = field(init=False, default=None)
+    """(match, mismatch) where the matrix is no more than these two: the engines' short cut."""
+
+    def __post_init__(self):
+        size = len(self.letters)
+        if self.matrix.shape != (size, size) or not 1 <= size <= MOST_LETTERS:
+            raise ValueError(f"matrix of {self.matrix.shape} for {size} letters")
+        for name, cost in (("gap-open", self.gap_open), ("gap-extend", self.gap_extend)):
+            if cost < 0:
+                raise UsageError(
+                    f"{name} is {cost}: gap costs are positive numbers to subtract, type {-cost}"
+                )
+            if cost > SINGLE_MATCH_SCORE:
+                raise UsageError(
+                    f"{name} is {cost}: costs and scores go up to {SINGLE_MATCH_SCORE}"
+                )
+        largest = int(np.abs(self.matrix.astype(np.int64)).max())
+        if largest > SINGLE_MATCH_SCORE:
+            raise UsageError(
+                f"the matrix has a score of {largest}: costs and scores go up to "
+                f"{SINGLE_MATCH_SCORE}"
+            )
+        object.__setattr__(self, "match_mismatch", _two_scores(self.matrix, self.ambiguous))
+
+
+def _two_scores(matrix: np.ndarray, ambiguous: int) -> tuple[int, int] | None:
+    plain = np.arange(len(matrix)) != ambiguous
+    same = np.eye(len(matrix), dtype=bool) & plain
+    match, mismatch = np.unique(matrix[same]), np.unique(matrix[~same])
+    if match.size == 1 and mismatch.size == 1:
+        return int(match[0]), int(mismatch[0])
+    return None
+
+
+def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int) -> Scoring:
+    """Match and mismatch over A C G T (U); an ambiguous letter mismatches all, itself too.
+
+    Parameters
+    ----------
+    match, mismatch : int
+        Scores: 1 and -4, say. A match must score above 0 and a mismatch below the match.
+    gap_open, gap_extend : int
+        Costs, >= 0.
+    """
+    if match <= 0:
+        raise UsageError(f"match is {match}: a match must score more than 0")
+    if mismatch >= match:
+        raise UsageError(f"mismatch is {mismatch}: it must be below match, which is {match}")
+    if max(match, -mismatch) > SINGLE_MATCH_SCORE:
+        raise UsageError(
+            f"match {match}, mismatch {mismatch}: scores go up to {SINGLE_MATCH_SCORE}"
+        )
+    matrix = np.full((len(LETTERS), len(LETTERS)), mismatch, np.int16)
+    np.fill_diagonal(matrix[:AMBIGUOUS, :AMBIGUOUS], match)
+    return Scoring(LETTERS, CODE_OF_BYTE, matrix, gap_open, gap_extend, AMBIGUOUS)
+
+
+def amino_acid_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
+    """A published matrix by its name, with NCBI's way with letters that it does not have.
+
+    Selenocysteine U is scored as C, pyrrolysine O as K (as BLAST does), J (leucine or isoleucine)
+    as X where the matrix lacks it, and a matrix without X or * gives those its lowest score.
+    Nucleotide matrices (NUC.4.4, EDNAFULL) work too: U is then T.
+    """
+    letters, matrix = named_matrix(name)
+    code_of_byte = np.full(256, 255, np.uint8)
+    for code, letter in enumerate(letters):
+        code_of_byte[letter] = code
+    if _is_nucleotide(letters):
+        stand_ins = ((b"U", b"T"),)
+    else:
+        stand_ins = ((b"U", b"C"), (b"O", b"K"), (b"J", b"X"), (b"B", b"X"), (b"Z", b"X"))
+    for letter, stand_in in stand_ins:
+        if code_of_byte[ord(letter)] == 255:
+            code_of_byte[ord(letter)] = code_of_byte[ord(stand_in)]
+    for letter in range(ord("A"), ord("Z") + 1):
+        code_of_byte[letter + 32] = code_of_byte[letter]
+    code_of_byte.setflags(write=False)
+    return Scoring(letters, code_of_byte, matrix, gap_open, gap_extend)
+
+
+def named_matrix(name: str) -> tuple[bytes, np.ndarray]:
+    """The letters and the scores of one of Biopython's substitution matrices.
+
+    Returns
+    -------
+    letters : bytes
+    matrix : ndarray, shape=(k, k), dtype=int16
+    """
+    from Bio.Align import substitution_matrices
+
+    names = substitution_matrices.load()
+    by_capitals = {known.upper(): known for known in names} | {"EDNAFULL": "NUC.4.4"}
+    if name.upper() not in by_capitals:
+        raise UsageError(f"matrix {name!r} is not known: choose one of {', '.join(names)}")
+    table = substitution_matrices.load(by_capitals[name.upper()])
+    if not isinstance(table.alphabet, str) or len(table.alphabet) > MOST_LETTERS:
+        raise UsageError(f"matrix {name} is not over single letters: choose another, as BLOSUM62")
+    values = np.asarray(table)
+    if not np.array_equal(values, np.rint(values)):
+        raise UsageError(f"matrix {name} has scores that are not whole: choose another")
+    letters, matrix = table.alphabet.encode(), values.astype(np.int16)
+    for letter in () if _is_nucleotide(letters) else (b"X", b"*"):
+        if letter not in letters:
+            letters += letter
+            matrix = np.pad(matrix, (0, 1), constant_values=matrix.min())
+    return letters, matrix
+
+
+def _is_nucleotide(letters: bytes) -> bool:
+    return not set(letters) - set(b"ACGTURYSWKMBDHVN*")
+
+
+def highest_score(scoring: Scoring, query_length: int, reference_length: int) -> int:
+    """What no cell of such an alignment can pass: the best entry for the shorter sequence."""
+    return max(int(scoring.matrix.max()), 0) * min(query_length, reference_length)
+
+
+def lowest_score(scoring: Scoring, mode: Mode, query_length: int, reference_length: int) -> int:
+    """What no value of H, D or I of such an alignment can fall below.
+
+    Any cell can be reached by one deletion and one insertion, and the maximum over all ways is
+    no worse; D and I lie at most one more opened gap below.
+    """
+    one_more = scoring.gap_open + scoring.gap_extend
+    if mode.local:
+        return -one_more
+    letters = query_length + reference_length
+    return -(2 * scoring.gap_open + letters * scoring.gap_extend) - one_more
+
+
+def element_type(
+    scoring: Scoring, mode: Mode, query_length: int, reference_length: int
+) -> type[np.signedinteger]:
+    """The narrowest of int8, int16 and int32 that holds every value of every cell.
+
+    One entry of the matrix is added before the maximum is taken, hence the last two terms.
+    """
+    high = highest_score(scoring, query_length, reference_length)
+    low = lowest_score(scoring, mode, query_length, reference_length)
+    high += max(int(scoring.matrix.max()), 0)
+    low += min(int(scoring.matrix.min()), 0)
+    for dtype in (np.int8, np.int16):
+        if np.iinfo(dtype).min < low and high < np.iinfo(dtype).max:
+            return dtype
+    if max(high, -low) > SCORE_BOUND:
+        raise InputError(
+            f"{query_length} against {reference_length} letters can score {high} or {low}, beyond "
+            f"the {SCORE_BOUND} that fits: use smaller scores and gap costs, or shorter sequences"
+        )
+    return np.int32
