@@ -12,6 +12,8 @@ each followed by one separator, so no match in the text can reach over an ambigu
 contig's border, however long the run of N.
 """
 
+import hashlib
+import itertools
 import os
 from dataclasses import dataclass, field
 
@@ -30,9 +32,15 @@ LONGEST_TEXT = 2**32 - 2
 
 _SPACE = 254
 
+#: While a file is read every IUPAC letter has a code of its own, for the contigs' checksums.
+_LETTERS = b"ACGTNRYSWKMBDHVU"
+_CODE_OF_LETTER = CODE_OF_BYTE[np.frombuffer(_LETTERS, np.uint8)]
+
 
 def _parser_table() -> np.ndarray:
-    table = CODE_OF_BYTE.copy()
+    table = np.full(256, 255, np.uint8)
+    for code, letter in enumerate(_LETTERS):
+        table[letter] = table[letter + 32] = code
     for blank in b" \t\r\n":
         table[blank] = _SPACE
     return table
@@ -51,6 +59,8 @@ class Reference:
         The first word of each contig's header.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
         Genome position at which each contig begins; the last is the genome's length.
+    md5 : tuple of str
+        The MD5 of each contig's upper-case letters: M5 of SAM's @SQ lines.
     segment_genome : ndarray, shape=(n_segments,), dtype=uint32
         Genome position at which each segment begins.
     segment_text : ndarray, shape=(n_segments + 1,), dtype=int64
@@ -61,6 +71,7 @@ class Reference:
 
     names: tuple[str, ...]
     contig_starts: np.ndarray
+    md5: tuple[str, ...] = field(repr=False)
     segment_genome: np.ndarray
     segment_text: np.ndarray
     packed: np.ndarray = field(repr=False)
@@ -78,6 +89,12 @@ class Reference:
     @property
     def n_segments(self) -> int:
         return len(self.segment_genome)
+
+    def contigs_without_segments(self) -> list[str]:
+        """Names of the contigs that have no A, C, G or T."""
+        held = np.zeros(len(self.names), bool)
+        held[self.contig_of(self.segment_genome.astype(np.int64))] = True
+        return [name for name, has in zip(self.names, held, strict=True) if not has]
 
     def genome_position(self, text_position: np.ndarray) -> np.ndarray:
         """Genome positions of text positions (dtype int64), which must not be separators."""
@@ -111,7 +128,10 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> tuple[Reference
         raise InputError(f"{path}: the file is empty: a FASTA file with the reference is needed")
     if codes.size == 0:
         raise InputError(f"{path}: no contig has any sequence")
-    reference = make_reference(tuple(names), contig_starts, codes, threads)
+    md5 = _contig_md5(codes, contig_starts, threads)
+    if codes.max() > AMBIGUOUS:
+        codes = _CODE_OF_LETTER[codes]
+    reference = make_reference(tuple(names), contig_starts, codes, md5, threads)
     if reference.n_segments == 0:
         raise InputError(f"{path}: no contig has an A, C, G or T: there is nothing to index")
     if reference.text_length > LONGEST_TEXT:
@@ -123,9 +143,17 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> tuple[Reference
 
 
 def make_reference(
-    names: tuple[str, ...], contig_starts: np.ndarray, codes: np.ndarray, threads: int = 1
+    names: tuple[str, ...],
+    contig_starts: np.ndarray,
+    codes: np.ndarray,
+    md5: tuple[str, ...] | None = None,
+    threads: int = 1,
 ) -> Reference:
-    """A reference from codes (shape=(n_bases,), dtype=uint8) and where its contigs begin."""
+    """A reference from codes (shape=(n_bases,), dtype=uint8) and where its contigs begin.
+
+    Without checksums given, those of the codes are taken, N for every ambiguous base.
+    """
+    md5 = md5 or _contig_md5(codes, contig_starts, threads)
     contig_starts = np.asarray(contig_starts, np.int64)
     segments = np.empty((16, 2), np.int64)
     n_segments = _find_segments(codes, contig_starts, segments)
@@ -137,6 +165,7 @@ def make_reference(
     return Reference(
         names=tuple(names),
         contig_starts=contig_starts,
+        md5=md5,
         segment_genome=segments[:, 0].astype(np.uint32),
         segment_text=np.concatenate([[0], ends]).astype(np.int64),
         packed=pack(codes, threads),
@@ -161,6 +190,23 @@ def text_of(reference: Reference, codes: np.ndarray, threads: int = 1) -> np.nda
 
     for_each_range(copy, reference.n_segments, threads, smallest=1)
     return text
+
+
+def _contig_md5(codes: np.ndarray, contig_starts: np.ndarray, threads: int) -> tuple[str, ...]:
+    letters = _LETTERS.ljust(256, b"?")
+
+    def md5_of(first: int, last: int) -> list[str]:
+        sums = []
+        for contig in range(first, last):
+            md5 = hashlib.md5(usedforsecurity=False)
+            for start in range(contig_starts[contig], contig_starts[contig + 1], 1 << 20):
+                piece = codes[start : min(start + (1 << 20), contig_starts[contig + 1])]
+                md5.update(piece.tobytes().translate(letters))
+            sums.append(md5.hexdigest())
+        return sums
+
+    n_contigs = len(contig_starts) - 1
+    return tuple(itertools.chain(*for_each_range(md5_of, n_contigs, threads, smallest=1)))
 
 
 def _read_contigs(path) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -256,7 +302,7 @@ def _encode_lines(data, at, codes, used):
     """
     while at < data.size:
         code = _TABLE[data[at]]
-        if code <= 4:
+        if code < 16:
             codes[used] = code
             used += 1
         elif code != _SPACE:

@@ -6,10 +6,10 @@ that cannot depend on the number of threads because every item is computed by it
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["available_threads", "for_each_range"]
+__all__ = ["available_threads", "for_each_range", "run_together"]
 
 
 def available_threads() -> int:
@@ -34,3 +34,11 @@ def for_each_range(
         return [function(start, stop) for start, stop in ranges]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(lambda bounds: function(*bounds), ranges))
+
+
+def run_together(functions: Sequence[Callable[[], object]], threads: int) -> list:
+    """The results of several functions without arguments, run in up to `threads` threads."""
+    if threads == 1:
+        return [function() for function in functions]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda function: function(), functions))

@@ -1,0 +1,110 @@
+"""The FM-index as arrays: two Burrows-Wheeler transforms in blocks, a sampled suffix array.
+
+Rows are the suffixes of the text in order (`bwarp.reference` says what the text is). A block
+holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank reads one place:
+
+    word   0      1      2      3            4     5      6     7     ...
+           C      G      T      separators   low   high   low   high
+           before the block     * 2 + here?  rows 0-31    rows 32-63
+
+    low, high   the two bits of each row's base (A C G T = 0 1 2 3), row r in bit r % 32
+
+These are the paper's ROcc and B, interleaved (Liu & Schmidt III.A; Drozd's buckets). With the
+default rate of 64 a block is 32 bytes: one memory sector of a GPU, half a cache line of a CPU.
+The count of A before a block follows from the others. A row whose base is a separator stores 0
+there; the lowest bit of word 3 tells that a block has such rows, and then the rest of the word is
+where in `separator_rows` they begin. So ranks are exact and no match ever holds a separator.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bwarp.reference import Reference
+
+__all__ = ["BurrowsWheeler", "FMIndex", "block_words", "first_rows_of"]
+
+COUNT_WORDS = 4
+
+
+@dataclass(frozen=True)
+class BurrowsWheeler:
+    """The Burrows-Wheeler transform of one text, ready for rank.
+
+    Attributes
+    ----------
+    blocks : ndarray, shape=(n_rows // occ_rate + 1, 4 + occ_rate // 16), dtype=uint32
+    separator_rows : ndarray, shape=(n_separators,), dtype=uint32
+        The rows whose base is a separator, in order.
+    first_rows : ndarray, shape=(5,), dtype=uint32
+        The first row that begins with A, C, G, T; the last is the number of rows.
+    text_start : int
+        Which of `separator_rows` is the row of the whole text.
+    """
+
+    blocks: np.ndarray = field(repr=False)
+    separator_rows: np.ndarray = field(repr=False)
+    first_rows: np.ndarray
+    text_start: int
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.first_rows[4])
+
+    @property
+    def occ_rate(self) -> int:
+        return (self.blocks.shape[1] - COUNT_WORDS) * 16
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The numbers of a block's 32-row groups.
+
+        Compiled functions take this tuple so that its length, a part of its type, unrolls their
+        loops: one specialised rank for every rate from one source.
+        """
+        return tuple(range(self.occ_rate // 32))
+
+
+@dataclass(frozen=True)
+class FMIndex:
+    """An index of a reference: what every search and location reads.
+
+    Attributes
+    ----------
+    reference : Reference
+    forward : BurrowsWheeler
+        Of the text: searches from a pattern's last base to its first.
+    reverse : BurrowsWheeler
+        Of the text read backwards: searches from a pattern's first base to its last.
+    prefix_table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
+        First row and number of rows, in the forward transform, of every k-mer of that length.
+    suffix_array : ndarray, shape=(ceil(n_rows / sa_rate),), dtype=uint32
+        Text positions of the forward rows 0, sa_rate, 2 sa_rate, ... (the paper's RSA).
+    sa_rate : int
+    """
+
+    reference: Reference
+    forward: BurrowsWheeler
+    reverse: BurrowsWheeler
+    prefix_table: np.ndarray = field(repr=False)
+    suffix_array: np.ndarray = field(repr=False)
+    sa_rate: int
+
+    @property
+    def prefix_length(self) -> int:
+        """Length of the k-mers of the prefix table; 0 where there is none."""
+        return (len(self.prefix_table).bit_length() - 1) // 2
+
+    @property
+    def occ_rate(self) -> int:
+        return self.forward.occ_rate
+
+
+def block_words(occ_rate: int) -> int:
+    """32-bit words of a block."""
+    return COUNT_WORDS + occ_rate // 16
+
+
+def first_rows_of(letter_counts: np.ndarray) -> np.ndarray:
+    """First rows from the counts of separators, A, C, G and T (shape=(5,)) in the text."""
+    return np.cumsum(letter_counts).astype(np.uint32)

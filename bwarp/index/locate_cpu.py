@@ -1,0 +1,115 @@
+"""From rows to text positions on the CPU: walk to a sampled row, then look it up.
+
+Liu & Schmidt's two steps (III.C), kept apart because either engine may do the first: `walk` takes
+row i to (j, t), a row j that is a multiple of the sampling rate p, t LF-steps away; `look_up`
+gives SA[i] = RSA[j / p] + t. With p = 1 there is nothing to walk.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.rank_cpu import lf_step
+from bwarp.simd import prefetch
+from bwarp.threads import for_each_range
+
+__all__ = ["locate", "look_up", "walk"]
+
+# Walks that advance together: enough for their cache misses to overlap.
+_TOGETHER = 32
+
+
+def locate(index: FMIndex, rows: np.ndarray, threads: int = 1) -> np.ndarray:
+    """Text positions (dtype uint32) of rows of the forward transform (dtype uint32)."""
+    return look_up(index, *walk(index, rows, threads), threads)
+
+
+def walk(index: FMIndex, rows: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """For each row, a sampled row and the LF-steps to it.
+
+    Returns
+    -------
+    sampled : ndarray, shape=(n,), dtype=uint32
+        Multiples of the sampling rate.
+    steps : ndarray, shape=(n,), dtype=uint32
+    """
+    sampled = np.array(rows, np.uint32)
+    steps = np.zeros(sampled.size, np.uint32)
+    if index.sa_rate > 1:
+        forward = index.forward
+        arrays = (forward.blocks, forward.blocks.reshape(-1), forward.separator_rows)
+        for_each_range(
+            lambda start, stop: _walk(
+                *arrays,
+                forward.groups,
+                forward.first_rows,
+                forward.text_start,
+                index.sa_rate,
+                sampled[start:stop],
+                steps[start:stop],
+            ),
+            sampled.size,
+            threads,
+        )
+    return sampled, steps
+
+
+def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int = 1) -> np.ndarray:
+    """Text positions from what `walk` returns, dtype uint32."""
+    positions = np.empty(sampled.size, np.uint32)
+    for_each_range(
+        lambda start, stop: _look_up(
+            index.suffix_array,
+            index.sa_rate,
+            index.forward.n_rows,
+            sampled[start:stop],
+            steps[start:stop],
+            positions[start:stop],
+        ),
+        sampled.size,
+        threads,
+    )
+    return positions
+
+
+@numba.njit(cache=True, nogil=True)
+def _walk(blocks, words, separator_rows, groups, first_rows, text_start, sa_rate, rows, steps):
+    """Walk every row of `rows` to a sampled one, in place, a few at a time."""
+    words_a_block = blocks.shape[1]
+    occ_rate = 32 * len(groups)
+    walking = np.empty(_TOGETHER, np.int64)
+    n_walking = 0
+    following = 0
+    while True:
+        while n_walking < _TOGETHER and following < rows.size:
+            if rows[following] % sa_rate:
+                prefetch(words, np.int64(rows[following]) // occ_rate * words_a_block)
+                walking[n_walking] = following
+                n_walking += 1
+            following += 1
+        if n_walking == 0:
+            return
+        still = 0
+        for i in range(n_walking):
+            item = walking[i]
+            row = lf_step(
+                blocks, separator_rows, groups, first_rows, text_start, np.int64(rows[item])
+            )
+            rows[item] = row
+            steps[item] += 1
+            if row % sa_rate:
+                prefetch(words, row // occ_rate * words_a_block)
+                walking[still] = item
+                still += 1
+        n_walking = still
+
+
+@numba.njit(cache=True, nogil=True)
+def _look_up(suffix_array, sa_rate, text_length, sampled, steps, positions):
+    for i in range(sampled.size):
+        ahead = i + 16
+        if ahead < sampled.size:
+            prefetch(suffix_array, np.int64(sampled[ahead]) // sa_rate)
+        position = np.int64(suffix_array[np.int64(sampled[i]) // sa_rate]) + np.int64(steps[i])
+        # A walk over the text's start goes on at its end.
+        positions[i] = position - text_length if position >= text_length else position

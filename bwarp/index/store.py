@@ -1,0 +1,175 @@
+"""An index as a folder: written whole or not at all, opened by memory map, checked on first use.
+
+index.json                   version, parameters, contigs, and size and sums of every file
+genome.npy                   the contigs, 2 bits a base
+segments.npy                 genome and text position of every segment
+forward_blocks.npy           the transform of the text ...
+forward_separator_rows.npy
+reverse_blocks.npy           ... and of the text read backwards
+reverse_separator_rows.npy
+prefix_table.npy             intervals of all k-mers of prefix_length
+suffix_array.npy             every sa_rate-th entry
+"""
+
+import json
+import os
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.index.checksum import checked_map, save_with_sums, text_sum
+from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.output import atomic_folder
+from bwarp.reference import Reference
+from bwarp.threads import run_together
+
+__all__ = ["FORMAT_VERSION", "StoredIndex", "load_index", "save_index"]
+
+FORMAT_VERSION = 1
+
+
+def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> None:
+    """Write an index; the folder appears when it is complete and replaces an older one."""
+    reference = index.reference
+    arrays = {
+        "genome": reference.packed,
+        "segments": np.column_stack(
+            [reference.segment_genome.astype(np.int64), reference.segment_text[:-1]]
+        ),
+        "forward_blocks": index.forward.blocks,
+        "forward_separator_rows": index.forward.separator_rows,
+        "reverse_blocks": index.reverse.blocks,
+        "reverse_separator_rows": index.reverse.separator_rows,
+        "prefix_table": index.prefix_table,
+        "suffix_array": index.suffix_array,
+    }
+    with atomic_folder(folder) as part:
+        written = run_together(
+            [
+                lambda name=name, array=array: save_with_sums(part / f"{name}.npy", array)
+                for name, array in arrays.items()
+            ],
+            threads,
+        )
+        description = {
+            "format": "bwarp index",
+            "version": FORMAT_VERSION,
+            "occ_rate": index.occ_rate,
+            "sa_rate": index.sa_rate,
+            "prefix_length": index.prefix_length,
+            "text_length": reference.text_length,
+            "first_rows": index.forward.first_rows.tolist(),
+            "forward_text_start": index.forward.text_start,
+            "reverse_text_start": index.reverse.text_start,
+            "contigs": [
+                {"name": name, "length": int(length), "md5": md5}
+                for name, length, md5 in zip(
+                    reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
+                )
+            ],
+            "files": {f"{name}.npy": sums for name, sums in zip(arrays, written, strict=True)},
+        }
+        description["sum"] = text_sum(_canonical(description))
+        (part / "index.json").write_text(json.dumps(description, indent=1) + "\n")
+
+
+def load_index(folder: str | os.PathLike) -> "StoredIndex":
+    """Open an index that `save_index` wrote.
+
+    Only index.json is read here. Every array is mapped, and its sums are checked, when it is
+    first asked for, so that a program pays for what it uses.
+
+    Raises
+    ------
+    InputError
+        For a folder that is no index, is damaged, or is of another version.
+    """
+    folder = Path(folder)
+    path = folder / "index.json"
+    if not folder.exists():
+        raise InputError(
+            f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o {folder}"
+        )
+    try:
+        description = json.loads(path.read_bytes())
+        if description["format"] != "bwarp index":
+            raise KeyError("format")
+        version = description["version"]
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(
+            f"{folder}: not a bwarp index, for it has no index.json: "
+            f"make one with scripts/index_reference.py REF.fa -o {folder}"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{path}: the file is damaged: build the index again") from None
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"{path}: the index has format version {version}, this bwarp reads version "
+            f"{FORMAT_VERSION}: build the index again"
+        )
+    recorded = description.pop("sum", None)
+    if recorded != text_sum(_canonical(description)):
+        raise InputError(f"{path}: the file is damaged: build the index again")
+    return StoredIndex(folder, description)
+
+
+def _canonical(description: dict) -> str:
+    return json.dumps(description, sort_keys=True, separators=(",", ":"))
+
+
+class StoredIndex:
+    """An `FMIndex` in a folder: the same attributes, each read when it is first asked for."""
+
+    def __init__(self, folder: Path, description: dict):
+        self.folder = folder
+        self.description = description
+        self.occ_rate: int = description["occ_rate"]
+        self.sa_rate: int = description["sa_rate"]
+        self.prefix_length: int = description["prefix_length"]
+
+    def __repr__(self) -> str:
+        return f"StoredIndex({str(self.folder)!r})"
+
+    def _array(self, name: str) -> np.ndarray:
+        file = f"{name}.npy"
+        return checked_map(self.folder / file, self.description["files"][file])
+
+    def _transform(self, direction: str) -> BurrowsWheeler:
+        return BurrowsWheeler(
+            self._array(f"{direction}_blocks"),
+            self._array(f"{direction}_separator_rows"),
+            np.array(self.description["first_rows"], np.uint32),
+            self.description[f"{direction}_text_start"],
+        )
+
+    @cached_property
+    def reference(self) -> Reference:
+        contigs = self.description["contigs"]
+        segments = self._array("segments")
+        lengths = [contig["length"] for contig in contigs]
+        return Reference(
+            names=tuple(contig["name"] for contig in contigs),
+            contig_starts=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
+            md5=tuple(contig["md5"] for contig in contigs),
+            segment_genome=segments[:, 0].astype(np.uint32),
+            segment_text=np.append(segments[:, 1], self.description["text_length"]),
+            packed=self._array("genome"),
+        )
+
+    @cached_property
+    def forward(self) -> BurrowsWheeler:
+        return self._transform("forward")
+
+    @cached_property
+    def reverse(self) -> BurrowsWheeler:
+        return self._transform("reverse")
+
+    @cached_property
+    def prefix_table(self) -> np.ndarray:
+        return self._array("prefix_table")
+
+    @cached_property
+    def suffix_array(self) -> np.ndarray:
+        return self._array("suffix_array")

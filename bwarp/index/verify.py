@@ -1,0 +1,164 @@
+"""Proof that an index is the index of its text.
+
+A Burrows-Wheeler transform is right when LF-steps from the last separator's row spell the whole
+text backwards and come back: the transform determines that walk, and the walk the transform. One
+walk would wait for memory at every step, so it is cut into many that go on together, each from a
+row found by searching the text that follows it; they prove the same because each must end on
+the row where the one before it began.
+
+    text      |------ walk 0 ------|------ walk 1 ------|------ walk 2 ------|
+                                   ^ row r1             ^ row r2             ^ row 0
+              each goes from right to left and must arrive at the row left of it
+"""
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.index.build_cpu import prefix_table, reversed_text
+from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.rank_cpu import base_at, extend_left, lf_step
+from bwarp.reference import text_of
+from bwarp.sequence import unpack
+from bwarp.simd import prefetch
+from bwarp.threads import for_each_range
+
+__all__ = ["verify_index"]
+
+_WALKS = 256
+_LONGEST_SEARCH = 1000
+
+
+def verify_index(index: FMIndex, threads: int = 1) -> None:
+    """Check an index against the text it holds; raise `InputError` at the first thing wrong."""
+    reference = index.reference
+    codes = unpack(reference.packed, 0, reference.n_bases)
+    text = text_of(reference, codes, threads)
+    if text.size != index.forward.n_rows or text.size != index.reverse.n_rows:
+        raise InputError("the index is wrong: its transforms are of another text's length")
+    _verify_transform("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
+    empty = np.empty(0, np.uint32)
+    _verify_transform("reverse", index.reverse, reversed_text(text), empty, 1, threads)
+    if not np.array_equal(index.prefix_table, prefix_table(text, index.prefix_length)):
+        raise InputError("the index is wrong: its prefix table does not count the text's k-mers")
+
+
+def _verify_transform(
+    name: str,
+    transform: BurrowsWheeler,
+    text: np.ndarray,
+    suffixes: np.ndarray,
+    sa_rate: int,
+    threads: int,
+) -> None:
+    arrays = (
+        transform.blocks,
+        transform.separator_rows,
+        transform.groups,
+        transform.first_rows,
+    )
+    stops, rows = [text.size - 1], [0]
+    for position in range(text.size - text.size // _WALKS - 1, 0, -(text.size // _WALKS + 1)):
+        row = _search_row(*arrays, text, position, min(position + _LONGEST_SEARCH, text.size))
+        if row >= 0:
+            stops.append(position)
+            rows.append(row)
+    # Before the text's first base comes its last separator, whose row is 0.
+    starts = np.array([*stops[1:], -1])
+    expected = np.array([*rows[1:], 0])
+    stops, rows = np.array(stops), np.array(rows)
+    wrong = np.full(len(stops), -1, np.int64)
+
+    def spell(first: int, last: int) -> int:
+        return _spell(
+            *arrays,
+            transform.blocks.reshape(-1),
+            transform.text_start,
+            text,
+            suffixes,
+            sa_rate,
+            starts[first:last],
+            stops[first:last],
+            rows[first:last],
+            wrong[first:last],
+        )
+
+    sampled = sum(for_each_range(spell, len(stops), threads, smallest=32))
+    for walk in np.flatnonzero(wrong >= 0):
+        raise InputError(
+            f"the index is wrong: its {name} transform or suffix array disagrees with the text "
+            f"at position {wrong[walk]:,}"
+        )
+    if not np.array_equal(rows, expected):
+        raise InputError(f"the index is wrong: the {name} transform spells more than one text")
+    if suffixes.size and sampled != suffixes.size:
+        raise InputError("the index is wrong: its suffix array has rows the text never visits")
+
+
+@numba.njit(cache=True, nogil=True)
+def _search_row(blocks, separator_rows, groups, first_rows, text, start, stop):
+    """The row of the suffix at `start`, found by what follows it; -1 where that is not unique.
+
+    The search begins late and reaches back to `start`; a longer stretch is tried while the one
+    before is not unique.
+    """
+    length = 32
+    while start + length <= stop:
+        low = np.int64(0)
+        high = np.int64(first_rows[4])
+        for i in range(start + length - 1, start - 1, -1):
+            if text[i] == 0:
+                return -1
+            low, high = extend_left(
+                blocks, separator_rows, groups, first_rows, np.int64(text[i]) - 1, low, high
+            )
+        if high - low == 1:
+            return low
+        length *= 2
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _spell(
+    blocks,
+    separator_rows,
+    groups,
+    first_rows,
+    words,
+    text_start,
+    text,
+    suffixes,
+    sa_rate,
+    starts,
+    stops,
+    rows,
+    wrong,
+):
+    """Walk from every stop to its start, all walks one step a round; leave the last rows.
+
+    Returns how many sampled rows were met; `wrong` gets the position where a walk disagrees.
+    """
+    occ_rate = 32 * len(groups)
+    words_a_block = blocks.shape[1]
+    sampled = 0
+    longest = np.int64(0)
+    for walk in range(starts.size):
+        longest = max(longest, stops[walk] - starts[walk])
+    for step in range(longest):
+        for walk in range(starts.size):
+            position = stops[walk] - step
+            if position <= starts[walk] or wrong[walk] >= 0:
+                continue
+            row = rows[walk]
+            if suffixes.size and row % sa_rate == 0:
+                sampled += 1
+                if suffixes[row // sa_rate] != position:
+                    wrong[walk] = position
+            letter = text[position - 1] if position else np.uint8(0)
+            code = base_at(blocks, separator_rows, groups, row)
+            if (code + 1) % 5 != letter:
+                wrong[walk] = position
+            row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
+            rows[walk] = row
+            prefetch(words, row // occ_rate * words_a_block)
+    return sampled

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Index a reference for every other program of bwarp."""
+
+from bwarp.backend import choose_backend
+from bwarp.errors import UsageError
+from bwarp.index.build import build_index
+from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
+from bwarp.index.size_table import size_table
+from bwarp.index.store import load_index, save_index
+from bwarp.index.verify import verify_index
+from bwarp.program import program_parser, run_program, say
+from bwarp.reference import read_reference
+
+EXAMPLES = """
+scripts/index_reference.py genome.fa.gz -o genome.index
+scripts/index_reference.py genome.fa -o genome.index --sa-rate 1 --prefix-length 12
+scripts/index_reference.py --verify -o genome.index     prove an index that is there
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument(
+        "reference",
+        metavar="REF.fa[.gz]",
+        nargs="?",
+        help="FASTA file of DNA or RNA; may be left out with --verify",
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="INDEX", help="folder to write the index to"
+    )
+    parser.add_argument(
+        "--occ-rate",
+        type=int,
+        default=DEFAULT_OCC_RATE,
+        metavar="Q",
+        help="rows between two counts of ROcc: a multiple of 32; smaller is larger and, below "
+        "64, not faster (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sa-rate",
+        type=int,
+        default=DEFAULT_SA_RATE,
+        metavar="P",
+        help="rows between two entries of the suffix array; 1 keeps all (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--prefix-length",
+        type=int,
+        metavar="K",
+        help="length of the k-mers whose rows are tabulated; 0 for no table "
+        "(default: by the reference's size)",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="prove the index against its text: after building it, or without REF.fa one that "
+        "is there",
+    )
+    return parser
+
+
+def main(options):
+    if options.reference:
+        build(options)
+    elif not options.verify:
+        raise UsageError("no reference: give a FASTA file, or --verify to prove an index")
+    index = load_index(options.output)
+    if options.verify:
+        say("verifying ...")
+        verify_index(index, options.threads)
+        say("verified: both transforms spell the text, and the tables agree with it")
+    print(size_table(index))
+
+
+def build(options):
+    # Wrong options are found before any work is done.
+    choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
+    backend = choose_backend(options.backend)
+    reference, codes = read_reference(options.reference, options.threads)
+    parameters = choose_parameters(
+        reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
+    )
+    for name in reference.contigs_without_segments():
+        say(f"warning: contig {name!r} has no A, C, G or T: nothing can match there")
+    say(f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}")
+    index = build_index(reference, codes, parameters, backend, options.threads)
+    save_index(index, options.output, options.threads)
+
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)
