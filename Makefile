@@ -10,8 +10,8 @@ ARGS ?=
 
 # 12 or 13 adds the CUDA compiler wheels of that version; what the driver takes where there is one.
 ifndef CUDA
-CUDA := $(shell nvidia-smi 2>/dev/null \
-	| sed -n 's/.*CUDA [A-Z ]*Version: *\([0-9]*\).*/\1/p' | sed 's/1[4-9]\|[2-9][0-9]/13/')
+CUDA := $(filter 12 13,$(shell nvidia-smi 2>/dev/null \
+	| sed -n 's/.*CUDA [A-Z ]*Version: *\([0-9]*\).*/\1/p' | sed -e 's/^1[4-9]$$/13/'))
 endif
 
 comma := ,

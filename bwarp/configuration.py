@@ -1,0 +1,330 @@
+"""Checking a workflow's configuration and sample sheet: every problem at once, each with its place.
+
+A schema (JSON Schema, draft 2020-12, kept as YAML) says what is allowed. Every property in it has
+a ``write`` entry, half a sentence that completes "write ...", so that each message can say what
+to type instead. A property with ``file: true`` is the path of an input. Nothing here knows of
+Snakemake: texts and parsed values come in, problems go out.
+
+    config text --yaml--> values --+--> config_problems --.
+    schema --------------yaml------+                       +--> list of Problem
+    sheet text --read_sheet--> rows --> sheet_problems ---'
+"""
+
+import csv
+import difflib
+import io
+import os
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.validators import extend
+
+__all__ = [
+    "ConfigFile",
+    "Problem",
+    "Row",
+    "config_problems",
+    "config_file_problems",
+    "read_sheet",
+    "sheet_file_problems",
+    "sheet_problems",
+    "with_defaults",
+]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing the user must change."""
+
+    file: str
+    line: int | None  # None: it stands in no line, because it is missing or was typed
+    place: str  # a key such as index.occ_rate, or "column fq1"
+    message: str
+
+    def __str__(self) -> str:
+        line = f" line {self.line}" if self.line else ""
+        return f"{self.file}{line}, {self.place}: {self.message}"
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """A configuration file, or the command line, and the line of each key in it."""
+
+    name: str
+    lines: Mapping[tuple[str, ...], int | None]
+    repeated: tuple[tuple[tuple[str, ...], int], ...]  # keys written again, and where
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> "ConfigFile":
+        """Find the keys of a YAML text; `name` is what messages call the file."""
+        lines, repeated = {}, []
+        for path, line in _keys(yaml.compose(text, Loader=yaml.SafeLoader), ()):
+            if path in lines:
+                repeated.append((path, line))
+            lines[path] = line
+        return cls(name, lines, tuple(repeated))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a sample sheet: the line it stands in and its cells that are not empty."""
+
+    line: int
+    cells: Mapping[str, str]
+
+
+def config_problems(
+    config: Mapping, schema: Mapping, files: Iterable[ConfigFile] = ()
+) -> list[Problem]:
+    """Everything in `config` that `schema` does not allow.
+
+    Parameters
+    ----------
+    config : mapping
+        The values, merged from all the files and the command line.
+    schema : mapping
+        What is allowed.
+    files : iterable of ConfigFile
+        The files in the order in which later ones override earlier ones.
+    """
+    files = tuple(files)
+    problems = [
+        Problem(file.name, line, ".".join(path), "is written twice; keep one of them")
+        for file in files
+        for path, line in file.repeated
+    ]
+    for error in _validator(schema).iter_errors(config):
+        for path, message in _explain(error, schema):
+            file, line = _find_setting(path, files)
+            problems.append(Problem(file, line, ".".join(path), message))
+    return sorted(problems, key=_reading_order)
+
+
+def config_file_problems(
+    config: Mapping, schema: Mapping, files: Iterable[ConfigFile], made: Container[str] = ()
+) -> list[Problem]:
+    """The input files named in `config` that are not there; `made` are those made by a rule."""
+    files = tuple(files)
+    problems = []
+    for path, value in _file_settings(config, schema, ()):
+        message = _file_message(value, made)
+        if message:
+            problems.append(Problem(*_find_setting(path, files), ".".join(path), message))
+    return sorted(problems, key=_reading_order)
+
+
+def with_defaults(config: Mapping, schema: Mapping) -> dict:
+    """A copy of `config` in which every key that is left out of a section has its default."""
+    filled = dict(config)
+    for key, rule in schema.get("properties", {}).items():
+        if key not in filled and "default" in rule:
+            filled[key] = rule["default"]
+        if isinstance(filled.get(key), Mapping):
+            filled[key] = with_defaults(filled[key], rule)
+    return filled
+
+
+def read_sheet(name: str, text: str, schema: Mapping) -> tuple[list[Row], list[Problem]]:
+    """The rows of a tab-separated sheet, and the problems of its shape.
+
+    Lines that are empty or begin with ``#`` are passed over. Where the header cannot be used
+    there are problems and no rows.
+    """
+    lines = [
+        (number, line)
+        for number, line in enumerate(io.StringIO(text.removeprefix("\ufeff")), 1)
+        if line.strip() and not line.startswith("#")
+    ]
+    if not lines:
+        columns = "  ".join(schema["properties"])
+        return [], [Problem(name, None, "header", f"is missing; begin with the line: {columns}")]
+    header_line, header = lines[0][0], _cells(lines[0][1])
+    problems = list(_header_problems(name, header_line, header, schema))
+    if problems:
+        return [], problems
+    rows = []
+    for number, line in lines[1:]:
+        cells = _cells(line)
+        if len(cells) > len(header):
+            problems.append(
+                Problem(
+                    name,
+                    number,
+                    f"column {len(header) + 1}",
+                    f"there are {len(cells)} cells under {len(header)} columns; "
+                    "remove the tabs that are too many",
+                )
+            )
+        named = zip(header, cells, strict=False)
+        rows.append(Row(number, {column: cell for column, cell in named if cell}))
+    if not rows and not problems:
+        problems.append(Problem(name, None, "rows", "there are none; write a line for each sample"))
+    return rows, problems
+
+
+def sheet_problems(
+    name: str, rows: Iterable[Row], schema: Mapping, unique: tuple[str, ...]
+) -> list[Problem]:
+    """Everything in the rows of a sheet that `schema` does not allow, and rows that repeat.
+
+    `unique` are the columns that together name a row and must not be the same in two of them.
+    """
+    problems = []
+    validator = _validator(schema)
+    first_line = {}
+    for row in rows:
+        for error in validator.iter_errors(row.cells):
+            for path, message in _explain(error, schema):
+                problems.append(Problem(name, row.line, f"column {path[0]}", message))
+        key = tuple(
+            row.cells.get(column, schema["properties"][column].get("default")) for column in unique
+        )
+        if None not in key and first_line.setdefault(key, row.line) != row.line:
+            columns = " and ".join(unique)
+            problems.append(
+                Problem(
+                    name,
+                    row.line,
+                    f"column {unique[-1]}",
+                    f"{' '.join(key)} stands in line {first_line[key]} too; "
+                    f"give each line its own {columns}",
+                )
+            )
+    return sorted(problems, key=_reading_order)
+
+
+def sheet_file_problems(
+    name: str, rows: Iterable[Row], schema: Mapping, made: Container[str] = ()
+) -> list[Problem]:
+    """The input files named in a sheet that are not there, or stand in two places."""
+    problems = []
+    first_place = {}
+    columns = [column for column, rule in schema["properties"].items() if rule.get("file")]
+    for row in rows:
+        for column in columns:
+            path = row.cells.get(column)
+            if path is None:
+                continue
+            message = _file_message(path, made)
+            place = f"column {column}"
+            line, earlier = first_place.setdefault(path, (row.line, place))
+            if (line, earlier) != (row.line, place):
+                where = earlier if line == row.line else f"line {line}, {earlier}"
+                message = f"{path} stands in {where} too; give each file once"
+            if message:
+                problems.append(Problem(name, row.line, place, message))
+    return problems
+
+
+def _find_setting(path: tuple[str, ...], files: Iterable[ConfigFile]) -> tuple[str, int | None]:
+    """The file and line that set the key `path`, or the file where it belongs and None."""
+    files = tuple(files)
+    for file in reversed(files):
+        if path in file.lines:
+            return file.name, file.lines[path]
+    if len(path) > 1 and any(path[:-1] in file.lines for file in files):
+        return _find_setting(path[:-1], files)[0], None
+    return (files[-1].name if files else "the command line"), None
+
+
+def _keys(node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
+    """The path and the line of every key below a node of a YAML document."""
+    if not isinstance(node, yaml.MappingNode):
+        return
+    for key, value in node.value:
+        yield (*path, key.value), key.start_mark.line + 1
+        yield from _keys(value, (*path, key.value))
+
+
+def _file_settings(
+    config: Mapping, schema: Mapping, path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The key and the value of every input file that a configuration names."""
+    for key, rule in schema["properties"].items():
+        value = config.get(key)
+        if rule.get("file") and isinstance(value, str):
+            yield (*path, key), value
+        elif isinstance(value, Mapping) and "properties" in rule:
+            yield from _file_settings(value, rule, (*path, key))
+
+
+def _file_message(path: str, made: Container[str]) -> str | None:
+    """What is wrong with the path of an input, or None."""
+    if path in made or os.path.isfile(path):
+        return None
+    if os.path.isdir(path):
+        return f"{path} is a folder; write the path of a file"
+    return f"{path} does not exist; write a path relative to the folder snakemake is started in"
+
+
+def _explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The key and the message of what a validation error is about."""
+    path = tuple(str(part) for part in error.absolute_path)
+    if error.validator == "additionalProperties":
+        for key in error.instance:
+            if key not in error.schema["properties"]:
+                yield (*path, str(key)), _unknown(str(key), error.schema["properties"])
+    elif error.validator == "required":
+        for key in error.validator_value:
+            if key not in error.instance:
+                write = error.schema["properties"][key]["write"]
+                yield (*path, key), f"is missing; write {write}"
+    else:
+        yield path, f"{_shown(error.instance)} cannot be used; write {error.schema['write']}"
+
+
+def _unknown(key: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(key, known, n=1)
+    if nearest:
+        return f"is not known; did you mean {nearest[0]}?"
+    return f"is not known; remove it, or write one of: {', '.join(known)}"
+
+
+def _shown(value) -> str:
+    """A value as the user wrote it, as far as that is known."""
+    if value is None:
+        return "an empty value"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "a section of keys"
+    return repr(value)
+
+
+def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -> Iterator[Problem]:
+    known = schema["properties"]
+    if len(header) == 1 and len(header[0].split()) > 1:
+        yield Problem(name, line, "header", "has no tabs; put one tab between two columns")
+        return
+    for number, column in enumerate(header, 1):
+        if column not in known:
+            yield Problem(name, line, f"column {number} {column!r}", _unknown(column, known))
+        elif column in header[: number - 1]:
+            yield Problem(name, line, f"column {number} {column!r}", "is there twice; keep one")
+    for column in schema["required"]:
+        if column not in header:
+            yield Problem(
+                name, line, f"column {column}", f"is missing; write {known[column]['write']}"
+            )
+
+
+def _cells(line: str) -> list[str]:
+    row = next(csv.reader([line.rstrip("\r\n")], delimiter="\t", quoting=csv.QUOTE_NONE))
+    cells = [cell.strip() for cell in row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _reading_order(problem: Problem):
+    return problem.file, problem.line or 0
+
+
+def _validator(schema: Mapping):
+    """A validator for which 1.0 and true are not whole numbers: programs would refuse them."""
+    whole = Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    )
+    return extend(Draft202012Validator, type_checker=whole)(schema)

@@ -1,0 +1,145 @@
+# Small helpers of the other rule files, and the check of everything the user wrote.
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import yaml
+
+CHECKOUT = Path(workflow.current_basedir).parent.parent
+sys.path.insert(0, str(CHECKOUT))
+
+from bwarp.configuration import (
+    ConfigFile,
+    Problem,
+    config_file_problems,
+    config_problems,
+    read_sheet,
+    sheet_file_problems,
+    sheet_problems,
+    with_defaults,
+)
+from bwarp.source_digest import program_digest
+
+# The programs run with the Python that runs Snakemake, or with that of a conda environment where
+# one is active, and in both cases with the library of this checkout.
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(CHECKOUT))}; ")
+
+# What the rules of demo.smk make; the demo need not be there to be named.
+DEMO_GENOME = "resources/demo/demo.fa.gz"
+DEMO_READS = ["resources/demo/reads_1.fq.gz", "resources/demo/reads_2.fq.gz"]
+
+
+def read_schema(name):
+    """The parsed schema workflow/schemas/NAME.schema.yaml."""
+    return yaml.safe_load((CHECKOUT / "workflow" / "schemas" / f"{name}.schema.yaml").read_text())
+
+
+def config_files():
+    """The configuration files in the order in which later ones override, then the command line."""
+    typed = workflow.config_settings
+    names = [name for name in workflow.configfiles if name not in typed.configfiles]
+    files = [
+        ConfigFile.parse(os.path.relpath(name), Path(name).read_text())
+        for name in [*names, *typed.configfiles]
+    ]
+    return [*files, ConfigFile("--config", {(key,): None for key in typed.config}, ())]
+
+
+def check_configuration():
+    """Every problem of the configuration and of the sample sheet."""
+    schema, files = read_schema("config"), config_files()
+    made = {DEMO_GENOME, *DEMO_READS}
+    problems = config_problems(config, schema, files)
+    problems += config_file_problems(config, schema, files, made)
+    sheet = config.get("samples")
+    if isinstance(sheet, str) and os.path.isfile(sheet):
+        schema = read_schema("samples")
+        rows, sheet_shape = read_sheet(sheet, Path(sheet).read_text(), schema)
+        problems += sheet_shape
+        problems += sheet_problems(sheet, rows, schema, unique=("sample", "unit"))
+        problems += sheet_file_problems(sheet, rows, schema, made)
+    return problems
+
+
+def refuse(problems):
+    """Print every problem of what the user wrote, and leave with the exit code of a usage error."""
+    there_are = f"there are {len(problems)} problems" if len(problems) > 1 else "there is a problem"
+    print(f"Nothing was run: {there_are} in the configuration.", file=sys.stderr)
+    for problem in problems:
+        print(f"  {problem}", file=sys.stderr)
+    print("config/README.md explains every key and column.", file=sys.stderr)
+    sys.exit(2)
+
+
+def section(name):
+    """A section of the configuration that a target cannot do without."""
+    if name not in config:
+        refuse(
+            [
+                Problem(
+                    "the configuration",
+                    None,
+                    name,
+                    f"is missing; config/examples/{name}.yaml shows one",
+                )
+            ]
+        )
+    return config[name]
+
+
+def program(name):
+    """The path of scripts/NAME from the folder snakemake is started in."""
+    return os.path.relpath(CHECKOUT / "scripts" / name)
+
+
+def code(name):
+    """A digest of scripts/NAME and the library it imports: edited code makes its rules run again."""
+    return program_digest(CHECKOUT / "scripts" / name, CHECKOUT / "bwarp")
+
+
+def flags(settings):
+    """Command-line flags for settings; those that are left out or auto are the program's to choose."""
+    return [
+        word
+        for key, value in settings.items()
+        if value not in (None, "auto")
+        for word in (f"--{key.replace('_', '-')}", str(value))
+    ]
+
+
+def index_memory_mb(wildcards, input, attempt):
+    """Memory to build an index: 12 bytes a base and some; gz files of DNA grow about fourfold."""
+    growth = 4 if str(input.reference).endswith(".gz") else 1
+    return attempt * (1000 + round(12 * growth * input.size_mb))
+
+
+def print_results():
+    """Say where the results lie, at the end of a run."""
+    print("Results:")
+    for path, what in RESULTS.items():
+        if os.path.exists(path):
+            print(f"  {path:<40}  {what}")
+
+
+def stem(path):
+    """The name of a sequence file without its folder and endings."""
+    name = Path(path).name.removesuffix(".gz")
+    return name.rsplit(".", 1)[0] or name
+
+
+problems = check_configuration()
+if problems:
+    refuse(problems)
+config.update(with_defaults(config, read_schema("config")))
+
+REFERENCE = stem(config["reference"])
+INDEX = f"results/index/{REFERENCE}"
+
+# No job waits for a GPU that it was told not to use.
+GPUS = 0 if config["backend"] == "cpu" else 1
+ENVIRONMENT = f"../../envs/{'gpu' if config['backend'] == 'cuda' else 'cpu'}.yaml"
+
+# What each target makes, for the list at the end of a run; every rule file adds its own.
+RESULTS = {}

@@ -1,0 +1,35 @@
+# The FM-index that seeding, matching and mapping search in.
+
+RESULTS[INDEX] = f"the index of {config['reference']}"
+RESULTS[f"{INDEX}.txt"] = "its parts and their sizes"
+
+
+rule index_reference:
+    input:
+        reference=config["reference"],
+    output:
+        index=directory(INDEX),
+        table=f"{INDEX}.txt",
+    log:
+        f"logs/index_reference/{REFERENCE}.log",
+    benchmark:
+        f"logs/index_reference/{REFERENCE}.benchmark.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 16
+    resources:
+        gpu=GPUS,
+        mem_mb=index_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("index_reference.py"),
+        code=code("index_reference.py"),
+        options=flags(config["index"]),
+    shell:
+        "python {params.program:q} {input.reference:q} -o {output.index:q} {params.options:q}"
+        " --threads {threads} --backend {resources.backend} > {output.table:q} 2> {log:q}"
+
+
+rule index:
+    input:
+        INDEX,
