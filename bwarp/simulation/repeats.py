@@ -122,7 +122,7 @@ def repeat_units(key: np.uint64, gc: float) -> Units:
     codes = np.empty(offsets[-1], np.uint8)
     random_bases(codes, stream_key(key, 1), gc)
 
-    # Every monomer of every satellite unit is a diverged copy of one monomer, as in alpha satellite.
+    # As in alpha satellite, every monomer of every unit is a diverged copy of one monomer.
     monomer = np.empty(MONOMER, np.uint8)
     random_bases(monomer, stream_key(key, 2), gc)
     n = SATELLITE_UNITS * MONOMERS_PER_UNIT
@@ -169,13 +169,9 @@ def plan_interspersed(
 
 def _transposons(key, kind, first_unit, bases):
     mean = kind.length * (1 + kind.shortest) / 2
-    whole = np.round(
-        kind.length
-        * (
-            kind.shortest
-            + (1 - kind.shortest) * unit_draws(stream_key(key, 0), _enough(bases, mean))
-        )
-    ).astype(np.int64)
+    part = unit_draws(stream_key(key, 0), _enough(bases, mean))
+    part = kind.shortest + (1 - kind.shortest) * part
+    whole = np.int64(np.round(kind.length * part))
     lengths = whole[np.cumsum(whole) <= bases]
     n = lengths.size
     family = index_draws(stream_key(key, 1), n, kind.families)

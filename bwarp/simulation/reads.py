@@ -1,0 +1,437 @@
+"""Reads of a diploid individual, single or in pairs, and where they truly come from.
+
+A fragment is drawn anywhere on the reference where it fits into a contig, on one of the two
+haplotypes. A pair is read from its two ends inwards, a single read is the whole fragment on either
+strand. The template is the haplotype: variants first, then what the sequencer adds.
+
+    reference        ....ACGTACGTACGTACGTACGTACGTACGTACGT....
+    haplotype            ACGTTCGTACG..CGTACGTACGTACGTACGT      variants
+    fragment             |------------ insert ----------|
+    left end             ACGTTCGT->                            sequencing errors, by cycle
+    right end                                 <-TACGTACG       read as the other strand
+
+Every random number is a function of the seed and the number of the read, so that any part of the
+reads can be made by itself, in any thread.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError, UsageError
+from bwarp.sequence import AMBIGUOUS
+from bwarp.simulation.counter_random import bits_at, stream_key, threshold
+from bwarp.simulation.variants import DELETION, INSERTION, LONGEST_INDEL, SUBSTITUTION, Variants
+from bwarp.threads import for_each_range
+
+__all__ = ["TRUTH", "ReadParameters", "SimulatedReads", "simulate_reads"]
+
+#: What is true of one read; places are within the contig, 0-based, `stop` is exclusive.
+#: `contig` is -1 for a random read. `variants` and `errors` count bases as an edit distance does.
+TRUTH = np.dtype(
+    [
+        ("contig", np.int32),
+        ("reverse", np.bool_),
+        ("start", np.int64),
+        ("stop", np.int64),
+        ("variants", np.int32),
+        ("errors", np.int32),
+    ]
+)
+
+MOST_DRAWS = 10_000
+#: Reference bases fetched beyond the read's length, to replace what deletions take away.
+SPARE = 2 * LONGEST_INDEL + 8
+LOWEST_QUALITY = 2
+HIGHEST_QUALITY = 41
+#: How the qualities of one cycle scatter around their mean: eight steps, equally probable.
+_QUALITY_STEPS = np.array([-2, -1, -1, 0, 0, 1, 1, 2])
+
+
+@dataclass(frozen=True)
+class ReadParameters:
+    """How reads are made.
+
+    Attributes
+    ----------
+    length : int
+        Bases of every read.
+    ends : int
+        2 for pairs, 1 for single reads.
+    insert_mean, insert_sd : float
+        Length of a pair's fragment, outer ends; no fragment is shorter than a read.
+    error_rate_start, error_rate_end : float
+        Sequencing errors a base in the first and in the last cycle, even steps between.
+    error_indel_fraction : float
+        The part of the errors that inserts or leaves out a base, half and half.
+    random_fraction : float
+        The part of the pairs or single reads that is random sequence.
+    """
+
+    length: int = 150
+    ends: int = 2
+    insert_mean: float = 400.0
+    insert_sd: float = 60.0
+    error_rate_start: float = 0.002
+    error_rate_end: float = 0.012
+    error_indel_fraction: float = 0.01
+    random_fraction: float = 0.02
+
+    def __post_init__(self):
+        if self.length < 1:
+            raise UsageError(f"read length {self.length}: a read has at least 1 base")
+        if self.ends not in (1, 2):
+            raise UsageError(f"ends {self.ends}: reads are single (1) or in pairs (2)")
+        for name in (
+            "error_rate_start",
+            "error_rate_end",
+            "error_indel_fraction",
+            "random_fraction",
+        ):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise UsageError(f"{name.replace('_', ' ')} {value} is not from 0 to 1")
+        if self.ends == 2 and not self.length <= self.insert_mean < 2**31:
+            raise UsageError(
+                f"insert mean {self.insert_mean:g} is not from the read length {self.length} to "
+                "2^31: it is the length of the whole fragment, both reads included"
+            )
+        if not 0 <= self.insert_sd < 2**31:
+            raise UsageError(f"insert sd {self.insert_sd:g} is not from 0 to 2^31")
+
+
+@dataclass(frozen=True)
+class SimulatedReads:
+    """Consecutive reads or pairs and the truth about them.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first read or pair.
+    codes, qualities : ndarray, shape=(ends, count, length), dtype=uint8
+        Bases 0 to 3 as sequenced, and FASTQ quality characters.
+    truth : ndarray, shape=(ends, count), dtype=TRUTH
+    """
+
+    first: int
+    codes: np.ndarray
+    qualities: np.ndarray
+    truth: np.ndarray
+
+
+def simulate_reads(
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    variants: Variants,
+    parameters: ReadParameters,
+    seed: int,
+    first: int,
+    count: int,
+    threads: int = 1,
+) -> SimulatedReads:
+    """Make the reads or pairs from number `first` on.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+        The contigs of the reference end to end, 4 where ambiguous; reads have no ambiguous base.
+    offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
+        Contig i is ``codes[offsets[i]:offsets[i + 1]]``.
+    variants : Variants
+    parameters : ReadParameters
+    seed, first, count : int
+    threads : int
+        Does not change the result.
+
+    Raises
+    ------
+    InputError
+        If the reference has no room for a read, or none was found in `MOST_DRAWS` draws.
+    """
+    p = parameters
+    longest = int(np.diff(offsets).max(initial=0))
+    if longest < p.length:
+        raise InputError(
+            f"the longest contig has {longest:,} bases: reads of {p.length} do not fit; "
+            "take a longer reference or shorter reads"
+        )
+    shape = (p.ends, count, p.length)
+    reads = SimulatedReads(
+        first, np.empty(shape, np.uint8), np.empty(shape, np.uint8), np.empty(shape[:2], TRUTH)
+    )
+    error_thresholds, qualities = _error_profile(p)
+    # A single read is its whole fragment.
+    insert_mean, insert_sd = (p.insert_mean, p.insert_sd) if p.ends == 2 else (p.length, 0)
+    unplaced = for_each_range(
+        lambda start, stop: _make_reads(
+            codes,
+            offsets,
+            variants,
+            stream_key(seed, 5),
+            float(insert_mean),
+            float(insert_sd),
+            threshold(p.random_fraction),
+            error_thresholds,
+            qualities,
+            threshold(p.error_indel_fraction),
+            first,
+            start,
+            stop,
+            reads.codes,
+            reads.qualities,
+            reads.truth,
+        ),
+        count,
+        threads,
+    )
+    if any(unplaced):
+        raise InputError(
+            f"no place for a fragment of about {insert_mean:g} bases was found in {MOST_DRAWS:,} "
+            "draws: the contigs are too short or too full of N for it; take a smaller insert, "
+            "shorter reads or another reference"
+        )
+    return reads
+
+
+def _error_profile(parameters):
+    """Thresholds of error (uint64) and qualities (uint8), both of shape (length, 8).
+
+    Each base has one of eight qualities around its cycle's; an error is as probable as the quality
+    says, and the mean over the eight is the cycle's error rate.
+    """
+    ramp = np.linspace(parameters.error_rate_start, parameters.error_rate_end, parameters.length)
+    spread = 10.0 ** (-_QUALITY_STEPS / 10)
+    rates = np.minimum(ramp[:, None] * (spread / spread.mean()), 1.0)
+    phred = -10 * np.log10(np.maximum(rates, 1e-9))
+    qualities = np.clip(np.round(phred), LOWEST_QUALITY, HIGHEST_QUALITY)
+    return threshold(rates), (33 + qualities).astype(np.uint8)
+
+
+@numba.njit(cache=True, nogil=True)
+def _make_reads(
+    codes,
+    offsets,
+    variants,
+    seed_key,
+    insert_mean,
+    insert_sd,
+    random_threshold,
+    error_thresholds,
+    quality_table,
+    indel_threshold,
+    first,
+    start,
+    stop,
+    reads,
+    qualities,
+    truth,
+):
+    """Make reads `start` to `stop` of the arrays; return whether one found no place."""
+    ends, _, length = reads.shape
+    window = length + SPARE
+    template = np.empty(window * (LONGEST_INDEL + 1), np.uint8)
+    places = np.empty(template.size, np.int64)
+    for i in range(start, stop):
+        key = bits_at(seed_key, np.uint64(first + i))
+        if (bits_at(key, np.uint64(0)) >> np.uint64(32)) < random_threshold:
+            for end in range(ends):
+                _random_read(
+                    bits_at(key, np.uint64(1 + end)),
+                    quality_table,
+                    reads[end, i],
+                    qualities[end, i],
+                )
+                _set_truth(truth, end, i, -1, False, 0, 0, 0, 0)
+            continue
+        draw = 0
+        placed = False
+        while not placed:
+            if draw == MOST_DRAWS:
+                return True
+            draw += 1
+            draw_key = bits_at(key, np.uint64(2 + draw))
+            left, right, contig = _draw_fragment(offsets, draw_key, insert_mean, insert_sd, length)
+            placed = right <= offsets[contig + 1]
+            flags = bits_at(draw_key, np.uint64(4))
+            haplotype = 1 + np.int64(flags & np.uint64(1))
+            flipped = (flags & np.uint64(2)) != 0
+            end = 0
+            while placed and end < ends:
+                reverse = flipped != (end == 1)
+                origin = offsets[contig]
+                if reverse:
+                    begin, finish = max(origin, right - window), right
+                else:
+                    begin, finish = left, min(offsets[contig + 1], left + window)
+                n = _haplotype_stretch(codes, variants, haplotype, begin, finish, template, places)
+                used, errors = _sequence(
+                    template,
+                    n,
+                    reverse,
+                    bits_at(draw_key, np.uint64(5 + end)),
+                    error_thresholds,
+                    quality_table,
+                    indel_threshold,
+                    reads[end, i],
+                    qualities[end, i],
+                )
+                placed = used > 0
+                if placed:
+                    a, b = (n - used, n) if reverse else (0, used)
+                    at, until, differ = _reference_span(codes, template, places, a, b)
+                    _set_truth(
+                        truth, end, i, contig, reverse, at - origin, until - origin, differ, errors
+                    )
+                end += 1
+    return False
+
+
+@numba.njit
+def _draw_fragment(offsets, key, insert_mean, insert_sd, shortest):
+    """Begin, end and contig of a fragment that begins anywhere; it may pass the contig's end.
+
+    The length is normal: the sum of twelve even draws of 16 bits, exact on every machine.
+    """
+    unit = np.float64(bits_at(key, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
+    left = np.int64(unit * offsets[-1])
+    contig = _first_above(offsets, left) - 1
+    deviation = -6.0 + 6.0 / 65536
+    for i in range(1, 4):
+        bits = bits_at(key, np.uint64(i))
+        for _ in range(4):
+            deviation += np.float64(bits & np.uint64(0xFFFF)) / 65536
+            bits >>= np.uint64(16)
+    insert = np.int64(np.floor(insert_mean + insert_sd * deviation + 0.5))
+    return left, left + max(insert, shortest), contig
+
+
+@numba.njit
+def _first_above(values, value):
+    """The first index of a sorted array whose element is greater than `value`."""
+    low, high = 0, values.size
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@numba.njit
+def _haplotype_stretch(codes, variants, haplotype, start, stop, template, places):
+    """Write a haplotype's bases over a stretch of the reference, and the place of each.
+
+    An inserted base has the place of the base that it comes after. Returns the number of bases.
+    """
+    i = _first_above(variants.positions, start - 1)
+    at = start
+    if i > 0 and variants.kinds[i - 1] == DELETION and variants.haplotypes[i - 1] & haplotype:
+        at = max(at, variants.positions[i - 1] + variants.lengths[i - 1] + 1)
+    n = 0
+    while at < stop:
+        anchor = variants.positions[i] if i < variants.positions.size else stop
+        until = min(anchor + 1, stop)
+        # Indices that cannot be negative let this loop become vector operations.
+        source, bases_to, places_to = codes[at:until], template[n:], places[n:]
+        for k in range(source.size):
+            bases_to[k] = source[k]
+            places_to[k] = at + k
+        n += until - at
+        at = until
+        if anchor < stop and variants.haplotypes[i] & haplotype:
+            first = variants.base_offsets[i]
+            if variants.kinds[i] == SUBSTITUTION:
+                template[n - 1] = variants.bases[first]
+            elif variants.kinds[i] == INSERTION:
+                for base in range(first, first + variants.lengths[i]):
+                    template[n] = variants.bases[base]
+                    places[n] = anchor
+                    n += 1
+            else:
+                at += variants.lengths[i]
+        i += 1
+    return n
+
+
+@numba.njit
+def _sequence(
+    template, n, reverse, key, error_thresholds, quality_table, indel_threshold, read, quality
+):
+    """Read a template from its left end, or its right end as the other strand, with errors.
+
+    The first cycle has no insertion or deletion, so that a read begins where its template does.
+    Returns how many bases of the template were used and the number of errors; -1 where the
+    template is too short or a base is ambiguous.
+    """
+    length = read.size
+    used = 0
+    errors = 0
+    for cycle in range(length):
+        bits = bits_at(key, np.uint64(cycle))
+        step = np.int64((bits >> np.uint64(32)) & np.uint64(7))
+        other = np.int64(bits >> np.uint64(35))
+        quality[cycle] = quality_table[cycle, step]
+        change = 0
+        if (bits & np.uint64(0xFFFFFFFF)) < error_thresholds[cycle, step]:
+            errors += 1
+            indel = bits_at(key, np.uint64(length + cycle))
+            if cycle == 0 or (indel & np.uint64(0xFFFFFFFF)) >= indel_threshold:
+                change = 1 + other % 3
+            elif indel >> np.uint64(63):
+                read[cycle] = other & 3
+                continue
+            else:
+                used += 1
+        if used >= n:
+            return -1, errors
+        base = np.int64(template[n - 1 - used] if reverse else template[used])
+        if base == AMBIGUOUS:
+            return -1, errors
+        if reverse:
+            base = 3 - base
+        read[cycle] = (base + change) & 3
+        used += 1
+    return used, errors
+
+
+@numba.njit
+def _reference_span(codes, template, places, a, b):
+    """Begin and end on the reference of bases a to b of a template, and how they differ from it."""
+    start = -1
+    stop = -1
+    differences = 0
+    for k in range(a, b):
+        place = places[k]
+        if k > 0 and places[k - 1] == place:
+            differences += 1
+            continue
+        if start < 0:
+            start = place
+        else:
+            differences += place - stop
+        differences += template[k] != codes[place]
+        stop = place + 1
+    if start < 0:
+        # All of the read lies in an insertion: it covers no base of the reference.
+        start = stop = places[a] + 1
+    return start, stop, differences
+
+
+@numba.njit
+def _random_read(key, quality_table, read, quality):
+    for cycle in range(read.size):
+        bits = bits_at(key, np.uint64(cycle))
+        read[cycle] = bits & np.uint64(3)
+        quality[cycle] = quality_table[cycle, np.int64(bits >> np.uint64(61))]
+
+
+@numba.njit
+def _set_truth(truth, end, i, contig, reverse, start, stop, variants, errors):
+    truth[end, i].contig = contig
+    truth[end, i].reverse = reverse
+    truth[end, i].start = start
+    truth[end, i].stop = stop
+    truth[end, i].variants = variants
+    truth[end, i].errors = errors

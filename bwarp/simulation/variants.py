@@ -1,0 +1,242 @@
+"""Variants of a diploid individual: substitutions and short indels, planned along a reference.
+
+A variant is anchored at a reference base, as in VCF, and is on one haplotype or on both:
+
+    reference   A C G T A C G
+    SNV at 2    A C T T A C G          that base becomes another
+    insertion   A C G a a T A C G      anchored at 2: bases after it
+    deletion    A C G . . C G          anchored at 2: the two bases after it are gone
+
+No two variants touch the same bases, whichever haplotypes they are on. Haplotypes are never
+written out: whoever needs a stretch of one walks the reference and the variants together.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.errors import UsageError
+from bwarp.sequence import AMBIGUOUS, LETTERS
+from bwarp.simulation.counter_random import bits_at, draws, stream_key, threshold
+from bwarp.threads import for_each_range
+
+__all__ = [
+    "DELETION",
+    "INSERTION",
+    "LONGEST_INDEL",
+    "SUBSTITUTION",
+    "VariantParameters",
+    "Variants",
+    "simulate_variants",
+    "vcf_lines",
+]
+
+SUBSTITUTION = 0
+INSERTION = 1
+DELETION = 2
+LONGEST_INDEL = 32
+
+#: A variant is on both haplotypes with probability 1/3, else on one of them.
+_HAPLOTYPES = np.array([1, 2, 3], np.uint8)
+_GENOTYPES = ("", "1|0", "0|1", "1|1")
+
+
+@dataclass(frozen=True)
+class VariantParameters:
+    """How an individual differs from the reference.
+
+    Attributes
+    ----------
+    rate : float
+        Variants a base, of both haplotypes together.
+    indel_fraction : float
+        The part of the variants that is insertions or deletions, half and half.
+    extend : float
+        The probability that an indel goes on for one more base; at most `LONGEST_INDEL` bases.
+    """
+
+    rate: float = 0.001
+    indel_fraction: float = 0.15
+    extend: float = 0.3
+
+    def __post_init__(self):
+        for name in ("rate", "indel_fraction", "extend"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                what = {"rate": "variant rate", "extend": "indel extend"}.get(
+                    name, "indel fraction"
+                )
+                raise UsageError(f"{what} {value} is not from 0 to 1")
+
+
+class Variants(NamedTuple):
+    """Variants sorted by position, one array element a variant.
+
+    A named tuple, so that Numba functions take it whole.
+
+    Attributes
+    ----------
+    positions : ndarray, shape=(n,), dtype=int64
+        Genome position (contigs end to end) of the anchor.
+    kinds : ndarray, shape=(n,), dtype=uint8
+        `SUBSTITUTION`, `INSERTION` or `DELETION`.
+    lengths : ndarray, shape=(n,), dtype=int64
+        Bases substituted (1), inserted or deleted.
+    haplotypes : ndarray, shape=(n,), dtype=uint8
+        Bit 0 for the first haplotype, bit 1 for the second.
+    bases : ndarray, shape=(m,), dtype=uint8
+        Codes of the new bases of all substitutions and insertions, end to end.
+    base_offsets : ndarray, shape=(n + 1,), dtype=int64
+        The bases of variant i are ``bases[base_offsets[i]:base_offsets[i + 1]]``.
+    """
+
+    positions: np.ndarray
+    kinds: np.ndarray
+    lengths: np.ndarray
+    haplotypes: np.ndarray
+    bases: np.ndarray
+    base_offsets: np.ndarray
+
+
+def simulate_variants(
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    parameters: VariantParameters,
+    seed: int,
+    threads: int = 1,
+) -> Variants:
+    """Make an individual's variants up.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+        The contigs end to end, 4 where ambiguous.
+    offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
+        Contig i is ``codes[offsets[i]:offsets[i + 1]]``.
+    parameters : VariantParameters
+    seed : int
+    threads : int
+        Does not change the result.
+    """
+    key = stream_key(seed, 0)
+    rate = threshold(parameters.rate)
+    found = for_each_range(
+        lambda start, stop: _anchors(codes, key, rate, start, stop),
+        codes.size,
+        threads,
+        smallest=1 << 20,
+    )
+    positions = np.concatenate([np.empty(0, np.int64), *found])
+    n = positions.size
+    kinds = _kinds(stream_key(seed, 1), n, parameters.indel_fraction)
+    lengths = _indel_lengths(stream_key(seed, 2), n, parameters.extend)
+    lengths[kinds == SUBSTITUTION] = 1
+    haplotypes = _HAPLOTYPES[draws(stream_key(seed, 3), n) % np.uint64(3)]
+    keep = _compatible(codes, offsets, positions, kinds, lengths)
+    positions, kinds, lengths = positions[keep], kinds[keep], lengths[keep]
+
+    new_bases = np.where(kinds == DELETION, 0, lengths)
+    base_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(new_bases)])
+    random = draws(stream_key(seed, 4), int(base_offsets[-1]))
+    bases = np.uint8(random & np.uint64(3))
+    snv = np.flatnonzero(kinds == SUBSTITUTION)
+    other = 1 + random[base_offsets[snv]] % np.uint64(3)
+    bases[base_offsets[snv]] = (codes[positions[snv]] + other.astype(np.uint8)) & 3
+    return Variants(positions, kinds, lengths, haplotypes[keep], bases, base_offsets)
+
+
+@numba.njit(cache=True, nogil=True)
+def _anchors(codes, key, rate, start, stop):
+    """Positions from `start` to `stop` whose draw says variant; one draw a base."""
+    count = 0
+    for position in range(start, stop):
+        count += (bits_at(key, np.uint64(position)) >> np.uint64(32)) < rate
+    positions = np.empty(count, np.int64)
+    count = 0
+    for position in range(start, stop):
+        if (bits_at(key, np.uint64(position)) >> np.uint64(32)) < rate:
+            positions[count] = position
+            count += 1
+    return positions
+
+
+def _kinds(key, n, indel_fraction):
+    bits = draws(key, n)
+    indel = (bits & np.uint64(0xFFFFFFFF)) < threshold(indel_fraction)
+    kind = np.where(bits >> np.uint64(63) == 1, DELETION, INSERTION)
+    return np.where(indel, kind, SUBSTITUTION).astype(np.uint8)
+
+
+def _indel_lengths(key, n, extend):
+    """Geometric lengths from 1 to `LONGEST_INDEL`."""
+    lengths = np.ones(n, np.int64)
+    going = np.ones(n, bool)
+    for step in range(LONGEST_INDEL - 1):
+        going &= (draws(stream_key(key, step), n) >> np.uint64(32)) < threshold(extend)
+        if not going.any():
+            break
+        lengths += going
+    return lengths
+
+
+@numba.njit(cache=True, nogil=True)
+def _compatible(codes, offsets, positions, kinds, lengths):
+    """Which variants to keep: within one contig, on known bases, clear of the variant before."""
+    keep = np.zeros(positions.size, np.bool_)
+    contig = 0
+    free = 0
+    for i in range(positions.size):
+        position = positions[i]
+        while offsets[contig + 1] <= position:
+            contig += 1
+        last = position + lengths[i] if kinds[i] == DELETION else position
+        # A base must follow an indel, so that it lies within the contig and not at its end.
+        follows = last if kinds[i] == SUBSTITUTION else last + 1
+        good = position >= free and follows < offsets[contig + 1]
+        if good:
+            for at in range(position, follows + 1):
+                good &= codes[at] != AMBIGUOUS
+        if good:
+            keep[i] = True
+            free = follows + 1
+    return keep
+
+
+def vcf_lines(
+    codes: np.ndarray, offsets: np.ndarray, names: tuple[str, ...], variants: Variants
+) -> Iterator[str]:
+    """The lines of a VCF file of one sample, ``simulated``, with phased genotypes.
+
+    The first haplotype of a read pair's truth is the first of the genotype.
+    """
+    yield "##fileformat=VCFv4.2\n"
+    for name, length in zip(names, np.diff(offsets).tolist(), strict=True):
+        yield f"##contig=<ID={name},length={length}>\n"
+    yield '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">\n'
+    yield "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\tsimulated\n"
+    letters = LETTERS.decode()
+    contigs = np.searchsorted(offsets, variants.positions, side="right") - 1
+    within = variants.positions - offsets[contigs]
+    rows = zip(
+        variants.positions.tolist(),
+        contigs.tolist(),
+        within.tolist(),
+        variants.kinds.tolist(),
+        variants.lengths.tolist(),
+        variants.haplotypes.tolist(),
+        variants.base_offsets.tolist(),
+        strict=False,
+    )
+    for position, contig, at, kind, length, haplotypes, first in rows:
+        stop = position + 1 + (length if kind == DELETION else 0)
+        before = "".join(letters[code] for code in codes[position:stop])
+        after = before[0] if kind != SUBSTITUTION else ""
+        if kind != DELETION:
+            after += "".join(letters[code] for code in variants.bases[first : first + length])
+        yield (
+            f"{names[contig]}\t{at + 1}\t.\t{before}\t{after}\t.\tPASS\t.\tGT\t"
+            f"{_GENOTYPES[haplotypes]}\n"
+        )
