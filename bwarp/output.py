@@ -8,6 +8,7 @@ the same output removes once its process is gone.
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,18 +25,24 @@ __all__ = ["atomic_file", "atomic_folder"]
 def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
     """Open a file for writing; a name that ends in .gz is compressed, ``-`` is standard output.
 
-    The file takes its name when the block ends well and is removed when it does not.
+    The file takes its name when the block ends well and is removed when it does not. A pipe or a
+    device is written to as it is.
     """
     if str(path) == "-":
-        import sys
-
         yield sys.stdout.buffer if "b" in mode else sys.stdout
         sys.stdout.flush()
         return
-    path = Path(path)
+    compression = "gz" if Path(path).suffix == ".gz" else None
+    path = _real_path(path)
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; give the name of a file to write")
+    if path.exists() and not path.is_file():
+        with xopen(path, mode, threads=0, format=compression) as file:
+            yield file
+        return
     part = _part_path(path)
     try:
-        with xopen(part, mode, threads=0, format="gz" if path.suffix == ".gz" else "raw") as file:
+        with xopen(part, mode, threads=0, format=compression) as file:
             yield file
         os.replace(part, path)
     finally:
@@ -43,16 +50,23 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
+def atomic_folder(path: str | os.PathLike, replaces: str = "index.json") -> Iterator[Path]:
     """Yield a private folder to fill; it becomes `path` when the block ends well.
 
-    An older folder of that name is replaced only then.
+    An older folder of that name is replaced only then, and only if it is empty or holds the file
+    `replaces`: a mistyped name must not cost anybody a folder of something else.
     """
-    path = Path(path)
-    if path.is_file():
+    path = _real_path(path)
+    if path.is_dir():
+        if any(path.iterdir()) and not (path / replaces).is_file():
+            raise UsageError(
+                f"{path}: holds other files, and no {replaces}; "
+                "give the name of a new folder, or of one to replace"
+            )
+    elif path.exists():
         raise UsageError(f"{path}: is a file; give the name of a folder to create")
     part = _part_path(path)
-    part.mkdir(mode=0o777)
+    part.mkdir()
     try:
         yield part
         old = _part_path(path, "old")
@@ -64,10 +78,19 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def _real_path(path: str | os.PathLike) -> Path:
+    """The path that a link leads to, so that the link stays and what it names is written."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
+
+
 def _part_path(path: Path, suffix: str = "part") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise InputError(f"{path.parent}: no permission to write here: choose another output")
+    folder = path.parent
+    for above in (folder, *folder.parents):
+        if above.exists() and not above.is_dir():
+            raise UsageError(f"{above}: is a file, so nothing can be written below it")
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: no permission to write here: choose another output")
     _remove_leftovers(path)
     return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
 
