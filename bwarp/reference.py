@@ -109,14 +109,8 @@ class Reference:
         return np.searchsorted(self.contig_starts, genome_position, side="right") - 1
 
 
-def read_reference(path: str | os.PathLike, threads: int = 1) -> tuple[Reference, np.ndarray]:
+def read_reference(path: str | os.PathLike, threads: int = 1) -> Reference:
     """Read a FASTA file, plain or compressed, as a reference.
-
-    Returns
-    -------
-    reference : Reference
-    codes : ndarray, shape=(n_bases,), dtype=uint8
-        The genome's codes, 4 for ambiguous bases.
 
     Raises
     ------
@@ -139,7 +133,7 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> tuple[Reference
             f"{path}: {reference.text_length:,} bases are more than the {LONGEST_TEXT:,} "
             "that one index can hold: split the reference"
         )
-    return reference, codes
+    return reference
 
 
 def make_reference(
@@ -172,7 +166,7 @@ def make_reference(
     )
 
 
-def text_of(reference: Reference, codes: np.ndarray, threads: int = 1) -> np.ndarray:
+def text_of(reference: Reference, threads: int = 1) -> np.ndarray:
     """The text that is indexed: 1 to 4 for A, C, G, T, and 0 for the separators.
 
     Returns
@@ -180,15 +174,12 @@ def text_of(reference: Reference, codes: np.ndarray, threads: int = 1) -> np.nda
     text : ndarray, shape=(text_length,), dtype=uint8
     """
     text = np.zeros(reference.text_length, np.uint8)
-    starts = reference.segment_text
-
-    def copy(first: int, last: int) -> None:
-        for segment in range(first, last):
-            start, stop = starts[segment], starts[segment + 1] - 1
-            genome = int(reference.segment_genome[segment])
-            np.add(codes[genome : genome + stop - start], 1, out=text[start:stop])
-
-    for_each_range(copy, reference.n_segments, threads, smallest=1)
+    packed, genome, starts = reference.packed, reference.segment_genome, reference.segment_text
+    for_each_range(
+        lambda start, stop: _write_text(packed, genome, starts, text, start, stop),
+        reference.text_length,
+        threads,
+    )
     return text
 
 
@@ -330,3 +321,17 @@ def _find_segments(codes, contig_starts, segments):
                     segments[n_segments, 1] = at
                 n_segments += 1
     return n_segments
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_text(packed, segment_genome, segment_text, text, start, stop):
+    """Write the bases of the text from `start` to `stop`; separators are there already."""
+    segment = np.searchsorted(segment_text, start, side="right") - 1
+    while start < stop:
+        end = min(stop, segment_text[segment + 1] - 1)
+        shift = np.int64(segment_genome[segment]) - segment_text[segment]
+        for at in range(start, end):
+            base = at + shift
+            text[at] = 1 + ((packed[base >> 5] >> np.uint64(62 - 2 * (base & 31))) & np.uint64(3))
+        segment += 1
+        start = segment_text[segment]

@@ -77,14 +77,14 @@ def build(options):
     # Wrong options are found before any work is done.
     choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
     backend = choose_backend(options.backend)
-    reference, codes = read_reference(options.reference, options.threads)
+    reference = read_reference(options.reference, options.threads)
     parameters = choose_parameters(
         reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
     )
     for name in reference.contigs_without_segments():
         say(f"warning: contig {name!r} has no A, C, G or T: nothing can match there")
     say(f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}")
-    index = build_index(reference, codes, parameters, backend, options.threads)
+    index = build_index(reference, parameters, backend, options.threads)
     save_index(index, options.output, options.threads)
 
 

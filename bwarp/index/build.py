@@ -1,7 +1,5 @@
 """Building an index: the same arrays from either engine."""
 
-import numpy as np
-
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference, text_of
@@ -11,7 +9,6 @@ __all__ = ["build_index"]
 
 def build_index(
     reference: Reference,
-    codes: np.ndarray,
     parameters: IndexParameters,
     backend: str,
     threads: int = 1,
@@ -21,13 +18,11 @@ def build_index(
     Parameters
     ----------
     reference : Reference
-    codes : ndarray, shape=(n_bases,), dtype=uint8
-        The reference's codes, as `bwarp.reference.read_reference` returns them.
     parameters : IndexParameters
     backend : str
         ``"cpu"`` or ``"cuda"``; the arrays are equal to the byte.
     """
-    text = text_of(reference, codes, threads)
+    text = text_of(reference, threads)
     if backend == "cuda":
         from bwarp.index.build_cuda import build_transforms
     else:

@@ -5,10 +5,19 @@ import numpy as np
 
 from bwarp.index.fm_index import BurrowsWheeler, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
-from bwarp.index.suffix_array_cpu import suffix_array
+from bwarp.index.suffix_array_cpu import keep_every, suffix_array
 from bwarp.threads import for_each_range, run_together
 
-__all__ = ["build_transforms", "burrows_wheeler", "prefix_table", "reversed_text"]
+__all__ = [
+    "BACKWARD",
+    "FORWARD",
+    "build_transforms",
+    "burrows_wheeler",
+    "prefix_table",
+    "reversed_text",
+]
+
+FORWARD, BACKWARD = 1, -1
 
 
 def build_transforms(
@@ -29,17 +38,18 @@ def build_transforms(
     table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
     """
 
+    # Sorting suffixes is work for one thread, so the two directions run side by side. Each gives
+    # memory back as soon as it can: two suffix arrays are most of what a build takes.
     def forward_part():
         suffixes = suffix_array(text)
-        forward = burrows_wheeler(text, suffixes, parameters.occ_rate)
-        sampled = suffixes if parameters.sa_rate == 1 else suffixes[:: parameters.sa_rate].copy()
+        forward = burrows_wheeler(text, suffixes, parameters.occ_rate, FORWARD)
+        sampled = keep_every(suffixes, parameters.sa_rate)
         return forward, sampled, prefix_table(text, parameters.prefix_length)
 
     def reverse_part():
-        turned = reversed_text(text)
-        return burrows_wheeler(turned, suffix_array(turned), parameters.occ_rate)
+        suffixes = suffix_array(reversed_text(text))
+        return burrows_wheeler(text, suffixes, parameters.occ_rate, BACKWARD)
 
-    # Sorting suffixes is work for one thread, so the two directions run side by side.
     (forward, sampled, table), reverse = run_together((forward_part, reverse_part), threads)
     return forward, reverse, sampled, table
 
@@ -53,18 +63,20 @@ def reversed_text(text: np.ndarray) -> np.ndarray:
 
 
 def burrows_wheeler(
-    text: np.ndarray, suffixes: np.ndarray, occ_rate: int, threads: int = 1
+    text: np.ndarray, suffixes: np.ndarray, occ_rate: int, direction: int, threads: int = 1
 ) -> BurrowsWheeler:
-    """The Burrows-Wheeler transform of a text, in blocks.
+    """The Burrows-Wheeler transform, in blocks, of a text read in a direction.
 
     Parameters
     ----------
     text : ndarray, shape=(n,), dtype=uint8
         0 for a separator, 1 to 4 for A, C, G, T; the last is a separator.
     suffixes : ndarray, shape=(n,), dtype=uint32
-        Its suffix array.
+        The suffix array of the text as it is read: of `reversed_text` for `BACKWARD`.
     occ_rate : int
         Rows a block, a multiple of 32.
+    direction : int
+        `FORWARD` or `BACKWARD`; the text itself is never turned, for it is large.
     """
     n_blocks = text.size // occ_rate + 1
     blocks = np.zeros((n_blocks, block_words(occ_rate)), np.uint32)
@@ -74,7 +86,7 @@ def burrows_wheeler(
 
     def fill(start: int, stop: int) -> None:
         counts = np.zeros(5, np.int64)
-        _fill_blocks(text, suffixes, blocks, start, stop, counts)
+        _fill_blocks(text, direction, suffixes, blocks, start, stop, counts)
         edges.append((start, stop, counts))
 
     for_each_range(fill, n_blocks, threads)
@@ -86,7 +98,9 @@ def burrows_wheeler(
     def finish(first: int, last: int) -> None:
         for i in range(first, last):
             start, stop, _ = edges[i]
-            _finish_blocks(text, suffixes, blocks, start, stop, before[i], separator_rows)
+            _finish_blocks(
+                text, direction, suffixes, blocks, start, stop, before[i], separator_rows
+            )
 
     for_each_range(finish, len(edges), threads, smallest=1)
     text_start = int(np.flatnonzero(suffixes[separator_rows] == 0)[0])
@@ -117,13 +131,17 @@ def prefix_table(text: np.ndarray, prefix_length: int) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True)
-def _letter_before(text, suffixes, row):
-    position = suffixes[row]
-    return text[position - 1] if position else np.uint8(0)
+def _letter_before(text, direction, suffixes, row):
+    """The letter before a suffix; before the whole text comes its last separator.
+
+    Forwards that of suffix 0 is text[-1]; backwards suffix 0 begins left of the last letter.
+    """
+    position = np.int64(suffixes[row])
+    return text[position - 1 if direction == FORWARD else text.size - 1 - position]
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_blocks(text, suffixes, blocks, start, stop, counts):
+def _fill_blocks(text, direction, suffixes, blocks, start, stop, counts):
     """Fill the blocks from `start` to `stop`, counting from the first; leave the counts."""
     n_groups = (blocks.shape[1] - 4) // 2
     for block in range(start, stop):
@@ -136,7 +154,7 @@ def _fill_blocks(text, suffixes, blocks, start, stop, counts):
             high = np.uint32(0)
             first = (block * n_groups + group) * 32
             for row in range(first, min(first + 32, text.size)):
-                letter = _letter_before(text, suffixes, row)
+                letter = _letter_before(text, direction, suffixes, row)
                 counts[letter] += 1
                 if letter:
                     code = np.uint32(letter - 1)
@@ -148,7 +166,7 @@ def _fill_blocks(text, suffixes, blocks, start, stop, counts):
 
 
 @numba.njit(cache=True, nogil=True)
-def _finish_blocks(text, suffixes, blocks, start, stop, before, separator_rows):
+def _finish_blocks(text, direction, suffixes, blocks, start, stop, before, separator_rows):
     """Add what came before the range to its blocks' counts; list its separator rows."""
     occ_rate = (blocks.shape[1] - 4) * 16
     for block in range(start, stop):
@@ -159,7 +177,7 @@ def _finish_blocks(text, suffixes, blocks, start, stop, before, separator_rows):
             found = np.int64(blocks[block, 3]) >> 1
             first = block * occ_rate
             for row in range(first, min(first + occ_rate, text.size)):
-                if _letter_before(text, suffixes, row) == 0:
+                if _letter_before(text, direction, suffixes, row) == 0:
                     separator_rows[found] = row
                     found += 1
 

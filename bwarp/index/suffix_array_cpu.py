@@ -3,10 +3,9 @@
 import ctypes
 
 import numpy as np
-from pydivsufsort import divsufsort
-from pydivsufsort.dll import libdivsufsort64
+from pydivsufsort.dll import libdivsufsort, libdivsufsort64
 
-__all__ = ["suffix_array"]
+__all__ = ["keep_every", "suffix_array"]
 
 #: The longest text that the 32-bit sort takes.
 LONGEST_32_BIT = 2**31 - 1
@@ -33,18 +32,31 @@ def suffix_array(text: np.ndarray) -> np.ndarray:
         Of two suffixes where one begins with the other, the shorter comes first.
     """
     if text.size <= LONGEST_32_BIT:
-        return divsufsort(text).view(np.uint32)
-    return _narrow(_sort_64_bit(text))
-
-
-def _sort_64_bit(text):
-    # The package's own function returns memory that cannot be shrunk.
-    text = np.ascontiguousarray(text)
+        return _sort(text, np.empty(text.size, np.uint32), libdivsufsort.divsufsort)
     suffixes = np.empty(text.size, np.int64)
-    failure = libdivsufsort64.divsufsort64(
+    return _narrow(_sort(text, suffixes, libdivsufsort64.divsufsort64))
+
+
+def keep_every(suffixes: np.ndarray, rate: int) -> np.ndarray:
+    """Entries 0, rate, 2 rate, ... in the memory of the array, the rest of it given back."""
+    n = -(-suffixes.size // rate)
+    for start in range(0, n, _CHUNK):
+        stop = min(start + _CHUNK, n)
+        suffixes[start:stop] = suffixes[start * rate : stop * rate : rate].copy()
+    if suffixes.base is not None:
+        return suffixes[:n].copy()
+    suffixes.resize(n, refcheck=False)
+    return suffixes
+
+
+def _sort(text, suffixes, divsufsort):
+    # The package's own function returns memory that it clears first and that cannot be shrunk.
+    text = np.ascontiguousarray(text)
+    integer = ctypes.c_int32 if suffixes.itemsize == 4 else ctypes.c_int64
+    failure = divsufsort(
         ctypes.c_void_p(text.ctypes.data),
         ctypes.c_void_p(suffixes.ctypes.data),
-        ctypes.c_int64(text.size),
+        integer(text.size),
     )
     if failure:
         raise MemoryError

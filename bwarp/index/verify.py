@@ -19,7 +19,6 @@ from bwarp.index.build_cpu import prefix_table, reversed_text
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
 from bwarp.index.rank_cpu import base_at, extend_left, lf_step
 from bwarp.reference import text_of
-from bwarp.sequence import unpack
 from bwarp.simd import prefetch
 from bwarp.threads import for_each_range
 
@@ -31,9 +30,7 @@ _LONGEST_SEARCH = 1000
 
 def verify_index(index: FMIndex, threads: int = 1) -> None:
     """Check an index against the text it holds; raise `InputError` at the first thing wrong."""
-    reference = index.reference
-    codes = unpack(reference.packed, 0, reference.n_bases)
-    text = text_of(reference, codes, threads)
+    text = text_of(index.reference, threads)
     if text.size != index.forward.n_rows or text.size != index.reverse.n_rows:
         raise InputError("the index is wrong: its transforms are of another text's length")
     _verify_transform("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
