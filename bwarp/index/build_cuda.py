@@ -18,9 +18,9 @@ __all__ = [
     "KERNEL_SIGNATURES",
     "build_transforms",
     "burrows_wheeler",
+    "keep_every",
     "prefix_table",
     "reversed_text",
-    "sampled_suffixes",
 ]
 
 _WARP = 32
@@ -37,7 +37,7 @@ def build_transforms(
     table = prefix_table(text, parameters.prefix_length)
     suffixes = suffix_array_on_device(text)
     forward = burrows_wheeler(text, suffixes, parameters.occ_rate)
-    sampled = sampled_suffixes(suffixes, parameters.sa_rate)
+    sampled = keep_every(suffixes, parameters.sa_rate)
     del suffixes
     text = reversed_text(text)
     reverse = burrows_wheeler(text, suffix_array_on_device(text), parameters.occ_rate)
@@ -97,13 +97,13 @@ def _letter_counts(n, last_block, n_separators):
     return np.array([n_separators, n - n_separators - sum(others), *others])
 
 
-def sampled_suffixes(suffixes, sa_rate: int) -> np.ndarray:
-    """Every `sa_rate`-th element of a suffix array, on the host."""
-    if sa_rate == 1:
+def keep_every(suffixes, rate: int) -> np.ndarray:
+    """Entries 0, rate, 2 rate, ... of a device suffix array, on the host."""
+    if rate == 1:
         return suffixes.copy_to_host()
-    sampled = cuda.device_array(-(-suffixes.size // sa_rate), np.uint32)
-    take_every[_blocks(sampled.size), _THREADS](suffixes, sa_rate, sampled)
-    return sampled.copy_to_host()
+    kept = cuda.device_array(-(-suffixes.size // rate), np.uint32)
+    take_every[_blocks(kept.size), _THREADS](suffixes, rate, kept)
+    return kept.copy_to_host()
 
 
 def prefix_table(text, prefix_length: int) -> np.ndarray:
@@ -207,11 +207,11 @@ def finish_blocks(text, suffixes, words, separators, blocks, separator_rows, tex
 
 
 @cuda.jit(cache=True)
-def take_every(suffixes, rate, sampled):
-    """One thread a sample."""
+def take_every(suffixes, rate, kept):
+    """One thread an entry that is kept."""
     i = cuda.grid(1)
-    if i < sampled.size:
-        sampled[i] = suffixes[i * rate]
+    if i < kept.size:
+        kept[i] = suffixes[i * rate]
 
 
 @cuda.jit(cache=True)

@@ -1,0 +1,57 @@
+"""Compiling CUDA kernels for any architecture where there is no GPU."""
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (12, 0))
+
+
+def ptxas() -> Path | None:
+    """The assembler of the CUDA compiler wheels, or None where they are not installed."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = spec.submodule_search_locations if spec else []
+    return next((found for folder in folders for found in Path(folder).glob("*/bin/ptxas")), None)
+
+
+def missing_compiler() -> str | None:
+    """Why no kernel can be compiled here, or None where it can."""
+    if importlib.util.find_spec("numba_cuda") is None or ptxas() is None:
+        return "needs the CUDA compiler wheels: pip install -e '.[gpu-cu13]'"
+    return None
+
+
+def compile_ptx(kernel, argument_types, architecture) -> str:
+    """The PTX of a kernel for the given Numba types of its arguments."""
+    import numba.cuda.dispatcher as dispatcher
+    from numba import cuda
+
+    options = {
+        name: kernel.targetoptions[name]
+        for name in ("fastmath", "launch_bounds", "opt")
+        if kernel.targetoptions.get(name) is not None
+    }
+    # A kernel's device functions are compiled for "the current device".
+    device = SimpleNamespace(compute_capability=architecture)
+    with mock.patch.object(dispatcher, "get_current_device", return_value=device):
+        text, _ = cuda.compile_ptx(kernel.py_func, argument_types, cc=architecture, **options)
+    return text
+
+
+def local_memory(ptx: str, architecture, max_registers: int | None = None) -> int:
+    """Bytes of stack and register spills a thread takes once the PTX is machine code."""
+    target = f"sm_{architecture[0]}{architecture[1]}"
+    command = [ptxas(), "-v", f"-arch={target}", "-", "-o", "/dev/null"]
+    if max_registers:
+        command.append(f"--maxrregcount={max_registers}")
+    result = subprocess.run(command, input=ptx, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    sizes = re.findall(
+        r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads",
+        result.stderr,
+    )
+    assert sizes, f"ptxas -v says nothing of spills:\n{result.stderr}"
+    return max(int(stack) + int(stores) + int(loads) for stack, stores, loads in sizes)

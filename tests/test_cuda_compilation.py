@@ -1,0 +1,101 @@
+"""Every CUDA kernel compiles for every architecture from sm_75 to sm_120; no GPU is needed.
+
+A module named ``*_cuda.py`` states what its kernels are compiled with:
+
+KERNEL_SIGNATURES
+    dict: kernel -> tuple of the Numba types of its arguments, or a list of such tuples. Every
+    kernel of the module must be there, also kernels that a function of the module makes.
+
+and, only where a kernel needs it:
+
+LOWEST_ARCHITECTURE
+    the least compute capability that its instructions exist on, (9, 0) for s16x2, say.
+INLINE_PTX
+    dict: kernel -> tuple of the instructions from bwarp.ptx that must appear in its code.
+LOCAL_MEMORY
+    dict: kernel -> bytes a thread may keep outside registers; 0 for kernels not named.
+DOUBLE_PRECISION
+    set of the kernels that mean to compute in float64. In any other kernel it is a slip, as `/`
+    between integers or an integer with a Python float.
+"""
+
+import importlib
+from pathlib import Path
+
+import pytest
+from cuda_compiler import ARCHITECTURES, compile_ptx, local_memory, missing_compiler
+
+import bwarp
+
+PACKAGE = Path(bwarp.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in PACKAGE.rglob("*_cuda.py")
+)
+
+if missing_compiler():
+    pytest.skip(missing_compiler(), allow_module_level=True)
+
+
+def kernels_of(module) -> list:
+    """The kernels that a module defines at its top level."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, CUDADispatcher)
+        and value.py_func.__module__ == module.__name__
+        and not value.targetoptions.get("device")
+    ]
+
+
+def test_memory_outside_registers_and_slips_into_float64_are_seen():
+    from numba import cuda
+    from numba.cuda import types
+
+    @cuda.jit
+    def kernel(numbers):
+        spilled = cuda.local.array(64, types.int64)
+        for i in range(numbers.size):
+            spilled[numbers[i] & 63] += numbers[i]
+        numbers[0] = spilled[numbers[1] & 63]
+        numbers[1] = numbers[0] / numbers[2]
+
+    ptx = compile_ptx(kernel, (types.int64[::1],), (8, 0))
+    assert local_memory(ptx, (8, 0)) >= 512
+    assert ".f64" in ptx
+
+
+def test_the_package_has_cuda_modules():
+    assert "bwarp.index.suffix_array_cuda" in MODULES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_kernel_states_its_types(name):
+    module = importlib.import_module(name)
+    stated = getattr(module, "KERNEL_SIGNATURES", {})
+    missing = [kernel.py_func.__name__ for kernel in kernels_of(module) if kernel not in stated]
+    assert not missing, f"{name}.KERNEL_SIGNATURES lacks {missing}, or device=True is missing there"
+    extras = [getattr(module, name, {}) for name in ("INLINE_PTX", "LOCAL_MEMORY")]
+    unknown = {kernel for extra in extras for kernel in extra} - set(stated)
+    assert not unknown
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids="sm_{0[0]}{0[1]}".format)
+@pytest.mark.parametrize("name", MODULES)
+def test_kernels_compile(name, architecture):
+    module = importlib.import_module(name)
+    if architecture < getattr(module, "LOWEST_ARCHITECTURE", ARCHITECTURES[0]):
+        pytest.skip(f"{name} is for compute capability {module.LOWEST_ARCHITECTURE} and above")
+    for kernel, signatures in getattr(module, "KERNEL_SIGNATURES", {}).items():
+        kernel_name = kernel.py_func.__name__
+        for types in signatures if isinstance(signatures, list) else [signatures]:
+            ptx = compile_ptx(kernel, types, architecture)
+            for instruction in getattr(module, "INLINE_PTX", {}).get(kernel, ()):
+                assert instruction in ptx, f"{kernel_name} has no {instruction}"
+            if kernel not in getattr(module, "DOUBLE_PRECISION", ()):
+                assert ".f64" not in ptx, f"{kernel_name}{types} computes in float64"
+            used = local_memory(ptx, architecture, kernel.targetoptions.get("max_registers"))
+            allowed = getattr(module, "LOCAL_MEMORY", {}).get(kernel, 0)
+            assert used <= allowed, f"{kernel_name}{types} keeps {used} bytes outside registers"
