@@ -8,7 +8,7 @@ __all__ = ["BACKENDS", "choose_backend", "gpu_problem"]
 
 BACKENDS = ("auto", "cpu", "cuda")
 
-_INSTALL = "install bwarp with its extra gpu-cu12 or gpu-cu13 (pip install 'bwarp[gpu-cu13]')"
+_INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
 def choose_backend(requested: str) -> str:
@@ -41,9 +41,7 @@ def gpu_problem() -> str | None:
     except ImportError:
         return f"numba-cuda is not installed: {_INSTALL}"
     if not cuda.is_available():
-        return (
-            "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
-        )
+        return "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
     try:
         capability = cuda.get_current_device().compute_capability
     except Exception as error:

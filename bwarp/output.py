@@ -69,7 +69,7 @@ def atomic_folder(path: str | os.PathLike, replaces: str = "index.json") -> Iter
     part.mkdir()
     try:
         yield part
-        old = _part_path(path, "old")
+        old = part.with_suffix(".old")
         if path.exists():
             os.replace(path, old)
         os.replace(part, path)
@@ -80,10 +80,12 @@ def atomic_folder(path: str | os.PathLike, replaces: str = "index.json") -> Iter
 
 def _real_path(path: str | os.PathLike) -> Path:
     """The path that a link leads to, so that the link stays and what it names is written."""
-    return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
+    has_name = Path(path).name not in ("", "..")
+    return Path(path) if has_name and not os.path.islink(path) else Path(os.path.realpath(path))
 
 
-def _part_path(path: Path, suffix: str = "part") -> Path:
+def _part_path(path: Path) -> Path:
+    """The private name beside `path`, after checking that it can be written and tidying up."""
     folder = path.parent
     for above in (folder, *folder.parents):
         if above.exists() and not above.is_dir():
@@ -92,7 +94,7 @@ def _part_path(path: Path, suffix: str = "part") -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{folder}: no permission to write here: choose another output")
     _remove_leftovers(path)
-    return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -100,11 +102,14 @@ def _remove_leftovers(path: Path) -> None:
     name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old)")
     for entry in path.parent.iterdir():
         match = name.fullmatch(entry.name)
-        if match and not _alive(int(match[1])):
+        if match and not _alive_elsewhere(int(match[1])):
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
-def _alive(process: int) -> bool:
+def _alive_elsewhere(process: int) -> bool:
+    # In a container the process that was killed may well have had our number.
+    if process == os.getpid():
+        return False
     try:
         os.kill(process, 0)
     except ProcessLookupError:

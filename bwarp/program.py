@@ -6,6 +6,7 @@ is shown only with --debug, because a user can do nothing with one.
 """
 
 import argparse
+import contextlib
 import errno
 import os
 import signal
@@ -31,7 +32,9 @@ class _Parser(argparse.ArgumentParser):
 def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
     """An argument parser with --threads, --backend and --debug, and examples under its help."""
     parser = _Parser(
-        description=description,
+        description="\n\n".join(
+            textwrap.fill(paragraph, 80) for paragraph in description.split("\n\n")
+        ),
         epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -88,6 +91,7 @@ def run_program(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         main(parser.parse_args(arguments))
+        sys.stdout.flush()
     except BwarpError as error:
         _leave(parser, arguments, str(error), error.exit_code)
     except KeyboardInterrupt:
@@ -105,14 +109,15 @@ def run_program(
 def _leave(parser, arguments, message: str, code: int) -> None:
     if "--debug" in arguments:
         raise
-    sys.stdout.flush()
+    with contextlib.suppress(OSError):  # standard output may be what failed
+        sys.stdout.flush()
     print(f"{parser.prog}: error: {message}", file=sys.stderr, flush=True)
     sys.exit(code)
 
 
 def _os_error_sentence(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
-    if error.errno == errno.ENOSPC:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{where}the disk is full: free some space, or write elsewhere, and run again"
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"{where}no permission: choose a folder or file you may use"

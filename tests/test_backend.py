@@ -1,0 +1,66 @@
+"""One place decides which engine runs, and says why a GPU cannot be used."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bwarp import backend
+from bwarp.backend import choose_backend, gpu_problem
+from bwarp.errors import UsageError
+
+
+def test_cpu_is_taken_without_asking_for_a_gpu(monkeypatch):
+    monkeypatch.setattr(backend, "gpu_problem", lambda: pytest.fail("asked for a GPU"))
+    assert choose_backend("cpu") == "cpu"
+
+
+@pytest.mark.parametrize("requested", ["auto", "cuda"])
+def test_a_gpu_that_can_be_used_is_taken(monkeypatch, requested):
+    monkeypatch.setattr(backend, "gpu_problem", lambda: None)
+    assert choose_backend(requested) == "cuda"
+
+
+def test_without_a_gpu(monkeypatch):
+    monkeypatch.setattr(backend, "gpu_problem", lambda: "there is none")
+    assert choose_backend("auto") == "cpu"
+    with pytest.raises(UsageError) as caught:
+        choose_backend("cuda")
+    assert str(caught.value) == (
+        "backend cuda cannot run here: there is none; or use --backend cpu"
+    )
+
+
+def test_a_backend_that_does_not_exist():
+    with pytest.raises(UsageError) as caught:
+        choose_backend("gpu")
+    assert str(caught.value) == "backend 'gpu' is not one of auto, cpu, cuda"
+
+
+def test_without_numba_cuda_the_way_to_install_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)  # import fails
+    assert gpu_problem() == (
+        "numba-cuda is not installed: in the checkout, run pip install -e '.[gpu-cu13]', "
+        "or gpu-cu12 for an older driver"
+    )
+
+
+def test_hidden_gpus_are_not_used():
+    pytest.importorskip("numba_cuda")
+    process = subprocess.run(
+        [sys.executable, "-c", "from bwarp.backend import gpu_problem; print(gpu_problem())"],
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "NUMBA_ENABLE_CUDASIM": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert process.stdout == (
+        "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)\n"
+    )
+
+
+@pytest.mark.gpu
+def test_the_gpu_of_this_machine_is_taken():
+    assert gpu_problem() is None
+    assert choose_backend("auto") == "cuda"

@@ -1,0 +1,13 @@
+"""Exit codes are part of what scripts around bwarp rely on."""
+
+import pytest
+
+from bwarp.errors import BwarpError, InputError, UsageError
+
+
+@pytest.mark.parametrize(("kind", "code"), [(InputError, 1), (UsageError, 2)])
+def test_exit_codes(kind, code):
+    error = kind("reads.fq line 3: what is wrong")
+    assert isinstance(error, BwarpError)
+    assert error.exit_code == code
+    assert str(error) == "reads.fq line 3: what is wrong"

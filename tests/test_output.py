@@ -1,0 +1,174 @@
+"""Outputs appear whole or not at all, and never at the cost of something else."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bwarp.errors import UsageError
+from bwarp.output import atomic_file, atomic_folder
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def dead_process() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "new" / "out.txt"
+    with atomic_file(path) as file:
+        file.write(b"whole")
+        file.flush()
+        assert not path.exists()
+    assert path.read_bytes() == b"whole"
+    assert names(path.parent) == ["out.txt"]
+
+
+def test_a_text_file(tmp_path):
+    with atomic_file(tmp_path / "out.txt", "wt") as file:
+        file.write("é\n")
+    assert (tmp_path / "out.txt").read_bytes() == "é\n".encode()
+
+
+def test_a_gz_file_has_the_same_bytes_every_time(tmp_path):
+    for name in ("a.gz", "b.gz"):
+        with atomic_file(tmp_path / name) as file:
+            file.write(b"ACGT" * 1000)
+    first = (tmp_path / "a.gz").read_bytes()
+    assert gzip.decompress(first) == b"ACGT" * 1000
+    assert first == (tmp_path / "b.gz").read_bytes()
+    assert first[4:8] == bytes(4)  # no time of day in it
+
+
+def test_a_failed_file_leaves_the_old_one(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+
+    def fail_half_way(file):
+        file.write(b"half")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), atomic_file(path) as file:
+        fail_half_way(file)
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["out.txt"]
+
+
+def test_dash_is_standard_output(capfdbinary):
+    with atomic_file("-") as file:
+        file.write(b"table\n")
+    with atomic_file("-", "wt") as file:
+        file.write("text\n")
+    assert capfdbinary.readouterr().out == b"table\ntext\n"
+
+
+def test_a_device_is_written_to_and_stays_one():
+    with atomic_file("/dev/null") as file:
+        file.write(b"gone")
+    assert not os.path.isfile("/dev/null")
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "out.txt"
+    link.symlink_to(tmp_path / "disk" / "real.txt")
+    with atomic_file(link) as file:
+        file.write(b"whole")
+    assert link.is_symlink()
+    assert (tmp_path / "disk" / "real.txt").read_bytes() == b"whole"
+
+
+def test_a_folder_where_a_file_is_to_be(tmp_path):
+    with pytest.raises(UsageError) as caught, atomic_file(tmp_path):
+        pass
+    assert str(caught.value) == f"{tmp_path}: is a folder; give the name of a file to write"
+
+
+def test_a_file_where_a_folder_is_to_be(tmp_path):
+    (tmp_path / "a").write_text("")
+    with pytest.raises(UsageError) as caught, atomic_file(tmp_path / "a" / "b" / "out.txt"):
+        pass
+    assert str(caught.value) == f"{tmp_path}/a: is a file, so nothing can be written below it"
+    with pytest.raises(UsageError) as caught, atomic_folder(tmp_path / "a"):
+        pass
+    assert str(caught.value) == f"{tmp_path}/a: is a file; give the name of a folder to create"
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    left = [f".out.txt.{process}.part" for process in (dead_process(), os.getpid())]
+    kept = [f".out.txt.{os.getppid()}.part", f".other.{dead_process()}.part", ".out.txt.part"]
+    for name in left + kept:
+        (tmp_path / name).write_text("half")
+    with atomic_file(tmp_path / "out.txt") as file:
+        file.write(b"whole")
+    assert names(tmp_path) == sorted([*kept, "out.txt"])
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "index"
+    leftover = tmp_path / f".index.{dead_process()}.part"
+    leftover.mkdir()
+    (leftover / "half.npy").write_text("half")
+    with atomic_folder(path) as part:
+        (part / "index.json").write_text("{}")
+        assert not path.exists()
+    assert names(path) == ["index.json"]
+    assert names(tmp_path) == ["index"]
+
+
+def test_an_older_folder_is_replaced_as_a_whole(tmp_path):
+    path = tmp_path / "index"
+    path.mkdir()
+    (path / "index.json").write_text("old")
+    (path / "table.npy").write_text("old")
+    with atomic_folder(path) as part:
+        (part / "index.json").write_text("new")
+    assert names(path) == ["index.json"]
+    assert (path / "index.json").read_text() == "new"
+    assert names(tmp_path) == ["index"]
+
+
+def test_a_failed_folder_leaves_the_old_one(tmp_path):
+    path = tmp_path / "index"
+    path.mkdir()
+    (path / "index.json").write_text("old")
+    with pytest.raises(ZeroDivisionError), atomic_folder(path):
+        raise ZeroDivisionError
+    assert (path / "index.json").read_text() == "old"
+    assert names(tmp_path) == ["index"]
+
+
+def test_a_folder_of_something_else_is_never_replaced(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError) as caught, atomic_folder(tmp_path):
+        pass
+    assert str(caught.value) == (
+        f"{tmp_path}: holds other files, and no index.json; "
+        "give the name of a new folder, or of one to replace"
+    )
+    assert names(tmp_path) == ["thesis.tex"]
+
+
+def test_an_empty_folder_may_be_filled(tmp_path):
+    (tmp_path / "index").mkdir()
+    with atomic_folder(tmp_path / "index") as part:
+        (part / "index.json").write_text("new")
+    assert names(tmp_path / "index") == ["index.json"]
+
+
+def test_the_folder_we_stand_in(tmp_path, monkeypatch):
+    (tmp_path / "index").mkdir()
+    monkeypatch.chdir(tmp_path / "index")
+    with atomic_folder(".") as part:
+        (part / "index.json").write_text("new")
+    assert names(tmp_path / "index") == ["index.json"]
+    assert names(tmp_path) == ["index"]

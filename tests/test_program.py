@@ -1,0 +1,166 @@
+"""Programs leave with the right code and one line of error, whatever goes wrong in them."""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from bwarp import __version__
+from bwarp.program import bounded_int, program_parser
+
+PROGRAM = """
+import os
+import sys
+import time
+from bwarp.errors import InputError, UsageError
+from bwarp.output import atomic_file
+from bwarp.program import program_parser, run_program, say
+
+parser = program_parser("Do what the test needs.", "prog.py raise InputError")
+parser.add_argument("statement")
+
+def main(options):
+    exec(options.statement)
+
+run_program(parser, main)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a statement inside the frame of a program; returns (rc, stdout, stderr)."""
+    script = tmp_path / "prog.py"
+    script.write_text(PROGRAM)
+
+    def call(*arguments, stdout=subprocess.PIPE):
+        process = subprocess.run(
+            [sys.executable, script, *arguments],
+            cwd=tmp_path,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        return process.returncode, process.stdout, process.stderr
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "message"),
+    [
+        ("raise InputError('a.fa line 2: is bad')", 1, "a.fa line 2: is bad"),
+        ("raise UsageError('k is too large')", 2, "k is too large"),
+        ("open('none.fa')", 1, "none.fa: no such file or folder: check the path"),
+        ("open('.')", 1, ".: is a folder where a file is wanted"),
+        ("open('prog.py/x')", 1, "prog.py/x: a part of this path is a file, not a folder"),
+        (
+            "raise PermissionError(13, 'Permission denied', 'a.fa')",
+            1,
+            "a.fa: no permission: choose a folder or file you may use",
+        ),
+        ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
+        ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
+        (
+            "raise KeyboardInterrupt",
+            130,
+            "interrupted; no output was written under its final name",
+        ),
+    ],
+)
+def test_every_error_is_one_line_with_its_exit_code(run, statement, code, message):
+    assert run(statement) == (code, "", f"prog.py: error: {message}\n")
+
+
+def test_a_run_that_goes_well(run):
+    assert run("print('table'); say('progress')") == (0, "table\n", "progress\n")
+
+
+def test_debug_shows_the_traceback(run):
+    rc, _, stderr = run("--debug", "raise InputError('is bad')")
+    assert rc != 0
+    assert stderr.startswith("Traceback")
+    assert stderr.endswith("InputError: is bad\n")
+
+
+def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(run):
+    rc, _, stderr = run("1 / 0")
+    assert rc == 1
+    assert "Traceback" in stderr
+
+
+def test_wrong_options_name_the_help(run):
+    assert run() == (
+        2,
+        "",
+        "prog.py: error: the following arguments are required: statement (see prog.py --help)\n",
+    )
+    assert run("--thread", "3", "pass")[2] == (
+        "prog.py: error: unrecognized arguments: --thread pass (see prog.py --help)\n"
+    )
+    assert run("--threads", "0", "pass")[2] == (
+        "prog.py: error: argument --threads: '0' is not a whole number from 1 to 1024 "
+        "(see prog.py --help)\n"
+    )
+
+
+def test_full_disk_under_standard_output(run):
+    with open("/dev/full", "w") as full:
+        rc, _, stderr = run("print('table')", stdout=full)
+    assert (rc, stderr) == (
+        1,
+        "prog.py: error: the disk is full: free some space, or write elsewhere, and run again\n",
+    )
+
+
+def test_a_reader_that_goes_away_is_not_an_error_message(run):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        rc, _, stderr = run("print('x' * 100000)", stdout=pipe)
+    assert (rc, stderr) == (1, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_killed_program_removes_what_it_had_written(tmp_path, number):
+    (tmp_path / "prog.py").write_text(PROGRAM)
+    statement = "with atomic_file('out.txt'): say('writing'); time.sleep(60)"
+    process = subprocess.Popen(
+        [sys.executable, "prog.py", statement], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr.readline() == "writing\n"
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr == "prog.py: error: interrupted; no output was written under its final name\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["prog.py"]
+
+
+def test_help_shows_examples_and_the_version_is_the_packages(run):
+    rc, stdout, _ = run("--help")
+    assert rc == 0
+    assert stdout.endswith("examples:\n  prog.py raise InputError\n")
+    assert run("--version") == (0, f"bwarp {__version__}\n", "")
+
+
+def test_descriptions_are_wrapped_and_examples_are_not():
+    example = "prog.py " + "--long-option value " * 8
+    help_text = program_parser("Word " * 60, example).format_help()
+    assert textwrap.fill(("Word " * 60).strip(), 80) in help_text
+    assert example.strip() in help_text
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "11", "1e1", "ten"])
+def test_bounded_int_refuses(text):
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        bounded_int(0, 10)(text)
+    assert str(caught.value) == f"{text!r} is not a whole number from 0 to 10"
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0), ("10", 10), (" 7 ", 7)])
+def test_bounded_int_accepts(text, value):
+    assert bounded_int(0, 10)(text) == value
