@@ -10,6 +10,7 @@ from bwarp.reference import read_reference
 from bwarp.simulation.fastq import fastq_pieces
 from bwarp.simulation.read_names import encode_contig_names
 from bwarp.simulation.reads import ReadParameters, simulate_reads
+from bwarp.simulation.reference_codes import reference_codes
 from bwarp.simulation.variants import VariantParameters, simulate_variants, vcf_lines
 
 #: Reads made at once, both ends together; what is written does not depend on it.
@@ -115,7 +116,8 @@ def main(arguments):
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_file(output)) for output in outputs]
         vcf = stack.enter_context(atomic_file(arguments.vcf)) if arguments.vcf else None
-        reference, codes = read_reference(arguments.reference, arguments.threads)
+        reference = read_reference(arguments.reference, arguments.threads)
+        codes = reference_codes(reference)
         names, offsets = reference.names, reference.contig_starts
         encode_contig_names(names)
         variants = simulate_variants(
@@ -148,7 +150,8 @@ def main(arguments):
         for write in pending:
             write.result()
     what = "pairs" if ends == 2 else "reads"
-    say(f"{' '.join(outputs)}: {total:,} {what} of {variants.positions.size:,} variants")
+    n_variants = variants.positions.size
+    say(f"{' '.join(outputs)}: {total:,} {what} of an individual with {n_variants:,} variants")
 
 
 if __name__ == "__main__":
