@@ -61,7 +61,8 @@ class GenomeParameters:
         The parts of the genome that are transposons, tandem repeats (microsatellites and
         satellite arrays), segmental duplications, and runs of N.
     iupac_letters : int
-        How many single bases become ambiguous letters such as R and Y.
+        How many single bases become ambiguous letters such as R and Y, but for those that fall on
+        one another or on N.
     """
 
     length: int
@@ -88,7 +89,7 @@ class GenomeParameters:
             if not 0 <= value <= 1:
                 raise UsageError(f"{name.replace('_', ' ')} {value} is not from 0 to 1")
         in_all = sum(getattr(self, name) for name in parts)
-        if in_all > 1:
+        if round(in_all, 9) > 1:
             raise UsageError(
                 f"the repeat, tandem, duplication and n fractions come to {in_all:g} of the "
                 "genome: they must not pass 1"
@@ -179,7 +180,7 @@ def _contig_offsets(length: int, contigs: int) -> np.ndarray:
 def _plan_satellites(offsets: np.ndarray, fraction: float) -> Copies:
     """One array around two fifths of every contig that has room for two monomers or more."""
     contig_lengths = np.diff(offsets)
-    lengths = np.int64(contig_lengths * fraction)
+    lengths = np.int64(np.round(contig_lengths * fraction))
     contig = np.flatnonzero(lengths >= 342)
     lengths = lengths[contig]
     n = contig.size
@@ -231,7 +232,7 @@ def _paint_gaps(codes, offsets, satellites: Copies, fraction: float, key: np.uin
     )
     for contig in range(offsets.size - 1):
         start, stop = int(offsets[contig]), int(offsets[contig + 1])
-        bases = int((stop - start) * fraction)
+        bases = round((stop - start) * fraction)
         telomere = min(LONGEST_TELOMERE, int(bases * TELOMERE_SHARE))
         centromere = int(bases * CENTROMERE_SHARE)
         codes[start : start + telomere] = AMBIGUOUS
@@ -240,6 +241,7 @@ def _paint_gaps(codes, offsets, satellites: Copies, fraction: float, key: np.uin
         codes[middle : min(middle + centromere, stop)] = AMBIGUOUS
         rest = bases - 2 * telomere - centromere
         lengths = 100 << index_draws(stream_key(key, 0, contig), rest // 100, 10)
+        lengths = np.minimum(lengths, max(100, rest // 8))
         lengths = lengths[np.cumsum(lengths) <= rest]
         places = index_draws(stream_key(key, 1, contig), lengths.size, stop - start)
         for place, length in zip((start + places).tolist(), lengths.tolist(), strict=True):
