@@ -99,7 +99,7 @@ def config_problems(
         for path, message in _explain(error, schema):
             file, line = _find_setting(path, files)
             problems.append(Problem(file, line, ".".join(path), message))
-    return sorted(problems, key=_reading_order)
+    return _in_reading_order(problems)
 
 
 def config_file_problems(
@@ -112,7 +112,7 @@ def config_file_problems(
         message = _file_message(value, made)
         if message:
             problems.append(Problem(*_find_setting(path, files), ".".join(path), message))
-    return sorted(problems, key=_reading_order)
+    return _in_reading_order(problems)
 
 
 def with_defaults(config: Mapping, schema: Mapping) -> dict:
@@ -192,7 +192,7 @@ def sheet_problems(
                     f"give each line its own {columns}",
                 )
             )
-    return sorted(problems, key=_reading_order)
+    return _in_reading_order(problems)
 
 
 def sheet_file_problems(
@@ -226,7 +226,8 @@ def _find_setting(path: tuple[str, ...], files: Iterable[ConfigFile]) -> tuple[s
             return file.name, file.lines[path]
     if len(path) > 1 and any(path[:-1] in file.lines for file in files):
         return _find_setting(path[:-1], files)[0], None
-    return (files[-1].name if files else "the command line"), None
+    written = [file.name for file in files if any(file.lines.values())]
+    return (written[-1] if written else "the configuration"), None
 
 
 def _keys(node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
@@ -318,8 +319,9 @@ def _cells(line: str) -> list[str]:
     return cells
 
 
-def _reading_order(problem: Problem):
-    return problem.file, problem.line or 0
+def _in_reading_order(problems: list[Problem]) -> list[Problem]:
+    """Each problem once (a value may break two bounds), by file and line."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line or 0))
 
 
 def _validator(schema: Mapping):

@@ -24,9 +24,10 @@ def program_digest(program: Path, package: Path) -> str:
             found[source] = source.read_bytes()
             waiting += _imported_files(found[source], package)
     digest = hashlib.sha256()
-    # By content alone: the same code in another folder has the same digest.
-    for content in sorted(found.values()):
-        digest.update(hashlib.sha256(content).digest())
+    for source in sorted(found):
+        # The same code in another folder has the same digest.
+        name = source.relative_to(package) if source.is_relative_to(package) else source.name
+        digest.update(f"{name} {hashlib.sha256(found[source]).hexdigest()}\n".encode())
     return digest.hexdigest()[:16]
 
 
