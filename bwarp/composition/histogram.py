@@ -1,0 +1,95 @@
+"""Letter counts of sequences, and the queries that share both length and counts.
+
+Two queries of one length with the same four counts hit the same windows at the same distances, so
+they are compared once, as one group:
+
+    query      0     1     2     3            group   length  counts (A C G T)
+    sequence   ACGT  GGTT  TGCA  ACG          0       3       1 1 1 0     <- query 3
+                                              1       4       1 1 1 1     <- queries 0 and 2
+                                              2       4       0 0 2 2     <- query 1
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+__all__ = ["LONGEST_QUERY", "QueryGroups", "count_letters", "group_queries"]
+
+#: Counts are 16-bit numbers, and the largest one marks positions where no window begins.
+LONGEST_QUERY = 65534
+
+
+@dataclass(frozen=True)
+class QueryGroups:
+    """Queries of one length, and their distinct letter counts.
+
+    Attributes
+    ----------
+    length : int
+    queries : ndarray, shape=(n_queries,), dtype=int64
+        Numbers of the queries of this length, ascending.
+    group_of_query : ndarray, shape=(n_queries,), dtype=int64
+        The row of `counts` of each of `queries`.
+    counts : ndarray, shape=(n_groups, 4), dtype=uint16
+        The distinct counts of A, C, G and T, in the order in which they first appear.
+    """
+
+    length: int
+    queries: np.ndarray
+    group_of_query: np.ndarray
+    counts: np.ndarray
+
+
+def count_letters(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """How often A, C, G and T stand in each sequence; ambiguous letters are in no bin.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    offsets : ndarray, shape=(n + 1,), dtype=int64
+        Sequence i is ``codes[offsets[i]:offsets[i + 1]]``, of at most 65,534 letters.
+
+    Returns
+    -------
+    counts : ndarray, shape=(n, 4), dtype=uint16
+    """
+    counts = np.zeros((len(offsets) - 1, 4), np.uint16)
+    _count_letters(codes, offsets, counts)
+    return counts
+
+
+def group_queries(counts: np.ndarray, lengths: np.ndarray) -> list[QueryGroups]:
+    """Queries grouped by length, shortest first; queries without any letter are in no group.
+
+    Parameters
+    ----------
+    counts : ndarray, shape=(n, 4), dtype=uint16
+    lengths : ndarray, shape=(n,), dtype=int64
+        At least the sum of each row of `counts`; more where a query has ambiguous letters.
+    """
+    groups = []
+    order = np.argsort(lengths, kind="stable")
+    found, starts = np.unique(lengths[order], return_index=True)
+    edges = [*starts, len(order)]
+    for length, start, stop in zip(found, edges, edges[1:], strict=False):
+        if length == 0:
+            continue
+        queries = order[start:stop].astype(np.int64)
+        keys = np.ascontiguousarray(counts[queries]).view(np.uint64).ravel()
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        # np.unique sorts by value; the order of first appearance is the one a reader expects.
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        groups.append(
+            QueryGroups(int(length), queries, rank[inverse], counts[queries[np.sort(first)]])
+        )
+    return groups
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_letters(codes, offsets, counts):
+    for i in range(len(counts)):
+        for at in range(offsets[i], offsets[i + 1]):
+            if codes[at] < 4:
+                counts[i, codes[at]] += 1

@@ -1,0 +1,178 @@
+"""A whole scan: all lengths, counted first and then listed in blocks that fit in memory.
+
+Rows come in one order whatever the algorithm, engine and number of threads: queries from the
+shortest length to the longest, of one length in the order of the file; each query's windows by
+reference and position, or nearest first where only the best are wanted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bwarp.composition import classes_cpu, gather_cpu, tiles_cpu
+from bwarp.composition.blocks import HitBlock, best_hits
+from bwarp.composition.class_numbers_cpu import number_of_classes
+from bwarp.composition.class_scan import ClassScan, CountedClassScan
+from bwarp.composition.histogram import QueryGroups
+from bwarp.composition.references import References
+from bwarp.composition.similarity import largest_distance
+from bwarp.composition.tile_scan import TileScan
+
+__all__ = ["ALGORITHMS", "LONGEST_REFERENCES", "Scan", "count_hits", "scan_best", "scan_hits"]
+
+ALGORITHMS = ("classes", "tiles", "gather")
+
+#: Window positions are 32-bit numbers.
+LONGEST_REFERENCES = 2**32 - 1
+
+#: Tables of more classes than this (of a length of 464) would leave the caches far behind.
+_MOST_CLASSES = 1 << 24
+#: Tables this small are worth it for any references; larger ones must have fewer entries than
+#: there are windows to count.
+_FEW_CLASSES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What to compare with what, and how.
+
+    Attributes
+    ----------
+    references : References
+    similarity : Fraction
+    algorithm : str
+        One of `ALGORITHMS`. ``classes`` turns to ``tiles`` for lengths with more classes than
+        windows.
+    backend : str
+        ``"cpu"`` or ``"cuda"``.
+    threads : int
+    """
+
+    references: References
+    similarity: Fraction
+    algorithm: str
+    backend: str
+    threads: int
+
+
+def count_hits(scan: Scan, groups: list[QueryGroups]) -> list[np.ndarray]:
+    """How many windows each group of each length hits: int64 arrays, in the order of `groups`."""
+    lengths = _Lengths(scan)
+    return [lengths.of(group).count(group.counts, _largest(scan, group)) for group in groups]
+
+
+def scan_hits(
+    scan: Scan, groups: list[QueryGroups], hits: list[np.ndarray], block_rows: int = 1 << 24
+) -> Iterator[HitBlock]:
+    """List all hits.
+
+    Parameters
+    ----------
+    scan : Scan
+    groups : list of QueryGroups
+    hits : list of ndarray
+        As `count_hits` returned them.
+    block_rows : int
+        About how many hits a block may have; a single query may have more.
+    """
+    lengths = _Lengths(scan)
+    for group, group_hits in zip(groups, hits, strict=True):
+        if not group_hits.any():
+            continue
+        length = lengths.of(group)
+        for part in _parts(group, group_hits, block_rows):
+            found = length.find(part.counts, _largest(scan, part))
+            yield _block(part, *found)
+
+
+def scan_best(
+    scan: Scan, groups: list[QueryGroups], wanted: int, block_rows: int = 1 << 22
+) -> Iterator[HitBlock]:
+    """List the `wanted` nearest hits of each query, ties by position."""
+    lengths = _Lengths(scan)
+    for group in groups:
+        length = lengths.of(group)
+        rows = np.full(len(group.counts), wanted)
+        for part in _parts(group, rows, block_rows):
+            found = length.find_nearest(part.counts, _largest(scan, part), wanted)
+            yield _block(part, *best_hits(*found, wanted))
+
+
+def _largest(scan: Scan, group: QueryGroups) -> np.ndarray:
+    return np.full(len(group.counts), largest_distance(scan.similarity, group.length), np.int32)
+
+
+def _parts(group: QueryGroups, rows: np.ndarray, most: int) -> Iterator[QueryGroups]:
+    """Consecutive queries of one length with at most about `most` rows, group rows counted once
+    for every query so that the pieces bound what is written, too."""
+    ends = np.cumsum(rows[group.group_of_query])
+    first = 0
+    while first < len(group.queries):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        used, local = np.unique(group.group_of_query[first:last], return_inverse=True)
+        yield QueryGroups(group.length, group.queries[first:last], local, group.counts[used])
+        first = last
+
+
+def _block(part: QueryGroups, hits, positions, distances) -> HitBlock:
+    edges = np.concatenate([[0], np.cumsum(hits)]).astype(np.int64)
+    return HitBlock(part.length, part.queries, part.group_of_query, edges, positions, distances)
+
+
+class _Lengths:
+    """Makes what is needed to scan one length; what serves several lengths is made once."""
+
+    def __init__(self, scan: Scan):
+        self._scan = scan
+        self._placed = {}
+
+    def of(self, group: QueryGroups) -> ClassScan | CountedClassScan | TileScan:
+        by_classes = self._scan.algorithm == "classes" and self._few_classes(group.length)
+        if self._scan.backend == "cuda":
+            return self._of_cuda(group, by_classes)
+        if not by_classes:
+            return self._tiles(gather_cpu if self._scan.algorithm == "gather" else tiles_cpu, group)
+        references, threads = self._scan.references, self._scan.threads
+        classes = classes_cpu.count_windows(
+            references.codes, references.starts, group.length, self._most_ambiguous(group), threads
+        )
+        return ClassScan(references, classes, classes_cpu.class_planes(classes), threads)
+
+    def _of_cuda(self, group: QueryGroups, by_classes: bool) -> CountedClassScan | TileScan:
+        from bwarp.composition import classes_cuda, gather_cuda, tiles_cuda
+
+        if self._scan.algorithm == "gather":
+            return self._tiles(gather_cuda, group)
+        tiles = self._tiles(tiles_cuda, group)
+        if not by_classes:
+            return tiles
+        classes = classes_cuda.count_windows(
+            tiles.placed, group.length, self._most_ambiguous(group), self._scan.threads
+        )
+        return CountedClassScan(classes_cpu.class_planes(classes), tiles, self._scan.threads)
+
+    def _few_classes(self, length: int) -> bool:
+        n_positions = self._scan.references.codes.size
+        most = min(_MOST_CLASSES, max(_FEW_CLASSES, n_positions))
+        return number_of_classes(length) <= most
+
+    def _tiles(self, engine, group: QueryGroups) -> TileScan:
+        references = self._scan.references
+        dtype = engine.count_type(group.length)
+        if dtype not in self._placed:
+            self._placed[dtype] = engine.place_references(references, dtype)
+        return TileScan(
+            engine, self._placed[dtype], references.codes.size, group.length, self._scan.threads
+        )
+
+    def _most_ambiguous(self, group: QueryGroups) -> int:
+        """The most ambiguous letters of a window that some query may be near enough to.
+
+        The distance is at least the difference of the numbers of unambiguous letters.
+        """
+        fewest = int(group.counts.sum(axis=1, dtype=np.int64).min())
+        distance = largest_distance(self._scan.similarity, group.length)
+        return min(group.length, group.length - fewest + distance)
