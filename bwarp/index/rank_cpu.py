@@ -47,12 +47,16 @@ def rank(blocks, separator_rows, groups, code, row):
         low = blocks[block, 4 + 2 * group] ^ flip_low
         high = blocks[block, 5 + 2 * group] ^ flip_high
         found += np.int64(population_count(np.uint32(low & high & _bits_below(offset, group))))
-    if code:
-        return found + np.int64(blocks[block, code - 1])
-    others = np.int64(blocks[block, 0]) + np.int64(blocks[block, 1]) + np.int64(blocks[block, 2])
+    c = np.int64(blocks[block, 0])
+    g = np.int64(blocks[block, 1])
+    t = np.int64(blocks[block, 2])
     separators = np.int64(blocks[block, 3])
-    found += block * occ_rate - others - (separators >> 1)
-    if separators & 1:
+    # Selected, not branched on: which base comes next is what no branch predictor knows.
+    a = block * occ_rate - c - g - t - (separators >> 1)
+    low_pair = c if code == 1 else a
+    high_pair = t if code == 3 else g
+    found += high_pair if code & 2 else low_pair
+    if separators & 1 and code == 0:
         found -= _separators_below(separator_rows, separators >> 1, row)
     return found
 
