@@ -76,7 +76,9 @@ def test_load_on_the_gpu(name, index):
     array = rng.integers(0, np.iinfo(dtype).max, 4096, dtype, endpoint=True)
     groups = rng.integers(0, array.size // count, 1000).astype(index)
     copied = cuda.device_array(groups.size * count, dtype)
-    load_kernel(getattr(ptx, name), count)[4, 256](cuda.to_device(array), groups, copied)
+    load_kernel(getattr(ptx, name), count)[4, 256](
+        cuda.to_device(array), cuda.to_device(groups), copied
+    )
     meaning = getattr(ptx_reference, name)
     expected = [meaning(array, int(group) * count) for group in groups]
     assert copied.copy_to_host().reshape(-1, count).tolist() == [list(row) for row in expected]

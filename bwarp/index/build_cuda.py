@@ -8,11 +8,14 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
-from bwarp.errors import UsageError
 from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.index.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
+from bwarp.index.suffix_array_cuda import (
+    require_device_memory,
+    suffix_array_bytes,
+    suffix_array_on_device,
+)
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -32,7 +35,7 @@ def build_transforms(
     text: np.ndarray, parameters: IndexParameters, threads: int = 1
 ) -> tuple[BurrowsWheeler, BurrowsWheeler, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text; see `bwarp.index.build_cpu`."""
-    _check_memory(text.size)
+    require_device_memory(suffix_array_bytes(text.size), f"indexing {text.size:,} bases")
     text = cuda.to_device(text)
     table = prefix_table(text, parameters.prefix_length)
     suffixes = suffix_array_on_device(text)
@@ -42,16 +45,6 @@ def build_transforms(
     text = reversed_text(text)
     reverse = burrows_wheeler(text, suffix_array_on_device(text), parameters.occ_rate)
     return forward, reverse, sampled, table
-
-
-def _check_memory(n: int) -> None:
-    free = cuda.current_context().get_memory_info().free
-    needed = suffix_array_bytes(n)
-    if needed > free:
-        raise UsageError(
-            f"indexing {n:,} bases takes {needed / 1e9:.1f} GB of GPU memory and "
-            f"{free / 1e9:.1f} GB are free: use --backend cpu, or a larger GPU"
-        )
 
 
 def reversed_text(text):

@@ -17,10 +17,17 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.errors import UsageError
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.index.radix_sort_cuda import sort_pairs
+from bwarp.index.radix_sort_cuda import pair_sorter
 
-__all__ = ["KERNEL_SIGNATURES", "suffix_array", "suffix_array_bytes", "suffix_array_on_device"]
+__all__ = [
+    "KERNEL_SIGNATURES",
+    "require_device_memory",
+    "suffix_array",
+    "suffix_array_bytes",
+    "suffix_array_on_device",
+]
 
 #: Letters in a first key: the most of a five-letter alphabet that 64 bits hold.
 FIRST_LETTERS = 27
@@ -61,9 +68,22 @@ def suffix_array_bytes(n: int) -> int:
     return 25 * n + sort_scratch
 
 
+def require_device_memory(needed: int, purpose: str) -> None:
+    """Refuse work that takes more bytes than the GPU has free; the purpose begins a sentence."""
+    context = cuda.current_context()
+    context.deallocations.clear()
+    free = context.get_memory_info().free
+    if needed > free:
+        raise UsageError(
+            f"{purpose} takes {needed / 1e9:.1f} GB of GPU memory and {free / 1e9:.1f} GB are "
+            "free: use --backend cpu, or a GPU with more memory"
+        )
+
+
 def suffix_array_on_device(text):
     """Like `suffix_array`, from a device array to a device array."""
     n = text.size
+    sort_pairs = pair_sorter()
     keys = cuda.device_array(n, np.uint64), cuda.device_array(n, np.uint64)
     positions = cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32)
     first_keys[_blocks(n), _THREADS](text, keys[0], positions[0])
@@ -117,6 +137,7 @@ def _buffers_for_later_rounds(keys, m):
         positions = tuple(half[2 * m : 3 * m] for half in words)
         rows = tuple(half[3 * m : 4 * m] for half in words)
     else:
+        require_device_memory(16 * m, f"sorting the {m:,} repeats of this reference")
         positions = cuda.device_array(m, np.uint32), cuda.device_array(m, np.uint32)
         rows = cuda.device_array(m, np.uint32), cuda.device_array(m, np.uint32)
     return tuple(half[:m] for half in keys), positions, rows

@@ -72,4 +72,4 @@ def test_a_text_that_does_not_fit_the_card(monkeypatch):
     with pytest.raises(UsageError) as error:
         build_cuda.build_transforms(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
     assert str(error.value).startswith("indexing 2 bases takes 1000000.0 GB of GPU memory and ")
-    assert str(error.value).endswith(" GB are free: use --backend cpu, or a larger GPU")
+    assert str(error.value).endswith(" GB are free: use --backend cpu, or a GPU with more memory")
