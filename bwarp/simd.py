@@ -24,9 +24,12 @@ __all__ = [
     "equal",
     "extend",
     "fill",
+    "fill_like",
     "greater",
+    "lane_count",
     "lanes_of",
     "load",
+    "load_like",
     "lookup",
     "mask_bits",
     "maximum",
@@ -84,13 +87,17 @@ def _pointer(context, builder, array_type, array, index, element):
     return builder.bitcast(builder.gep(data, [index]), element.as_pointer())
 
 
+def _natural_lanes(element) -> int:
+    return VECTOR_BYTES * 8 // element.bitwidth
+
+
 def _flat(array) -> bool:
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
 
 
 def _literal(value) -> int:
     if not isinstance(value, types.IntegerLiteral):
-        raise RequireLiteralValue("the number of lanes must be a constant")
+        raise RequireLiteralValue("the size of a table must be a constant")
     return value.literal_value
 
 
@@ -126,23 +133,35 @@ def population_count(typing_context, word):
     return word(word), codegen
 
 
-@intrinsic(prefer_literal=True)
-def load(typing_context, array, index, lanes):
-    """[array[index + lane] for lane in range(lanes)] of a contiguous 1-d array."""
+@intrinsic
+def load(typing_context, array, index):
+    """[array[index + lane] for lane in range(lanes)] of a contiguous 1-d array.
+
+    As many lanes as a vector of `VECTOR_BYTES` has of the array's type.
+    """
     if not _flat(array):
         return None
-    vector = VectorType(array.dtype, _literal(lanes))
-    signature = vector(array, types.intp, lanes)
+    return _load(array, VectorType(array.dtype, _natural_lanes(array.dtype)))
 
+
+@intrinsic
+def load_like(typing_context, array, index, vector):
+    """[array[index + lane] for lane in range(len(vector))]: as many lanes as `vector` has."""
+    if not _flat(array) or not isinstance(vector, VectorType):
+        return None
+    return _load(array, VectorType(array.dtype, vector.lanes), vector)
+
+
+def _load(array, result, *like):
     def codegen(context, builder, signature, arguments):
         pointer = _pointer(
-            context, builder, signature.args[0], arguments[0], arguments[1], _llvm(vector)
+            context, builder, signature.args[0], arguments[0], arguments[1], _llvm(result)
         )
         value = builder.load(pointer)
         value.align = array.dtype.bitwidth // 8
         return value
 
-    return signature, codegen
+    return result(array, types.intp, *like), codegen
 
 
 @intrinsic
@@ -162,24 +181,46 @@ def store(typing_context, array, index, vector):
     return signature, codegen
 
 
-@intrinsic(prefer_literal=True)
-def fill(typing_context, number, lanes):
-    """[number] * lanes; the type of the number is the type of the lanes."""
+@intrinsic
+def lane_count(typing_context, vector):
+    """len(vector), a constant"""
+    if not isinstance(vector, VectorType):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return context.get_constant(types.intp, vector.lanes)
+
+    return types.intp(vector), codegen
+
+
+@intrinsic
+def fill(typing_context, number):
+    """[number] * lanes, as many lanes as a vector of `VECTOR_BYTES` has of the number's type."""
     element = types.unliteral(number)
     if not isinstance(element, types.Integer):
         return None
-    vector = VectorType(element, _literal(lanes))
-    signature = vector(element, lanes)
+    return _fill(VectorType(element, _natural_lanes(element)))
 
+
+@intrinsic
+def fill_like(typing_context, number, vector):
+    """[number] * len(vector); the type of the number is the type of the lanes."""
+    element = types.unliteral(number)
+    if not isinstance(element, types.Integer) or not isinstance(vector, VectorType):
+        return None
+    return _fill(VectorType(element, vector.lanes), vector)
+
+
+def _fill(result, *like):
     def codegen(context, builder, signature, arguments):
-        llvm = _llvm(vector)
+        llvm = _llvm(result)
         first = builder.insert_element(
             ir.Constant(llvm, ir.Undefined), arguments[0], ir.IntType(32)(0)
         )
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), [0] * vector.lanes)
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), result.lanes), [0] * result.lanes)
         return builder.shuffle_vector(first, ir.Constant(llvm, ir.Undefined), zeros)
 
-    return signature, codegen
+    return result(result.element, *like), codegen
 
 
 def _call(builder, name, vector, *operands):
@@ -203,11 +244,16 @@ def _letter(vector: VectorType) -> str:
 
 @intrinsic
 def add(typing_context, a, b):
-    """[clip(x + y, lowest, highest) for x, y in zip(a, b)]: sums stop at the type's ends."""
+    """[clip(x + y, lowest, highest) for x, y in zip(a, b)] of 8- and 16-bit lanes.
+
+    Those stop at the ends of their type; wider lanes wrap around, for want of an instruction.
+    """
     if not _alike(a, b):
         return None
 
     def codegen(context, builder, signature, arguments):
+        if a.element.bitwidth > 16:
+            return builder.add(*arguments)
         return _call(builder, _letter(a) + "add.sat", a, *arguments)
 
     return a(a, b), codegen
@@ -215,11 +261,13 @@ def add(typing_context, a, b):
 
 @intrinsic
 def subtract(typing_context, a, b):
-    """[clip(x - y, lowest, highest) for x, y in zip(a, b)]"""
+    """[clip(x - y, lowest, highest) for x, y in zip(a, b)] of 8- and 16-bit lanes; as `add`."""
     if not _alike(a, b):
         return None
 
     def codegen(context, builder, signature, arguments):
+        if a.element.bitwidth > 16:
+            return builder.sub(*arguments)
         return _call(builder, _letter(a) + "sub.sat", a, *arguments)
 
     return a(a, b), codegen
@@ -288,15 +336,18 @@ def select(typing_context, mask, a, b):
 
 @intrinsic
 def mask_bits(typing_context, mask):
-    """sum(m << lane for lane, m in enumerate(mask)): one uint64 for at most 64 lanes"""
-    if not isinstance(mask, VectorType) or mask.element != types.boolean or mask.lanes > 64:
+    """sum(m << lane for lane, m in enumerate(mask)), an unsigned integer of as many bits as lanes.
+
+    For 8, 16, 32 or 64 lanes.
+    """
+    if not isinstance(mask, VectorType) or mask.element != types.boolean:
         return None
+    word = {8: types.uint8, 16: types.uint16, 32: types.uint32, 64: types.uint64}[mask.lanes]
 
     def codegen(context, builder, signature, arguments):
-        bits = builder.bitcast(arguments[0], ir.IntType(mask.lanes))
-        return bits if mask.lanes == 64 else builder.zext(bits, ir.IntType(64))
+        return builder.bitcast(arguments[0], ir.IntType(mask.lanes))
 
-    return types.uint64(mask), codegen
+    return word(mask), codegen
 
 
 @intrinsic

@@ -32,7 +32,7 @@ __all__ = [
     "LOCAL",
     "MODES",
     "SEMIGLOBAL",
-    "SINGLE_MATCH_SCORE",
+    "MOST_SCORE",
     "Mode",
     "Scoring",
     "amino_acid_scoring",
@@ -43,11 +43,14 @@ __all__ = [
     "nucleotide_scoring",
 ]
 
-#: Codes are below this, so that one row of a matrix fits a 32-byte table.
-MOST_LETTERS = 32
+#: Codes are below this; the engines keep the next one for padding.
+MOST_LETTERS = 27
 
 #: The largest magnitude of one entry of a matrix, and of a gap cost.
-SINGLE_MATCH_SCORE = 10_000
+MOST_SCORE = 10_000
+
+#: The same of a matrix that is more than match and mismatch: its tables are of int8.
+MATRIX_SCORE = 127
 
 #: No score of any cell may pass this, so that sums of two never overflow int32.
 SCORE_BOUND = 2**29
@@ -116,17 +119,19 @@ class Scoring:
                 raise UsageError(
                     f"{name} is {cost}: gap costs are positive numbers to subtract, type {-cost}"
                 )
-            if cost > SINGLE_MATCH_SCORE:
-                raise UsageError(
-                    f"{name} is {cost}: costs and scores go up to {SINGLE_MATCH_SCORE}"
-                )
+            if cost > MOST_SCORE:
+                raise UsageError(f"{name} is {cost}: costs and scores go up to {MOST_SCORE}")
         largest = int(np.abs(self.matrix.astype(np.int64)).max())
-        if largest > SINGLE_MATCH_SCORE:
+        if largest > MOST_SCORE:
             raise UsageError(
-                f"the matrix has a score of {largest}: costs and scores go up to "
-                f"{SINGLE_MATCH_SCORE}"
+                f"the matrix has a score of {largest}: costs and scores go up to {MOST_SCORE}"
             )
-        object.__setattr__(self, "match_mismatch", _two_scores(self.matrix, self.ambiguous))
+        two_scores = _two_scores(self.matrix, self.ambiguous)
+        if two_scores is None and largest > MATRIX_SCORE:
+            raise UsageError(
+                f"the matrix has a score of {largest}: a matrix goes up to {MATRIX_SCORE}"
+            )
+        object.__setattr__(self, "match_mismatch", two_scores)
 
 
 def _two_scores(matrix: np.ndarray, ambiguous: int) -> tuple[int, int] | None:
@@ -144,18 +149,18 @@ def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int
     Parameters
     ----------
     match, mismatch : int
-        Scores: 1 and -4, say. A match must score above 0 and a mismatch below the match.
+        Scores: 1 and -4, say; match >= 0 >= mismatch, and not both 0.
     gap_open, gap_extend : int
         Costs, >= 0.
     """
-    if match <= 0:
-        raise UsageError(f"match is {match}: a match must score more than 0")
-    if mismatch >= match:
-        raise UsageError(f"mismatch is {mismatch}: it must be below match, which is {match}")
-    if max(match, -mismatch) > SINGLE_MATCH_SCORE:
-        raise UsageError(
-            f"match {match}, mismatch {mismatch}: scores go up to {SINGLE_MATCH_SCORE}"
-        )
+    if match < 0:
+        raise UsageError(f"match is {match}: a match scores 0 or more")
+    if mismatch > 0:
+        raise UsageError(f"mismatch is {mismatch}: a mismatch scores 0 or less, type {-mismatch}")
+    if mismatch == match:
+        raise UsageError("match and mismatch are both 0: every alignment would score the same")
+    if max(match, -mismatch) > MOST_SCORE:
+        raise UsageError(f"match {match}, mismatch {mismatch}: scores go up to {MOST_SCORE}")
     matrix = np.full((len(LETTERS), len(LETTERS)), mismatch, np.int16)
     np.fill_diagonal(matrix[:AMBIGUOUS, :AMBIGUOUS], match)
     return Scoring(LETTERS, CODE_OF_BYTE, matrix, gap_open, gap_extend, AMBIGUOUS)
@@ -164,9 +169,10 @@ def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int
 def amino_acid_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
     """A published matrix by its name, with NCBI's way with letters that it does not have.
 
-    Selenocysteine U is scored as C, pyrrolysine O as K (as BLAST does), J (leucine or isoleucine)
-    as X where the matrix lacks it, and a matrix without X or * gives those its lowest score.
-    Nucleotide matrices (NUC.4.4, EDNAFULL) work too: U is then T.
+    Selenocysteine U is scored as C and pyrrolysine O as X. J (leucine or isoleucine) has the mean
+    of I and L, rounded up, which is NCBI's row for it. A matrix without X or * gives those its
+    lowest score, and B and Z are X where it lacks them. Nucleotide matrices (NUC.4.4, also called
+    EDNAFULL) work too: U is then T.
     """
     letters, matrix = named_matrix(name)
     code_of_byte = np.full(256, 255, np.uint8)
@@ -175,7 +181,7 @@ def amino_acid_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
     if _is_nucleotide(letters):
         stand_ins = ((b"U", b"T"),)
     else:
-        stand_ins = ((b"U", b"C"), (b"O", b"K"), (b"J", b"X"), (b"B", b"X"), (b"Z", b"X"))
+        stand_ins = ((b"U", b"C"), (b"O", b"X"), (b"B", b"X"), (b"Z", b"X"))
     for letter, stand_in in stand_ins:
         if code_of_byte[ord(letter)] == 255:
             code_of_byte[ord(letter)] = code_of_byte[ord(stand_in)]
@@ -206,10 +212,21 @@ def named_matrix(name: str) -> tuple[bytes, np.ndarray]:
     if not np.array_equal(values, np.rint(values)):
         raise UsageError(f"matrix {name} has scores that are not whole: choose another")
     letters, matrix = table.alphabet.encode(), values.astype(np.int16)
-    for letter in () if _is_nucleotide(letters) else (b"X", b"*"):
+    if _is_nucleotide(letters):
+        return letters, matrix
+    for letter in (b"X", b"*"):
         if letter not in letters:
             letters += letter
             matrix = np.pad(matrix, (0, 1), constant_values=matrix.min())
+    if b"J" not in letters:
+        letters += b"J"
+        two = [letters.index(b"I"), letters.index(b"L")]
+        matrix = np.vstack([matrix, -(-matrix[two].sum(axis=0) // 2)])
+        matrix = np.column_stack([matrix, -(-matrix[:, two].sum(axis=1) // 2)]).astype(np.int16)
+        if by_capitals[name.upper()] == "BLOSUM62":
+            # NCBI's own row, which Biopython has in BLASTP, rounds K against J the other way.
+            k, j = letters.index(b"K"), letters.index(b"J")
+            matrix[k, j] = matrix[j, k] = substitution_matrices.load("BLASTP")["J", "K"]
     return letters, matrix
 
 
