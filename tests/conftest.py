@@ -12,6 +12,10 @@ from bwarp.backend import gpu_problem
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
+# Test modules of the same name may stand in different folders; the helpers and oracles that they
+# import from their own folder are found here.
+sys.path += sorted(str(folder) for folder in (CHECKOUT / "tests").glob("**/") if folder.is_dir())
+
 
 class Finished(NamedTuple):
     """What a program left behind: its exit code and what it wrote."""

@@ -1,0 +1,69 @@
+"""A copy of the checkout to run Snakemake in; its name breaks careless quoting."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_genome import write_genome
+
+PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
+
+
+class Copy:
+    """A copy of the checkout, and Snakemake in it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __truediv__(self, name) -> Path:
+        return self.folder / name
+
+    def command(self, *arguments) -> list[str]:
+        return [sys.executable, "-m", "snakemake", *map(str, arguments)]
+
+    def snakemake(self, *arguments, cwd=None, rc=0) -> str:
+        """Run Snakemake and return all it said, without its warnings of where it runs."""
+        process = subprocess.run(
+            self.command(*arguments),
+            cwd=cwd or self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"XDG_CACHE_HOME": str(self.folder.parent / "cache")},
+            text=True,
+            timeout=240,
+            check=False,
+        )
+        assert process.returncode == rc, process.stdout
+        return re.sub(
+            r"Using workflow specific profile .*\n|Assuming unrestricted .*\n", "", process.stdout
+        )
+
+    def planned(self, *arguments) -> list[str]:
+        """The rules that a run would execute, target rules aside."""
+        output = self.snakemake("-n", *arguments)
+        rules = re.findall(r"^(?:local)?rule (\w+):$", output, re.MULTILINE)
+        return [rule for rule in rules if rule not in ("default", "all", "index")]
+
+
+@pytest.fixture(scope="session")
+def make_copy(checkout, tmp_path_factory):
+    """A function that makes a copy of the checkout with a small genome, `small.fa`, in it."""
+
+    def make(name: str = "with späces") -> Copy:
+        folder = tmp_path_factory.mktemp("copy") / name
+        folder.mkdir()
+        for part in PARTS:
+            source = checkout / part
+            if source.is_dir():
+                shutil.copytree(source, folder / part)
+            else:
+                shutil.copy2(source, folder / part)
+        write_genome(folder / "small.fa", 20_000)
+        return Copy(folder)
+
+    return make

@@ -1,0 +1,133 @@
+"""What a run of the workflow builds, when it runs again, and what it does after being killed."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from small_genome import write_genome
+
+SMALL = ("--config", "reference=small.fa")
+
+
+@pytest.fixture(scope="module")
+def built(make_copy):
+    """A copy in which the index of the small genome has been built, and what was said."""
+    copy = make_copy()
+    copy.said = copy.snakemake("index", *SMALL)
+    return copy
+
+
+def test_the_index_is_built_and_the_run_says_where(built):
+    assert (built / "results/index/small/index.json").is_file()
+    assert "contigs 2   bases 20,000" in (built / "results/index/small.txt").read_text()
+    assert "results/index/small  " in built.said
+    assert "the index of small.fa" in built.said
+
+
+def test_the_log_holds_what_the_program_said(built):
+    log = (built / "logs/index_reference/small.log").read_text()
+    assert log.startswith("indexing 20,000 bases of 2 contigs on ")
+
+
+def test_nothing_is_left_to_do(built):
+    assert "Nothing to be done" in built.snakemake("index", *SMALL)
+
+
+def test_another_backend_reruns_nothing(built):
+    assert built.planned("index", *SMALL, "backend=cpu") == []
+    assert built.planned("index", *SMALL, "backend=cuda") == []
+
+
+def test_another_parameter_reruns_the_index(built):
+    (built / "mine.yaml").write_text("reference: small.fa\nindex:\n  occ_rate: 128\n")
+    assert built.planned("index", "--configfile", "mine.yaml") == ["index_reference"]
+
+
+@pytest.mark.parametrize(
+    ("edited", "planned"),
+    [
+        ("bwarp/index/store.py", ["index_reference"]),
+        ("bwarp/index/build_cuda.py", ["index_reference"]),
+        ("scripts/index_reference.py", ["index_reference"]),
+        ("bwarp/simulation/genome.py", []),
+    ],
+)
+def test_edited_code_reruns_what_it_runs_in(built, edited, planned):
+    source = built / edited
+    text = source.read_text()
+    source.write_text(text + "# edited\n")
+    try:
+        assert built.planned("index", *SMALL) == planned
+    finally:
+        source.write_text(text)
+
+
+def test_a_moved_checkout_reruns_nothing(built):
+    built.folder = built.folder.rename(built.folder.with_name("moved"))
+    assert "Nothing to be done" in built.snakemake("index", *SMALL)
+
+
+def test_results_may_lie_in_another_folder(built, tmp_path):
+    write_genome(tmp_path / "other.fa", 5_000)
+    (tmp_path / "mine.yaml").write_text("reference: other.fa\n")
+    options = ("--snakefile", built / "Snakefile", "--configfile", "mine.yaml")
+    built.snakemake("index", *options, cwd=tmp_path)
+    assert (tmp_path / "results/index/other/index.json").is_file()
+    assert "Nothing to be done" in built.snakemake("index", *options, cwd=tmp_path)
+
+
+def test_the_workflow_is_a_module_of_another(built, tmp_path):
+    (tmp_path / "Snakefile").write_text(
+        "rule genome:\n"
+        "    input: 'small.fa'\n"
+        "    output: 'made.fa'\n"
+        "    shell: 'cp {input} {output}'\n"
+        "module bwarp:\n"
+        f"    snakefile: {str(built / 'workflow/Snakefile')!r}\n"
+        "    config: {'reference': 'made.fa'}\n"
+        "use rule * from bwarp as bwarp_*\n"
+    )
+    write_genome(tmp_path / "small.fa", 5_000)
+    built.snakemake("--cores", 2, "results/index/made", cwd=tmp_path)
+    assert (tmp_path / "results/index/made/index.json").is_file()
+
+
+def test_a_failed_job_ends_its_log_with_the_reason(built):
+    (built / "bad.fa").write_text(">protein\nMKLV\n")
+    said = built.snakemake("index", "--config", "reference=bad.fa", rc=1)
+    last = (built / "logs/index_reference/bad.log").read_text().splitlines()[-1]
+    assert last.startswith("index_reference.py: error: bad.fa")
+    assert last in said
+    assert "Traceback" not in said
+    assert not (built / "results/index/bad").exists()
+    assert not (built / "results/index/bad.txt").exists()
+
+
+def test_a_killed_build_is_made_good_by_the_next_run(make_copy):
+    copy = make_copy("killed")
+    write_genome(copy / "big.fa", 2_000_000)
+    options = ("index", "--config", "reference=big.fa")
+    process = subprocess.Popen(
+        copy.command(*options),
+        cwd=copy.folder,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    log = copy / "logs/index_reference/big.log"
+    deadline = time.monotonic() + 120
+    while not (log.is_file() and "indexing" in log.read_text()):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (copy / "results/index/big").exists()
+    copy.snakemake("--unlock", *options)
+    copy.snakemake(*options)
+    folder = copy / "results/index"
+    assert sorted(path.name for path in folder.iterdir()) == ["big", "big.txt"]
+    assert (folder / "big/index.json").is_file()
