@@ -163,12 +163,16 @@ def simulate_reads(
     error_thresholds, qualities = _error_profile(p)
     # A single read is its whole fragment.
     insert_mean, insert_sd = (p.insert_mean, p.insert_sd) if p.ends == 2 else (p.length, 0)
+    # Half of the indel errors leave out a base: this is twice what they take on average.
+    indel_rate = max(p.error_rate_start, p.error_rate_end) * p.error_indel_fraction
+    window = p.length + SPARE + int(p.length * indel_rate)
     unplaced = for_each_range(
         lambda start, stop: _make_reads(
             codes,
             offsets,
             variants,
             stream_key(seed, 5),
+            window,
             float(insert_mean),
             float(insert_sd),
             threshold(p.random_fraction),
@@ -198,11 +202,13 @@ def _error_profile(parameters):
     """Thresholds of error (uint64) and qualities (uint8), both of shape (length, 8).
 
     Each base has one of eight qualities around its cycle's; an error is as probable as the quality
-    says, and the mean over the eight is the cycle's error rate.
+    says, and the mean over the eight is the cycle's error rate. (Rates above 0.67 leave no room
+    above them to scatter into, and do not.)
     """
     ramp = np.linspace(parameters.error_rate_start, parameters.error_rate_end, parameters.length)
     spread = 10.0 ** (-_QUALITY_STEPS / 10)
-    rates = np.minimum(ramp[:, None] * (spread / spread.mean()), 1.0)
+    spread /= spread.mean()
+    rates = ramp[:, None] * np.where((ramp * spread.max() <= 1)[:, None], spread, 1.0)
     phred = -10 * np.log10(np.maximum(rates, 1e-9))
     qualities = np.clip(np.round(phred), LOWEST_QUALITY, HIGHEST_QUALITY)
     return threshold(rates), (33 + qualities).astype(np.uint8)
@@ -214,6 +220,7 @@ def _make_reads(
     offsets,
     variants,
     seed_key,
+    window,
     insert_mean,
     insert_sd,
     random_threshold,
@@ -229,7 +236,6 @@ def _make_reads(
 ):
     """Make reads `start` to `stop` of the arrays; return whether one found no place."""
     ends, _, length = reads.shape
-    window = length + SPARE
     template = np.empty(window * (LONGEST_INDEL + 1), np.uint8)
     places = np.empty(template.size, np.int64)
     for i in range(start, stop):
