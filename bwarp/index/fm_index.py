@@ -56,6 +56,11 @@ class BurrowsWheeler:
         return (self.blocks.shape[1] - COUNT_WORDS) * 16
 
     @property
+    def words(self) -> np.ndarray:
+        """The blocks as one flat array, as compiled functions read them."""
+        return self.blocks.reshape(-1)
+
+    @property
     def groups(self) -> tuple[int, ...]:
         """The numbers of a block's 32-row groups.
 

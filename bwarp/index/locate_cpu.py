@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.rank_cpu import lf_step
+from bwarp.index.rank_cpu import block_start, lf_step
 from bwarp.simd import prefetch
 from bwarp.threads import for_each_range
 
@@ -37,10 +37,10 @@ def walk(index: FMIndex, rows: np.ndarray, threads: int = 1) -> tuple[np.ndarray
     steps = np.zeros(sampled.size, np.uint32)
     if index.sa_rate > 1:
         forward = index.forward
-        arrays = (forward.blocks, forward.blocks.reshape(-1), forward.separator_rows)
         for_each_range(
             lambda start, stop: _walk(
-                *arrays,
+                forward.words,
+                forward.separator_rows,
                 forward.groups,
                 forward.first_rows,
                 forward.text_start,
@@ -73,17 +73,17 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
 
 
 @numba.njit(cache=True, nogil=True)
-def _walk(blocks, words, separator_rows, groups, first_rows, text_start, sa_rate, rows, steps):
+def _walk(words, separator_rows, groups, first_rows, text_start, sa_rate, rows, steps):
     """Walk every row of `rows` to a sampled one, in place, a few at a time."""
-    words_a_block = blocks.shape[1]
-    occ_rate = 32 * len(groups)
+    rate = np.uint64(sa_rate)
     walking = np.empty(_TOGETHER, np.int64)
     n_walking = 0
     following = 0
     while True:
         while n_walking < _TOGETHER and following < rows.size:
-            if rows[following] % sa_rate:
-                prefetch(words, np.int64(rows[following]) // occ_rate * words_a_block)
+            row = np.uint64(rows[following])
+            if row % rate:
+                prefetch(words, np.int64(block_start(groups, row)))
                 walking[n_walking] = following
                 n_walking += 1
             following += 1
@@ -92,13 +92,11 @@ def _walk(blocks, words, separator_rows, groups, first_rows, text_start, sa_rate
         still = 0
         for i in range(n_walking):
             item = walking[i]
-            row = lf_step(
-                blocks, separator_rows, groups, first_rows, text_start, np.int64(rows[item])
-            )
+            row = lf_step(words, separator_rows, groups, first_rows, text_start, rows[item])
             rows[item] = row
             steps[item] += 1
-            if row % sa_rate:
-                prefetch(words, row // occ_rate * words_a_block)
+            if row % rate:
+                prefetch(words, np.int64(block_start(groups, row)))
                 walking[still] = item
                 still += 1
         n_walking = still
@@ -106,10 +104,11 @@ def _walk(blocks, words, separator_rows, groups, first_rows, text_start, sa_rate
 
 @numba.njit(cache=True, nogil=True)
 def _look_up(suffix_array, sa_rate, text_length, sampled, steps, positions):
+    rate = np.uint32(sa_rate)
     for i in range(sampled.size):
         ahead = i + 16
         if ahead < sampled.size:
-            prefetch(suffix_array, np.int64(sampled[ahead]) // sa_rate)
-        position = np.int64(suffix_array[np.int64(sampled[i]) // sa_rate]) + np.int64(steps[i])
+            prefetch(suffix_array, np.int64(sampled[ahead] // rate))
+        position = np.int64(suffix_array[sampled[i] // rate]) + np.int64(steps[i])
         # A walk over the text's start goes on at its end.
         positions[i] = position - text_length if position >= text_length else position

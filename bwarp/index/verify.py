@@ -17,7 +17,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.index.build_cpu import prefix_table, reversed_text
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
-from bwarp.index.rank_cpu import base_at, extend_left, lf_step
+from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
 from bwarp.reference import text_of
 from bwarp.simd import prefetch
 from bwarp.threads import for_each_range
@@ -49,7 +49,7 @@ def _verify_transform(
     threads: int,
 ) -> None:
     arrays = (
-        transform.blocks,
+        transform.words,
         transform.separator_rows,
         transform.groups,
         transform.first_rows,
@@ -69,7 +69,6 @@ def _verify_transform(
     def spell(first: int, last: int) -> int:
         return _spell(
             *arrays,
-            transform.blocks.reshape(-1),
             transform.text_start,
             text,
             suffixes,
@@ -93,7 +92,7 @@ def _verify_transform(
 
 
 @numba.njit(cache=True, nogil=True)
-def _search_row(blocks, separator_rows, groups, first_rows, text, start, stop):
+def _search_row(words, separator_rows, groups, first_rows, text, start, stop):
     """The row of the suffix at `start`, found by what follows it; -1 where that is not unique.
 
     The search begins late and reaches back to `start`; a longer stretch is tried while the one
@@ -101,27 +100,26 @@ def _search_row(blocks, separator_rows, groups, first_rows, text, start, stop):
     """
     length = 32
     while start + length <= stop:
-        low = np.int64(0)
-        high = np.int64(first_rows[4])
+        low = np.uint64(0)
+        high = np.uint64(first_rows[4])
         for i in range(start + length - 1, start - 1, -1):
             if text[i] == 0:
                 return -1
             low, high = extend_left(
-                blocks, separator_rows, groups, first_rows, np.int64(text[i]) - 1, low, high
+                words, separator_rows, groups, first_rows, np.int64(text[i]) - 1, low, high
             )
-        if high - low == 1:
-            return low
+        if high - low == np.uint64(1):
+            return np.int64(low)
         length *= 2
     return -1
 
 
 @numba.njit(cache=True, nogil=True)
 def _spell(
-    blocks,
+    words,
     separator_rows,
     groups,
     first_rows,
-    words,
     text_start,
     text,
     suffixes,
@@ -135,8 +133,6 @@ def _spell(
 
     Returns how many sampled rows were met; `wrong` gets the position where a walk disagrees.
     """
-    occ_rate = 32 * len(groups)
-    words_a_block = blocks.shape[1]
     sampled = 0
     longest = np.int64(0)
     for walk in range(starts.size):
@@ -152,10 +148,10 @@ def _spell(
                 if suffixes[row // sa_rate] != position:
                     wrong[walk] = position
             letter = text[position - 1] if position else np.uint8(0)
-            code = base_at(blocks, separator_rows, groups, row)
+            code = np.int64(base_at(words, separator_rows, groups, row))
             if (code + 1) % 5 != letter:
                 wrong[walk] = position
-            row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
+            row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
             rows[walk] = row
-            prefetch(words, row // occ_rate * words_a_block)
+            prefetch(words, np.int64(block_start(groups, row)))
     return sampled

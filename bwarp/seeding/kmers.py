@@ -1,0 +1,118 @@
+"""Batches of k-mers cut from reads, packed for searching.
+
+A k-mer is held in one 64-bit word (k to 32) or two (k to 64), first base in the highest bits:
+
+    words[i]    A C G T A C ... A 0 0 0      unused low bits are 0
+    base b      bits 63-2b, 62-2b of word b // 32
+
+What cannot be searched is kept beside what can: a k-mer over an ambiguous base, a query shorter
+than k or longer than 64.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.fastx import SequenceBatch
+
+__all__ = [
+    "LONGEST_KMER",
+    "REASONS",
+    "SHORTEST_KMER",
+    "KmerBatch",
+    "cut_kmers",
+    "kmer_words",
+    "whole_queries",
+]
+
+SHORTEST_KMER = 8
+LONGEST_KMER = 64
+
+#: Why a query or k-mer was not searched, by number.
+REASONS = ("", "ambiguous base", "shorter than the k-mer length", f"longer than {LONGEST_KMER}")
+_AMBIGUOUS, _TOO_SHORT, _TOO_LONG = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class KmerBatch:
+    """K-mers in the order of their queries and starts.
+
+    Attributes
+    ----------
+    words : ndarray, shape=(n, 1 or 2), dtype=uint64
+        The packed bases of every k-mer.
+    lengths : ndarray, shape=(n,), dtype=uint8
+    queries : ndarray, shape=(n,), dtype=int64
+        The number, within its batch of sequences, of the query a k-mer is from.
+    starts : ndarray, shape=(n,), dtype=int64
+        Where it begins in the query.
+    skipped : ndarray, shape=(n_skipped, 3), dtype=int64
+        Query, start and number of the reason (`REASONS`) of what is not searched.
+    """
+
+    words: np.ndarray
+    lengths: np.ndarray
+    queries: np.ndarray
+    starts: np.ndarray
+    skipped: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.words)
+
+
+def kmer_words(k: int) -> int:
+    """64-bit words a k-mer takes."""
+    return 1 if k <= 32 else 2
+
+
+def cut_kmers(sequences: SequenceBatch, k: int, step: int) -> KmerBatch:
+    """The k-mers that begin at every `step`-th base of every sequence, k from 8 to 64."""
+    lengths = np.diff(sequences.offsets)
+    n_windows = np.maximum((lengths - k) // step + 1, 1)
+    firsts = np.concatenate([[0], np.cumsum(n_windows)])
+    n = int(firsts[-1])
+    queries = np.repeat(np.arange(sequences.count), n_windows)
+    starts = (np.arange(n) - firsts[queries]) * step
+    return _pack(sequences, queries, starts, np.full(n, k, np.int64), lengths)
+
+
+def whole_queries(sequences: SequenceBatch) -> KmerBatch:
+    """Every sequence as one k-mer of its own length."""
+    lengths = np.diff(sequences.offsets)
+    queries = np.arange(sequences.count)
+    return _pack(sequences, queries, np.zeros_like(queries), lengths, lengths)
+
+
+def _pack(sequences, queries, starts, kmer_lengths, query_lengths) -> KmerBatch:
+    n = len(queries)
+    longest = int(min(kmer_lengths.max(initial=1), LONGEST_KMER))
+    words = np.zeros((n, kmer_words(longest)), np.uint64)
+    reasons = np.zeros(n, np.uint8)
+    reasons[starts + kmer_lengths > query_lengths[queries]] = _TOO_SHORT
+    reasons[kmer_lengths < SHORTEST_KMER] = _TOO_SHORT
+    reasons[kmer_lengths > LONGEST_KMER] = _TOO_LONG
+    _pack_kmers(sequences.codes, sequences.offsets[queries] + starts, kmer_lengths, words, reasons)
+    kept = reasons == 0
+    left = ~kept
+    return KmerBatch(
+        words=words[kept],
+        lengths=kmer_lengths[kept].astype(np.uint8),
+        queries=queries[kept],
+        starts=starts[kept],
+        skipped=np.column_stack([queries[left], starts[left], reasons[left]]).astype(np.int64),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _pack_kmers(codes, positions, lengths, words, reasons):
+    for i in range(positions.size):
+        if reasons[i]:
+            continue
+        for b in range(lengths[i]):
+            code = codes[positions[i] + b]
+            if code > 3:
+                reasons[i] = _AMBIGUOUS
+                break
+            words[i, b >> 5] |= np.uint64(code) << np.uint64(62 - 2 * (b & 31))
