@@ -25,8 +25,9 @@ __all__ = [
     "ConfigFile",
     "Problem",
     "Row",
-    "config_problems",
     "config_file_problems",
+    "config_problems",
+    "in_reading_order",
     "read_sheet",
     "sheet_file_problems",
     "sheet_problems",
@@ -99,7 +100,7 @@ def config_problems(
         for path, message in _explain(error, schema):
             file, line = _find_setting(path, files)
             problems.append(Problem(file, line, ".".join(path), message))
-    return _in_reading_order(problems)
+    return in_reading_order(problems)
 
 
 def config_file_problems(
@@ -112,7 +113,7 @@ def config_file_problems(
         message = _file_message(value, made)
         if message:
             problems.append(Problem(*_find_setting(path, files), ".".join(path), message))
-    return _in_reading_order(problems)
+    return in_reading_order(problems)
 
 
 def with_defaults(config: Mapping, schema: Mapping) -> dict:
@@ -192,7 +193,7 @@ def sheet_problems(
                     f"give each line its own {columns}",
                 )
             )
-    return _in_reading_order(problems)
+    return in_reading_order(problems)
 
 
 def sheet_file_problems(
@@ -216,6 +217,11 @@ def sheet_file_problems(
             if message:
                 problems.append(Problem(name, row.line, place, message))
     return problems
+
+
+def in_reading_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Each problem once (a value may break two bounds), by file and line."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line or 0))
 
 
 def _find_setting(path: tuple[str, ...], files: Iterable[ConfigFile]) -> tuple[str, int | None]:
@@ -317,11 +323,6 @@ def _cells(line: str) -> list[str]:
     while cells and not cells[-1]:
         cells.pop()
     return cells
-
-
-def _in_reading_order(problems: list[Problem]) -> list[Problem]:
-    """Each problem once (a value may break two bounds), by file and line."""
-    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line or 0))
 
 
 def _validator(schema: Mapping):

@@ -102,6 +102,9 @@ def run_program(
         sys.exit(1)
     except OSError as error:
         _leave(parser, arguments, _os_error_sentence(error), 1)
+    except ModuleNotFoundError as error:
+        message = f"the Python package {error.name} is needed for this: pip install {error.name}"
+        _leave(parser, arguments, message, 1)
     except MemoryError:
         _leave(parser, arguments, "out of memory: give the job more, or a smaller input", 1)
 

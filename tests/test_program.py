@@ -66,6 +66,11 @@ def run(tmp_path):
         ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
         ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
         (
+            "import no_such_thing",
+            1,
+            "the Python package no_such_thing is needed for this: pip install no_such_thing",
+        ),
+        (
             "raise KeyboardInterrupt",
             130,
             "interrupted; no output was written under its final name",

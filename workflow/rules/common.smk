@@ -14,6 +14,7 @@ from bwarp.configuration import (
     Problem,
     config_file_problems,
     config_problems,
+    in_reading_order,
     read_sheet,
     sheet_file_problems,
     sheet_problems,
@@ -64,7 +65,7 @@ def check_configuration():
         problems += sheet_problems(sheet, rows, schema, unique=("sample", "unit"))
         if check_files:
             problems += sheet_file_problems(sheet, rows, schema, made)
-    return problems
+    return in_reading_order(problems)
 
 
 def refuse(problems):

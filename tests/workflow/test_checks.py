@@ -1,0 +1,67 @@
+"""A wrong configuration or sheet is refused before anything runs, with all its problems at once."""
+
+import pytest
+import yaml
+
+EXTENDED = (
+    "Config file config/config.yaml is extended by additional config specified via the command "
+    "line.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    return make_copy()
+
+
+def test_all_problems_of_all_files_at_once(copy):
+    (copy / "mine.yaml").write_text(
+        "reference: small.fasta\n"
+        "samples: mine.tsv\n"
+        "backend: gpu\n"
+        "index:\n"
+        "  occ_rate: 100\n"
+        "  sa_rate: 0\n"
+        "  prefix_len: 12\n"
+        "threads: 8\n"
+    )
+    (copy / "mine.tsv").write_text(
+        "sample\tunit\tfq1\tfq2\n"
+        "a\t1\tsmall.fa\tsmall.fa\n"
+        "a\t1\tresources/demo/reads_1.fq.gz\n"
+        "b c\t\tnone.fq\n"
+    )
+    schema = (copy / "workflow/schemas/config.schema.yaml").read_text()
+    sections = ", ".join(yaml.safe_load(schema)["properties"])
+    expected = f"""\
+Nothing was run: there are 10 problems in the configuration.
+  mine.tsv line 2, column fq2: small.fa stands in column fq1 too; give each file once
+  mine.tsv line 3, column unit: a 1 stands in line 2 too; give each line its own sample and unit
+  mine.tsv line 4, column sample: 'b c' cannot be used; write a sample name of letters, digits, \
+_ . and -, for it becomes a file name
+  mine.tsv line 4, column fq1: none.fq does not exist; write a path relative to the folder \
+snakemake is started in
+  mine.yaml line 1, reference: small.fasta does not exist; write a path relative to the folder \
+snakemake is started in
+  mine.yaml line 3, backend: 'gpu' cannot be used; write auto, cpu or cuda
+  mine.yaml line 5, index.occ_rate: 100 cannot be used; write a multiple of 32 from 32 to 1024
+  mine.yaml line 6, index.sa_rate: 0 cannot be used; write a whole number from 1 (the whole \
+suffix array) to 1024
+  mine.yaml line 7, index.prefix_len: is not known; did you mean prefix_length?
+  mine.yaml line 8, threads: is not known; remove it, or write one of: {sections}
+config/README.md explains every key and column.
+"""
+    assert copy.snakemake("--configfile", "mine.yaml", rc=2) == EXTENDED + expected
+
+
+def test_one_problem(copy):
+    assert copy.snakemake("--config", "backend=fast", rc=2) == (
+        EXTENDED + "Nothing was run: there is a problem in the configuration.\n"
+        "  --config, backend: 'fast' cannot be used; write auto, cpu or cuda\n"
+        "config/README.md explains every key and column.\n"
+    )
+
+
+def test_nothing_was_made(copy):
+    assert not (copy / "results").exists()
+    assert not (copy / "logs").exists()

@@ -1,0 +1,138 @@
+"""What the package declares is what it imports, and every pinned version is said once."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+import yaml
+
+DISTRIBUTIONS = {"yaml": "pyyaml", "Bio": "biopython", "cuda": "cuda-cccl", "llvmlite": "numba"}
+NOT_IMPORTED = {"snakemake"}  # it imports us
+
+
+@pytest.fixture(scope="module")
+def project(checkout):
+    return tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements):
+    """The names of the packages in a list of requirements."""
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+
+
+def imported(paths):
+    """The packages from outside that Python files import anywhere, functions included."""
+    found = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found.add(node.module.partition(".")[0])
+    found -= {"bwarp", *sys.stdlib_module_names}
+    return {DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in found}
+
+
+def test_a_plain_installation_has_what_the_library_and_the_programs_import(checkout, project):
+    sources = [*checkout.glob("bwarp/**/*.py"), *checkout.glob("scripts/*.py")]
+    extras = project["optional-dependencies"]
+    optional = names(extras["gpu-cu13"]) | names(extras["parquet"])
+    assert imported(sources) - optional == names(project["dependencies"]) - NOT_IMPORTED
+
+
+def test_both_gpu_extras_are_the_same_but_for_the_version(project):
+    extras = project["optional-dependencies"]
+    assert [line.replace("cu12", "cu13") for line in extras["gpu-cu12"]] == extras["gpu-cu13"]
+
+
+def pins(path):
+    lines = path.read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def test_everything_that_is_installed_is_pinned(checkout, project):
+    pinned = {name.lower().replace("_", "-") for name in pins(checkout / "envs/constraints.txt")}
+    extras = project["optional-dependencies"]
+    assert names([*project["dependencies"], *extras["test"], *extras["parquet"]]) <= pinned
+    for version in ("12", "13"):
+        assert names(extras[f"gpu-cu{version}"]) <= set(
+            pins(checkout / f"envs/constraints-cu{version}.txt")
+        )
+
+
+@pytest.mark.parametrize("environment", ["cpu", "gpu"])
+def test_conda_environments_pin_the_same_versions(checkout, project, environment):
+    pinned = pins(checkout / "envs/constraints.txt") | pins(checkout / "envs/constraints-cu13.txt")
+    parts = yaml.safe_load((checkout / "envs" / f"{environment}.yaml").read_text())["dependencies"]
+    installed = {}
+    for line in parts[-1]["pip"]:
+        name, version = line.split("==")
+        installed[name.partition("[")[0]] = version
+    assert installed == {name: pinned[name] for name in installed}
+    wanted = names(project["dependencies"]) - {"snakemake", "jsonschema", "pyyaml"}
+    if environment == "gpu":
+        wanted |= names(project["optional-dependencies"]["gpu-cu13"])
+    assert wanted <= set(installed)
+
+
+def test_versions_agree(checkout):
+    from bwarp import __version__
+
+    citation = yaml.safe_load((checkout / "CITATION.cff").read_text())
+    assert citation["version"] == __version__
+    assert f"## {__version__}" in (checkout / "CHANGELOG.md").read_text()
+
+
+def make(checkout, *arguments):
+    process = subprocess.run(
+        ["make", "-C", checkout, "--no-print-directory", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return process.returncode, process.stdout, process.stderr
+
+
+def test_make_alone_lists_every_target(checkout):
+    rc, stdout, _ = make(checkout)
+    assert rc == 0
+    targets = re.search(r"^\.PHONY: (.*)$", (checkout / "Makefile").read_text(), re.MULTILINE)[1]
+    assert re.findall(r"^make ([\w-]+)", stdout, re.MULTILINE) == [
+        *(target for target in targets.split() if target != "help"),
+        "help",
+    ]
+
+
+def test_make_without_a_usable_python(checkout, tmp_path):
+    folder = tmp_path / "cløne with spaces"
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml"):
+        (folder / name).write_text((checkout / name).read_text())
+    (folder / "envs").symlink_to(checkout / "envs")
+    rc, _, stderr = make(folder, "run", "PYTHON=false", "CUDA=")
+    assert rc == 2
+    assert stderr.startswith(
+        "bwarp needs Python 3.11 or newer, and 'false' is not: "
+        "name one with make PYTHON=/path/to/python3.12 ...\n"
+    )
+    assert not (folder / ".venv").exists()
+
+
+def test_the_style_of_the_workflow(checkout):
+    for command in (
+        ["snakefmt", "--check", "Snakefile", "workflow"],
+        ["snakemake", "--lint"],
+    ):
+        process = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=checkout,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert process.returncode == 0, process.stdout
