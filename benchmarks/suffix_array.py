@@ -203,7 +203,7 @@ def rank_of_longer(suffixes, ranks, rows, picked):
 
 def flush() -> None:
     cuda.synchronize()
-    cuda.current_context().deallocations.clear()
+    cuda.current_context().memory_manager.deallocations.clear()
 
 
 def used_memory() -> int:
@@ -212,7 +212,7 @@ def used_memory() -> int:
 
 
 def peak_memory(work) -> int:
-    """The most device memory in use while `work` runs, above what is in use without a text."""
+    """The most device memory that is seen in use while `work` runs."""
     seen, done = [], threading.Event()
 
     def poll():

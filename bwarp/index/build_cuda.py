@@ -11,11 +11,7 @@ from numba.cuda import types
 from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.index.suffix_array_cuda import (
-    require_device_memory,
-    suffix_array_bytes,
-    suffix_array_on_device,
-)
+from bwarp.index.suffix_array_cuda import suffix_array_on_device
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -35,7 +31,6 @@ def build_transforms(
     text: np.ndarray, parameters: IndexParameters, threads: int = 1
 ) -> tuple[BurrowsWheeler, BurrowsWheeler, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text; see `bwarp.index.build_cpu`."""
-    require_device_memory(suffix_array_bytes(text.size), f"indexing {text.size:,} bases")
     text = cuda.to_device(text)
     table = prefix_table(text, parameters.prefix_length)
     suffixes = suffix_array_on_device(text)
