@@ -33,6 +33,7 @@ __all__ = [
     "by_length",
     "element_frame",
     "find_ends",
+    "find_scores",
     "fits_type",
     "highest_scores",
     "numba_side",
@@ -111,7 +112,7 @@ def element_frame(scoring: Scoring, mode: Mode, dtype, high: int) -> Frame:
     return Frame(
         mode.local,
         mode.local or mode.query_start,
-        mode.query_end,
+        mode.query_end and not mode.local,
         mode.local or mode.reference_start,
         mode.reference_end,
         scoring.gap_open,
@@ -131,8 +132,17 @@ def by_length(ids: np.ndarray, rows: np.ndarray, columns: np.ndarray, lanes: int
     return np.pad(ids, (0, -ids.size % lanes), mode="edge")
 
 
+def find_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int) -> np.ndarray:
+    """The scores of all pairs, int32; one pass over the cells even for local alignments."""
+    return _find(pairs, scoring, mode, threads, False).scores
+
+
 def find_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int) -> Ends:
-    """Scores and ends of all pairs; local alignments too have both ends."""
+    """Scores and ends of all pairs; local alignments take a second pass for the query's end."""
+    return _find(pairs, scoring, mode, threads, True)
+
+
+def _find(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int, both_ends: bool) -> Ends:
     queries, references = numba_side(pairs.queries), numba_side(pairs.references)
     count = pairs.count
     scores, query_ends, reference_ends = (np.zeros(count, np.int32) for _ in range(3))
@@ -170,6 +180,7 @@ def find_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int) -> E
             _ends_of_batches(
                 order[begin * lanes : end * lanes], queries, references, scheme, tables, frame,
                 first, more, np.empty(0, dtype), scores, query_ends, reference_ends, exact, lanes,
+                both_ends,
             )  # fmt: skip
 
         for_each_range(run, order.size // lanes, threads, smallest=4)
@@ -209,6 +220,7 @@ def _ends_of_batches(
     reference_ends,
     exact,
     lanes,
+    both_ends,
 ):
     """Fill the batches in `order`; each pair's answer goes to its own place.
 
@@ -255,7 +267,7 @@ def _ends_of_batches(
         fill_rows(
             scheme, query[: planes * height], reference, 0, rows, columns, left, first, more,
             floor, row_H, row_I, frame.local, m, NEVER if frame.local else m.min(), last_row,
-            n, n.min() if frame.query_end and not frame.local else NEVER, last_column,
+            n, n.min() if frame.query_end else NEVER, last_column,
         )  # fmt: skip
 
         # The last row: its border cell counts where the reference's end is free.
@@ -266,7 +278,7 @@ def _ends_of_batches(
                 best_row[lane] = frame.origin
         least = one if frame.reference_end or frame.local else n
         best_along(last_row, columns, least, n, best_row, row_at)
-        if frame.local:
+        if frame.local and both_ends:
             # Once more up to the column that was found, for the first row that has the score.
             fill_from = NEVER
             for lane in range(lanes):
@@ -282,12 +294,12 @@ def _ends_of_batches(
         for lane in range(lanes):
             best_column[lane] = frame.lowest
             column_at[lane] = 0
-            if frame.query_end and not frame.local:
+            if frame.query_end:
                 border = frame.origin
                 if not frame.reference_start:
                     border -= frame.gap_open + n[lane] * frame.gap_extend
                 best_column[lane] = max(frame.lowest, border)
-        if frame.local or frame.query_end:
+        if (frame.local and both_ends) or frame.query_end:
             best_along(last_column, rows, one, m, best_column, column_at)
 
         for lane in range(lanes):
