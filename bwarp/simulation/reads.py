@@ -41,7 +41,7 @@ TRUTH = np.dtype(
 )
 
 MOST_DRAWS = 10_000
-#: Reference bases fetched beyond the read's length, to replace what deletions take away.
+#: The fewest reference bases fetched beyond the read's length, for what deletions take away.
 SPARE = 2 * LONGEST_INDEL + 8
 LOWEST_QUALITY = 2
 HIGHEST_QUALITY = 41
@@ -163,9 +163,10 @@ def simulate_reads(
     error_thresholds, qualities = _error_profile(p)
     # A single read is its whole fragment.
     insert_mean, insert_sd = (p.insert_mean, p.insert_sd) if p.ends == 2 else (p.length, 0)
-    # Half of the indel errors leave out a base: this is twice what they take on average.
-    indel_rate = max(p.error_rate_start, p.error_rate_end) * p.error_indel_fraction
-    window = p.length + SPARE + int(p.length * indel_rate)
+    # Twice the bases that deletions and errors that leave out a base take on average, and a few.
+    deleted = int(variants.lengths[variants.kinds == DELETION].sum()) / codes.size
+    left_out = max(p.error_rate_start, p.error_rate_end) * p.error_indel_fraction / 2
+    window = p.length + SPARE + int(p.length * 2 * (deleted + left_out))
     unplaced = for_each_range(
         lambda start, stop: _make_reads(
             codes,
