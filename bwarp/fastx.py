@@ -7,29 +7,39 @@ A file is read in chunks; each chunk's complete records become one `SequenceBatc
 
 An incomplete record at a chunk's end is carried over to the next one; a record longer than a
 chunk makes the chunk grow. Lines may end in LF or CRLF; a FASTA sequence may span lines, a FASTQ
-record is four lines, as every sequencer writes it.
+record is four lines, as every sequencer writes it. Blank lines between records are skipped.
 """
 
-import gzip
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import BinaryIO
 
 import numba
 import numpy as np
 from xopen import xopen
 
 from bwarp.errors import InputError
+from bwarp.line_scan import (
+    SLACK,
+    copy_between,
+    count_byte,
+    encode_line,
+    find_byte,
+    letter_table,
+    line_end,
+)
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SequenceBatch", "open_text", "read_blocks", "read_sequences"]
+__all__ = ["SequenceBatch", "read_blocks", "read_sequences"]
 
 CHUNK_BYTES = 8 << 20
 
-# What the record parser reports besides success.
+# How a compressed file begins; what its name ends in does not count.
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+
+# What the FASTQ parser reports besides success.
 _BAD_LETTER = 1
 _NO_HEADER = 2
 _NO_PLUS = 3
@@ -88,33 +98,50 @@ def _first_word(header: bytes) -> str:
     return words[0].decode("utf-8", "replace") if words else ""
 
 
-@contextmanager
-def open_text(path: str | os.PathLike) -> Iterator[IO[bytes]]:
-    """Open a plain or compressed file for reading bytes; ``-`` is standard input.
+def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """The bytes of a plain or compressed file in blocks; ``-`` is standard input.
 
-    Damage that shows while reading is reported as an `InputError` that names the file.
+    Damage becomes an `InputError` that names the file.
     """
+    with _named_damage(path):
+        file = _open(path)
+    with file:
+        while True:
+            with _named_damage(path):
+                block = file.read(block_bytes)
+            if not block:
+                return
+            yield block
+
+
+def _open(path: str | os.PathLike) -> BinaryIO:
+    # A pipe can be read only once, so xopen looks at its name, or peeks where it has none.
+    compression = None
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            start = file.read(max(map(len, _MAGIC)))
+        compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "")
+    if compression == "":
+        return open(path, "rb")
+    return xopen(path, "rb", threads=0, format=compression)
+
+
+@contextmanager
+def _named_damage(path) -> Iterator[None]:
+    """Turn what a decompressor raises for bad data into an `InputError`."""
     try:
-        with xopen(path, "rb", threads=0) as file:
-            yield file
+        yield
     except EOFError as error:
         raise InputError(
             f"{path}: the compressed file ends too early: it was cut off; fetch or write it again"
         ) from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: the compressed file is damaged ({error})") from error
-    except OSError as error:
-        # isal and zlib-ng raise a bare OSError, without errno, for damaged data.
-        if error.errno is None:
-            raise InputError(f"{path}: the compressed file is damaged ({error})") from error
+    except (MemoryError, ImportError):
         raise
-
-
-def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The bytes of a plain or compressed file, in blocks; damage becomes an `InputError`."""
-    with open_text(path) as file:
-        while block := file.read(block_bytes):
-            yield block
+    except Exception as error:
+        # Every decompressor has errors of its own; those of the system have a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{path}: the compressed file is damaged ({error})") from error
 
 
 def read_sequences(
@@ -143,22 +170,25 @@ def read_sequences(
     InputError
         With the line number, for anything that is not a record.
     """
+    table = letter_table(code_of_byte)
     blocks = read_blocks(path, chunk_bytes)
-    block = next(blocks, b"")
-    text = block.lstrip(b"\r\n")
-    if not text:
-        return
-    lines_before = block.count(b"\n") - text.count(b"\n")
+    text, lines_before = b"", 0
+    while not text:
+        block = next(blocks, b"")
+        if not block:
+            return
+        text = block.lstrip(b"\r\n")
+        lines_before += block.count(b"\n") - text.count(b"\n")
     parse = _parser_for(path, text, lines_before)
     first_record = 0
     while True:
-        batch, consumed = parse(path, text, code_of_byte, not block, lines_before, first_record)
+        batch, consumed = parse(path, text, table, not block, lines_before, first_record)
         if batch.count:
             yield batch
         if not block:
             return
         first_record += batch.count
-        lines_before += text.count(b"\n", 0, consumed)
+        lines_before += _count_lines(text, consumed)
         text = text[consumed:]
         # As much again as is carried over: a record of many chunks costs few tries.
         block = _take(blocks, max(len(text), 1))
@@ -175,6 +205,8 @@ def _take(blocks: Iterator[bytes], least: int) -> bytes:
 
 
 def _parser_for(path, text: bytes, lines_before: int):
+    if text.startswith((b"BAM\x01", b"CRAM", b"@HD\t", b"@SQ\t")):
+        raise InputError(f"{path}: these are alignments: make FASTQ of them (samtools fastq)")
     if text.startswith(b">"):
         return _parse_fasta
     if text.startswith(b"@"):
@@ -189,67 +221,76 @@ def _shown(text: bytes) -> str:
     return repr(text.split(b"\n")[0].decode("latin-1"))
 
 
-def _parse_fasta(path, text, code_of_byte, at_end, lines_before, first_record):
+def _parse_fasta(path, text, table, at_end, lines_before, first_record):
     # The last record is complete only when the next one has begun, or at the end of the file.
     stop = len(text) if at_end else text.rfind(b"\n>") + 1
     data = np.frombuffer(text, np.uint8)[:stop]
     n_records = text.count(b"\n>", 0, stop) + 1 if stop else 0
-    codes = np.empty(stop, np.uint8)
+    codes = np.empty(stop + SLACK, np.uint8)
     offsets = np.zeros(n_records + 1, np.int64)
     headers = np.zeros((n_records, 2), np.int64)
-    used, bad = _split_fasta(data, code_of_byte, codes, offsets, headers)
+    used, bad = _split_fasta(data, table, codes, offsets, headers)
     if bad >= 0:
-        raise _letter_error(path, text, bad, lines_before)
+        raise _fasta_error(path, text, bad, lines_before)
     return SequenceBatch(codes[:used], offsets, None, data, headers, first_record), stop
 
 
-def _parse_fastq(path, text, code_of_byte, at_end, lines_before, first_record):
-    consumed_at_end = len(text)
+def _parse_fastq(path, text, table, at_end, lines_before, first_record):
     if at_end:
-        text = _without_blank_tail(text)
+        # Ends the last line where nothing does; otherwise it is a blank line more.
+        text += b"\n"
     data = np.frombuffer(text, np.uint8)
-    n_records = text.count(b"\n") // 4
-    codes = np.empty(data.size, np.uint8)
-    qualities = np.empty(data.size, np.uint8)
-    offsets = np.zeros(n_records + 1, np.int64)
-    headers = np.zeros((n_records, 2), np.int64)
-    used, at, problem = _split_fastq(data, code_of_byte, codes, qualities, offsets, headers)
+    most_records = _count_lines(text, len(text)) // 4
+    codes = np.empty(data.size + SLACK, np.uint8)
+    qualities = np.empty(data.size + SLACK, np.uint8)
+    offsets = np.zeros(most_records + 1, np.int64)
+    headers = np.zeros((most_records, 2), np.int64)
+    count, at, problem = _split_fastq(data, table, codes, qualities, offsets, headers)
     if problem:
         raise _fastq_error(path, text, problem, at, lines_before)
     if at_end and at < len(text):
         raise InputError(
-            f"{path}, line {lines_before + 4 * n_records + 1}: the last FASTQ record is cut off: "
+            f"{path}, line {_line_of(text, at, lines_before)}: the last FASTQ record is cut off: "
             "a record is four lines (@name, bases, +, qualities)"
         )
-    batch = SequenceBatch(codes[:used], offsets, qualities[:used], data, headers, first_record)
-    return batch, consumed_at_end if at_end else at
+    offsets, used = offsets[: count + 1], offsets[count]
+    batch = SequenceBatch(
+        codes[:used], offsets, qualities[:used], data, headers[:count], first_record
+    )
+    return batch, at
 
 
-def _without_blank_tail(text: bytes) -> bytes:
-    """Drop blank lines at the end, except the quality line of a last read without bases."""
-    kept = text.rstrip(b"\r\n")
-    if not kept:
-        return b""
-    kept += b"\n"
-    if kept.count(b"\n") % 4 == 3 and text.count(b"\n") > kept.count(b"\n"):
-        kept += b"\n"
-    return kept
+def _line_of(text: bytes, at: int, lines_before: int) -> int:
+    return lines_before + _count_lines(text, at) + 1
 
 
-def _letter_error(path, text: bytes, at: int, lines_before: int) -> InputError:
-    line = lines_before + text.count(b"\n", 0, at) + 1
-    letter = text[at : at + 1].decode("latin-1")
-    if letter in "@+" and (at == 0 or text[at - 1 : at] == b"\n"):
-        return InputError(f"{path}, line {line}: a FASTQ record stands in a FASTA file")
-    return InputError(f"{path}, line {line}: {letter!r} is not a letter of this kind of sequence")
+def _count_lines(text: bytes, stop: int) -> int:
+    return int(count_byte(np.frombuffer(text, np.uint8), 0, stop, 10))
 
 
-def _fastq_error(path, text: bytes, problem, at, lines_before) -> InputError:
-    line = lines_before + text.count(b"\n", 0, at) + 1
-    start = f"{path}, line {line}: "
+def _letter_error(start: str, letter: bytes) -> InputError:
+    if letter == b"\r":
+        return InputError(
+            f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
+            "(tr '\\r' '\\n')"
+        )
+    return InputError(
+        f"{start}{letter.decode('latin-1')!r} is not a letter of this kind of sequence"
+    )
+
+
+def _fasta_error(path, text: bytes, at: int, lines_before: int) -> InputError:
+    start = f"{path}, line {_line_of(text, at, lines_before)}: "
+    letter = text[at : at + 1]
+    if letter in b"@+" and text[at - 1 : at] == b"\n":
+        return InputError(f"{start}a FASTQ record stands in a FASTA file")
+    return _letter_error(start, letter)
+
+
+def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) -> InputError:
+    start = f"{path}, line {_line_of(text, at, lines_before)}: "
     if problem == _BAD_LETTER:
-        letter = text[at : at + 1].decode("latin-1")
-        return InputError(f"{start}{letter!r} is not a letter of this kind of sequence")
+        return _letter_error(start, text[at : at + 1])
     if problem == _NO_HEADER:
         return InputError(
             f"{start}a FASTQ record must begin with @, "
@@ -261,7 +302,11 @@ def _fastq_error(path, text: bytes, problem, at, lines_before) -> InputError:
             f"but this line is {_shown(text[at : at + 40])}: write each record on four lines"
         )
     if problem == _UNEQUAL_LENGTHS:
-        return InputError(f"{start}the record has unequal numbers of bases and qualities")
+        bases = text[:at].split(b"\n")[-3].removesuffix(b"\r")
+        qualities = text[at : text.index(b"\n", at)].removesuffix(b"\r")
+        return InputError(
+            f"{start}the record has {len(bases):,} bases and {len(qualities):,} qualities"
+        )
     if problem == _BAD_QUALITY:
         return InputError(
             f"{start}{chr(text[at])!r} is not a quality character: they run from ! to ~"
@@ -270,87 +315,75 @@ def _fastq_error(path, text: bytes, problem, at, lines_before) -> InputError:
 
 
 @numba.njit(cache=True, nogil=True)
-def _line_end(data, start):
-    """The line feed that ends the line, and where the line's text ends (before a CR)."""
-    feed = start
-    while feed < data.size and data[feed] != 10:
-        feed += 1
-    stop = feed
-    if stop > start and data[stop - 1] == 13:
-        stop -= 1
-    return feed, stop
-
-
-@numba.njit(cache=True, nogil=True)
-def _split_fasta(data, code_of_byte, codes, offsets, headers):
+def _split_fasta(data, table, codes, offsets, headers):
     """Split complete FASTA records. Returns how many bases, and where a bad letter is (or -1)."""
     used = 0
     record = 0
     at = 0
     while at < data.size:
-        feed, stop = _line_end(data, at)
+        feed, stop = line_end(data, at)
         if data[at] == 62:
+            lone_return = find_byte(data, at, stop, 13)
+            if lone_return < stop:
+                return used, lone_return
             headers[record, 0] = at + 1
             headers[record, 1] = stop
             offsets[record] = used
             record += 1
-        else:
-            for i in range(at, stop):
-                code = code_of_byte[data[i]]
-                if code == 255:
-                    # Blanks at a line's end are common and harmless.
-                    if data[i] == 32 or data[i] == 9:
-                        continue
-                    return used, i
-                codes[used] = code
-                used += 1
+            at = stop
+        while at < stop:
+            reached = encode_line(data, at, stop, table, codes, used)
+            used += reached - at
+            # Blanks at a line's end are common and harmless.
+            if reached < stop and data[reached] != 32 and data[reached] != 9:
+                return used, reached
+            at = reached + 1
         at = feed + 1
     offsets[record] = used
     return used, -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _split_fastq(data, code_of_byte, codes, qualities, offsets, headers):
-    """Split complete FASTQ records, as many as `headers` has room for.
+def _split_fastq(data, table, codes, qualities, offsets, headers):
+    """Split the complete FASTQ records, of which there are at most as many as `headers`.
 
-    Returns how many bases, where it stopped, and a problem found there (0: none).
+    Returns how many there are, where the rest begins, and 0; or a place and its problem. A record
+    is looked at only when all of it is there, so problems do not depend on where chunks end.
     """
+    record = 0
     used = 0
-    at = 0
-    for record in range(len(headers)):
-        if data[at] != 64:
-            return used, at, _NO_HEADER
-        feed, stop = _line_end(data, at)
-        name_start, name_stop = at + 1, stop
-        headers[record, 0] = name_start
+    begin = 0
+    while True:
+        while begin < data.size and (data[begin] == 10 or data[begin] == 13):
+            begin += 1
+        feed, name_stop = line_end(data, begin)
+        bases = feed + 1
+        feed, bases_stop = line_end(data, bases)
+        plus = feed + 1
+        feed, plus_stop = line_end(data, plus)
+        quality = feed + 1
+        feed, quality_stop = line_end(data, quality)
+        if feed >= data.size:
+            return record, begin, 0
+        if data[begin] != 64:
+            return record, begin, _NO_HEADER
+        bad = encode_line(data, bases, bases_stop, table, codes, used)
+        if bad < bases_stop:
+            return record, bad, _BAD_LETTER
+        if data[plus] != 43:
+            return record, plus, _NO_PLUS
+        if plus_stop > plus + 1 and not np.array_equal(
+            data[begin + 1 : name_stop], data[plus + 1 : plus_stop]
+        ):
+            return record, plus, _PLUS_NAME_DIFFERS
+        bad = copy_between(data, quality, quality_stop, 33, 126, qualities, used)
+        if bad < quality_stop:
+            return record, bad, _BAD_QUALITY
+        if quality_stop - quality != bases_stop - bases:
+            return record, quality, _UNEQUAL_LENGTHS
+        headers[record, 0] = begin + 1
         headers[record, 1] = name_stop
-        at = feed + 1
-        feed, stop = _line_end(data, at)
-        n_bases = stop - at
-        for i in range(n_bases):
-            code = code_of_byte[data[at + i]]
-            if code == 255:
-                return used, at + i, _BAD_LETTER
-            codes[used + i] = code
-        at = feed + 1
-        if data[at] != 43:
-            return used, at, _NO_PLUS
-        feed, stop = _line_end(data, at)
-        if stop > at + 1:
-            if stop - at - 1 != name_stop - name_start:
-                return used, at, _PLUS_NAME_DIFFERS
-            for i in range(name_stop - name_start):
-                if data[at + 1 + i] != data[name_start + i]:
-                    return used, at, _PLUS_NAME_DIFFERS
-        at = feed + 1
-        feed, stop = _line_end(data, at)
-        if stop - at != n_bases:
-            return used, at, _UNEQUAL_LENGTHS
-        for i in range(n_bases):
-            if data[at + i] < 33 or data[at + i] > 126:
-                return used, at + i, _BAD_QUALITY
-            qualities[used + i] = data[at + i]
-        used += n_bases
-        offsets[record + 1] = used
-        at = feed + 1
-    return used, at, 0
+        record += 1
+        used += bases_stop - bases
+        offsets[record] = used
+        begin = feed + 1
