@@ -1,0 +1,65 @@
+"""Every command that the front pages tell a user to type works, and every link leads somewhere."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+from small_genome import write_genome
+
+PAGES = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs/index.md")
+
+
+def commands(checkout, page):
+    """The lines of the ```sh blocks of a page, split into words, comments left out."""
+    blocks = re.findall(
+        r"^```sh\n(.*?)^```", (checkout / page).read_text(), re.MULTILINE | re.DOTALL
+    )
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line]
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    copy = make_copy()
+    write_genome(copy / "my_genome.fa", 5_000)
+    (copy / "my_config.yaml").write_text("reference: my_genome.fa\n")
+    return copy
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands(checkout, copy, page):
+    for words in commands(checkout, page):
+        program = words[0].removeprefix(".venv/bin/")
+        if program == "make":
+            command = [*words, "-n"]
+        elif program == "snakemake":
+            # The programs have tests of their own; --executor because Slurm may not be here.
+            command = [*copy.command(*words[1:]), "-n", "--executor", "local"]
+        elif program == "python":
+            command = [sys.executable, *words[1:]]
+        else:
+            pytest.fail(f"{page} tells to run {words[0]}, which this test does not know")
+        process = subprocess.run(
+            command,
+            cwd=checkout if program == "make" else copy.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert process.returncode == 0, f"{shlex.join(words)}\n{process.stdout}"
+
+
+def test_the_front_page_begins_with_make_run(checkout):
+    assert commands(checkout, "README.md")[:2] == [["make", "run"], ["make", "test"]]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links(checkout, page):
+    text = (checkout / page).read_text()
+    for target in re.findall(r"\]\(([^)#\s]+)\)", text):
+        if not target.startswith("http"):
+            assert (checkout / page).parent.joinpath(target).exists(), f"{page} links to {target}"
