@@ -178,7 +178,7 @@ def prove_transform(text, suffixes, transform, samples: int = 100_000) -> int:
     rank_of_longer[blocks(samples), THREADS](suffixes, ranks, cuda.to_device(rows), picked)
     steps = [
         lf_step(
-            transform.blocks,
+            transform.words,
             transform.separator_rows,
             transform.groups,
             transform.first_rows,
