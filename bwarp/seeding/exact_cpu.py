@@ -78,21 +78,13 @@ def exact_rows(
 
 
 @numba.njit(cache=True, nogil=True)
-def _base(flat, words_a_kmer, k, item, step):
-    """The base that step `step` of a backward search of an item adds."""
-    at = np.uint64(step) if item & 1 else np.uint64(k - 1 - step)
-    word = flat[np.uint64((item >> 1) * words_a_kmer) + (at >> np.uint64(5))]
-    code = (word >> (np.uint64(62) - np.uint64(2) * (at & np.uint64(31)))) & np.uint64(3)
-    return np.uint64(3) - code if item & 1 else code
-
-
-@numba.njit(cache=True, nogil=True)
-def _last_bases(flat, words_a_kmer, k, item, n):
-    """The last n bases (n to 14) of an item, as a number."""
+def _last_bases(flat, words_a_kmer, k, item, part):
+    """The last 32 bases of an item (part 0), or what is before them (part 1), as a number."""
     first = (item >> 1) * words_a_kmer * 32
+    n = min(32, k - 32 * part)
     if item & 1:
-        return reverse_complement_kmer(kmer_at(flat, first, n), n)
-    return kmer_at(flat, first + k - n, n)
+        return reverse_complement_kmer(kmer_at(flat, first + 32 * part, n), n)
+    return kmer_at(flat, first + k - 32 * part - n, n)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -114,11 +106,18 @@ def _search(
     """Search items start to stop: item i is k-mer i // 2 on strand i % 2."""
     low = np.empty(_TOGETHER, np.uint64)
     high = np.empty(_TOGETHER, np.uint64)
+    bases = np.empty(_TOGETHER, np.uint64)
+    in_table = (np.uint64(1) << np.uint64(2 * table_k)) - np.uint64(1)
     for first in range(start, stop, _TOGETHER):
         n = min(_TOGETHER, stop - first)
+        for j in range(n):
+            bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 0)
+            low[j] = 0
+            high[j] = first_rows[4]
         if table_k:
             for j in range(n):
-                low[j] = np.uint64(2) * _last_bases(flat, words_a_kmer, k, first + j, table_k)
+                low[j] = np.uint64(2) * (bases[j] & in_table)
+                bases[j] >>= np.uint64(2 * table_k)
                 prefetch(table, np.int64(low[j]))
             for j in range(n):
                 entry = low[j]
@@ -126,20 +125,16 @@ def _search(
                 high[j] = low[j] + np.uint64(table[entry + np.uint64(1)])
                 prefetch(words, np.int64(block_start(groups, low[j])))
                 prefetch(words, np.int64(block_start(groups, high[j])))
-        else:
-            low[:] = 0
-            high[:] = first_rows[4]
         for step in range(table_k, k):
+            if step == 32:
+                for j in range(n):
+                    bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 1)
             for j in range(n):
                 if low[j] < high[j]:
+                    code = bases[j] & np.uint64(3)
+                    bases[j] >>= np.uint64(2)
                     low[j], high[j] = extend_left(
-                        words,
-                        separator_rows,
-                        groups,
-                        first_rows,
-                        _base(flat, words_a_kmer, k, first + j, step),
-                        low[j],
-                        high[j],
+                        words, separator_rows, groups, first_rows, code, low[j], high[j]
                     )
                     prefetch(words, np.int64(block_start(groups, low[j])))
                     prefetch(words, np.int64(block_start(groups, high[j])))

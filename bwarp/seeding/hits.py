@@ -1,0 +1,107 @@
+"""Hits: where k-mers lie, and which k-mers have too many to list."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.errors import UsageError
+
+__all__ = [
+    "ALGORITHMS",
+    "LOCATE_MODES",
+    "MOST_MISMATCHES",
+    "FoundSeeds",
+    "SeedHits",
+    "SeedOptions",
+    "check_options",
+]
+
+ALGORITHMS = ("schemes", "backtracking")
+LOCATE_MODES = ("auto", "gpu", "hybrid", "cpu")
+MOST_MISMATCHES = 4
+
+
+@dataclass(frozen=True)
+class SeedOptions:
+    """What is searched for.
+
+    Attributes
+    ----------
+    mismatches : int
+        The most substitutions, at any position, from 0 to 4.
+    max_hits : int
+        A k-mer with more hits on both strands together is counted but not located; 0: no limit.
+    algorithm : str
+        How inexact matches are found: ``"schemes"``, or the paper's ``"backtracking"``.
+    locate : str
+        Where rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (the GPU walks,
+        the CPU looks up), or ``"auto"``.
+    """
+
+    mismatches: int = 0
+    max_hits: int = 128
+    algorithm: str = "schemes"
+    locate: str = "auto"
+
+
+@dataclass(frozen=True)
+class SeedHits:
+    """Hits in the order of their k-mers, strands and positions.
+
+    Attributes
+    ----------
+    kmers : ndarray, shape=(n,), dtype=uint32
+        The number of the k-mer in its batch.
+    strands : ndarray, shape=(n,), dtype=uint8
+        0: the k-mer itself lies there; 1: its reverse complement.
+    positions : ndarray, shape=(n,), dtype=uint32
+        Genome position of the hit's leftmost base.
+    mismatches : ndarray, shape=(n,), dtype=uint8
+    """
+
+    kmers: np.ndarray
+    strands: np.ndarray
+    positions: np.ndarray
+    mismatches: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.kmers)
+
+
+@dataclass(frozen=True)
+class FoundSeeds:
+    """The outcome of a search of k-mers of one length.
+
+    Attributes
+    ----------
+    over_kmers : ndarray, dtype=uint32
+        The k-mers over the limit, in order.
+    over_counts : ndarray, dtype=int64
+        How many hits each of them has.
+    hits : iterator of SeedHits
+        All hits of the others, a part at a time: they may be far too many to hold at once.
+    """
+
+    over_kmers: np.ndarray
+    over_counts: np.ndarray
+    hits: Iterator[SeedHits]
+
+
+def check_options(options: SeedOptions, backend: str) -> None:
+    """Refuse what cannot be searched for with a backend, ``"cpu"`` or ``"cuda"``."""
+    if not 0 <= options.mismatches <= MOST_MISMATCHES:
+        raise UsageError(
+            f"mismatches {options.mismatches} cannot be searched: use 0 to {MOST_MISMATCHES}"
+        )
+    if options.max_hits < 0:
+        raise UsageError(f"max_hits {options.max_hits} is negative: use 0 for no limit")
+    if options.algorithm not in ALGORITHMS:
+        raise UsageError(f"algorithm {options.algorithm!r} is not one of {', '.join(ALGORITHMS)}")
+    if options.locate not in LOCATE_MODES:
+        raise UsageError(f"locate {options.locate!r} is not one of {', '.join(LOCATE_MODES)}")
+    if backend == "cpu" and options.locate in ("gpu", "hybrid"):
+        raise UsageError(
+            f"locate {options.locate} needs a GPU, and the backend is cpu: use --locate cpu"
+        )
