@@ -41,7 +41,9 @@ TRUTH = np.dtype(
 )
 
 MOST_DRAWS = 10_000
-#: The fewest reference bases fetched beyond the read's length, for what deletions take away.
+#: Reference bases fetched beyond the read's length, for what deletions take away. Insertions, as
+#: frequent, give back as much on average: this is for the scatter. A read that needs more is drawn
+#: again.
 SPARE = 2 * LONGEST_INDEL + 8
 LOWEST_QUALITY = 2
 HIGHEST_QUALITY = 41
@@ -163,17 +165,12 @@ def simulate_reads(
     error_thresholds, qualities = _error_profile(p)
     # A single read is its whole fragment.
     insert_mean, insert_sd = (p.insert_mean, p.insert_sd) if p.ends == 2 else (p.length, 0)
-    # Twice the bases that deletions and errors that leave out a base take on average, and a few.
-    deleted = int(variants.lengths[variants.kinds == DELETION].sum()) / codes.size
-    left_out = max(p.error_rate_start, p.error_rate_end) * p.error_indel_fraction / 2
-    window = p.length + SPARE + int(p.length * 2 * (deleted + left_out))
     unplaced = for_each_range(
         lambda start, stop: _make_reads(
             codes,
             offsets,
             variants,
             stream_key(seed, 5),
-            window,
             float(insert_mean),
             float(insert_sd),
             threshold(p.random_fraction),
@@ -221,7 +218,6 @@ def _make_reads(
     offsets,
     variants,
     seed_key,
-    window,
     insert_mean,
     insert_sd,
     random_threshold,
@@ -237,6 +233,7 @@ def _make_reads(
 ):
     """Make reads `start` to `stop` of the arrays; return whether one found no place."""
     ends, _, length = reads.shape
+    window = length + SPARE
     template = np.empty(window * (LONGEST_INDEL + 1), np.uint8)
     places = np.empty(template.size, np.int64)
     for i in range(start, stop):

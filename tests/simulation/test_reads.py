@@ -173,24 +173,6 @@ def test_edit_distance_is_within_the_counts(
     assert sums == [distance, recorded]
 
 
-def test_long_reads_find_a_place_among_many_deletions():
-    genome = simulate_genome(GenomeParameters(9000, n_fraction=0.0))
-    variants = simulate_variants(
-        genome.codes, genome.offsets, VariantParameters(0.3, 1.0, 0.7), seed=1
-    )
-    parameters = ReadParameters(
-        3000,
-        1,
-        error_rate_start=0.5,
-        error_rate_end=0.5,
-        error_indel_fraction=1.0,
-        random_fraction=0.0,
-    )
-    truth = make(genome, variants, parameters, 200).truth
-    # Half of 200: reads of the other strand, which begin at their right end, find room as well.
-    assert int(truth["reverse"].sum()) == 102
-
-
 def test_inserts_strands_and_places_are_spread_as_asked():
     codes = np.zeros(400_000, np.uint8)
     offsets = np.array([0, 100_000, 400_000])
