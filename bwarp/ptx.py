@@ -21,6 +21,7 @@ from numba.cuda.extending import intrinsic
 from numba.cuda.typing import signature
 
 __all__ = [
+    "add_byte_differences",
     "add_max_lanes",
     "load_shared_int32x4",
     "load_uint32x2",
@@ -147,6 +148,12 @@ def permute_bytes(typingctx, a, b, selector):
     byte that its low bits name, eight times.
     """
     return _registers(3, "prmt.b32 $0, $1, $2, $3;")
+
+
+@intrinsic
+def add_byte_differences(typingctx, a, b, c):
+    """c + the sum of |a - b| over four unsigned bytes; one instruction up to sm_90, five later."""
+    return _registers(3, "vabsdiff4.u32.u32.u32.add $0, $1, $2, $3;")
 
 
 # --- Shared memory by address -------------------------------------------------------------------

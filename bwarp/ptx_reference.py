@@ -5,6 +5,7 @@ The tests compare the two on a GPU.
 """
 
 __all__ = [
+    "add_byte_differences",
     "add_max_lanes",
     "load_uint32x2",
     "load_uint32x4",
@@ -83,3 +84,9 @@ def permute_bytes(a, b, selector):
             byte = 0xFF if byte & 0x80 else 0
         result |= byte << 8 * i
     return _signed(result, 32)
+
+
+def add_byte_differences(a, b, c):
+    """c + the sum of |a - b| over four unsigned bytes."""
+    bytes_of = [(x & 0xFFFFFFFF).to_bytes(4, "little") for x in (a, b)]
+    return _signed(c + sum(abs(x - y) for x, y in zip(*bytes_of, strict=True)), 32)

@@ -16,7 +16,7 @@ from bwarp.composition.blocks import HitBlock, best_hits
 from bwarp.composition.class_numbers_cpu import number_of_classes
 from bwarp.composition.class_scan import ClassScan, CountedClassScan
 from bwarp.composition.histogram import QueryGroups
-from bwarp.composition.references import References
+from bwarp.composition.references import References, window_count
 from bwarp.composition.similarity import largest_distance
 from bwarp.composition.tile_scan import TileScan
 
@@ -27,6 +27,8 @@ ALGORITHMS = ("classes", "tiles", "gather")
 #: Window positions are 32-bit numbers.
 LONGEST_REFERENCES = 2**32 - 1
 
+#: The CPU takes longer queries, whose counts do not fit in bytes.
+_LONGEST_ON_DEVICE = 255
 #: Tables of more classes than this (of a length of 464) would leave the caches far behind.
 _MOST_CLASSES = 1 << 24
 #: Tables this small are worth it for any references; larger ones must have fewer entries than
@@ -46,7 +48,7 @@ class Scan:
         One of `ALGORITHMS`. ``classes`` turns to ``tiles`` for lengths with more classes than
         windows.
     backend : str
-        ``"cpu"`` or ``"cuda"``.
+        ``"cpu"`` or ``"cuda"``; the CPU takes lengths above 255 in any case.
     threads : int
     """
 
@@ -60,7 +62,12 @@ class Scan:
 def count_hits(scan: Scan, groups: list[QueryGroups]) -> list[np.ndarray]:
     """How many windows each group of each length hits: int64 arrays, in the order of `groups`."""
     lengths = _Lengths(scan)
-    return [lengths.of(group).count(group.counts, _largest(scan, group)) for group in groups]
+    return [
+        lengths.of(group).count(group.counts, _largest(scan, group))
+        if window_count(scan.references, group.length)
+        else np.zeros(len(group.counts), np.int64)
+        for group in groups
+    ]
 
 
 def scan_hits(
@@ -93,6 +100,8 @@ def scan_best(
     """List the `wanted` nearest hits of each query, ties by position."""
     lengths = _Lengths(scan)
     for group in groups:
+        if not window_count(scan.references, group.length):
+            continue
         length = lengths.of(group)
         rows = np.full(len(group.counts), wanted)
         for part in _parts(group, rows, block_rows):
@@ -131,7 +140,7 @@ class _Lengths:
 
     def of(self, group: QueryGroups) -> ClassScan | CountedClassScan | TileScan:
         by_classes = self._scan.algorithm == "classes" and self._few_classes(group.length)
-        if self._scan.backend == "cuda":
+        if self._scan.backend == "cuda" and group.length <= _LONGEST_ON_DEVICE:
             return self._of_cuda(group, by_classes)
         if not by_classes:
             return self._tiles(gather_cpu if self._scan.algorithm == "gather" else tiles_cpu, group)
@@ -150,7 +159,7 @@ class _Lengths:
         if not by_classes:
             return tiles
         classes = classes_cuda.count_windows(
-            tiles.placed, group.length, self._most_ambiguous(group), self._scan.threads
+            tiles.placed, group.length, self._most_ambiguous(group)
         )
         return CountedClassScan(classes_cpu.class_planes(classes), tiles, self._scan.threads)
 
@@ -161,11 +170,11 @@ class _Lengths:
 
     def _tiles(self, engine, group: QueryGroups) -> TileScan:
         references = self._scan.references
-        dtype = engine.count_type(group.length)
-        if dtype not in self._placed:
-            self._placed[dtype] = engine.place_references(references, dtype)
+        key = (engine, engine.count_type(group.length))
+        if key not in self._placed:
+            self._placed[key] = engine.place_references(references, key[1])
         return TileScan(
-            engine, self._placed[dtype], references.codes.size, group.length, self._scan.threads
+            engine, self._placed[key], references.codes.size, group.length, self._scan.threads
         )
 
     def _most_ambiguous(self, group: QueryGroups) -> int:

@@ -55,8 +55,8 @@ class TileScan:
         nearer = self._count(counts, limits - 1, everywhere)
         at_limit = self._count(counts, limits, everywhere) - nearer
         missing = wanted - nearer.sum(axis=1, dtype=np.int64)
-        enough = np.cumsum(at_limit, axis=1, dtype=np.int64) >= missing[:, None]
-        reach = np.where(enough.any(axis=1), enough.argmax(axis=1) + 1, enough.shape[1])
+        short = np.cumsum(at_limit, axis=1, dtype=np.int64) < missing[:, None]
+        reach = np.minimum(short.sum(axis=1) + 1, short.shape[1])
         return self._find(counts, limits, reach.astype(np.int32))
 
     def _limits(self, counts, largest, wanted):

@@ -1,0 +1,91 @@
+"""Composition scans by counting letters window by window, and random and hostile inputs."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from bwarp.composition.histogram import count_letters, group_queries
+from bwarp.composition.references import References
+
+
+def hits_by_counting(references: References, codes, offsets, similarity: Fraction) -> dict:
+    """{query: [(position, distance), ...]} in order of position, of queries with hits."""
+    hits = {}
+    for query in range(len(offsets) - 1):
+        letters = codes[offsets[query] : offsets[query + 1]].tolist()
+        length = len(letters)
+        if length == 0:
+            continue
+        wanted = [letters.count(letter) for letter in range(4)]
+        for start, stop in zip(references.starts, references.starts[1:], strict=False):
+            text = references.codes[start:stop].tolist()
+            for at in range(len(text) - length + 1):
+                window = text[at : at + length]
+                distance = sum(abs(window.count(x) - wanted[x]) for x in range(4))
+                if 1 - Fraction(distance, length) >= similarity:
+                    hits.setdefault(query, []).append((int(start) + at, distance))
+    return hits
+
+
+def hits_of_blocks(blocks) -> dict:
+    """What blocks of hits say, as `hits_by_counting` gives it; checks the order of the queries."""
+    hits = {}
+    for block in blocks:
+        for query, group in zip(block.queries.tolist(), block.group_of_query, strict=True):
+            rows = slice(block.edges[group], block.edges[group + 1])
+            assert query not in hits
+            found = zip(block.positions[rows].tolist(), block.distances[rows].tolist(), strict=True)
+            hits[query] = list(found)
+    return {query: rows for query, rows in hits.items() if rows}
+
+
+def references_of(texts) -> References:
+    """References from lists of codes."""
+    lengths = [len(text) for text in texts]
+    return References(
+        [f"r{i}" for i in range(len(texts))],
+        np.array([code for text in texts for code in text], np.uint8),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+    )
+
+
+def queries_of(texts):
+    """Codes, offsets and groups of queries given as lists of codes."""
+    codes = np.array([code for text in texts for code in text], np.uint8)
+    lengths = np.array([len(text) for text in texts], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return codes, offsets, group_queries(count_letters(codes, offsets), lengths)
+
+
+def random_texts(rng, n, shortest, longest, ambiguous=0.0, weights=(0.25, 0.25, 0.25, 0.25)):
+    """Lists of random codes, some of them ambiguous."""
+    texts = []
+    for length in rng.integers(shortest, longest + 1, n):
+        text = rng.choice(4, length, p=weights)
+        text[rng.random(length) < ambiguous] = 4
+        texts.append(text.tolist())
+    return texts
+
+
+#: Name -> (references, queries), with everything that windows can trip over.
+def hostile_inputs() -> dict:
+    rng = np.random.default_rng(20)
+    return {
+        "one letter": (references_of([[0]]), [[0], [1], [4], []]),
+        "no reference long enough": (references_of([[0, 1], [2]]), [[0, 1, 2]]),
+        "empty references between": (references_of([[], [0, 1, 2, 3], [], [3, 2], []]), [[0, 1]]),
+        "homopolymers": (references_of([[0] * 300, [1] * 300]), [[0] * 255, [1] * 20, [2] * 7]),
+        "ambiguous only": (references_of([[4] * 90]), [[4] * 5, [0] * 5, [4, 4, 0, 0]]),
+        "runs of N": (
+            references_of([[0, 1, 2, 3] * 10 + [4] * 30 + [3, 2, 1, 0] * 10, [4, 0] * 40]),
+            [[0, 1, 2, 3] * 3, [0, 4] * 6, [4, 1, 2, 3, 0, 1]],
+        ),
+        "many short references": (
+            references_of(random_texts(rng, 300, 0, 25)),
+            random_texts(rng, 40, 1, 24),
+        ),
+        "skewed": (
+            references_of(random_texts(rng, 3, 200, 900, 0.01, (0.7, 0.1, 0.1, 0.1))),
+            random_texts(rng, 40, 10, 12, 0.02, (0.6, 0.2, 0.1, 0.1)),
+        ),
+    }

@@ -1,0 +1,134 @@
+"""The kernels of the scan: run in plain Python anywhere, and against the oracle on a GPU."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from composition_oracle import hits_by_counting, hostile_inputs, queries_of, references_of
+from test_scan import check
+
+from bwarp.composition import classes_cpu, tiles_cpu
+from bwarp.composition.scan import ALGORITHMS, Scan
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from emulated_cuda import launch
+
+from bwarp.composition import classes_cuda, gather_cuda, tiles_cuda
+
+HOSTILE = hostile_inputs()
+
+TEXTS = [[0, 1, 2, 3, 4, 3, 2, 1, 0] * 5, [0] * 9, [], [2, 2, 2, 4, 4, 2, 1, 1]]
+QUERIES = [[0, 1, 2, 3], [2, 2, 2, 2], [4, 4, 2, 2], [0, 0, 0, 1], [3, 3, 3, 3]]
+
+
+def placed_on_host(references):
+    prefix = np.empty(references.codes.size + 1, np.uint32)
+    room = np.empty(references.codes.size, np.uint8)
+    tiles_cuda._pack_prefix(references.codes, prefix)
+    tiles_cuda._measure_room(references.starts, room)
+    return prefix, room
+
+
+def test_prefix_words_wrap_byte_by_byte():
+    rng = np.random.default_rng(1)
+    references = references_of([rng.choice(5, 2000, p=(0.6, 0.3, 0.03, 0.03, 0.04)).tolist()])
+    prefix, room = placed_on_host(references)
+    counts = prefix.view(np.uint8).reshape(-1, 4).T
+    for letter in range(4):
+        expected = np.concatenate([[0], np.cumsum(references.codes == letter)])
+        assert (counts[letter] == expected % 256).all()
+    assert room[0] == room[1745] == 255
+    assert room[-255:].tolist() == list(range(255, 0, -1))
+
+
+@pytest.mark.parametrize("distance", [0, 2, 5])
+def test_tiles_are_counted_and_listed(distance, monkeypatch):
+    monkeypatch.setattr(tiles_cuda, "PIECE", 32)
+    references = references_of(TEXTS)
+    codes, offsets, (group,) = queries_of(QUERIES)
+    largest = np.full(len(group.counts), distance, np.int32)
+    reach = np.array([2, 1, 2, 0, 2], np.int32)
+    placed = tiles_cpu.place_references(references, np.uint8)
+    wanted = tiles_cpu.count_tile_hits(placed, 4, group.counts, largest, reach, 4096, 1)
+    # One tile of 4,096 windows there, two of 64 here: reach speaks of the first and of none.
+    reach = np.where(reach == 0, 0, 2).astype(np.int32)
+    words = np.ascontiguousarray(group.counts.astype(np.uint8)).view(np.int32).ravel()
+    hits = np.full(2 * len(words), -7, np.int32)
+    device = placed_on_host(references)
+    launch(tiles_cuda.count_tiles, 2, 32, *device, 4, words, largest, reach, 64, hits)
+    assert hits.reshape(-1, 2).sum(axis=1).tolist() == wanted.sum(axis=1).tolist()
+    positions = np.full(hits.sum(), 2**32 - 1, np.uint32)
+    distances = np.full(hits.sum(), 2**16 - 1, np.uint16)
+    cursors = np.cumsum(hits) - hits
+    launch(
+        tiles_cuda.list_tiles, 2, 32, *device, 4, words, largest, reach, 64,
+        cursors.astype(np.int64), positions, distances,
+    )  # fmt: skip
+    reach = np.where(reach == 0, 0, 1).astype(np.int32)
+    expected = tiles_cpu.find_tile_hits(placed, 4, group.counts, largest, reach, 4096, wanted, 1)
+    assert positions.tolist() == expected[0].tolist()
+    assert distances.tolist() == expected[1].tolist()
+
+
+@pytest.mark.parametrize("length", [1, 4, 9])
+def test_windows_are_counted_by_class(length):
+    references = references_of(TEXTS)
+    prefix, room = placed_on_host(references)
+    expected = classes_cpu.count_windows(references.codes, references.starts, length, 2, 1)
+    n_classes = classes_cpu.number_of_classes(length)
+    table = np.full(n_classes + 1, 5, np.uint32)
+    launch(classes_cuda.clear, -(-table.size // 32), 32, table)
+    ambiguous = np.zeros(200, np.uint64)
+    n_blocks = -(-room.size // 32)
+    launch(classes_cuda.number_windows, n_blocks, 32, prefix, room, length, 2, table, ambiguous)
+    assert table[:-1].tolist() == expected.tables[0, :n_classes].tolist()
+    found, times = np.unique(ambiguous[: table[-1]], return_counts=True)
+    assert found.tolist() == expected.ambiguous.tolist()
+    assert times.tolist() == expected.tables[0, n_classes:].tolist()
+
+
+def test_windows_are_gathered_and_compared():
+    references = references_of(TEXTS)
+    codes, offsets, (group,) = queries_of(QUERIES)
+    total = references.codes.size
+    n_blocks = -(-(total + 1) // 32)
+    sums = []
+    for letter in range(4):
+        row = np.full(total + 1, 9, np.uint32)
+        launch(gather_cuda.mark_letter, n_blocks, 32, references.codes, letter, row)
+        sums.append((np.cumsum(row) - row).astype(np.uint32))
+    ends = np.repeat(references.starts[1:], np.diff(references.starts)).astype(np.uint32)
+    windows = [np.zeros(total, np.int32) for _ in range(4)]
+    launch(gather_cuda.gather_windows, n_blocks, 32, *sums, ends, 4, *windows)
+    expected = hits_by_counting(references, codes, offsets, Fraction(1, 2))
+    for query, counts in enumerate(group.counts):
+        hits = np.zeros(2, np.int32)
+        distances = np.zeros(total, np.uint16)
+        arguments = (*windows, *(int(count) for count in counts), 2, 2, 64)
+        launch(gather_cuda.count_query, n_blocks, 32, *arguments, 0, hits)
+        launch(gather_cuda.compare_query, n_blocks, 32, *arguments, distances)
+        found = np.flatnonzero(distances != gather_cuda.NO_HIT)
+        assert list(zip(found.tolist(), distances[found].tolist(), strict=True)) == expected.get(
+            query, []
+        )
+        assert hits.sum() == found.size
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("similarity", ["1", "0.9", "1/2"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_inputs_on_the_gpu(name, similarity, algorithm):
+    references, texts = HOSTILE[name]
+    check(Scan(references, Fraction(similarity), algorithm, "cuda", 1), texts)
+
+
+@pytest.mark.gpu
+def test_ambiguous_windows_beyond_the_room_are_counted_again():
+    references = references_of([[0, 1, 4, 2, 3] * 50])
+    placed = tiles_cuda.place_references(references, np.uint8)
+    found = classes_cuda.count_windows(placed, 6, 6, room=3)
+    expected = classes_cpu.count_windows(references.codes, references.starts, 6, 6, 1)
+    assert found.ambiguous.tolist() == expected.ambiguous.tolist()
+    assert found.tables.tolist() == expected.tables.tolist()
