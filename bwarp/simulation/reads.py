@@ -22,7 +22,8 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import AMBIGUOUS
 from bwarp.simulation.counter_random import bits_at, stream_key, threshold
-from bwarp.simulation.variants import DELETION, INSERTION, LONGEST_INDEL, SUBSTITUTION, Variants
+from bwarp.simulation.haplotypes import first_above, haplotype_stretch, reference_span
+from bwarp.simulation.variants import LONGEST_INDEL, Variants
 from bwarp.threads import for_each_range
 
 __all__ = ["TRUTH", "ReadParameters", "SimulatedReads", "simulate_reads"]
@@ -268,7 +269,7 @@ def _make_reads(
                     begin, finish = max(origin, right - window), right
                 else:
                     begin, finish = left, min(offsets[contig + 1], left + window)
-                n = _haplotype_stretch(codes, variants, haplotype, begin, finish, template, places)
+                n = haplotype_stretch(codes, variants, haplotype, begin, finish, template, places)
                 used, errors = _sequence(
                     template,
                     n,
@@ -283,7 +284,7 @@ def _make_reads(
                 placed = used > 0
                 if placed:
                     a, b = (n - used, n) if reverse else (0, used)
-                    at, until, differ = _reference_span(codes, template, places, a, b)
+                    at, until, differ = reference_span(codes, template, places, a, b)
                     _set_truth(
                         truth, end, i, contig, reverse, at - origin, until - origin, differ, errors
                     )
@@ -299,7 +300,7 @@ def _draw_fragment(offsets, key, insert_mean, insert_sd, shortest):
     """
     unit = np.float64(bits_at(key, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
     left = np.int64(unit * offsets[-1])
-    contig = _first_above(offsets, left) - 1
+    contig = first_above(offsets, left) - 1
     deviation = -6.0 + 6.0 / 65536
     for i in range(1, 4):
         bits = bits_at(key, np.uint64(i))
@@ -308,55 +309,6 @@ def _draw_fragment(offsets, key, insert_mean, insert_sd, shortest):
             bits >>= np.uint64(16)
     insert = np.int64(np.floor(insert_mean + insert_sd * deviation + 0.5))
     return left, left + max(insert, shortest), contig
-
-
-@numba.njit
-def _first_above(values, value):
-    """The first index of a sorted array whose element is greater than `value`."""
-    low, high = 0, values.size
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] > value:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@numba.njit
-def _haplotype_stretch(codes, variants, haplotype, start, stop, template, places):
-    """Write a haplotype's bases over a stretch of the reference, and the place of each.
-
-    An inserted base has the place of the base that it comes after. Returns the number of bases.
-    """
-    i = _first_above(variants.positions, start - 1)
-    at = start
-    if i > 0 and variants.kinds[i - 1] == DELETION and variants.haplotypes[i - 1] & haplotype:
-        at = max(at, variants.positions[i - 1] + variants.lengths[i - 1] + 1)
-    n = 0
-    while at < stop:
-        anchor = variants.positions[i] if i < variants.positions.size else stop
-        until = min(anchor + 1, stop)
-        # Indices that cannot be negative let this loop become vector operations.
-        source, bases_to, places_to = codes[at:until], template[n:], places[n:]
-        for k in range(source.size):
-            bases_to[k] = source[k]
-            places_to[k] = at + k
-        n += until - at
-        at = until
-        if anchor < stop and variants.haplotypes[i] & haplotype:
-            first = variants.base_offsets[i]
-            if variants.kinds[i] == SUBSTITUTION:
-                template[n - 1] = variants.bases[first]
-            elif variants.kinds[i] == INSERTION:
-                for base in range(first, first + variants.lengths[i]):
-                    template[n] = variants.bases[base]
-                    places[n] = anchor
-                    n += 1
-            else:
-                at += variants.lengths[i]
-        i += 1
-    return n
 
 
 @numba.njit
@@ -398,29 +350,6 @@ def _sequence(
         read[cycle] = (base + change) & 3
         used += 1
     return used, errors
-
-
-@numba.njit
-def _reference_span(codes, template, places, a, b):
-    """Begin and end on the reference of bases a to b of a template, and how they differ from it."""
-    start = -1
-    stop = -1
-    differences = 0
-    for k in range(a, b):
-        place = places[k]
-        if k > 0 and places[k - 1] == place:
-            differences += 1
-            continue
-        if start < 0:
-            start = place
-        else:
-            differences += place - stop
-        differences += template[k] != codes[place]
-        stop = place + 1
-    if start < 0:
-        # All of the read lies in an insertion: it covers no base of the reference.
-        start = stop = places[a] + 1
-    return start, stop, differences
 
 
 @numba.njit
