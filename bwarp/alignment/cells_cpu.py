@@ -118,6 +118,8 @@ def fill_rows(
     row_H,
     row_I,
     row_maxima,
+    breaks,
+    padding,
     query_lengths,
     from_row,
     last_row,
@@ -144,6 +146,9 @@ def fill_rows(
         H(row_begin, j) and I(row_begin + 1, j) for j >= 1; replaced by those of row_end.
     row_maxima : bool
         Raise last_row to the maximum of each column (local alignments).
+    breaks : array, shape=(columns,), dtype=uint8
+        Not 0 where lanes with the letter `padding` begin anew: H and D there are `floor`.
+    padding : uint8
     query_lengths, reference_lengths : array, shape=(lanes,), dtype=int32
     from_row, last_row
         From this row on, keep H of the last row of each lane in ``last_row[(j - 1) * lanes]``.
@@ -201,6 +206,16 @@ def fill_rows(
             score = substitution(scheme, query, at + 7 * lanes, letters, h)
             h7, d7, down = _cell(diagonal, score, d7, down, first_cost, more_cost, lowest)
             diagonal = above
+            if breaks[j]:
+                here = equal(letters, fill_like(padding, letters))
+                h0, d0 = select(here, lowest, h0), select(here, lowest, d0)
+                h1, d1 = select(here, lowest, h1), select(here, lowest, d1)
+                h2, d2 = select(here, lowest, h2), select(here, lowest, d2)
+                h3, d3 = select(here, lowest, h3), select(here, lowest, d3)
+                h4, d4 = select(here, lowest, h4), select(here, lowest, d4)
+                h5, d5 = select(here, lowest, h5), select(here, lowest, d5)
+                h6, d6 = select(here, lowest, h6), select(here, lowest, d6)
+                h7, d7 = select(here, lowest, h7), select(here, lowest, d7)
             store(row_H, j * lanes, h7)
             store(row_I, j * lanes, down)
             if row_maxima:

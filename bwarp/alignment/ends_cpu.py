@@ -237,6 +237,7 @@ def _ends_of_batches(
     left = np.empty((rows + 1) * lanes, left.dtype)
     last_column = np.empty(rows * lanes, left.dtype)
     row_H = np.empty(columns * lanes, left.dtype)
+    whole = np.zeros(columns, np.uint8)
     row_I = np.empty(columns * lanes, left.dtype)
     last_row = np.empty(columns * lanes, left.dtype)
     best_row = np.empty(lanes, left.dtype)
@@ -266,7 +267,8 @@ def _ends_of_batches(
         last_column[:height] = frame.lowest
         fill_rows(
             scheme, query[: planes * height], reference, 0, rows, columns, left, first, more,
-            floor, row_H, row_I, frame.local, m, NEVER if frame.local else m.min(), last_row,
+            floor, row_H, row_I, frame.local, whole, tables.reference_padding,
+            m, NEVER if frame.local else m.min(), last_row,
             n, n.min() if frame.query_end else NEVER, last_column,
         )  # fmt: skip
 
@@ -289,7 +291,8 @@ def _ends_of_batches(
             set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
             fill_rows(
                 scheme, query[: planes * height], reference, 0, rows, columns, left, first, more,
-                floor, row_H, row_I, False, m, NEVER, last_row, n, fill_from, last_column,
+                floor, row_H, row_I, False, whole, tables.reference_padding,
+                m, NEVER, last_row, n, fill_from, last_column,
             )  # fmt: skip
         for lane in range(lanes):
             best_column[lane] = frame.lowest

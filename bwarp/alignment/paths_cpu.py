@@ -283,6 +283,7 @@ def _paths_of_batches(
     reference = np.empty(columns * lanes, np.uint8)
     left = np.empty((rows + 1) * lanes, left.dtype)
     row_H = np.empty(columns * lanes, left.dtype)
+    whole = np.zeros(columns, np.uint8)
     row_I = np.empty(columns * lanes, left.dtype)
     slice_rows = rows
     if rows * columns * 4 * directions.itemsize > most_bytes:
@@ -332,7 +333,7 @@ def _paths_of_batches(
             fill_rows(
                 scheme, query[: planes * height], reference, number * slice_rows,
                 (number + 1) * slice_rows, columns, left, first, more, floor, row_H, row_I, False,
-                m, NEVER, nothing, n, NEVER, nothing,
+                whole, tables.reference_padding, m, NEVER, nothing, n, NEVER, nothing,
             )  # fmt: skip
         for number in range(slices - 1, -1, -1):
             above = number * slice_rows

@@ -30,6 +30,7 @@ __all__ = [
     "FITTING",
     "GLOBAL",
     "LOCAL",
+    "MATRIX_SCORE",
     "MODES",
     "SEMIGLOBAL",
     "MOST_SCORE",

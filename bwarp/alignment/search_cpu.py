@@ -1,0 +1,289 @@
+"""Exact local scores of queries against a database on the CPU.
+
+A lane is a strip of database sequences one after another, each followed by a column of padding
+where all rows begin anew, so that lanes stay full whatever the lengths are:
+
+    lane 0   [ long sequence ................ ].[ short ].
+    lane 1   [ sequence ......... ].[ sequence ........].
+    lane 2   [ ....... ].[ ........... ].[ ...].[ .... ]..        . padding
+             one vector a column, thousands of columns a batch
+
+A batch is laid out once and every query of a group runs over it while it is in the cache. Scores
+that reach the end of 8 bits are computed again in 16, then in 32. Sequences much longer than any
+alignment of the query can be are cut into pieces that overlap by that much.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numba
+import numpy as np
+
+from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_rows
+from bwarp.alignment.database import Database
+from bwarp.alignment.ends_cpu import ELEMENT_TYPES, element_frame
+from bwarp.alignment.scheme import LOCAL, MATRIX_SCORE, Scoring, element_type
+from bwarp.alignment.substitution_cpu import Profile, query_profile
+from bwarp.errors import InputError, UsageError
+from bwarp.simd import equal, fill_like, lanes_of, load, load_like, maximum, select, store
+from bwarp.threads import for_each_range
+
+__all__ = ["search_scores"]
+
+#: Queries that run over a batch while it is in the cache.
+_GROUP = 16
+
+#: Columns of a batch, unless a sequence is longer: what stays in a core's second-level cache.
+_COLUMNS = 2048
+
+#: Sequences are cut only when they are longer than this.
+_UNCUT = 16_384
+
+
+def search_scores(
+    queries: Sequence[np.ndarray], database: Database, scoring: Scoring, threads: int = 1
+) -> Iterator[np.ndarray]:
+    """The best local score of each query against each sequence of a database.
+
+    Parameters
+    ----------
+    queries : sequence of ndarray, dtype=uint8
+        Codes of the scoring's alphabet.
+    database : Database
+        In the same codes.
+
+    Yields
+    ------
+    scores : ndarray, shape=(database.count,), dtype=int32
+        For each query in turn, in the order of the database's arrays.
+    """
+    largest = int(np.abs(scoring.matrix).max())
+    if largest > MATRIX_SCORE:
+        raise UsageError(f"a search takes scores up to {MATRIX_SCORE}, not {largest}: scale them")
+    for begin in range(0, len(queries), _GROUP):
+        yield from _search_group(queries[begin : begin + _GROUP], begin, database, scoring, threads)
+
+
+def _search_group(queries, first_query, database, scoring, threads):
+    for number, query in enumerate(queries, first_query + 1):
+        if query.size == 0:
+            raise InputError(f"query {number} is empty: remove it")
+    lengths = np.diff(database.offsets)
+    longest = max((query.size for query in queries), default=0)
+    if lengths.size:
+        element_type(scoring, LOCAL, longest, int(lengths.max()))
+    owners, starts, sizes = _pieces(database.offsets, _longest_span(scoring, longest))
+    scores = np.zeros((len(queries), database.count), np.int32)
+    wanted = np.ones((len(queries), owners.size), bool)
+    for dtype in ELEMENT_TYPES:
+        frame = element_frame(scoring, LOCAL, dtype, 0)
+        first = frame.gap_open + frame.gap_extend
+        if not wanted.any() or first > np.iinfo(dtype).max:
+            continue
+        # The first time all queries want all pieces; later each wants a few of its own.
+        together = [np.arange(len(queries))] if wanted.all() else [[q] for q in range(len(queries))]
+        for members in together:
+            pieces = np.flatnonzero(wanted[members[0]])
+            if pieces.size == 0:
+                continue
+            best = _best_of_pieces(
+                [queries[q] for q in members], database.codes, starts[pieces], sizes[pieces],
+                scoring, dtype, frame, threads,
+            )  # fmt: skip
+            for q, row in zip(members, best, strict=True):
+                np.maximum.at(scores[q], owners[pieces], row)
+                wanted[q, pieces] = row >= frame.highest - frame.origin
+    yield from scores
+
+
+def _longest_span(scoring: Scoring, query_length: int) -> int:
+    """The most letters of a sequence that a local alignment of the query can take up.
+
+    Each query letter takes one at most, and deletions no more than matches can pay for.
+    """
+    if scoring.gap_extend == 0:
+        return NEVER
+    most = query_length * max(int(scoring.matrix.max()), 0)
+    return query_length + max(most - scoring.gap_open, 0) // scoring.gap_extend
+
+
+def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Owner, start and size of each piece; consecutive pieces share `span` letters."""
+    lengths = np.diff(offsets)
+    step = max(_UNCUT, 4 * span)
+    counts = np.maximum(1, -(-(lengths - span) // step))
+    owners = np.repeat(np.arange(lengths.size), counts)
+    number = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = offsets[:-1][owners] + number * step
+    sizes = np.minimum(offsets[1:][owners] - starts, step + span)
+    filled = sizes > 0
+    return owners[filled], starts[filled], sizes[filled]
+
+
+def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, threads):
+    """The best score of each query (row) in each piece (column), int32."""
+    lanes = lanes_of(dtype)
+    order, lane_of, column_of, batch_edges = _pack(sizes, lanes, _COLUMNS)
+    columns = np.array(
+        [int((column_of[p] + sizes[p]).max()) + 1 for p in np.split(order, batch_edges[1:-1])]
+    )
+    rows = [-(-query.size // ROWS) * ROWS for query in queries]
+    profiles = [query_profile(scoring, q, r) for q, r in zip(queries, rows, strict=True)]
+    profile = np.concatenate([p.rows for p, _, _ in profiles])
+    padding = profiles[0][2]
+    profile_rows = np.concatenate([[0], np.cumsum(rows)])
+    best = np.zeros((len(queries), sizes.size), np.int32)
+    # Long batches come first; dealt out in turn, every thread gets as much of them.
+    batches = np.arange(columns.size)
+
+    def run(begin, end):
+        _search_batches(
+            batches[begin:end], order, lane_of, column_of, batch_edges, columns, codes, starts,
+            sizes, profile, profile_rows, padding, frame, dtype(frame.gap_open + frame.gap_extend),
+            dtype(frame.gap_extend), np.empty(0, dtype), best, lanes,
+        )  # fmt: skip
+
+    n_ranges = min(4 * threads, columns.size) if threads > 1 else 1
+    batches = np.concatenate([batches[turn::n_ranges] for turn in range(n_ranges)])
+    for_each_range(run, columns.size, threads, smallest=1)
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def _pack(sizes, lanes, columns):
+    """Deal pieces out to batches and lanes, the longest first and what still fits after it.
+
+    Returns
+    -------
+    order : pieces by batch, then by the column where they end
+    lane_of, column_of : where each piece lies
+    batch_edges : batch b is order[batch_edges[b] : batch_edges[b + 1]]
+    """
+    ascending = np.argsort(sizes, kind="mergesort")
+    # free[k]: the longest piece not yet dealt out among the k shortest ones, as a chain of hints
+    free = np.arange(sizes.size + 1)
+    sorted_sizes = sizes[ascending]
+    lane_of = np.empty(sizes.size, np.int64)
+    column_of = np.empty(sizes.size, np.int64)
+    order = np.empty(sizes.size, np.int64)
+    edges = [0]
+    dealt = 0
+    while dealt < sizes.size:
+        longest = _last_free(free, sizes.size)
+        capacity = max(columns, sorted_sizes[longest - 1])
+        batch_begin = dealt
+        for lane in range(lanes):
+            at = 0
+            while at < capacity:
+                fitting = np.searchsorted(sorted_sizes, capacity - at, side="right")
+                k = _last_free(free, fitting)
+                if k == 0:
+                    break
+                piece = ascending[k - 1]
+                free[k] = k - 1
+                lane_of[piece], column_of[piece] = lane, at
+                at += sizes[piece] + 1
+                order[dealt] = piece
+                dealt += 1
+        members = order[batch_begin:dealt]
+        order[batch_begin:dealt] = members[np.argsort(column_of[members] + sizes[members])]
+        edges.append(dealt)
+    return order, lane_of, column_of, np.array(edges)
+
+
+@numba.njit(cache=True, nogil=True)
+def _last_free(free, k):
+    """Follow the hints down to a free piece, shortening them on the way; 0 is none."""
+    root = k
+    while root > 0 and free[root] != root:
+        root = free[root]
+    while k > 0 and free[k] != k and k != root:
+        free[k], k = root, free[k]
+    return root
+
+
+@numba.njit(cache=True, nogil=True)
+def _search_batches(
+    batches,
+    order,
+    lane_of,
+    column_of,
+    batch_edges,
+    columns_of,
+    codes,
+    starts,
+    sizes,
+    profile,
+    profile_rows,
+    padding,
+    frame,
+    first,
+    more,
+    left,
+    best,
+    lanes,
+):
+    """Run all queries over some batches; `left` gives the type of the scores."""
+    columns = columns_of[batches].max()
+    rows = np.diff(profile_rows).max()
+    reference = np.empty(columns * lanes, np.uint8)
+    breaks = np.empty(columns, np.uint8)
+    left = np.full((rows + 1) * lanes, frame.origin, left.dtype)
+    row_H = np.empty(columns * lanes, left.dtype)
+    row_I = np.empty(columns * lanes, left.dtype)
+    last_row = np.empty(columns * lanes, left.dtype)
+    found = np.empty(lanes, left.dtype)
+    codes_of_query = np.empty(0, np.uint8)
+    no_lengths = np.zeros(lanes, np.int32)
+    floor = left.dtype.type(frame.lowest)
+    for batch in batches:
+        columns = columns_of[batch]
+        members = order[batch_edges[batch] : batch_edges[batch + 1]]
+        reference[: columns * lanes] = padding
+        breaks[:] = 0
+        filled = 0
+        for piece in members:
+            at = column_of[piece] * lanes + lane_of[piece]
+            for i in range(sizes[piece]):
+                reference[at + i * lanes] = codes[starts[piece] + i]
+            breaks[column_of[piece] + sizes[piece]] = 1
+            filled += sizes[piece] + 1
+        for query in range(best.shape[0]):
+            row_H[: columns * lanes] = frame.origin
+            row_I[: columns * lanes] = frame.origin
+            last_row[: columns * lanes] = frame.origin
+            begin, end = profile_rows[query], profile_rows[query + 1]
+            fill_rows(
+                Profile(profile[begin * 32 : end * 32]), codes_of_query, reference, 0, end - begin,
+                columns, left, first, more, floor, row_H, row_I, True, breaks, padding,
+                no_lengths, NEVER, last_row, no_lengths, NEVER, last_row,
+            )  # fmt: skip
+            _best_of_strips(
+                last_row, reference, columns, breaks, padding, members, lane_of, column_of, sizes,
+                found, frame.origin, best[query],
+            )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_of_strips(
+    last_row, reference, columns, breaks, padding, members, lane_of, column_of, sizes, found,
+    origin, best,
+):  # fmt: skip
+    """The highest of the columns of each piece; `members` by the column where they end."""
+    lanes = found.size
+    nothing = load(last_row, 0)
+    found[:] = origin
+    lowest = load(found, 0)
+    highest = lowest
+    number = 0
+    for j in range(columns):
+        highest = maximum(highest, load(last_row, j * lanes))
+        if breaks[j]:
+            store(found, 0, highest)
+            while number < members.size:
+                piece = members[number]
+                if column_of[piece] + sizes[piece] != j:
+                    break
+                best[piece] = np.int64(found[lane_of[piece]]) - origin
+                number += 1
+            letters = load_like(reference, j * lanes, nothing)
+            highest = select(equal(letters, fill_like(padding, letters)), lowest, highest)
