@@ -24,7 +24,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["GATK_PARAMETERS", "OVERHANGS", "GatkAlignments", "GatkParameters"]
+from bwarp.errors import UsageError
+
+__all__ = [
+    "GATK_PARAMETERS",
+    "OVERHANGS",
+    "GatkAlignments",
+    "GatkParameters",
+    "check_overhang",
+]
 
 #: Overhang strategies by the names that programs take.
 OVERHANGS = ("softclip", "indel", "leading-indel", "ignore")
@@ -38,6 +46,18 @@ class GatkParameters:
     mismatch: int
     gap_open: int
     gap_extend: int
+
+    def __post_init__(self):
+        if self.match <= 0 or self.mismatch >= 0 or self.gap_extend >= 0:
+            raise UsageError(
+                f"match {self.match}, mismatch {self.mismatch}, gap-extend {self.gap_extend}: "
+                "in GATK's mode a match scores above 0, the others below"
+            )
+        if self.gap_open > self.gap_extend:
+            raise UsageError(
+                f"gap-open {self.gap_open} is less of a penalty than gap-extend "
+                f"{self.gap_extend}: in GATK's mode it is what the first letter of a gap scores"
+            )
 
 
 #: The four sets of GATK, with the names its source gives them.
@@ -67,3 +87,9 @@ class GatkAlignments:
     offsets: np.ndarray
     cigar_offsets: np.ndarray
     cigar: np.ndarray
+
+
+def check_overhang(overhang: str) -> None:
+    """Refuse what is no overhang strategy."""
+    if overhang not in OVERHANGS:
+        raise UsageError(f"overhang {overhang!r} is not one of {', '.join(OVERHANGS)}")

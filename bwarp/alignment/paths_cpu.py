@@ -12,6 +12,9 @@
                                                                  <- end cell
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numba
 import numpy as np
 
@@ -40,7 +43,7 @@ from bwarp.alignment.substitution_cpu import pair_scheme
 from bwarp.simd import lanes_of
 from bwarp.threads import for_each_range
 
-__all__ = ["DIRECTION_BYTES", "gather_cigars", "push", "trace_paths"]
+__all__ = ["DIRECTION_BYTES", "gather_cigars", "grown", "push", "trace", "trace_paths"]
 
 #: Bytes of direction bits a batch may take before it is filled in slices.
 DIRECTION_BYTES = 1 << 24
@@ -50,9 +53,35 @@ def trace_paths(
     pairs: PairBatch, scoring: Scoring, mode: Mode, ends: Ends, threads: int
 ) -> Alignments:
     """The alignments that end where `ends` says, with its scores."""
+    return trace(
+        pairs, scoring, scoring.matrix.astype(np.int32), partial(pair_scheme, scoring), mode,
+        False, ends, threads,
+    )  # fmt: skip
+
+
+def trace(
+    pairs: PairBatch,
+    scoring: Scoring,
+    matrix: np.ndarray,
+    scheme_of: Callable[[type], tuple],
+    mode: Mode,
+    extend_ties: bool,
+    ends: Ends,
+    threads: int,
+) -> Alignments:
+    """`trace_paths` for a given way to score letters.
+
+    Parameters
+    ----------
+    matrix : ndarray, dtype=int32
+        ``matrix[query code, reference code]``.
+    scheme_of : callable
+        The vector scheme and tables of an element type, as `pair_scheme`.
+    extend_ties : bool
+        Gaps that could open or extend at the same score extend (GATK's way).
+    """
     queries, references = numba_side(pairs.queries), numba_side(pairs.references)
     count = pairs.count
-    matrix = scoring.matrix.astype(np.int32)
     starts = np.zeros((2, count), np.int32)
     distances, operations = np.zeros(count, np.int32), np.zeros(count, np.int32)
     places = np.zeros(count, np.int64)
@@ -91,7 +120,7 @@ def trace_paths(
             continue
         windows = _windows(ends, scoring, high, references)
         order = by_length(ids, ends.query_ends, windows.lengths, lanes)
-        scheme, tables = pair_scheme(scoring, dtype)
+        scheme, tables = scheme_of(dtype)
         first = dtype(frame.gap_open + frame.gap_extend)
         more = dtype(frame.gap_extend)
 
@@ -113,7 +142,7 @@ def trace_paths(
                 members, Side(queries.codes, queries.starts, ends.query_ends), windows,
                 ends.reference_ends, scheme, tables, frame, matrix, scoring.ambiguous, first, more,
                 np.empty(0, dtype), np.empty(0, f"u{max(lanes // 8, 1)}"), ends.scores,
-                starts, distances, operations, places, lanes, DIRECTION_BYTES,
+                starts, distances, operations, places, lanes, DIRECTION_BYTES, extend_ties,
             )  # fmt: skip
 
         for members, part in for_each_range(run, order.size // lanes, threads, smallest=4):
@@ -267,6 +296,7 @@ def _paths_of_batches(
     places,
     lanes,
     most_bytes,
+    extend_ties,
 ):
     """Fill and walk the batches in `order`; returns their CIGARs.
 
@@ -342,7 +372,7 @@ def _paths_of_batches(
                 row_I[: columns * lanes] = kept[number, 1, : columns * lanes]
             fill_directions(
                 scheme, query[: planes * height], reference, above,
-                min(rows, above + slice_rows), columns, left, first, more, floor, False,
+                min(rows, above + slice_rows), columns, left, first, more, floor, extend_ties,
                 row_H, row_I, directions,
             )  # fmt: skip
             for lane in range(lanes):
