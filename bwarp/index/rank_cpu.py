@@ -21,13 +21,13 @@ _u64 = np.uint64
 SEPARATOR = _u64(4)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def block_start(groups, row):
     """Where in the flat array the block of a row begins: what to prefetch before a rank."""
     return _u64(row) // _u64(32 * len(groups)) * _u64(4 + 2 * len(groups))
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _bits_below(offset, first):
     """A mask of the 64 rows from row `first` of a block on that lie below an offset in it."""
     if offset <= first:
@@ -37,7 +37,7 @@ def _bits_below(offset, first):
     return (_u64(1) << (offset - first)) - _u64(1)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _planes(words, groups, at, pair):
     """Low and high bits of 64 rows, or of the last 32 where the number of groups is odd."""
     first = at + _u64(4 + 4 * pair)
@@ -49,7 +49,7 @@ def _planes(words, groups, at, pair):
     return low, high
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def _separators_below(separator_rows, first, row):
     """How many separator rows, from number `first` on, lie below a row."""
     found = _u64(0)
@@ -60,7 +60,7 @@ def _separators_below(separator_rows, first, row):
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def rank(words, separator_rows, groups, code, row):
     """How many of the rows below `row` have the base `code` (0 to 3)."""
     row, code = _u64(row), _u64(code)
@@ -87,7 +87,7 @@ def rank(words, separator_rows, groups, code, row):
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def ranks(words, separator_rows, groups, row):
     """The ranks of A, C, G and T at a row, from one read of its block."""
     row = _u64(row)
@@ -109,7 +109,7 @@ def ranks(words, separator_rows, groups, row):
     return row - c - g - t - before, c, g, t
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def extend_left(words, separator_rows, groups, first_rows, code, start, stop):
     """The rows of ``code + pattern`` from those of a pattern: one step of backward search."""
     first = _u64(first_rows[code])
@@ -119,7 +119,7 @@ def extend_left(words, separator_rows, groups, first_rows, code, start, stop):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def base_at(words, separator_rows, groups, row):
     """The base of a row (0 to 3), or 4 for a separator."""
     row = _u64(row)
@@ -139,7 +139,7 @@ def base_at(words, separator_rows, groups, row):
     return code
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, inline="always")
 def lf_step(words, separator_rows, groups, first_rows, text_start, row):
     """The row of the suffix one base longer: the paper's beta.
 

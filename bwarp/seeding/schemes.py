@@ -1,0 +1,209 @@
+"""Search schemes: in which order to match a k-mer's bases, and how many mismatches to allow when.
+
+Mismatches are few, so some part of the k-mer is free of them: a search that begins with that part
+has few rows left when the first mismatch is tried (Kucherov, Salikhov & Tsur 2016). The k-mer is
+cut into parts; a scheme is a list of searches, and each begins with one part matched exactly and
+grows it to the left or right, part by part:
+
+    parts          |--- 0 ---|--- 1 ---|--- 2 ---|        2 mismatches
+    search 0        exact ---> then 1 --> then 2
+    search 1        then 0 <-- then 1 <--- exact
+    search 2                   exact ---> then 2, then <-- 0
+
+How many mismatches each part has, such as (0, 1, 1), is an error pattern. Every pattern belongs
+to exactly one search, the one where its mismatches come latest, so all searches together find
+every match once. A search gives a node up as soon as no pattern of its own continues it; that
+knowledge is the table `alive`, looked up by a node's error code: its mismatches by part, as the
+digits of a number to the base mismatches + 1.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, permutations, product
+
+import numpy as np
+
+__all__ = ["LEFT", "RIGHT", "Search", "choose_schemes", "error_patterns", "expected_nodes"]
+
+LEFT, RIGHT = 0, 1
+
+# A start table of 4**10 entries is 12 MB: it fits a cache, and saves ten steps a search.
+LONGEST_START = 10
+
+
+@dataclass(frozen=True)
+class Search:
+    """One search of a scheme, step by step, for k-mers of one length.
+
+    Attributes
+    ----------
+    start, start_length : int
+        The bases that are matched first, exactly, by one look into a table.
+    positions : ndarray, shape=(n_steps,), dtype=int64
+        The base of the k-mer that each following step matches.
+    directions : ndarray, shape=(n_steps,), dtype=int64
+        0 where the step grows the match to the left, 1 to the right.
+    weights : ndarray, shape=(n_steps,), dtype=int64
+        What a mismatch at that base adds to the error code.
+    alive : ndarray, shape=(n_steps, n_codes), dtype=bool
+        Whether a node with an error code after a step can become one of this search's patterns.
+    mismatches : ndarray, shape=(n_codes,), dtype=uint8
+        The mismatches of an error code, all parts together.
+    """
+
+    start: int
+    start_length: int
+    positions: np.ndarray
+    directions: np.ndarray
+    weights: np.ndarray
+    alive: np.ndarray
+    mismatches: np.ndarray
+
+
+def error_patterns(n_parts: int, mismatches: int) -> list[tuple[int, ...]]:
+    """All numbers of mismatches of the parts that are not more than `mismatches` together."""
+    return [
+        pattern
+        for pattern in product(range(mismatches + 1), repeat=n_parts)
+        if sum(pattern) <= mismatches
+    ]
+
+
+@lru_cache(maxsize=64)
+def choose_schemes(k: int, mismatches: int, text_length: int) -> tuple[Search, ...]:
+    """The searches for k-mers of a length with up to so many mismatches (1 to 4).
+
+    Parts are as long as is best for a text of this length by `expected_nodes`: a part that is
+    followed by many mismatches had better be long.
+    """
+    n_parts = mismatches + 1
+    owned = _owned_patterns(n_parts, mismatches)
+
+    def searches_of(sizes):
+        return tuple(_make_search(*owner, sizes, mismatches) for owner in owned)
+
+    def cost_of(searches):
+        return sum(expected_nodes(search, text_length) for search in searches)
+
+    sizes = [k * (part + 1) // n_parts - k * part // n_parts for part in range(n_parts)]
+    best = searches_of(sizes)
+    improved = True
+    while improved:
+        improved = False
+        for giver, taker in permutations(range(n_parts), 2):
+            moved = list(sizes)
+            moved[giver] -= 1
+            moved[taker] += 1
+            searches = searches_of(moved) if moved[giver] else best
+            if cost_of(searches) < cost_of(best):
+                sizes, best, improved = moved, searches, True
+    return best
+
+
+def expected_nodes(search: Search, text_length: int) -> float:
+    """Nodes of a search in a random text: strings tried at each depth that are likely there."""
+    strings = np.zeros(len(search.mismatches))
+    strings[0] = 1
+    depth = search.start_length
+    nodes = 0.0
+    for weight, alive in zip(search.weights, search.alive, strict=True):
+        depth += 1
+        following = strings.copy()
+        following[weight:] += 3 * strings[:-weight]
+        strings = following * alive
+        nodes += strings.sum() * min(1.0, text_length / 4.0**depth)
+    return nodes
+
+
+def _owned_patterns(n_parts: int, mismatches: int):
+    """Orders of parts, and for each the patterns it owns; orders that own none are left out."""
+    candidates = []
+    for first in range(n_parts):
+        to_right, to_left = list(range(first + 1, n_parts)), list(range(first - 1, -1, -1))
+        for rest in (to_right + to_left, to_left + to_right):
+            order = (first, *rest)
+            if order not in candidates:
+                candidates.append(order)
+    owners: dict[tuple[int, ...], list] = {order: [] for order in candidates}
+    for pattern in error_patterns(n_parts, mismatches):
+        exact_first = [order for order in candidates if pattern[order[0]] == 0]
+        owners[min(exact_first, key=lambda order: _profile(pattern, order))].append(pattern)
+    orders = tuple(order for order in candidates if owners[order])
+    return orders, tuple(tuple(owners[order]) for order in orders)
+
+
+def _profile(pattern, order) -> tuple[int, ...]:
+    """Mismatches met by the end of each part in turn: what is smaller comes later."""
+    return tuple(np.cumsum([pattern[part] for part in order]).tolist())
+
+
+def _owned_patterns(n_parts: int, mismatches: int):
+    """Orders of parts, each with the patterns it owns; orders that own none are left out."""
+    candidates = []
+    for first in range(n_parts):
+        to_right, to_left = list(range(first + 1, n_parts)), list(range(first - 1, -1, -1))
+        for rest in (to_right + to_left, to_left + to_right):
+            order = (first, *rest)
+            if order not in candidates:
+                candidates.append(order)
+    owned: dict[tuple[int, ...], list] = {order: [] for order in candidates}
+    for pattern in error_patterns(n_parts, mismatches):
+        exact_first = [order for order in candidates if pattern[order[0]] == 0]
+        owned[min(exact_first, key=lambda order: _profile(pattern, order))].append(pattern)
+    return [(order, tuple(patterns)) for order, patterns in owned.items() if patterns]
+
+
+def _profile(pattern, order) -> tuple[int, ...]:
+    """Mismatches met by the end of each part in turn: what is smaller comes later."""
+    return tuple(accumulate(pattern[part] for part in order))
+
+
+def _make_search(order, patterns, sizes, mismatches) -> Search:
+    starts = [0, *accumulate(sizes)]
+    first = order[0]
+    # Grown towards the next part, so that what is matched stays in one piece.
+    grows_right = order[1] > first
+    start_length = min(sizes[first], LONGEST_START)
+    start = starts[first] if grows_right else starts[first + 1] - start_length
+    positions, directions, weights, alive = [], [], [], []
+    for at, part in enumerate(order):
+        right = grows_right if at == 0 else part > first
+        bases = [
+            base
+            for base in range(starts[part], starts[part + 1])
+            if not start <= base < start + start_length
+        ]
+        for number, base in enumerate(bases if right else reversed(bases), 1):
+            positions.append(base)
+            directions.append(RIGHT if right else LEFT)
+            weights.append((mismatches + 1) ** part)
+            left = min(len(bases) - number, mismatches)
+            alive.append(_alive_codes(order, at, left, patterns, mismatches))
+    n_codes = (mismatches + 1) ** len(sizes)
+    return Search(
+        start=start,
+        start_length=start_length,
+        positions=np.array(positions, np.int64),
+        directions=np.array(directions, np.int64),
+        weights=np.array(weights, np.int64),
+        alive=np.array(alive, bool).reshape(-1, n_codes),
+        mismatches=_digit_sums(mismatches + 1, len(sizes)),
+    )
+
+
+def _digit_sums(base: int, digits: int) -> np.ndarray:
+    codes = np.arange(base**digits)
+    return sum((codes // base**digit % base for digit in range(digits)), 0 * codes).astype(np.uint8)
+
+
+@lru_cache(maxsize=4096)
+def _alive_codes(order, at, bases_left, patterns, mismatches) -> np.ndarray:
+    """The codes on the way to a pattern when part number `at` has some bases left."""
+    weights = [(mismatches + 1) ** part for part in range(len(order))]
+    alive = np.zeros((mismatches + 1) ** len(order), bool)
+    part = order[at]
+    for pattern in patterns:
+        done = sum(pattern[p] * weights[p] for p in order[:at])
+        for errors in range(max(0, pattern[part] - bases_left), pattern[part] + 1):
+            alive[done + errors * weights[part]] = True
+    return alive
