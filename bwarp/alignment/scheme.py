@@ -27,6 +27,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, LETTERS
 
 __all__ = [
+    "AMINO_ACIDS",
     "FITTING",
     "GLOBAL",
     "LOCAL",
@@ -36,13 +37,15 @@ __all__ = [
     "MOST_SCORE",
     "Mode",
     "Scoring",
-    "amino_acid_scoring",
     "element_type",
     "highest_score",
     "lowest_score",
-    "named_matrix",
+    "matrix_scoring",
     "nucleotide_scoring",
 ]
+
+#: The codes of protein sequences.
+AMINO_ACIDS = b"ARNDCQEGHILKMFPSTWYVBZX*J"
 
 #: Codes are below this; the engines keep the next one for padding.
 MOST_LETTERS = 27
@@ -167,39 +170,29 @@ def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int
     return Scoring(LETTERS, CODE_OF_BYTE, matrix, gap_open, gap_extend, AMBIGUOUS)
 
 
-def amino_acid_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
-    """A published matrix by its name, with NCBI's way with letters that it does not have.
+def matrix_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
+    """A published matrix by its name, for proteins or (NUC.4.4, also called EDNAFULL) nucleotides.
 
-    Selenocysteine U is scored as C and pyrrolysine O as X. J (leucine or isoleucine) has the mean
-    of I and L, rounded up, which is NCBI's row for it. A matrix without X or * gives those its
-    lowest score, and B and Z are X where it lacks them. Nucleotide matrices (NUC.4.4, also called
-    EDNAFULL) work too: U is then T.
+    All protein matrices come over `AMINO_ACIDS`, so that encoded sequences suit every one of them.
+    Letters a matrix lacks are treated as NCBI does: selenocysteine U is scored as C and
+    pyrrolysine O as X; J (leucine or isoleucine) has the mean of I and L, rounded up; B and Z are
+    X; and X and * have the matrix's lowest score.
     """
-    letters, matrix = named_matrix(name)
+    letters, matrix = _named_matrix(name)
     code_of_byte = np.full(256, 255, np.uint8)
     for code, letter in enumerate(letters):
         code_of_byte[letter] = code
-    if _is_nucleotide(letters):
-        stand_ins = ((b"U", b"T"),)
-    else:
-        stand_ins = ((b"U", b"C"), (b"O", b"X"), (b"B", b"X"), (b"Z", b"X"))
-    for letter, stand_in in stand_ins:
-        if code_of_byte[ord(letter)] == 255:
-            code_of_byte[ord(letter)] = code_of_byte[ord(stand_in)]
+    for letter, stand_in in (b"UT", b"UC", b"OX"):
+        if code_of_byte[letter] == 255:
+            code_of_byte[letter] = code_of_byte[stand_in]
     for letter in range(ord("A"), ord("Z") + 1):
         code_of_byte[letter + 32] = code_of_byte[letter]
     code_of_byte.setflags(write=False)
     return Scoring(letters, code_of_byte, matrix, gap_open, gap_extend)
 
 
-def named_matrix(name: str) -> tuple[bytes, np.ndarray]:
-    """The letters and the scores of one of Biopython's substitution matrices.
-
-    Returns
-    -------
-    letters : bytes
-    matrix : ndarray, shape=(k, k), dtype=int16
-    """
+def _named_matrix(name: str) -> tuple[bytes, np.ndarray]:
+    """The letters and the scores, int16[k, k], of one of Biopython's substitution matrices."""
     from Bio.Align import substitution_matrices
 
     names = substitution_matrices.load()
@@ -207,32 +200,33 @@ def named_matrix(name: str) -> tuple[bytes, np.ndarray]:
     if name.upper() not in by_capitals:
         raise UsageError(f"matrix {name!r} is not known: choose one of {', '.join(names)}")
     table = substitution_matrices.load(by_capitals[name.upper()])
-    if not isinstance(table.alphabet, str) or len(table.alphabet) > MOST_LETTERS:
-        raise UsageError(f"matrix {name} is not over single letters: choose another, as BLOSUM62")
     values = np.asarray(table)
-    if not np.array_equal(values, np.rint(values)):
-        raise UsageError(f"matrix {name} has scores that are not whole: choose another")
+    if not isinstance(table.alphabet, str) or not np.array_equal(values, np.rint(values)):
+        raise UsageError(
+            f"matrix {name} is not of whole scores over single letters: choose another, "
+            "such as BLOSUM62"
+        )
     letters, matrix = table.alphabet.encode(), values.astype(np.int16)
-    if _is_nucleotide(letters):
+    if not set(letters) - set(b"ACGTURYSWKMBDHVN*"):
         return letters, matrix
-    for letter in (b"X", b"*"):
+    full = np.full((len(AMINO_ACIDS), len(AMINO_ACIDS)), matrix.min(), np.int16)
+    # Where each letter's row comes from; -1 leaves the lowest score.
+    own = [letters.find(letter) for letter in AMINO_ACIDS]
+    for letter in b"BZ":
         if letter not in letters:
-            letters += letter
-            matrix = np.pad(matrix, (0, 1), constant_values=matrix.min())
+            own[AMINO_ACIDS.index(letter)] = letters.find(b"X")
+    known = np.array(own) >= 0
+    rows = np.array(own)[known]
+    full[np.ix_(known, known)] = matrix[np.ix_(rows, rows)]
     if b"J" not in letters:
-        letters += b"J"
-        two = [letters.index(b"I"), letters.index(b"L")]
-        matrix = np.vstack([matrix, -(-matrix[two].sum(axis=0) // 2)])
-        matrix = np.column_stack([matrix, -(-matrix[:, two].sum(axis=1) // 2)]).astype(np.int16)
+        j, k = AMINO_ACIDS.index(b"J"), AMINO_ACIDS.index(b"K")
+        two = [AMINO_ACIDS.index(b"I"), AMINO_ACIDS.index(b"L")]
+        full[j] = -(-full[two].sum(axis=0) // 2)
+        full[:, j] = -(-full[:, two].sum(axis=1) // 2)
         if by_capitals[name.upper()] == "BLOSUM62":
             # NCBI's own row, which Biopython has in BLASTP, rounds K against J the other way.
-            k, j = letters.index(b"K"), letters.index(b"J")
-            matrix[k, j] = matrix[j, k] = substitution_matrices.load("BLASTP")["J", "K"]
-    return letters, matrix
-
-
-def _is_nucleotide(letters: bytes) -> bool:
-    return not set(letters) - set(b"ACGTURYSWKMBDHVN*")
+            full[k, j] = full[j, k] = substitution_matrices.load("BLASTP")["J", "K"]
+    return AMINO_ACIDS, full
 
 
 def highest_score(scoring: Scoring, query_length: int, reference_length: int) -> int:
