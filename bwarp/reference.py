@@ -22,31 +22,30 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.fastx import read_blocks
-from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack
+from bwarp.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
+from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 from bwarp.threads import for_each_range
 
-__all__ = ["Reference", "make_reference", "read_reference", "text_of"]
+__all__ = ["Reference", "codes_of", "make_reference", "read_reference", "text_of"]
 
-#: Rows of the index are 32-bit numbers.
+#: Rows of the index and positions in the genome are 32-bit numbers.
 LONGEST_TEXT = 2**32 - 2
 
-_SPACE = 254
+_HEADER = ord(">")
 
 #: While a file is read every IUPAC letter has a code of its own, for the contigs' checksums.
 _LETTERS = b"ACGTNRYSWKMBDHVU"
 _CODE_OF_LETTER = CODE_OF_BYTE[np.frombuffer(_LETTERS, np.uint8)]
 
 
-def _parser_table() -> np.ndarray:
+def _letter_codes() -> np.ndarray:
     table = np.full(256, 255, np.uint8)
     for code, letter in enumerate(_LETTERS):
         table[letter] = table[letter + 32] = code
-    for blank in b" \t\r\n":
-        table[blank] = _SPACE
-    return table
+    return letter_table(table)
 
 
-_TABLE = _parser_table()
+_TABLE = _letter_codes()
 
 
 @dataclass(frozen=True)
@@ -122,18 +121,23 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> Reference:
         raise InputError(f"{path}: the file is empty: a FASTA file with the reference is needed")
     if codes.size == 0:
         raise InputError(f"{path}: no contig has any sequence")
+    _check_size(path, codes.size)
     md5 = _contig_md5(codes, contig_starts, threads)
     if codes.max() > AMBIGUOUS:
         codes = _CODE_OF_LETTER[codes]
     reference = make_reference(tuple(names), contig_starts, codes, md5, threads)
     if reference.n_segments == 0:
         raise InputError(f"{path}: no contig has an A, C, G or T: there is nothing to index")
-    if reference.text_length > LONGEST_TEXT:
-        raise InputError(
-            f"{path}: {reference.text_length:,} bases are more than the {LONGEST_TEXT:,} "
-            "that one index can hold: split the reference"
-        )
+    _check_size(path, reference.text_length)
     return reference
+
+
+def _check_size(path, n_bases: int) -> None:
+    if n_bases > LONGEST_TEXT:
+        raise InputError(
+            f"{path}: {n_bases:,} bases are more than the {LONGEST_TEXT:,} that one index can "
+            "hold: split the reference"
+        )
 
 
 def make_reference(
@@ -164,6 +168,24 @@ def make_reference(
         segment_text=np.concatenate([[0], ends]).astype(np.int64),
         packed=pack(codes, threads),
     )
+
+
+def codes_of(reference: Reference) -> np.ndarray:
+    """The contigs end to end: 0 to 3 for A, C, G, T, and 4 for every ambiguous base.
+
+    Returns
+    -------
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+    """
+    codes = unpack(reference.packed, 0, reference.n_bases)
+    starts = reference.segment_genome.astype(np.int64)
+    stops = starts + np.diff(reference.segment_text) - 1
+    # What lies between segments is ambiguous; a contig's border alone leaves a gap of no bases.
+    gap_starts = np.append(0, stops)
+    gap_stops = np.append(starts, reference.n_bases)
+    for gap in np.flatnonzero(gap_starts < gap_stops):
+        codes[gap_starts[gap] : gap_stops[gap]] = AMBIGUOUS
+    return codes
 
 
 def text_of(reference: Reference, threads: int = 1) -> np.ndarray:
@@ -204,49 +226,42 @@ def _read_contigs(path) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Names, genome starts and codes of all contigs of a FASTA file."""
     names: list[str] = []
     starts: list[int] = []
-    seen: dict[str, int] = {}
+    lines_of: dict[str, int] = {}
     # A plain file has no more bases than bytes; a compressed one makes the buffer grow.
-    codes = np.empty(_size_of(path), np.uint8)
+    codes = np.empty(_size_of(path) + SLACK, np.uint8)
     used = 0
-    lines = 0
-    header: bytes | None = None
-    last_byte = b"\n"
+    line = 1
+    last_byte = 10
+    header: bytes | None = None  # as far as it has been read
     for block in read_blocks(path):
         data = np.frombuffer(block, np.uint8)
-        if codes.size < used + data.size:
-            codes.resize(max(2 * codes.size, used + data.size), refcheck=False)
+        if codes.size < used + data.size + SLACK:
+            codes.resize(max(2 * codes.size, used + data.size + SLACK), refcheck=False)
         at = 0
-        while at < len(block):
+        while at < data.size:
+            start = at
             if header is not None:
-                feed = block.find(b"\n", at)
-                header += block[at : feed if feed >= 0 else len(block)]
-                at = feed + 1 if feed >= 0 else len(block)
-                if feed >= 0:
-                    line = lines + block.count(b"\n", 0, feed) + 1
-                    _add_contig(path, header, line, names, seen)
-                    starts.append(used)
-                    header = None
-                continue
-            at, used = _encode_lines(data, at, codes, used)
-            if at == len(block):
-                break
-            before = block[at - 1 : at] if at else last_byte
-            if block[at : at + 1] == b">" and before == b"\n":
+                at = find_byte(data, at, data.size, 10)
+                header += block[start:at]
+                if at == data.size:
+                    break
+                _add_contig(path, header, line, names, lines_of)
+                starts.append(used)
+                header = None
+            at, used = _encode_lines(data, at, _TABLE, codes, used)
+            if used and not names:
+                at = len(block) - len(block[start:].lstrip(b" \t\r\n"))  # back to the first base
+            line += int(count_byte(data, start, at, 10))
+            if at < data.size:
+                before = data[at - 1] if at else last_byte
+                if before != 10 or data[at] != _HEADER:
+                    raise _letter_error(path, line, block[at : at + 1], before == 10, names)
                 header = b""
                 at += 1
-            else:
-                line = lines + block.count(b"\n", 0, at) + 1
-                raise _letter_error(path, line, block[at : at + 1], before, names)
-            continue
-        if used and not names and header is None:
-            raise InputError(f"{path}, line 1: a FASTA file begins with a line like >chr1")
-        lines += block.count(b"\n")
-        last_byte = block[-1:]
+        last_byte = data[-1]
     if header is not None:
-        _add_contig(path, header, lines + 1, names, seen)
+        _add_contig(path, header, line, names, lines_of)
         starts.append(used)
-    if used and not names:
-        raise InputError(f"{path}, line 1: a FASTA file begins with a line like >chr1")
     codes.resize(used, refcheck=False)
     return names, np.array([*starts, used], np.int64), codes
 
@@ -255,51 +270,54 @@ def _size_of(path) -> int:
     return os.stat(path).st_size if os.path.isfile(path) else 0
 
 
-def _add_contig(path, header: bytes, line: int, names: list[str], seen: dict[str, int]) -> None:
+def _add_contig(path, header: bytes, line: int, names: list[str], lines_of: dict) -> None:
+    if b"\r" in header.removesuffix(b"\r"):
+        raise InputError(
+            f"{path}, line {line}: a carriage return without a line feed: turn old Mac line ends "
+            "into Unix ones (tr '\\r' '\\n')"
+        )
     words = header.split(maxsplit=1)
     if not words:
         raise InputError(f"{path}, line {line}: a contig without a name: write >name")
     name = words[0].decode("utf-8", "replace")
-    if name in seen:
+    if name in lines_of:
         raise InputError(
-            f"{path}, line {line}: contig {name!r} stands in line {seen[name]} already: "
+            f"{path}, line {line}: contig {name!r} stands in line {lines_of[name]} already: "
             "every contig needs a name of its own"
         )
-    seen[name] = line
+    lines_of[name] = line
     names.append(name)
 
 
-def _letter_error(path, line: int, letter: bytes, before: bytes, names: list[str]) -> InputError:
-    if letter == b"@" and before == b"\n" and not names:
-        return InputError(
-            f"{path}, line {line}: this looks like FASTQ; the reference must be FASTA (>name)"
-        )
+def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list) -> InputError:
+    start = f"{path}, line {line}: "
+    if letter == b"@" and begins_line and not names:
+        return InputError(f"{start}this looks like FASTQ; the reference must be FASTA (>name)")
     if not names:
-        return InputError(f"{path}, line {line}: a FASTA file begins with a line like >chr1")
+        return InputError(f"{start}a FASTA file begins with a line like >chr1")
     shown = letter.decode("latin-1")
     if shown.upper() in "EFILPQXZJO*":
         return InputError(
-            f"{path}, line {line}: {shown!r} is a protein letter: "
-            "the reference must be of DNA or RNA (IUPAC letters)"
+            f"{start}{shown!r} is a protein letter: the reference must be of DNA or RNA "
+            "(IUPAC letters)"
         )
-    return InputError(f"{path}, line {line}: {shown!r} is not a nucleotide letter (IUPAC)")
+    return InputError(f"{start}{shown!r} is not a nucleotide letter (IUPAC)")
 
 
 @numba.njit(cache=True, nogil=True)
-def _encode_lines(data, at, codes, used):
+def _encode_lines(data, at, table, codes, used):
     """Encode bases from `at` on, skipping blanks, up to a byte that is neither.
 
     Returns where it stopped and how many codes there are now.
     """
-    while at < data.size:
-        code = _TABLE[data[at]]
-        if code < 16:
-            codes[used] = code
-            used += 1
-        elif code != _SPACE:
-            break
-        at += 1
-    return at, used
+    while True:
+        reached = encode_line(data, at, data.size, table, codes, used)
+        used += reached - at
+        at = reached
+        while at < data.size and (data[at] == 10 or data[at] == 13 or data[at] in (9, 32)):
+            at += 1
+        if at == data.size or table[min(data[at], np.uint8(127))] == 255:
+            return at, used
 
 
 @numba.njit(cache=True, nogil=True)
