@@ -1,0 +1,1 @@
+"""Dropping candidates that provably have no alignment within the allowed edits."""
