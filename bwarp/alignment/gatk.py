@@ -25,14 +25,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.sequence import IUPAC
 
 __all__ = [
     "GATK_PARAMETERS",
+    "LETTER_OF_BYTE",
     "OVERHANGS",
     "GatkAlignments",
     "GatkParameters",
     "check_overhang",
 ]
+
+
+def _letter_table() -> np.ndarray:
+    table = np.full(256, 255, np.uint8)
+    for letter in IUPAC:
+        table[letter] = table[letter + 32] = letter
+    table.setflags(write=False)
+    return table
+
+
+#: uint8[256]: the upper-case letter of every IUPAC nucleotide letter, 255 for other bytes.
+LETTER_OF_BYTE = _letter_table()
 
 #: Overhang strategies by the names that programs take.
 OVERHANGS = ("softclip", "indel", "leading-indel", "ignore")
