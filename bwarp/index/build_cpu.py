@@ -6,6 +6,7 @@ import numpy as np
 from bwarp.index.fm_index import BurrowsWheeler, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 from bwarp.index.suffix_array_cpu import keep_every, suffix_array
+from bwarp.simd import prefetch
 from bwarp.threads import for_each_range, run_together
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
 ]
 
 FORWARD, BACKWARD = 1, -1
+
+_READ_AHEAD = 48
 
 
 def build_transforms(
@@ -40,15 +43,17 @@ def build_transforms(
 
     # Sorting suffixes is work for one thread, so the two directions run side by side. Each gives
     # memory back as soon as it can: two suffix arrays are most of what a build takes.
+    half = max(1, threads // 2)
+
     def forward_part():
         suffixes = suffix_array(text)
-        forward = burrows_wheeler(text, suffixes, parameters.occ_rate, FORWARD)
+        forward = burrows_wheeler(text, suffixes, parameters.occ_rate, FORWARD, half)
         sampled = keep_every(suffixes, parameters.sa_rate)
         return forward, sampled, prefix_table(text, parameters.prefix_length)
 
     def reverse_part():
         suffixes = suffix_array(reversed_text(text))
-        return burrows_wheeler(text, suffixes, parameters.occ_rate, BACKWARD)
+        return burrows_wheeler(text, suffixes, parameters.occ_rate, BACKWARD, half)
 
     (forward, sampled, table), reverse = run_together((forward_part, reverse_part), threads)
     return forward, reverse, sampled, table
@@ -125,19 +130,20 @@ def prefix_table(text: np.ndarray, prefix_length: int) -> np.ndarray:
     if prefix_length == 0:
         return np.empty((0, 2), np.uint32)
     table = np.zeros((4**prefix_length, 2), np.uint32)
-    _count_kmers(text, prefix_length, table)
-    _first_rows(table)
+    counts = np.zeros(4**prefix_length, np.uint32)
+    _count_kmers(text, prefix_length, counts, table)
+    _first_rows(counts, table)
     return table
 
 
 @numba.njit(cache=True, nogil=True)
-def _letter_before(text, direction, suffixes, row):
-    """The letter before a suffix; before the whole text comes its last separator.
+def _place_before(text, direction, suffixes, row):
+    """Where in the text the letter before a suffix lies; before the whole text, the separator.
 
     Forwards that of suffix 0 is text[-1]; backwards suffix 0 begins left of the last letter.
     """
     position = np.int64(suffixes[row])
-    return text[position - 1 if direction == FORWARD else text.size - 1 - position]
+    return position - 1 if direction == FORWARD else text.size - 1 - position
 
 
 @numba.njit(cache=True, nogil=True)
@@ -154,7 +160,10 @@ def _fill_blocks(text, direction, suffixes, blocks, start, stop, counts):
             high = np.uint32(0)
             first = (block * n_groups + group) * 32
             for row in range(first, min(first + 32, text.size)):
-                letter = _letter_before(text, direction, suffixes, row)
+                # Neighbouring rows read places far apart, so they are asked for well ahead.
+                ahead = min(row + _READ_AHEAD, text.size - 1)
+                prefetch(text, _place_before(text, direction, suffixes, ahead))
+                letter = text[_place_before(text, direction, suffixes, row)]
                 counts[letter] += 1
                 if letter:
                     code = np.uint32(letter - 1)
@@ -177,14 +186,17 @@ def _finish_blocks(text, direction, suffixes, blocks, start, stop, before, separ
             found = np.int64(blocks[block, 3]) >> 1
             first = block * occ_rate
             for row in range(first, min(first + occ_rate, text.size)):
-                if _letter_before(text, direction, suffixes, row) == 0:
+                if text[_place_before(text, direction, suffixes, row)] == 0:
                     separator_rows[found] = row
                     found += 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_kmers(text, k, table):
-    """Count, in column 1, every k-mer; in column 0, every short suffix under its k-mer with A."""
+def _count_kmers(text, k, counts, table):
+    """Count every k-mer, and in the table's column 0 every short suffix, under its k-mer with A.
+
+    The counts lie apart from the table because half the memory is twice as often in the cache.
+    """
     mask = (1 << (2 * k)) - 1
     kmer = 0
     length = 0
@@ -194,7 +206,7 @@ def _count_kmers(text, k, table):
             kmer = ((kmer << 2) | (np.int64(letter) - 1)) & mask
             length += 1
             if length >= k:
-                table[kmer, 1] += 1
+                counts[kmer] += 1
             continue
         # The suffixes that begin in the last k - 1 bases before the separator, and at it.
         for bases in range(min(length, k - 1) + 1):
@@ -203,11 +215,12 @@ def _count_kmers(text, k, table):
 
 
 @numba.njit(cache=True, nogil=True)
-def _first_rows(table):
-    """Turn counts of short suffixes into first rows; empty k-mers become (0, 0)."""
+def _first_rows(counts, table):
+    """Turn counts of short suffixes into first rows, and add the counts of the k-mers."""
     row = np.int64(0)
     for kmer in range(len(table)):
         row += np.int64(table[kmer, 0])
-        count = np.int64(table[kmer, 1])
+        count = np.int64(counts[kmer])
         table[kmer, 0] = row if count else 0
+        table[kmer, 1] = count
         row += count

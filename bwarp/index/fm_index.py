@@ -98,7 +98,7 @@ class FMIndex:
     @property
     def prefix_length(self) -> int:
         """Length of the k-mers of the prefix table; 0 where there is none."""
-        return (len(self.prefix_table).bit_length() - 1) // 2
+        return (max(len(self.prefix_table), 1).bit_length() - 1) // 2
 
     @property
     def occ_rate(self) -> int:

@@ -16,9 +16,9 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.build_cpu import prefix_table, reversed_text
-from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, FMIndex
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
-from bwarp.reference import text_of
+from bwarp.reference import Reference, codes_of, make_reference, text_of
 from bwarp.simd import prefetch
 from bwarp.threads import for_each_range
 
@@ -30,14 +30,66 @@ _LONGEST_SEARCH = 1000
 
 def verify_index(index: FMIndex, threads: int = 1) -> None:
     """Check an index against the text it holds; raise `InputError` at the first thing wrong."""
+    _verify_reference(index.reference, threads)
     text = text_of(index.reference, threads)
-    if text.size != index.forward.n_rows or text.size != index.reverse.n_rows:
-        raise InputError("the index is wrong: its transforms are of another text's length")
+    # Counts come before walks: with right ones no walk can leave the index.
+    _verify_counts("forward", index.forward, text.size)
+    _verify_counts("reverse", index.reverse, text.size)
+    if index.suffix_array.size != -(-text.size // index.sa_rate):
+        raise _wrong("its suffix array is of another length")
     _verify_transform("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
     empty = np.empty(0, np.uint32)
     _verify_transform("reverse", index.reverse, reversed_text(text), empty, 1, threads)
     if not np.array_equal(index.prefix_table, prefix_table(text, index.prefix_length)):
-        raise InputError("the index is wrong: its prefix table does not count the text's k-mers")
+        raise _wrong("its prefix table does not count the text's k-mers")
+
+
+def _wrong(what: str) -> InputError:
+    return InputError(f"the index is wrong, build it again: {what}")
+
+
+def _verify_reference(reference: Reference, threads: int) -> None:
+    """Segments must be what they are by their definition, given the ambiguous bases they leave."""
+    starts = reference.segment_genome.astype(np.int64)
+    stops = starts + np.diff(reference.segment_text) - 1
+    in_order = np.concatenate([[0], np.column_stack([starts, stops]).ravel()])
+    if reference.segment_text[0] or np.any(np.diff(in_order) < 0) or stops[-1] > reference.n_bases:
+        raise _wrong("its segments are not in order")
+    if reference.packed.size != reference.n_bases // 32 + 2:
+        raise _wrong("its genome is of another length")
+    names, contig_starts = reference.names, reference.contig_starts
+    again = make_reference(names, contig_starts, codes_of(reference), reference.md5, threads)
+    if not (
+        np.array_equal(again.segment_genome, reference.segment_genome)
+        and np.array_equal(again.segment_text, reference.segment_text)
+        and np.array_equal(again.packed, reference.packed)
+    ):
+        raise _wrong("its segments are not the stretches of A, C, G and T in its genome")
+
+
+def _verify_counts(name: str, transform: BurrowsWheeler, n: int) -> None:
+    """Every count of a transform must be the sum of the bits before it."""
+    blocks, rows = transform.blocks, transform.separator_rows.astype(np.int64)
+    first_rows = transform.first_rows.astype(np.int64)
+    low, high = blocks[:, COUNT_WORDS::2], blocks[:, COUNT_WORDS + 1 :: 2]
+    n_blocks = n // transform.occ_rate + 1
+    right = len(blocks) == n_blocks and first_rows[0] == rows.size and first_rows[4] == n
+    right = right and np.all(np.diff(rows, prepend=-1, append=n) > 0)
+    if right:
+        for letter, bits in enumerate((low & ~high, ~low & high, low & high), 1):
+            inside = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+            before = np.cumsum(inside) - inside
+            right &= np.array_equal(blocks[:, letter - 1], before)
+            right &= first_rows[letter + 1] - first_rows[letter] == inside.sum()
+        inside = np.bincount(rows // transform.occ_rate, minlength=n_blocks)
+        before = np.cumsum(inside) - inside
+        right &= np.array_equal(blocks[:, 3], 2 * before + (inside > 0))
+        beyond = np.arange(n, n_blocks * transform.occ_rate)
+        used = (low | high)[beyond // transform.occ_rate, beyond % transform.occ_rate // 32]
+        right &= not np.any(used >> (beyond % 32).astype(np.uint32) & 1)
+        right &= 0 <= transform.text_start < rows.size
+    if not right:
+        raise _wrong(f"the counts of its {name} transform do not add up")
 
 
 def _verify_transform(
@@ -80,15 +132,15 @@ def _verify_transform(
         )
 
     sampled = sum(for_each_range(spell, len(stops), threads, smallest=32))
-    for walk in np.flatnonzero(wrong >= 0):
-        raise InputError(
-            f"the index is wrong: its {name} transform or suffix array disagrees with the text "
-            f"at position {wrong[walk]:,}"
+    if np.any(wrong >= 0):
+        at = wrong[np.argmax(wrong >= 0)]
+        raise _wrong(
+            f"its {name} transform or suffix array disagrees with the text at position {at:,}"
         )
     if not np.array_equal(rows, expected):
-        raise InputError(f"the index is wrong: the {name} transform spells more than one text")
+        raise _wrong(f"its {name} transform spells more than one text")
     if suffixes.size and sampled != suffixes.size:
-        raise InputError("the index is wrong: its suffix array has rows the text never visits")
+        raise _wrong("its suffix array has rows the text never visits")
 
 
 @numba.njit(cache=True, nogil=True)
