@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Find every place where a k-mer, or its reverse complement, lies in a reference, with at most so
+many mismatches at any position.
+
+Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. The table has the
+columns query, kmer_start, strand, contig, position and mismatches. Positions are 0-based, and of
+the hit's leftmost base on the forward strand. Rows are in the order of queries, k-mer starts,
+strands (forward first), contigs and positions.
+
+OUT.over.tsv lists the k-mers with more than --max-hits hits, which have no rows, and
+OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries that are too short
+or too long.
+"""
+
+from bwarp.backend import choose_backend
+from bwarp.errors import InputError, UsageError
+from bwarp.fastx import read_sequences
+from bwarp.index.store import load_index
+from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.seeding.find import count_seeds, find_in_passes, kmer_batches
+from bwarp.seeding.hits import (
+    ALGORITHMS,
+    LOCATE_MODES,
+    MOST_MISMATCHES,
+    SeedOptions,
+    check_options,
+)
+from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
+from bwarp.seeding.progress import Progress
+from bwarp.seeding.seed_lines import query_names
+from bwarp.seeding.seed_table import open_count_table, open_seed_tables, seed_format
+
+EXAMPLES = """
+scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
+scripts/find_seeds.py --index genome.index --queries reads.fq.gz -o hits.tsv.gz -k 20 --step 10
+scripts/find_seeds.py --index genome.index --queries guides.fa -o hits.bed --mismatches 4 \\
+    --max-hits 0
+scripts/find_seeds.py --index genome.index --queries probes.fa -o counts.tsv --mismatches 1 \\
+    --count-only
+zcat reads.fq.gz | scripts/find_seeds.py --index genome.index --queries - -o - -k 24 | head
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument(
+        "--index", required=True, metavar="INDEX", help="folder that index_reference.py made"
+    )
+    parser.add_argument(
+        "--queries",
+        required=True,
+        metavar="Q.fa",
+        help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
+        "- is TSV on standard output",
+    )
+    parser.add_argument(
+        "-k",
+        type=bounded_int(SHORTEST_KMER, LONGEST_KMER),
+        metavar="K",
+        help=f"cut k-mers of this length, {SHORTEST_KMER} to {LONGEST_KMER} "
+        "(default: search every query whole)",
+    )
+    parser.add_argument(
+        "--step",
+        type=bounded_int(1, 10**9),
+        metavar="S",
+        help="with -k: bases between the starts of two k-mers (default: 1)",
+    )
+    parser.add_argument(
+        "--mismatches",
+        type=bounded_int(0, MOST_MISMATCHES),
+        default=0,
+        metavar="M",
+        help=f"most substitutions in a hit, 0 to {MOST_MISMATCHES} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-hits",
+        type=bounded_int(0, 2**32),
+        default=128,
+        metavar="N",
+        help="a k-mer with more hits on both strands together is listed in OUT.over.tsv instead; "
+        "0: no limit (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--locate",
+        choices=LOCATE_MODES,
+        default="auto",
+        help="where rows of the index become positions; hybrid: the GPU walks, the CPU looks up. "
+        "Results are the same (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--algorithm",
+        choices=ALGORITHMS,
+        default="schemes",
+        help="how mismatches are searched: bidirectional search schemes, or Liu and Schmidt's "
+        "bounded backtracking. Results are the same (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--count-only",
+        action="store_true",
+        help="only how many hits every k-mer has, whatever the limit: query, kmer_start, hits",
+    )
+    return parser
+
+
+def main(options):
+    if options.step is not None and options.k is None:
+        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    table_format = seed_format(options.output)
+    if options.count_only and table_format != "tsv":
+        raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
+    backend = choose_backend(options.backend)
+    seed_options = SeedOptions(
+        options.mismatches, options.max_hits, options.algorithm, options.locate
+    )
+    check_options(seed_options, backend)
+    index = load_index(options.index)
+    if options.count_only:
+        write_counts(options, index, seed_options, backend)
+    else:
+        write_hits(options, index, seed_options, backend)
+
+
+def batches(options):
+    """K-mers of the queries, batch by batch, with the names of their queries."""
+    n_queries = 0
+    for sequences in read_sequences(options.queries):
+        queries = query_names(sequences)
+        nameless = queries.first_empty()
+        if nameless is not None:
+            raise InputError(
+                f"{options.queries}: record {sequences.first_record + nameless + 1} has no name: "
+                "write one after its > or @"
+            )
+        n_queries += sequences.count
+        for kmers in kmer_batches(sequences, options.k, options.step or 1):
+            yield kmers, queries
+    if n_queries == 0:
+        say(f"warning: {options.queries} holds no queries")
+
+
+def write_hits(options, index, seed_options, backend):
+    progress = Progress()
+    with open_seed_tables(options.output, index.reference, options.threads) as tables:
+        counts = tables.counts
+        for kmers, queries in batches(options):
+            done = counts.searched
+            tables.add_kmers(kmers, queries)
+            for found in find_in_passes(index, kmers, seed_options, backend, options.threads):
+                for hits in tables.add_found(found, kmers, queries):
+                    progress.report(done + int(hits.kmers[-1]) + 1, counts.hits)
+    progress.clear()
+    say_counts(counts)
+
+
+def write_counts(options, index, seed_options, backend):
+    progress = Progress()
+    with open_count_table(options.output) as table:
+        for kmers, queries in batches(options):
+            hits = count_seeds(index, kmers, seed_options, backend, options.threads)
+            table.add(kmers, queries, hits)
+            progress.report(table.counts.searched, table.counts.hits)
+    progress.clear()
+    say_counts(table.counts)
+
+
+def say_counts(counts):
+    say(
+        f"{counts.searched:,} k-mers searched: {counts.hits:,} hits of {counts.with_hits:,}, "
+        f"{counts.over:,} over the limit, {counts.without_hits:,} without a hit; "
+        f"{counts.skipped:,} skipped"
+    )
+
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)
