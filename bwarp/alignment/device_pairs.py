@@ -1,0 +1,133 @@
+"""A batch of pairs on the card, and the order in which kernels take them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda, uint64
+
+from bwarp.alignment.pairs import PairBatch, Sequences
+
+__all__ = [
+    "BLOCK",
+    "DeviceBatch",
+    "DeviceSequences",
+    "blocks",
+    "device_batch",
+    "free_bytes",
+    "paired_order",
+    "reference_windows",
+]
+
+#: Threads a block of every alignment kernel.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class DeviceSequences:
+    """Sequences of one side: device arrays as in `Sequences`, and the lengths on the host too."""
+
+    codes: object
+    starts: object
+    lengths: object
+    host_lengths: np.ndarray
+
+
+@dataclass(frozen=True)
+class DeviceBatch:
+    """Pair i is query i with reference i."""
+
+    queries: DeviceSequences
+    references: DeviceSequences
+
+    @property
+    def count(self) -> int:
+        return self.queries.host_lengths.size
+
+
+def device_batch(pairs: PairBatch) -> DeviceBatch:
+    """Bring a batch to the card; codes that are there already (device arrays) stay."""
+    return DeviceBatch(_device_sequences(pairs.queries), _device_sequences(pairs.references))
+
+
+def _device_sequences(sequences: Sequences) -> DeviceSequences:
+    starts = np.ascontiguousarray(sequences.starts, np.int64)
+    lengths = np.ascontiguousarray(sequences.lengths, np.int32)
+    codes = sequences.codes
+    if not cuda.is_cuda_array(codes):
+        # Only what the batch uses: the codes may be a whole genome.
+        low = int(starts.min(initial=0))
+        high = int((starts + lengths).max(initial=0))
+        codes = cuda.to_device(np.ascontiguousarray(codes[low:high]))
+        starts = starts - low
+    return DeviceSequences(codes, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+
+
+def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
+    """Windows of a packed genome that stays on the card, as one side of a batch.
+
+    Parameters
+    ----------
+    words : device array, dtype=uint64
+        2 bits a base as `bwarp.sequence.pack` lays them out.
+    starts : ndarray, shape=(count,), dtype=int64
+        First base of each window, in the genome.
+    lengths : ndarray, shape=(count,), dtype=int32
+    """
+    lengths = np.ascontiguousarray(lengths, np.int32)
+    places = np.zeros(lengths.size, np.int64)
+    np.cumsum(lengths[:-1], out=places[1:])
+    codes = cuda.device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
+    if lengths.size:
+        arguments = (cuda.to_device(np.ascontiguousarray(a)) for a in (starts, lengths, places))
+        unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
+    return Sequences(codes, places, lengths)
+
+
+@cuda.jit(cache=True)
+def unpack_windows(words, starts, lengths, places, codes):
+    """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
+    window = cuda.grid(1) // 32
+    if window < starts.size:
+        for i in range(cuda.laneid, lengths[window], 32):
+            at = uint64(starts[window] + i)
+            word = words[at >> uint64(5)]
+            shift = uint64(62) - uint64(2) * (at & uint64(31))
+            codes[places[window] + i] = (word >> shift) & uint64(3)
+
+
+def blocks(items: int, threads_an_item: int = 1) -> int:
+    """Blocks that give every item its threads."""
+    return -(-items * threads_an_item // BLOCK)
+
+
+def free_bytes() -> int:
+    """Memory of the card that nobody uses now."""
+    return cuda.current_context().get_memory_info().free
+
+
+def paired_order(
+    ids: np.ndarray, query_lengths: np.ndarray, reference_lengths: np.ndarray
+) -> np.ndarray:
+    """Pairs two by two with equal reference lengths, neighbours alike; one left over stands twice.
+
+    Parameters
+    ----------
+    ids : ndarray, dtype=int32
+        The pairs to order; the lengths are those of all pairs.
+
+    Returns
+    -------
+    order : ndarray, dtype=int32
+        Of even size.
+    """
+    rows, columns = query_lengths[ids], reference_lengths[ids]
+    if ids.size and (columns[0] == columns).all():
+        ordered = ids if (rows[0] == rows).all() else ids[np.argsort(rows, kind="stable")]
+        return np.append(ordered, ordered[-1:]) if ids.size % 2 else ordered
+    by_size = np.lexsort((rows, columns))
+    ordered, columns = ids[by_size], columns[by_size]
+    ends = np.flatnonzero(np.append(columns[1:] != columns[:-1], True))
+    sizes = np.diff(ends, prepend=-1)
+    copies = np.ones(ids.size, np.int64)
+    copies[ends[sizes % 2 == 1]] = 2
+    return np.repeat(ordered, copies)

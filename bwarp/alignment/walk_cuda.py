@@ -1,0 +1,225 @@
+"""Tracebacks on the GPU: one thread a pair walks back and writes its CIGAR.
+
+A walk runs twice: once to count runs, and, when the host has laid out the CIGARs by the counts,
+once more to write them, from their last run to their first. Where no gap is possible or needed the
+walk is one diagonal; else it follows the choices of full_matrix_cuda.
+"""
+
+from numba import cuda, int32, int64, uint32
+
+from bwarp.alignment.full_matrix_cuda import (
+    CHOICE_D,
+    CHOICE_STOP,
+    D_OPENS,
+    I_OPENS,
+    ROWS,
+    first_column,
+    strip_width,
+)
+
+__all__ = ["check_diagonals", "walk_kernel"]
+
+INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 1, 2, 4, 7, 8
+
+
+@cuda.jit(cache=True)
+def check_diagonals(
+    queries,
+    query_starts,
+    references,
+    reference_starts,
+    matrix,
+    matrix_stride,
+    parameters,
+    scores,
+    query_ends,
+    reference_ends,
+    bands,
+    diagonals,
+):
+    """Find the pairs whose alignment is one diagonal, and how far the others can stray from it.
+
+    One thread a pair adds up the diagonal that ends in the end cell until the alignment may start.
+    Where that collects the whole score the band is 0 and `diagonals` its letters. Else it is the
+    largest number of gap letters that the score allows (pairs.py), at least 1.
+
+    `parameters`, int32: 1 where local; query_start and reference_start of the mode; gap_open;
+    gap_extend; the greatest entry of the matrix.
+    """
+    pair = cuda.grid(1)
+    if pair < scores.size:
+        i, j, score = query_ends[pair], reference_ends[pair], scores[pair]
+        letters = min(i, j)
+        query = query_starts[pair] + i - 1
+        reference = reference_starts[pair] + j - 1
+        local, collected, steps = parameters[0] != 0, int32(0), int32(0)
+        while steps < letters and not (local and collected == score):
+            row = int32(queries[query - steps]) * matrix_stride
+            collected = int32(collected + matrix[row + int32(references[reference - steps])])
+            steps += int32(1)
+        may_start = local or i == j or parameters[1 if j < i else 2] != 0
+        diagonals[pair] = steps
+        if may_start and collected == score:
+            bands[pair] = 0
+        elif parameters[4] == 0:
+            bands[pair] = max(i, j)
+        else:
+            gaps = (int64(letters) * parameters[5] - parameters[3] - score) // parameters[4]
+            bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
+
+
+@cuda.jit
+def put_run(cigar, is_counting, stop, runs, length, operation):
+    """Write a run before the `runs` already written before `stop`; the new number of runs."""
+    if length <= 0:
+        return runs
+    if not is_counting:
+        cigar[stop - runs - 1] = uint32((length << 4) | operation)
+    return int32(runs + 1)
+
+
+def walk_kernel(threads, gatk):
+    """A kernel that walks the choices of a full_matrix_kernel of as many threads.
+
+    With `gatk` the walk runs until one sequence is used up, counts M, and ends as the overhang
+    strategy wants; else it stops where the mode may start, and tells = from X.
+
+    Notes
+    -----
+    `order[slot]` is the pair whose choices start at `choices_starts[slot]`. A band of 0 has none:
+    the alignment is a diagonal of `diagonals[pair]` letters. `parameters`, int32: query_start and
+    reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2 for its IGNORE.
+    Counting fills `run_counts`, `edit_distances` and the starts; not counting fills `cigar`.
+    """
+    tile = threads * ROWS
+
+    @cuda.jit(cache=True)
+    def walk(
+        queries,
+        query_starts,
+        references,
+        reference_starts,
+        reference_lengths,
+        order,
+        query_ends,
+        reference_ends,
+        bands,
+        diagonals,
+        choices,
+        choices_starts,
+        parameters,
+        ambiguous,
+        is_counting,
+        run_counts,
+        edit_distances,
+        first_rows,
+        first_columns,
+        cigar_offsets,
+        cigar,
+    ):
+        slot = cuda.grid(1)
+        if slot >= order.size:
+            return
+        pair = order[slot]
+        i, j, band = int32(query_ends[pair]), int32(reference_ends[pair]), int32(bands[pair])
+        m = i
+        # GATK's matrix was not cut at the end cell.
+        n = int32(reference_lengths[pair]) if gatk else j
+        query, reference = query_starts[pair], reference_starts[pair]
+        free_query_start, free_reference_start = parameters[0] != 0, parameters[1] != 0
+        strategy = parameters[2]
+        limit = int32(diagonals[pair]) if band == 0 else int32(-1)
+        padding = int32((m + tile - 1) // tile * tile - m)
+        width = strip_width(tile, threads, n, band)
+        choices_start = choices_starts[slot]
+        stop = int64(0)
+        if not is_counting:
+            stop = cigar_offsets[pair + 1]
+        run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
+        if gatk:
+            operation = int32(0)
+            if strategy == 1:
+                runs = put_run(cigar, is_counting, stop, runs, n - j, int32(SOFT_CLIP))
+            elif strategy == 2:
+                run = int32(n - j)
+        # Where the walk is: 0 at H, 1 at D, 2 at I.
+        state = int32(0)
+        steps = int32(0)
+        place = int64(-1)
+        word = uint32(0)
+        while (i > 0 or j > 0) and steps != limit:
+            if state == 0 and (
+                (i == 0 and (gatk or free_reference_start))
+                or (j == 0 and (gatk or free_query_start))
+            ):
+                break
+            # The cell whose choice counts: this one at H, the one before at D and I.
+            row = i - 1 if state == 2 else i
+            column = j - 1 if state == 1 else j
+            choice = uint32(0)
+            if row == 0 or column == 0:
+                # On a border a gap runs to the corner; a gap may also open at the border.
+                if state == 0:
+                    state = int32(1) if i == 0 else int32(2)
+                    continue
+                if i > 0 and j > 0:
+                    choice = uint32(D_OPENS | I_OPENS)
+            elif band != 0:
+                index = int32(row - 1 + padding)
+                strip = index // tile
+                lane = (index % tile) // ROWS
+                start = first_column(int32(strip * tile - padding), m, n, band)
+                skewed = int64(strip) * width + column - 1 - start + lane
+                new_place = choices_start + skewed * threads + lane
+                if new_place != place:
+                    place = new_place
+                    word = choices[place]
+                choice = (word >> uint32(4 * (index % ROWS))) & uint32(15)
+            if state == 0:
+                chosen = choice & uint32(3)
+                if chosen == uint32(CHOICE_STOP):
+                    break
+                if chosen != uint32(0):
+                    state = int32(1) if chosen == uint32(CHOICE_D) else int32(2)
+                    continue
+                i -= int32(1)
+                j -= int32(1)
+                steps += int32(1)
+                emitted = int32(0)
+                if not gatk:
+                    code = queries[query + i]
+                    emitted = int32(EQUAL)
+                    if code != references[reference + j] or code == ambiguous:
+                        emitted = int32(MISMATCH)
+                        distance += int32(1)
+            elif state == 1:
+                emitted = int32(INSERTION) if gatk else int32(DELETION)
+                distance += int32(1)
+                j -= int32(1)
+                if choice & uint32(D_OPENS):
+                    state = int32(0)
+            else:
+                emitted = int32(DELETION) if gatk else int32(INSERTION)
+                distance += int32(1)
+                i -= int32(1)
+                if choice & uint32(I_OPENS):
+                    state = int32(0)
+            if emitted != operation:
+                runs = put_run(cigar, is_counting, stop, runs, run, operation)
+                run, operation = int32(0), emitted
+            run += int32(1)
+        if gatk and strategy == 2:
+            run += j
+        runs = put_run(cigar, is_counting, stop, runs, run, operation)
+        if gatk and strategy == 1:
+            runs = put_run(cigar, is_counting, stop, runs, j, int32(SOFT_CLIP))
+        elif gatk and strategy == 0:
+            runs = put_run(cigar, is_counting, stop, runs, i, int32(DELETION))
+            runs = put_run(cigar, is_counting, stop, runs, j, int32(INSERTION))
+        if is_counting:
+            run_counts[pair] = runs
+            edit_distances[pair] = distance
+            first_rows[pair] = i
+            first_columns[pair] = j
+
+    return walk

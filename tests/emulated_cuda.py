@@ -1,0 +1,291 @@
+"""Runs CUDA kernels in plain Python, warp operations and inline PTX included, without a GPU.
+
+Numba's own simulator knows no shuffles and no intrinsics. Here every thread of a block is a Python
+thread that runs the kernel's own Python source. Names that mean something else on a GPU are bound
+anew: `cuda` to an object that knows this thread, the types int32, uint64, ... to functions that
+wrap as their registers do, operations of bwarp/ptx.py to their meaning in bwarp/ptx_reference.py,
+and device functions likewise. Arrays are checked: an index outside of them (or below 0, which
+Numba would wrap) is an error, and so is a shuffle or barrier that the threads of a warp (block)
+do not reach together.
+
+Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
+"""
+
+import threading
+import types
+
+import numba
+import numpy as np
+
+from bwarp import ptx, ptx_reference
+
+WARP = 32
+
+
+class Memory:
+    """An array whose elements read as Python integers and whose bounds are checked."""
+
+    def __init__(self, array):
+        self.array = array
+        self.shape, self.size, self.ndim = array.shape, array.size, array.ndim
+
+    def _checked(self, index):
+        index = index if isinstance(index, tuple) else (index,)
+        assert len(index) == self.ndim, "as many indices as dimensions"
+        for i, length in zip(index, self.shape, strict=True):
+            assert 0 <= i < length, f"index {index} outside of {self.shape}"
+        return tuple(int(i) for i in index)
+
+    def __getitem__(self, index):
+        return self.array[self._checked(index)].item()
+
+    def __setitem__(self, index, value):
+        index = self._checked(index)
+        self.array[index] = (
+            np.array(int(value) & (1 << 64) - 1, np.uint64).astype(self.array.dtype)
+            if self.array.dtype.kind in "iu"
+            else value
+        )
+
+    def __len__(self):
+        return len(self.array)
+
+
+def _wrapping(bits, signed):
+    def convert(value):
+        value = int(value) & (1 << bits) - 1
+        return value - (1 << bits) if signed and value >> (bits - 1) else value
+
+    convert.dtype = np.dtype(f"{'i' if signed else 'u'}{bits // 8}")
+    return convert
+
+
+_CONVERSIONS = {
+    getattr(numba, f"{sign}int{bits}"): _wrapping(bits, not sign)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+
+
+class _Meeting:
+    """Where threads that must arrive together exchange values."""
+
+    def __init__(self, size):
+        self.barrier = threading.Barrier(size)
+        self.values = [None] * size
+
+    def exchange(self, place, operation, value):
+        self.values[place] = (operation, value)
+        self.barrier.wait(20)
+        values = list(self.values)
+        self.barrier.wait(20)
+        assert all(name == operation for name, _ in values), "threads meet in different operations"
+        return [value for _, value in values]
+
+
+class _Shared:
+    def __init__(self):
+        self.arrays, self.lock = {}, threading.Lock()
+
+
+class _Thread:
+    """The `cuda` of one thread."""
+
+    def __init__(self, grid, block, block_index, thread_index, warp, whole_block, shared):
+        dimension = types.SimpleNamespace
+        self.threadIdx, self.blockIdx = dimension(x=thread_index), dimension(x=block_index)
+        self.blockDim, self.gridDim = dimension(x=block), dimension(x=grid)
+        self.laneid = thread_index % WARP
+        self._warp, self._block, self._shared_memory = warp, whole_block, shared
+        self._shared_count = 0
+        self.local = types.SimpleNamespace(array=self._new_array)
+        self.shared = types.SimpleNamespace(array=self._shared_array)
+        self.atomic = types.SimpleNamespace(add=self._atomic_add, max=self._atomic_max)
+
+    def grid(self, _dimensions):
+        return self.blockIdx.x * self.blockDim.x + self.threadIdx.x
+
+    def gridsize(self, _dimensions):
+        return self.gridDim.x * self.blockDim.x
+
+    @staticmethod
+    def _new_array(shape, dtype):
+        # What was never written must not look like a sensible number.
+        return Memory(np.full(shape, 113, dtype.dtype))
+
+    def _shared_array(self, shape, dtype):
+        self._shared_count += 1
+        with self._shared_memory.lock:
+            arrays = self._shared_memory.arrays
+            return arrays.setdefault(self._shared_count, self._new_array(shape, dtype))
+
+    def shared_address(self, memory):
+        """Every shared array has 64 KiB of addresses of its own."""
+        arrays = self._shared_memory.arrays
+        return next(number for number, array in arrays.items() if array is memory) << 16
+
+    def load_shared_int32x4(self, address):
+        assert address % 16 == 0, "aligned"
+        array = self._shared_memory.arrays[address >> 16]
+        first = (address & 0xFFFF) // 4
+        return tuple(array[first + i] for i in range(4))
+
+    def _meet(self, operation, value=None):
+        return self._warp.exchange(self.laneid, operation, value)
+
+    def shfl_sync(self, _mask, value, lane):
+        return self._meet("shfl", value)[lane % WARP]
+
+    def shfl_up_sync(self, _mask, value, delta):
+        values = self._meet("shfl_up", value)
+        return values[self.laneid - delta] if self.laneid >= delta else value
+
+    def shfl_down_sync(self, _mask, value, delta):
+        values = self._meet("shfl_down", value)
+        return values[self.laneid + delta] if self.laneid + delta < WARP else value
+
+    def shfl_xor_sync(self, _mask, value, flip):
+        return self._meet("shfl_xor", value)[self.laneid ^ flip]
+
+    def ballot_sync(self, _mask, truth):
+        return sum(bool(t) << lane for lane, t in enumerate(self._meet("ballot", truth)))
+
+    def any_sync(self, _mask, truth):
+        return any(self._meet("any", truth))
+
+    def syncwarp(self):
+        self._meet("syncwarp")
+
+    def syncthreads(self):
+        self._block.exchange(self.threadIdx.x, "syncthreads", None)
+
+    def threadfence(self):
+        pass
+
+    threadfence_block = threadfence
+
+    def _atomic_add(self, memory, index, value):
+        with self._shared_memory.lock:
+            old = memory[index]
+            memory[index] = old + value
+            return old
+
+    def _atomic_max(self, memory, index, value):
+        with self._shared_memory.lock:
+            old = memory[index]
+            memory[index] = max(old, value)
+            return old
+
+
+def _bound(function, thread, names):
+    """`function` with the names it uses bound for one thread; device functions likewise."""
+    source = getattr(function, "py_func", function)
+    new_globals = dict(source.__globals__)
+    bound = types.FunctionType(
+        source.__code__, new_globals, source.__name__, source.__defaults__, source.__closure__
+    )
+    if source in names:
+        return names[source]
+    names[source] = bound
+
+    def meaning(name, value):
+        if value is numba.cuda:
+            return thread
+        if isinstance(value, numba.types.Integer):
+            return _CONVERSIONS[value]
+        if getattr(ptx, name, None) is value:
+            return getattr(thread, name, None) or getattr(ptx_reference, name)
+        if hasattr(value, "py_func"):
+            return _bound(value, thread, names)
+        return value
+
+    for name in source.__code__.co_names:
+        if name in new_globals:
+            new_globals[name] = meaning(name, new_globals[name])
+    if source.__closure__:
+        cells = [
+            types.CellType(meaning(name, cell.cell_contents))
+            for name, cell in zip(source.__code__.co_freevars, source.__closure__, strict=True)
+        ]
+        bound = types.FunctionType(
+            source.__code__, new_globals, source.__name__, source.__defaults__, tuple(cells)
+        )
+        names[source] = bound
+    return bound
+
+
+def launch(kernel, grid, block, *arguments):
+    """Run `kernel[grid, block](*arguments)`; arrays are NumPy arrays, changed in place."""
+    assert block % WARP == 0, "whole warps"
+    arguments = [Memory(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    for block_index in range(grid):
+        shared, whole_block = _Shared(), _Meeting(block)
+        warps = [_Meeting(WARP) for _ in range(block // WARP)]
+        failures = []
+
+        def run(
+            index,
+            shared=shared,
+            whole_block=whole_block,
+            warps=warps,
+            at=block_index,
+            failures=failures,
+        ):
+            thread = _Thread(grid, block, at, index, warps[index // WARP], whole_block, shared)
+            try:
+                _bound(kernel, thread, {})(*arguments)
+            except Exception as error:
+                failures.append(error)
+                for meeting in (*warps, whole_block):
+                    meeting.barrier.abort()
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(block)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        real = [e for e in failures if not isinstance(e, threading.BrokenBarrierError)]
+        if failures:
+            raise (real or failures)[0]
+
+
+class _DeviceArray(np.ndarray):
+    """An array of the pretended card."""
+
+    def copy_to_host(self):
+        return np.array(self)
+
+    def copy_to_device(self, array):
+        self[...] = array
+
+
+def _to_device(array):
+    return np.array(array).view(_DeviceArray)
+
+
+def pretend_gpu(monkeypatch, capability=(9, 0), free_bytes=1 << 30):
+    """Make library code that launches kernels run them here, as if there were a card."""
+
+    class Launcher:
+        def __init__(self, kernel, configuration):
+            self.kernel, self.configuration = kernel, configuration
+
+        def __call__(self, *arguments):
+            arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
+            launch(self.kernel, int(self.configuration[0]), int(self.configuration[1]), *arguments)
+
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
+    context = types.SimpleNamespace(get_memory_info=lambda: memory)
+    device = types.SimpleNamespace(compute_capability=capability)
+    monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
+    monkeypatch.setattr(numba.cuda, "to_device", _to_device)
+    monkeypatch.setattr(
+        numba.cuda,
+        "device_array",
+        lambda shape, dtype: np.full(shape, 113, dtype).view(_DeviceArray),
+    )
+    monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))
+    monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
+    monkeypatch.setattr(numba.cuda, "get_current_device", lambda: device)
