@@ -38,8 +38,11 @@ def gpu_problem() -> str | None:
     try:
         import numba_cuda  # noqa: F401
         from numba import cuda
+        from numba.cuda.core import config
     except ImportError:
         return f"numba-cuda is not installed: {_INSTALL}"
+    # Small inputs launch small grids, which is no news to a user.
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     if not cuda.is_available():
         return "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
     try:
