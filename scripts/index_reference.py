@@ -6,7 +6,7 @@ from bwarp.errors import UsageError
 from bwarp.index.build import build_index
 from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
 from bwarp.index.size_table import size_table
-from bwarp.index.store import load_index, save_index
+from bwarp.index.store import load_index, new_index_folder, write_index
 from bwarp.index.verify import verify_index
 from bwarp.program import program_parser, run_program, say
 from bwarp.reference import read_reference
@@ -16,6 +16,9 @@ scripts/index_reference.py genome.fa.gz -o genome.index
 scripts/index_reference.py genome.fa -o genome.index --sa-rate 1 --prefix-length 12
 scripts/index_reference.py --verify -o genome.index     prove an index that is there
 """
+
+#: Contigs named in one warning.
+MOST_NAMED = 5
 
 
 def parse_options():
@@ -62,30 +65,41 @@ def parse_options():
 
 def main(options):
     if options.reference:
-        build(options)
-    elif not options.verify:
+        index = build(options)
+    elif options.verify:
+        index = load_index(options.output)
+    else:
         raise UsageError("no reference: give a FASTA file, or --verify to prove an index")
-    index = load_index(options.output)
     if options.verify:
         say("verifying ...")
-        verify_index(index, options.threads)
+        # What was built is proved as it lies on the disk.
+        verify_index(load_index(options.output), options.threads)
         say("verified: both transforms spell the text, and the tables agree with it")
     print(size_table(index))
 
 
 def build(options):
-    # Wrong options are found before any work is done.
+    # Wrong options, and a folder that cannot be written, are found before any work is done.
     choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
     backend = choose_backend(options.backend)
-    reference = read_reference(options.reference, options.threads)
-    parameters = choose_parameters(
-        reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
-    )
-    for name in reference.contigs_without_segments():
-        say(f"warning: contig {name!r} has no A, C, G or T: nothing can match there")
-    say(f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}")
-    index = build_index(reference, parameters, backend, options.threads)
-    save_index(index, options.output, options.threads)
+    with new_index_folder(options.output) as folder:
+        reference = read_reference(options.reference, options.threads)
+        parameters = choose_parameters(
+            reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
+        )
+        warn_of_contigs_without_bases(reference.contigs_without_segments())
+        say(
+            f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
+        )
+        index = build_index(reference, parameters, backend, options.threads)
+        write_index(index, folder, options.threads)
+    return index
+
+
+def warn_of_contigs_without_bases(names):
+    if names:
+        shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+        say(f"warning: nothing can match in {len(names):,} contigs without A, C, G or T: {shown}")
 
 
 if __name__ == "__main__":

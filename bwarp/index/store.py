@@ -11,27 +11,67 @@ prefix_table.npy             intervals of all k-mers of prefix_length
 suffix_array.npy             every sa_rate-th entry
 """
 
+import errno
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from bwarp.errors import InputError
+from bwarp.errors import InputError, UsageError
 from bwarp.index.checksum import checked_map, save_with_sums, text_sum
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
 from bwarp.output import atomic_folder
 from bwarp.reference import Reference
 from bwarp.threads import run_together
 
-__all__ = ["FORMAT_VERSION", "StoredIndex", "load_index", "save_index"]
+__all__ = [
+    "FORMAT_VERSION",
+    "StoredIndex",
+    "load_index",
+    "new_index_folder",
+    "save_index",
+    "write_index",
+]
 
 FORMAT_VERSION = 1
+_FORMAT = "bwarp index"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> None:
     """Write an index; the folder appears when it is complete and replaces an older one."""
+    with new_index_folder(folder) as part:
+        write_index(index, part, threads)
+
+
+@contextmanager
+def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
+    """Yield a private folder that becomes `folder` when the block ends well.
+
+    Opened before an index is built, it tells at once that `folder` cannot be written.
+    """
+    path = Path(folder) / "index.json"
+    # Other programs have files of that name too, and their folders are not ours to replace.
+    if path.is_file() and _FORMAT.encode() not in path.read_bytes():
+        raise UsageError(
+            f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
+        )
+    try:
+        with atomic_folder(folder) as part:
+            yield part
+    except OSError as error:
+        # A full disk does not say which one it is.
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = str(folder)
+        raise
+
+
+def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
+    """Write the files of an index into a folder that is there."""
     reference = index.reference
     arrays = {
         "genome": reference.packed,
@@ -45,34 +85,33 @@ def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> N
         "prefix_table": index.prefix_table,
         "suffix_array": index.suffix_array,
     }
-    with atomic_folder(folder) as part:
-        written = run_together(
-            [
-                lambda name=name, array=array: save_with_sums(part / f"{name}.npy", array)
-                for name, array in arrays.items()
-            ],
-            threads,
-        )
-        description = {
-            "format": "bwarp index",
-            "version": FORMAT_VERSION,
-            "occ_rate": index.occ_rate,
-            "sa_rate": index.sa_rate,
-            "prefix_length": index.prefix_length,
-            "text_length": reference.text_length,
-            "first_rows": index.forward.first_rows.tolist(),
-            "forward_text_start": index.forward.text_start,
-            "reverse_text_start": index.reverse.text_start,
-            "contigs": [
-                {"name": name, "length": int(length), "md5": md5}
-                for name, length, md5 in zip(
-                    reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
-                )
-            ],
-            "files": {f"{name}.npy": sums for name, sums in zip(arrays, written, strict=True)},
-        }
-        description["sum"] = text_sum(_canonical(description))
-        (part / "index.json").write_text(json.dumps(description, indent=1) + "\n")
+    written = run_together(
+        [
+            lambda name=name, array=array: save_with_sums(folder / f"{name}.npy", array)
+            for name, array in arrays.items()
+        ],
+        threads,
+    )
+    description = {
+        "format": _FORMAT,
+        "version": FORMAT_VERSION,
+        "occ_rate": index.occ_rate,
+        "sa_rate": index.sa_rate,
+        "prefix_length": index.prefix_length,
+        "text_length": reference.text_length,
+        "first_rows": index.forward.first_rows.tolist(),
+        "forward_text_start": index.forward.text_start,
+        "reverse_text_start": index.reverse.text_start,
+        "contigs": [
+            {"name": name, "length": int(length), "md5": md5}
+            for name, length, md5 in zip(
+                reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
+            )
+        ],
+        "files": {f"{name}.npy": sums for name, sums in zip(arrays, written, strict=True)},
+    }
+    description["sum"] = text_sum(_canonical(description))
+    (folder / "index.json").write_text(json.dumps(description, indent=1) + "\n")
 
 
 def load_index(folder: str | os.PathLike) -> "StoredIndex":
@@ -92,18 +131,23 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
         raise InputError(
             f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o {folder}"
         )
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is a file; an index is a folder that index_reference.py makes")
     try:
         description = json.loads(path.read_bytes())
-        if description["format"] != "bwarp index":
-            raise KeyError("format")
-        version = description["version"]
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         raise InputError(
             f"{folder}: not a bwarp index, for it has no index.json: "
             f"make one with scripts/index_reference.py REF.fa -o {folder}"
         ) from None
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         raise InputError(f"{path}: the file is damaged: build the index again") from None
+    if not isinstance(description, dict) or description.get("format") != _FORMAT:
+        raise InputError(
+            f"{path}: not a bwarp index, or a damaged one: "
+            f"make one with scripts/index_reference.py REF.fa -o {folder}"
+        )
+    version = description.get("version")
     if version != FORMAT_VERSION:
         raise InputError(
             f"{path}: the index has format version {version}, this bwarp reads version "

@@ -1,0 +1,321 @@
+"""The index folder: what is written is what is loaded, and nothing damaged or foreign is."""
+
+import json
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from index_oracle import HOSTILE, index_of
+
+from bwarp.errors import InputError, UsageError
+from bwarp.index import checksum, store
+from bwarp.index.checksum import checked_map, save_with_sums, text_sum
+from bwarp.index.store import FORMAT_VERSION, load_index, new_index_folder, save_index
+
+FILES = [
+    "genome.npy",
+    "segments.npy",
+    "forward_blocks.npy",
+    "forward_separator_rows.npy",
+    "reverse_blocks.npy",
+    "reverse_separator_rows.npy",
+    "prefix_table.npy",
+    "suffix_array.npy",
+]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "index"
+    save_index(index_of(HOSTILE["with gaps"], 64, 3, 2), folder)
+    return folder
+
+
+@pytest.fixture
+def copy(saved, tmp_path) -> Path:
+    return Path(shutil.copytree(saved, tmp_path / "copy"))
+
+
+def parts_of(index) -> dict[str, object]:
+    """Everything an index holds, by name."""
+    parts = {name: getattr(index, name) for name in ("occ_rate", "sa_rate", "prefix_length")}
+    parts |= {name: getattr(index, name) for name in ("prefix_table", "suffix_array")}
+    for owner in ("reference", "forward", "reverse"):
+        held = getattr(index, owner)
+        parts |= {f"{owner}.{field.name}": getattr(held, field.name) for field in fields(held)}
+    return parts
+
+
+def assert_equal(index, other) -> None:
+    for name, part in parts_of(index).items():
+        again = parts_of(other)[name]
+        if isinstance(part, np.ndarray):
+            assert part.dtype == again.dtype, name
+            assert part.shape == again.shape, name
+        assert np.array_equal(part, again), name
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(("occ_rate", "sa_rate", "prefix_length"), [(32, 1, 0), (96, 40, 5)])
+def test_round_trip(tmp_path, name, occ_rate, sa_rate, prefix_length):
+    index = index_of(HOSTILE[name], occ_rate, sa_rate, prefix_length)
+    save_index(index, tmp_path / "index")
+    loaded = load_index(tmp_path / "index")
+    assert_equal(index, loaded)
+    assert repr(loaded) == f"StoredIndex({str(tmp_path / 'index')!r})"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_same_bytes_every_time(tmp_path):
+    contigs = [HOSTILE["random"][0] * 500, *HOSTILE["with gaps"]]
+    save_index(index_of(contigs, threads=1), tmp_path / "one", threads=1)
+    for threads in (2, 4):
+        save_index(index_of(contigs, threads=threads), tmp_path / "more", threads=threads)
+        assert contents(tmp_path / "more") == contents(tmp_path / "one")
+    assert sorted(contents(tmp_path / "one")) == sorted([*FILES, "index.json"])
+    assert list(tmp_path.iterdir()) != []
+    assert {path.name for path in tmp_path.iterdir()} == {"one", "more"}
+
+
+def test_only_plain_arrays_that_numpy_reads_by_itself(saved):
+    for name in FILES:
+        array = np.load(saved / name, allow_pickle=False)
+        assert array.dtype in (np.uint32, np.uint64, np.int64)
+
+
+def test_arrays_are_mapped_when_they_are_asked_for(saved, monkeypatch):
+    opened = []
+
+    def spy(path, recorded):
+        opened.append(path.name)
+        return checked_map(path, recorded)
+
+    monkeypatch.setattr(store, "checked_map", spy)
+    index = load_index(saved)
+    assert (index.occ_rate, index.sa_rate, index.prefix_length) == (64, 3, 2)
+    assert opened == []
+    assert isinstance(index.suffix_array, np.memmap)
+    assert not index.suffix_array.flags.writeable
+    _ = index.suffix_array, index.prefix_table, index.forward
+    assert sorted(opened) == [
+        "forward_blocks.npy",
+        "forward_separator_rows.npy",
+        "prefix_table.npy",
+        "suffix_array.npy",
+    ]
+
+
+def load_all(folder) -> None:
+    parts_of(load_index(folder))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_flipped_byte_of_an_array_is_refused(copy, name):
+    whole = (copy / name).read_bytes()
+    n = len(whole)
+    for at in sorted({*range(0, n, 1 + n // 60), *range(min(n, 130)), n - 1}):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << at % 8
+        (copy / name).write_bytes(damaged)
+        with pytest.raises(InputError) as error:
+            load_all(copy)
+        assert str(error.value) == (
+            f"{copy / name}: the file is damaged between bytes 0 and {n:,}: build the index again"
+        )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_truncated_longer_empty_and_missing_arrays(copy, name):
+    path = copy / name
+    whole = path.read_bytes()
+    for wrong in (whole[:-1], whole[: len(whole) // 2], whole[:1], whole + b"\0"):
+        path.write_bytes(wrong)
+        with pytest.raises(InputError) as error:
+            load_all(copy)
+        assert str(error.value) == (
+            f"{path}: the file has {len(wrong):,} bytes where {len(whole):,} were written: "
+            "build the index again"
+        )
+    path.write_bytes(b"")
+    with pytest.raises(InputError) as error:
+        load_all(copy)
+    assert str(error.value) == (
+        f"{path}: the file is empty, so it was cut off: build the index again"
+    )
+    path.unlink()
+    with pytest.raises(InputError) as error:
+        load_all(copy)
+    assert str(error.value) == (
+        f"{path}: the file is missing from the index: build the index again"
+    )
+
+
+def test_every_flipped_byte_of_the_description_is_refused(copy):
+    path = copy / "index.json"
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x80 if at % 2 else 0x01
+        path.write_bytes(damaged)
+        with pytest.raises(InputError) as error:
+            load_index(copy)
+        assert str(error.value).startswith(f"{path}: "), at
+        assert "\n" not in str(error.value)
+
+
+def test_a_truncated_description_is_refused(copy):
+    path = copy / "index.json"
+    whole = path.read_bytes().rstrip()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError) as error:
+            load_index(copy)
+        assert str(error.value) == f"{path}: the file is damaged: build the index again"
+
+
+def test_a_changed_value_is_refused(copy):
+    path = copy / "index.json"
+    description = json.loads(path.read_bytes())
+    for key in description.keys() - {"format", "version", "sum"}:
+        path.write_text(json.dumps(description | {key: 7}))
+        with pytest.raises(InputError) as error:
+            load_index(copy)
+        assert str(error.value) == f"{path}: the file is damaged: build the index again"
+    del description["sum"]
+    path.write_text(json.dumps(description))
+    with pytest.raises(InputError, match="the file is damaged: build the index again"):
+        load_index(copy)
+
+
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1, "1", None])
+def test_another_version_is_refused(copy, version):
+    path = copy / "index.json"
+    description = json.loads(path.read_bytes()) | {"version": version}
+    path.write_text(json.dumps(description))
+    with pytest.raises(InputError) as error:
+        load_index(copy)
+    assert str(error.value) == (
+        f"{path}: the index has format version {version}, this bwarp reads version "
+        f"{FORMAT_VERSION}: build the index again"
+    )
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"bwarp index"', "{}", '{"format": "package"}'])
+def test_a_foreign_description(tmp_path, text):
+    folder = tmp_path / "web"
+    folder.mkdir()
+    (folder / "index.json").write_text(text)
+    with pytest.raises(InputError) as error:
+        load_index(folder)
+    assert str(error.value) == (
+        f"{folder / 'index.json'}: not a bwarp index, or a damaged one: "
+        f"make one with scripts/index_reference.py REF.fa -o {folder}"
+    )
+
+
+def test_what_is_no_index(tmp_path):
+    folder = tmp_path / "folder"
+    with pytest.raises(InputError) as error:
+        load_index(folder)
+    assert str(error.value) == (
+        f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o {folder}"
+    )
+    folder.mkdir()
+    with pytest.raises(InputError) as error:
+        load_index(folder)
+    assert str(error.value) == (
+        f"{folder}: not a bwarp index, for it has no index.json: "
+        f"make one with scripts/index_reference.py REF.fa -o {folder}"
+    )
+    (folder / "file").write_text("text")
+    with pytest.raises(InputError) as error:
+        load_index(folder / "file")
+    assert str(error.value) == (
+        f"{folder / 'file'}: is a file; an index is a folder that index_reference.py makes"
+    )
+
+
+def test_an_older_index_is_replaced_and_a_damaged_one_too(tmp_path):
+    folder = tmp_path / "index"
+    save_index(index_of(HOSTILE["all A"]), folder)
+    (folder / "index.json").write_bytes((folder / "index.json").read_bytes()[:200])
+    index = index_of(HOSTILE["random"], 32, 2, 1)
+    save_index(index, folder)
+    assert_equal(index, load_index(folder))
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_the_folder_of_another_program_is_kept(tmp_path):
+    folder = tmp_path / "web"
+    folder.mkdir()
+    (folder / "index.json").write_text('{"pages": 3}')
+    with pytest.raises(UsageError) as error:
+        save_index(index_of(HOSTILE["one base"]), folder)
+    assert str(error.value) == (
+        f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
+    )
+    assert contents(folder) == {"index.json": b'{"pages": 3}'}
+    assert [path.name for path in tmp_path.iterdir()] == ["web"]
+
+
+def test_a_failed_build_leaves_the_older_index(saved, copy):
+    with pytest.raises(MemoryError), new_index_folder(copy):
+        raise MemoryError
+    assert contents(copy) == contents(saved)
+    assert [path.name for path in copy.parent.iterdir()] == ["copy"]
+
+
+def test_strange_names_survive(tmp_path):
+    from dataclasses import replace
+
+    index = index_of(HOSTILE["one base"])
+    names = ('"quoted"\\', "ünï\u2028code", "\ufffd", "<tab\t>")
+    reference = replace(
+        index.reference,
+        names=names,
+        md5=("0",) * 4,
+        contig_starts=np.array([0, 1, 1, 1, 1]),
+    )
+    save_index(replace(index, reference=reference), tmp_path / "index")
+    assert load_index(tmp_path / "index").reference.names == names
+
+
+@pytest.mark.parametrize("piece", [129, 200, 1000, 4096])
+def test_sums_of_many_pieces(tmp_path, monkeypatch, piece):
+    """Each sum covers its piece of the file, and damage is named by it."""
+    monkeypatch.setattr(checksum, "PIECE_BYTES", piece)
+    for n in (0, 1, 100, 1000, 1001):
+        path = tmp_path / f"{n}.npy"
+        array = np.arange(n, dtype=np.uint32)
+        recorded = save_with_sums(path, array)
+        whole = path.read_bytes()
+        assert recorded["bytes"] == len(whole)
+        assert recorded["crc32"] == [
+            f"{checksum.crc32(whole[i : i + piece]):08x}" for i in range(0, len(whole), piece)
+        ]
+        assert np.array_equal(checked_map(path, recorded), array)
+        damaged = bytearray(whole)
+        damaged[-1] ^= 4
+        path.write_bytes(damaged)
+        start = (len(whole) - 1) // piece * piece
+        with pytest.raises(InputError) as error:
+            checked_map(path, recorded)
+        assert str(error.value) == (
+            f"{path}: the file is damaged between bytes {start:,} and {len(whole):,}: "
+            "build the index again"
+        )
+
+
+def test_arrays_of_any_layout_are_stored_as_they_are(tmp_path):
+    array = np.arange(24, dtype=np.uint64).reshape(4, 6).T[::2]
+    recorded = save_with_sums(tmp_path / "a.npy", array)
+    assert np.array_equal(checked_map(tmp_path / "a.npy", recorded), array)
+
+
+def test_the_sum_of_a_text():
+    assert text_sum("123456789") == "cbf43926"
