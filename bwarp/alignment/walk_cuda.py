@@ -122,9 +122,8 @@ def walk_kernel(threads, gatk):
             return
         pair = order[slot]
         i, j, band = int32(query_ends[pair]), int32(reference_ends[pair]), int32(bands[pair])
-        m = i
-        # GATK's matrix was not cut at the end cell.
-        n = int32(reference_lengths[pair]) if gatk else j
+        # The matrix of choices ends in the end cell.
+        m, n = i, j
         query, reference = query_starts[pair], reference_starts[pair]
         free_query_start, free_reference_start = parameters[0] != 0, parameters[1] != 0
         strategy = parameters[2]
@@ -138,10 +137,11 @@ def walk_kernel(threads, gatk):
         run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
         if gatk:
             operation = int32(0)
+            overhang = int32(reference_lengths[pair] - j)
             if strategy == 1:
-                runs = put_run(cigar, is_counting, stop, runs, n - j, int32(SOFT_CLIP))
+                runs = put_run(cigar, is_counting, stop, runs, overhang, int32(SOFT_CLIP))
             elif strategy == 2:
-                run = int32(n - j)
+                run = overhang
         # Where the walk is: 0 at H, 1 at D, 2 at I.
         state = int32(0)
         steps = int32(0)

@@ -1,0 +1,127 @@
+"""GATK's alignments on a GPU: as gatk_cpu, with GATK's reference along the rows.
+
+Exact occurrences are found first, one warp a pair; the ends of the others in 32 bits by its rule;
+then the paths as for any mode, with gaps that extend where they could as well open.
+"""
+
+import numpy as np
+from numba import cuda, int32
+
+from bwarp.alignment.device_pairs import BLOCK, blocks, device_batch
+from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
+from bwarp.alignment.pairs import PairBatch, Sequences, check_pairs
+from bwarp.alignment.paths_cuda import Costs, find_full, trace_paths
+from bwarp.errors import InputError
+
+__all__ = ["find_last_occurrences", "gatk_alignments", "gatk_batch", "gatk_costs"]
+
+ALL = 0xFFFFFFFF
+MOST_LETTERS = 32
+
+
+def gatk_alignments(
+    pairs: PairBatch, parameters: GatkParameters, overhang: str, threads: int = 1
+) -> GatkAlignments:
+    """Align each alternate (the query of a pair) to its reference as GATK does.
+
+    Parameters
+    ----------
+    pairs : PairBatch
+        Upper-case letters as bytes, not codes.
+    parameters : GatkParameters
+    overhang : str
+        One of `OVERHANGS`.
+    """
+    check_pairs(pairs)
+    check_overhang(overhang)
+    batch = gatk_batch(pairs)
+    costs = gatk_costs(parameters, overhang)
+    outputs = tuple(cuda.to_device(np.full(pairs.count, -1, np.int32)) for _ in range(3))
+    ids = np.arange(pairs.count, dtype=np.int32)
+    if pairs.count and overhang in ("softclip", "ignore"):
+        find_last_occurrences[blocks(pairs.count, 32), BLOCK](
+            batch.queries.codes,
+            batch.queries.starts,
+            batch.queries.lengths,
+            batch.references.codes,
+            batch.references.starts,
+            batch.references.lengths,
+            parameters.match,
+            *outputs,
+        )
+        ids = ids[outputs[1].copy_to_host() < 0]
+    if ids.size:
+        find_full(batch, costs, ids, outputs)
+    paths = trace_paths(batch, costs, *outputs)
+    offsets = np.zeros(pairs.count, np.int32)
+    if overhang in ("softclip", "ignore"):
+        offsets = paths.query_starts.copy()
+        if overhang == "ignore":
+            offsets -= paths.reference_starts
+    return GatkAlignments(outputs[0].copy_to_host(), offsets, paths.cigar_offsets, paths.cigar)
+
+
+def gatk_batch(pairs: PairBatch):
+    """GATK's references as queries and its alternates as references on the card, as codes."""
+    codes = np.full(256, 255, np.uint8)
+    letters = np.union1d(np.unique(pairs.queries.codes), np.unique(pairs.references.codes))
+    if letters.size > MOST_LETTERS:
+        raise InputError(f"{letters.size} different letters: GATK's mode takes {MOST_LETTERS}")
+    codes[letters] = np.arange(letters.size)
+    rows, columns = (
+        Sequences(codes[side.codes], side.starts, side.lengths)
+        for side in (pairs.references, pairs.queries)
+    )
+    return device_batch(PairBatch(rows, columns))
+
+
+def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
+    """GATK's scheme and ends for the 32-bit kernels."""
+    matrix = np.full((MOST_LETTERS, MOST_LETTERS), parameters.mismatch, np.int32)
+    np.fill_diagonal(matrix, parameters.match)
+    is_clipped = overhang in ("softclip", "ignore")
+    free = (is_clipped, overhang != "indel", is_clipped, is_clipped)
+    strategy = {"softclip": 1, "ignore": 2}.get(overhang, 0)
+    assert overhang in OVERHANGS
+    return Costs(matrix, parameters.gap_open, parameters.gap_extend, False, free, overhang=strategy)
+
+
+@cuda.jit(cache=True)
+def find_last_occurrences(
+    references,
+    reference_starts,
+    reference_lengths,
+    alternates,
+    alternate_starts,
+    alternate_lengths,
+    match,
+    scores,
+    reference_ends,
+    alternate_ends,
+):
+    """The right-most exact occurrence of each alternate in its reference, if there is one.
+
+    One warp a pair: 32 neighbouring places at once, from the right, each compared until the first
+    difference. Fills the score and the ends of pairs with an occurrence; leaves the others.
+    """
+    pair = cuda.grid(1) // 32
+    if pair >= reference_lengths.size:
+        return
+    n, m = int32(reference_lengths[pair]), int32(alternate_lengths[pair])
+    reference, alternate = reference_starts[pair], alternate_starts[pair]
+    lane = int32(cuda.laneid)
+    last = int32(n - m)
+    while last >= 0:
+        place = last - lane
+        same = int32(0)
+        if place >= 0:
+            while same < m and references[reference + place + same] == alternates[alternate + same]:
+                same += int32(1)
+        found = cuda.ballot_sync(ALL, place >= 0 and same == m)
+        if found != 0:
+            if found & (1 << lane) and not found & ((1 << lane) - 1):
+                scores[pair] = int32(m * match)
+                reference_ends[pair] = int32(place + m)
+                alternate_ends[pair] = m
+            return
+        last -= int32(32)
