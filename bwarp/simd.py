@@ -336,16 +336,20 @@ def select(typing_context, mask, a, b):
 
 @intrinsic
 def mask_bits(typing_context, mask):
-    """sum(m << lane for lane, m in enumerate(mask)), an unsigned integer of as many bits as lanes.
+    """sum(m << lane for lane, m in enumerate(mask)), for at most 64 lanes.
 
-    For 8, 16, 32 or 64 lanes.
+    An unsigned integer of as many bits as lanes, of 8 at least.
     """
     if not isinstance(mask, VectorType) or mask.element != types.boolean:
         return None
-    word = {8: types.uint8, 16: types.uint16, 32: types.uint32, 64: types.uint64}[mask.lanes]
+    words = {8: types.uint8, 16: types.uint16, 32: types.uint32, 64: types.uint64}
+    word = words[max(mask.lanes, 8)]
 
     def codegen(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.IntType(mask.lanes))
+        bits = builder.bitcast(arguments[0], ir.IntType(mask.lanes))
+        return (
+            bits if mask.lanes == word.bitwidth else builder.zext(bits, ir.IntType(word.bitwidth))
+        )
 
     return word(mask), codegen
 

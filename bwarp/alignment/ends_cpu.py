@@ -272,12 +272,9 @@ def _ends_of_batches(
             n, n.min() if frame.query_end else NEVER, last_column,
         )  # fmt: skip
 
-        # The last row: its border cell counts where the reference's end is free.
-        for lane in range(lanes):
-            best_row[lane] = left[m[lane] * lanes + lane] if frame.reference_end else frame.lowest
-            row_at[lane] = 0
-            if frame.local:
-                best_row[lane] = frame.origin
+        # An empty local alignment is an answer; other modes end at 1 or later.
+        best_row[:] = frame.origin if frame.local else frame.lowest
+        row_at[:] = 0
         least = one if frame.reference_end or frame.local else n
         best_along(last_row, columns, least, n, best_row, row_at)
         if frame.local and both_ends:
@@ -294,14 +291,8 @@ def _ends_of_batches(
                 floor, row_H, row_I, False, whole, tables.reference_padding,
                 m, NEVER, last_row, n, fill_from, last_column,
             )  # fmt: skip
-        for lane in range(lanes):
-            best_column[lane] = frame.lowest
-            column_at[lane] = 0
-            if frame.query_end:
-                border = frame.origin
-                if not frame.reference_start:
-                    border -= frame.gap_open + n[lane] * frame.gap_extend
-                best_column[lane] = max(frame.lowest, border)
+        best_column[:] = frame.lowest
+        column_at[:] = 0
         if (frame.local and both_ends) or frame.query_end:
             best_along(last_column, rows, one, m, best_column, column_at)
 

@@ -18,10 +18,11 @@ The answer among equals
 -----------------------
 Every engine gives the same alignment, by these rules (H, D, I as in scheme.py):
 
-1. *The end.* Candidates are the cells where the mode may end: all cells where local; the last row
-   (i = m) where reference_end is free; the last column (j = n) where query_end is free; else the
-   corner (m, n). The best score wins, then the smallest reference end j, then the smallest
-   query end i.
+1. *The end.* Candidates are the cells where the mode may end: all cells where local, borders
+   included (an empty alignment scores 0); else the corner (m, n), and, from 1 on, the cells of the
+   last row (i = m) where reference_end is free and of the last column (j = n) where query_end is
+   free. Only a local alignment can be empty. The best score wins, then the smallest reference end
+   j, then the smallest query end i.
 2. *The path* is walked back from the end, in one of three states, at first "at H":
 
        at H(i,j):  stop       if local and H = 0; or i = 0 and reference_start is free;

@@ -47,9 +47,9 @@ def end_cell(H, mode):
     else:
         cells = [(m, n)]
         if mode.reference_end:
-            cells += [(m, j) for j in range(n + 1)]
+            cells += [(m, j) for j in range(1, n + 1)]
         if mode.query_end:
-            cells += [(i, n) for i in range(m + 1)]
+            cells += [(i, n) for i in range(1, m + 1)]
     score, j, i = min((-H[i][j], j, i) for i, j in cells)
     return -score, j, i
 
