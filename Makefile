@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run       build the demo index and its tables into results/, or say that all is done"
+	@echo "make run       index the demo genome and find seeds of its reads, into results/"
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
 	@echo "make lint      check the style of the code and of the workflow"
@@ -53,7 +53,8 @@ lint: $(ready_to_test)
 	@.venv/bin/python -m snakemake --lint
 
 bench: $(ready_to_test)
-	@for program in benchmarks/bench_*.py; do .venv/bin/python "$$program" $(ARGS) || exit 1; done
+	@failed=0; for program in benchmarks/*.py; do echo "== $$program"; \
+	  .venv/bin/python "$$program" $(ARGS) || failed=1; done; exit $$failed
 
 $(ready_to_run): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what it runs on into .venv (about half a minute) ..."

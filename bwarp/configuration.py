@@ -127,15 +127,20 @@ def with_defaults(config: Mapping, schema: Mapping) -> dict:
     return filled
 
 
-def read_sheet(name: str, text: str, schema: Mapping) -> tuple[list[Row], list[Problem]]:
+def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], list[Problem]]:
     """The rows of a tab-separated sheet, and the problems of its shape.
 
     Lines that are empty or begin with ``#`` are passed over. Where the header cannot be used
     there are problems and no rows.
     """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        message = "is not plain text; save the sheet as tab-separated text (UTF-8)"
+        return [], [Problem(name, None, "content", message)]
     lines = [
         (number, line)
-        for number, line in enumerate(io.StringIO(text.removeprefix("\ufeff")), 1)
+        for number, line in enumerate(io.StringIO(text), 1)
         if line.strip() and not line.startswith("#")
     ]
     if not lines:

@@ -60,7 +60,7 @@ def problems_of(text: str) -> list[str]:
 
 
 def sheet_problems_of(text: str) -> list[str]:
-    rows, problems = read_sheet("samples.tsv", text, SHEET)
+    rows, problems = read_sheet("samples.tsv", text.encode(), SHEET)
     problems += sheet_problems("samples.tsv", rows, SHEET, unique=("sample", "unit"))
     return [str(problem) for problem in problems]
 
@@ -169,7 +169,7 @@ def test_defaults_fill_what_is_left_out_and_nothing_else():
 @pytest.mark.parametrize("start", ["", "\ufeff"])
 def test_a_sheet_is_read_with_its_line_numbers(start, end):
     lines = ["# ours", "sample\tfq1\tfq2", "a\ta_1.fq\ta_2.fq", "", "b\t b.fq \t", ""]
-    rows, problems = read_sheet("samples.tsv", start + end.join(lines), SHEET)
+    rows, problems = read_sheet("samples.tsv", (start + end.join(lines)).encode(), SHEET)
     assert problems == []
     assert rows == [
         Row(3, {"sample": "a", "fq1": "a_1.fq", "fq2": "a_2.fq"}),
@@ -216,6 +216,14 @@ def test_a_sheet_with_every_kind_of_bad_cell():
 )
 def test_headers_that_cannot_be_used(text, problem):
     assert sheet_problems_of(text)[0].startswith(problem)
+
+
+def test_a_spreadsheet_file_is_no_sheet():
+    rows, problems = read_sheet("samples.xlsx", b"PK\x03\x04\xff\xfe", SHEET)
+    assert rows == []
+    assert [str(problem) for problem in problems] == [
+        "samples.xlsx, content: is not plain text; save the sheet as tab-separated text (UTF-8)"
+    ]
 
 
 def test_files_of_a_sheet(tmp_path, monkeypatch):

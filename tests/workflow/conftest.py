@@ -13,6 +13,9 @@ from small_genome import write_genome
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
 
 
+TARGETS = ("default", "all", "index", "seeds", "scan", "pairs", "search")
+
+
 class Copy:
     """A copy of the checkout, and Snakemake in it."""
 
@@ -47,7 +50,7 @@ class Copy:
         """The rules that a run would execute, target rules aside."""
         output = self.snakemake("-n", *arguments)
         rules = re.findall(r"^(?:local)?rule (\w+):$", output, re.MULTILINE)
-        return [rule for rule in rules if rule not in ("default", "all", "index")]
+        return [rule for rule in rules if rule not in TARGETS]
 
 
 @pytest.fixture(scope="session")

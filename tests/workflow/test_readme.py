@@ -63,3 +63,9 @@ def test_links(checkout, page):
     for target in re.findall(r"\]\(([^)#\s]+)\)", text):
         if not target.startswith("http"):
             assert (checkout / page).parent.joinpath(target).exists(), f"{page} links to {target}"
+
+
+def test_every_page_of_the_documentation_is_listed(checkout):
+    index = (checkout / "docs/index.md").read_text()
+    for page in (checkout / "docs").glob("*.md"):
+        assert page.name == "index.md" or f"]({page.name})" in index, page.name

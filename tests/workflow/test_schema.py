@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from bwarp.configuration import config_problems, read_sheet, sheet_problems, with_defaults
+from bwarp.configuration import ConfigFile, config_problems, read_sheet, sheet_problems
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def test_readme_names_every_key_with_its_default_and_no_other(checkout, schemas)
     columns = schemas["samples"]["properties"]
     rows = readme_rows(checkout)
     documented = {key: default.strip("`") for key, default in rows.items() if key not in columns}
-    in_schema = {key: str(rule.get("default", "")) for key, rule in settings(schemas["config"])}
+    in_schema = {key: shown(rule.get("default", "")) for key, rule in settings(schemas["config"])}
     assert documented == in_schema
 
 
@@ -64,16 +64,25 @@ def test_every_rule_says_what_to_write(schemas):
 
 
 def test_the_configuration_in_the_repository_names_every_key_once(checkout, schemas):
-    config = yaml.safe_load((checkout / "config" / "config.yaml").read_text())
-    assert config_problems(config, schemas["config"]) == []
-    assert set(flat(config)) == {key for key, _ in settings(schemas["config"])}
+    """A key that is left to the program stands there behind a #."""
+    text = (checkout / "config" / "config.yaml").read_text()
+    assert config_problems(yaml.safe_load(text), schemas["config"]) == []
+    uncommented = re.sub(r"^( *)# (\w+: \S+)$", r"\1\2", text, flags=re.MULTILINE)
+    keys = ConfigFile.parse("config.yaml", uncommented)
+    assert keys.repeated == ()
+    in_schema = {key for key, _ in settings(schemas["config"])}
+    assert {".".join(path) for path in keys.lines} - set(schemas["config"]["properties"]) | {
+        "reference",
+        "samples",
+        "backend",
+    } == in_schema
 
 
 def test_every_key_of_the_configuration_has_a_comment(checkout):
     lines = (checkout / "config" / "config.yaml").read_text().splitlines()
     for before, line in zip(lines, lines[1:], strict=False):
         if re.match(r"\s*\w+:", line):
-            assert before.lstrip().startswith("#") or "  #" in line, line
+            assert before.lstrip().startswith("#"), line
 
 
 def test_the_configuration_in_the_repository_holds_the_defaults(checkout, schemas):
@@ -81,30 +90,44 @@ def test_the_configuration_in_the_repository_holds_the_defaults(checkout, schema
     defaults = {
         key: rule["default"] for key, rule in settings(schemas["config"]) if "default" in rule
     }
-    assert {key: config[key] for key in defaults} == defaults
+    assert {key: config[key] for key in defaults} == defaults | DEMO
 
 
 def test_the_sample_sheet_in_the_repository(checkout, schemas):
-    text = (checkout / "config" / "samples.tsv").read_text()
+    text = (checkout / "config" / "samples.tsv").read_bytes()
     rows, problems = read_sheet("samples.tsv", text, schemas["samples"])
     assert problems == []
     assert sheet_problems("samples.tsv", rows, schemas["samples"], ("sample", "unit")) == []
 
 
-PROGRAMS = {"index": "index_reference.py"}
+PROGRAMS = {
+    "index": "index_reference.py",
+    "seeds": "find_seeds.py",
+    "scan": "scan_composition.py",
+    "pairs": "align_pairs.py",
+    "search": "search_database.py",
+}
+# What config/config.yaml sets for the demo.
+DEMO = {"seeds.k": 20, "seeds.step": 10, "seeds.mismatches": 1}
 
 
 @pytest.mark.parametrize("section", PROGRAMS)
 def test_the_programs_have_the_same_defaults(schemas, run_program, section):
     """A key is an option of the program, and both say the same default."""
     help_text = run_program(PROGRAMS[section], "--help").stdout.partition("examples:")[0]
-    defaults = with_defaults({}, schemas["config"])[section]
-    for key, default in defaults.items():
-        option = f"--{key.replace('_', '-')} "
-        description = help_text.rpartition(option)[2].partition("\n  -")[0]
+    for key, rule in schemas["config"]["properties"][section]["properties"].items():
+        option = "-k" if key == "k" else f"--{key.replace('_', '-')}"
+        description = re.search(rf"\n  (?:-\w [^-]*, )?{option}\b(.*?)\n(?:  -|$)", help_text, re.S)
         assert description, f"{PROGRAMS[section]} has no {option}"
-        if default != "auto":
-            assert f"(default: {default})" in " ".join(description.split())
+        default = rule.get("default", "auto")
+        if default not in ("auto", "whole", False):
+            description = " ".join(description[1].split())
+            assert f"(default: {default})" in description
+
+
+def shown(value):
+    """A value as it is written in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def flat(config, path=()):

@@ -60,7 +60,7 @@ def check_configuration():
     sheet = config.get("samples")
     if isinstance(sheet, str) and os.path.isfile(sheet):
         schema = read_schema("samples")
-        rows, problems_of_shape = read_sheet(sheet, Path(sheet).read_text(), schema)
+        rows, problems_of_shape = read_sheet(sheet, Path(sheet).read_bytes(), schema)
         problems += problems_of_shape
         problems += sheet_problems(sheet, rows, schema, unique=("sample", "unit"))
         if check_files:
@@ -81,17 +81,39 @@ def refuse(problems):
 def section(name):
     """A section of the configuration that a target cannot do without."""
     if name not in config:
-        refuse(
-            [
-                Problem(
-                    "the configuration",
-                    None,
-                    name,
-                    f"is missing; config/examples/{name}.yaml shows one",
-                )
-            ]
-        )
+        message = f"is missing; config/examples/{name}.yaml shows one"
+        refuse([Problem("the configuration", None, name, message)])
     return config[name]
+
+
+def file_of(name, key):
+    """An input function: the file that a key of a section names."""
+
+    def path(wildcards):
+        return section(name)[key]
+
+    return path
+
+
+def options_of(name, *files):
+    """A function for params: the flags for the keys of a section, except its input files."""
+
+    def options(wildcards):
+        return flags(section(name), *files)
+
+    return options
+
+
+def seed_options(wildcards):
+    """The flags for the section seeds; whole queries have no step."""
+    settings = section("seeds")
+    return flags(settings, "queries", *(["step"] if settings["k"] == "whole" else []))
+
+
+def result_of(name, ending):
+    """The result of a section, which has the name of its queries."""
+    queries = config.get(name, {}).get("queries", "missing_section")
+    return f"results/{name}/{stem(queries)}{ending}"
 
 
 def program(name):
@@ -104,14 +126,18 @@ def code(name):
     return program_digest(CHECKOUT / "scripts" / name, CHECKOUT / "bwarp")
 
 
-def flags(settings):
-    """Command-line flags for settings; those that are left out or auto are the program's to choose."""
-    return [
-        word
-        for key, value in settings.items()
-        if value not in (None, "auto")
-        for word in (f"--{key.replace('_', '-')}", str(value))
-    ]
+def flags(settings, *left_out):
+    """Command-line flags for settings; auto, and whole queries, are what programs do without one."""
+    words = []
+    for key, value in settings.items():
+        if key in left_out:
+            continue
+        flag = f"-{key}" if len(key) == 1 else f"--{key.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value is not False and value not in ("auto", "whole"):
+            words += [flag, str(value)]
+    return words
 
 
 def index_memory_mb(wildcards, input, attempt):

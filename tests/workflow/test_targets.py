@@ -1,0 +1,58 @@
+"""Every target builds its result, from its example and from config/config.yaml."""
+
+import gzip
+
+import pytest
+
+RESULTS = {
+    "seeds": ("results/seeds/primers.tsv", "query\tkmer_start\tstrand\tcontig\tposition"),
+    "scan": ("results/scan/guides.tsv", "query\treference\t"),
+    "pairs": ("results/pairs/haplotype_reads.tsv", "pair\treference\tquery\tscore\t"),
+    "search": ("results/search/proteins.tsv", "query\ttarget\tscore\t"),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    return make_copy()
+
+
+@pytest.mark.parametrize("target", RESULTS)
+def test_the_example_of_a_target(copy, target):
+    copy.snakemake(target, "--configfile", f"config/examples/{target}.yaml")
+    result, header = RESULTS[target]
+    lines = (copy / result).read_text().splitlines()
+    assert lines[0].startswith(header)
+    assert len(lines) > 1
+
+
+def test_the_targets_of_the_plain_configuration(copy):
+    planned = copy.planned(*RESULTS)
+    assert {"find_seeds", "scan_composition", "align_pairs", "search_database"} <= set(planned)
+
+
+def test_a_target_whose_section_is_missing(copy, tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("reference: small.fa\n")
+    (tmp_path / "small.fa").write_text(">a\nACGT\n")
+    said = copy.snakemake("-s", copy / "Snakefile", "-n", "seeds", cwd=tmp_path, rc=2)
+    assert said.endswith(
+        "Nothing was run: there is a problem in the configuration.\n"
+        "  the configuration, seeds: is missing; config/examples/seeds.yaml shows one\n"
+        "config/README.md explains every key and column.\n"
+    )
+
+
+def test_a_value_of_zero_reaches_the_program(copy):
+    (copy / "mine.yaml").write_text("reference: small.fa\nindex:\n  prefix_length: 0\n")
+    copy.snakemake("index", "--configfile", "mine.yaml")
+    assert "prefix_length 0\n" in (copy / "results/index/small.txt").read_text()
+
+
+def test_the_demo_reads(copy):
+    copy.snakemake("resources/demo/reads_1.fq.gz")
+    first, second = (
+        gzip.decompress((copy / f"resources/demo/reads_{mate}.fq.gz").read_bytes()).splitlines()
+        for mate in (1, 2)
+    )
+    assert len(first) == len(second) == 4 * 5000

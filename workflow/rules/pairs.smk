@@ -1,0 +1,34 @@
+# Query i aligned with reference i: score, position and CIGAR.
+
+RESULTS[result_of("pairs", ".tsv")] = "each query aligned with its reference"
+
+
+rule align_pairs:
+    input:
+        references=file_of("pairs", "references"),
+        queries=file_of("pairs", "queries"),
+    output:
+        table=result_of("pairs", ".tsv"),
+    log:
+        "logs/align_pairs.log",
+    benchmark:
+        "logs/align_pairs.benchmark.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 16
+    resources:
+        gpu=GPUS,
+        backend=config["backend"],
+    params:
+        program=program("align_pairs.py"),
+        code=code("align_pairs.py"),
+        options=options_of("pairs", "references", "queries"),
+    shell:
+        "python {params.program:q} --references {input.references:q} --queries {input.queries:q}"
+        " -o {output.table:q} {params.options:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule pairs:
+    input:
+        result_of("pairs", ".tsv"),

@@ -1,0 +1,34 @@
+# Every window of the reference whose letter counts are like those of a query.
+
+RESULTS[result_of("scan", ".tsv")] = "the windows that are composed like a query"
+
+
+rule scan_composition:
+    input:
+        reference=config["reference"],
+        queries=file_of("scan", "queries"),
+    output:
+        table=result_of("scan", ".tsv"),
+    log:
+        "logs/scan_composition.log",
+    benchmark:
+        "logs/scan_composition.benchmark.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 16
+    resources:
+        gpu=GPUS,
+        backend=config["backend"],
+    params:
+        program=program("scan_composition.py"),
+        code=code("scan_composition.py"),
+        options=options_of("scan", "queries"),
+    shell:
+        "python {params.program:q} --reference {input.reference:q} --queries {input.queries:q}"
+        " -o {output.table:q} {params.options:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule scan:
+    input:
+        result_of("scan", ".tsv"),

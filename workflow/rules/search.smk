@@ -1,0 +1,34 @@
+# The best hits of each query in a database, by exact Smith-Waterman scores.
+
+RESULTS[result_of("search", ".tsv")] = "the best hits of each query in the database"
+
+
+rule search_database:
+    input:
+        queries=file_of("search", "queries"),
+        database=file_of("search", "database"),
+    output:
+        table=result_of("search", ".tsv"),
+    log:
+        "logs/search_database.log",
+    benchmark:
+        "logs/search_database.benchmark.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 16
+    resources:
+        gpu=GPUS,
+        backend=config["backend"],
+    params:
+        program=program("search_database.py"),
+        code=code("search_database.py"),
+        options=options_of("search", "queries", "database"),
+    shell:
+        "python {params.program:q} --queries {input.queries:q} --database {input.database:q}"
+        " -o {output.table:q} {params.options:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule search:
+    input:
+        result_of("search", ".tsv"),

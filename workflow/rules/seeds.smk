@@ -1,0 +1,36 @@
+# Every place of the queries, or of their k-mers, in the reference, with mismatches.
+
+RESULTS[result_of("seeds", ".tsv")] = "every place of the words of the queries"
+
+
+rule find_seeds:
+    input:
+        index=INDEX,
+        queries=file_of("seeds", "queries"),
+    output:
+        table=result_of("seeds", ".tsv"),
+        over=result_of("seeds", ".over.tsv"),
+        skipped=result_of("seeds", ".skipped.tsv"),
+    log:
+        "logs/find_seeds.log",
+    benchmark:
+        "logs/find_seeds.benchmark.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 16
+    resources:
+        gpu=GPUS,
+        backend=config["backend"],
+    params:
+        program=program("find_seeds.py"),
+        code=code("find_seeds.py"),
+        options=seed_options,
+    shell:
+        "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
+        " -o {output.table:q} {params.options:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule seeds:
+    input:
+        result_of("seeds", ".tsv"),
