@@ -117,7 +117,7 @@ def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iter
 def _open(path: str | os.PathLike) -> BinaryIO:
     # A pipe can be read only once, so xopen looks at its name, or peeks where it has none.
     compression = None
-    if os.path.isfile(path):
+    if os.path.isfile(path) and str(path) != "-":
         with open(path, "rb") as file:
             start = file.read(max(map(len, _MAGIC)))
         compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "")

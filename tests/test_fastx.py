@@ -482,13 +482,18 @@ def test_a_file_is_closed_when_reading_stops_early(tmp_path):
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 @pytest.mark.parametrize("path", ["-", "/dev/stdin"])
-def test_standard_input(compress, path):
+def test_standard_input(compress, path, tmp_path):
+    (tmp_path / "-").write_bytes(b">a file of that name\nA\n")
     program = (
         "from bwarp.fastx import read_sequences\n"
         f"print(sum(int(b.codes.sum()) + b.count for b in read_sequences({path!r})))"
     )
     finished = subprocess.run(
-        [sys.executable, "-c", program], input=compress(TEXT), capture_output=True, check=False
+        [sys.executable, "-c", program],
+        input=compress(TEXT),
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
     )
     assert finished.stdout.decode() == f"{400 * (12 + 1)}\n", finished.stderr
 
