@@ -182,9 +182,8 @@ def matrix_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
     code_of_byte = np.full(256, 255, np.uint8)
     for code, letter in enumerate(letters):
         code_of_byte[letter] = code
-    for letter, stand_in in (b"UT", b"UC", b"OX"):
-        if code_of_byte[letter] == 255:
-            code_of_byte[letter] = code_of_byte[stand_in]
+    for letter, stand_in in (b"UC", b"OX") if letters == AMINO_ACIDS else (b"UT",):
+        code_of_byte[letter] = code_of_byte[stand_in]
     for letter in range(ord("A"), ord("Z") + 1):
         code_of_byte[letter + 32] = code_of_byte[letter]
     code_of_byte.setflags(write=False)
