@@ -40,8 +40,10 @@ run: $(ready_to_run)
 	@echo "== Running the workflow. The first run compiles the programs, which takes some seconds a step."
 	@.venv/bin/python -m snakemake $(ARGS)
 
+# Test files run side by side; a file stays in one process, with what its tests share.
 test: $(ready_to_test)
-	@.venv/bin/python -m pytest $(ARGS)
+	@echo "== Running the tests. What they call is compiled as they go."
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-gpu: $(ready_to_test)
 	@.venv/bin/python -m pytest -m gpu $(ARGS)
