@@ -21,7 +21,9 @@ threads of a group write side by side:
     bit 2     D of the next column opens here        bit 3     I of the next row opens here
 """
 
-from numba import cuda, int32, int64, uint32, uint64
+import functools
+
+from numba import cuda, int32, int64, uint8, uint32, uint64
 
 __all__ = [
     "CHOICE_D",
@@ -29,6 +31,7 @@ __all__ = [
     "CHOICE_STOP",
     "D_OPENS",
     "I_OPENS",
+    "KERNEL_SIGNATURES",
     "MATRIX_STRIDE",
     "MATRIX_WORDS",
     "PADDING_ROW",
@@ -55,7 +58,7 @@ PLACE_BITS = 17
 PLACE_MASK = (1 << PLACE_BITS) - 1
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def end_number(score, first, second):
     """Greater for a better score, then a smaller `first`, then a smaller `second` (17 bits)."""
     return (
@@ -65,7 +68,7 @@ def end_number(score, first, second):
     )
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def first_column(above, query_length, reference_length, band):
     """The first column (from 0) that a strip computes; `above` is the row over its first."""
     if band < 0:
@@ -73,7 +76,7 @@ def first_column(above, query_length, reference_length, band):
     return int32(max(0, above + reference_length - query_length - band))
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def strip_width(rows, threads, reference_length, band):
     """Words of choices that one thread of a strip may write."""
     columns = reference_length
@@ -82,7 +85,7 @@ def strip_width(rows, threads, reference_length, band):
     return int32(columns + threads - 1)
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def upper_border(column, is_free, first, extend):
     """H(0, column)."""
     if is_free or column == 0:
@@ -90,6 +93,7 @@ def upper_border(column, is_free, first, extend):
     return int32(first + (column - 1) * extend)
 
 
+@functools.cache
 def full_matrix_kernel(threads, local, gatk, with_choices):
     """A kernel whose groups have `threads` threads: 8, 16 or 32.
 
@@ -213,9 +217,6 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                 if start - 1 < last_columns:
                     diagonal = edge[edge_start + uint64(2 * (start - 1))]
             is_last = strip == strips - 1 and lane == threads - 1
-            if not local and not gatk and free_reference_end and is_last:
-                # No letter of the reference at all (never in a band: that ends in the corner).
-                end = max(end, end_number(H[ROWS - 1], 0, m))
             insertion = int32(MINUS_INFINITY)
             column = int32(start - lane)
 
@@ -290,10 +291,6 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
             elif strip < strips and is_used:
                 if is_last and not (free_reference_end or free_query_end):
                     end = end_number(H[ROWS - 1], n, m)
-                if free_query_end and not gatk:
-                    # No letter of the query at all.
-                    border = upper_border(n, free_reference_start, first, extend)
-                    end = max(end, end_number(border, n, 0))
                 if free_query_end:
                     for r in range(ROWS):
                         row = top + r + 1
@@ -329,3 +326,17 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
             query_ends[pair] = place_2
 
     return align_full
+
+
+_CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
+_SIDE = (_CODES, _STARTS, _NUMBERS)
+_FULL = (
+    *(*_SIDE, *_SIDE, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64),
+    *(uint32[::1], _STARTS, _NUMBERS, _NUMBERS, _NUMBERS),
+)
+KERNEL_SIGNATURES = {
+    full_matrix_kernel(8, False, False, True): _FULL,
+    full_matrix_kernel(8, True, False, True): _FULL,
+    full_matrix_kernel(16, False, True, False): _FULL,
+    full_matrix_kernel(32, True, False, False): _FULL,
+}

@@ -5,15 +5,21 @@ then the paths as for any mode, with gaps that extend where they could as well o
 """
 
 import numpy as np
-from numba import cuda, int32
+from numba import cuda, int32, int64, uint8
 
-from bwarp.alignment.device_pairs import BLOCK, blocks, device_batch
+from bwarp.alignment.batch_cuda import BLOCK, blocks, device_batch
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.pairs import PairBatch, Sequences, check_pairs
 from bwarp.alignment.paths_cuda import Costs, find_full, trace_paths
 from bwarp.errors import InputError
 
-__all__ = ["find_last_occurrences", "gatk_alignments", "gatk_batch", "gatk_costs"]
+__all__ = [
+    "KERNEL_SIGNATURES",
+    "find_last_occurrences",
+    "gatk_alignments",
+    "gatk_batch",
+    "gatk_costs",
+]
 
 ALL = 0xFFFFFFFF
 MOST_LETTERS = 32
@@ -125,3 +131,9 @@ def find_last_occurrences(
                 alternate_ends[pair] = m
             return
         last -= int32(32)
+
+
+_SIDE, _NUMBERS = (uint8[::1], int64[::1], int32[::1]), int32[::1]
+KERNEL_SIGNATURES = {
+    find_last_occurrences: (*_SIDE, *_SIDE, int64, _NUMBERS, _NUMBERS, _NUMBERS),
+}

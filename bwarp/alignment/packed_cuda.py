@@ -24,11 +24,13 @@ References with ambiguous letters do not fit the lookup of four letters: their p
 REFUSED and are computed elsewhere (`full_matrix_cuda`).
 """
 
-from numba import cuda, int32, int64, uint32, uint64
+import functools
+
+from numba import cuda, int32, int64, uint8, uint32, uint64
 
 from bwarp.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, permute_bytes
 
-__all__ = ["REFUSED", "packed_kernel"]
+__all__ = ["KERNEL_SIGNATURES", "LOWEST_ARCHITECTURE", "REFUSED", "packed_kernel", "select_letters"]
 
 #: The score of a pair whose reference has an ambiguous letter.
 REFUSED = -(2**31)
@@ -37,25 +39,25 @@ ALL = 0xFFFFFFFF
 LOW = 0xFFFF
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def both(low, high):
     """A register of two lanes; also right as a number to add where `low` is negative."""
     return int32(int32(high) * int32(65536) + int32(low))
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def low_lane(register):
     """The low lane of a register whose lanes are not negative."""
     return int32(register & int32(LOW))
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def high_lane(register):
     """The high lane of a register whose lanes are not negative."""
     return int32((register >> int32(16)) & int32(LOW))
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def border(index, is_free, above, first, extend):
     """H on a border, `index` letters from the corner; `above` rows of padding before it.
 
@@ -71,7 +73,7 @@ def border(index, is_free, above, first, extend):
     return int32(first + (index - 1) * extend)
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def profile(code, match, mismatch):
     """Four bytes: what a query letter scores against A, C, G and T, shifted to be >= 0."""
     word = int32(mismatch * 0x01010101)
@@ -106,6 +108,7 @@ def select_letters(references, starts, lengths, order, selectors, stride, margin
             )
 
 
+@functools.cache
 def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     """A kernel for queries in tiles of `threads` x `rows` letters.
 
@@ -197,15 +200,6 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
         best = int32(0)
         # The end cell of each pair as one number to maximise: score, then -column, then -row.
         end_a, end_b = int64(0), int64(0)
-        if not local and free_query_end:
-            # No letter of the query at all.
-            least = bias - shift
-            if not free_reference_start:
-                least += first + (columns - int32(1)) * extend
-            best = both(least, least)
-            if with_ends:
-                end_a = end_number(least, columns, 0)
-                end_b = end_a
 
         for strip in range(tiles):
             top = (strip - tiles) * int32(tile) + lane * int32(rows)
@@ -240,7 +234,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                 diagonal = both(start_a + bias - shift, start_b + bias - shift)
             insertion = int32(0)
             # The best of this tile alone: of equal scores a later tile may hold the first column.
-            tile_best = floor_lanes if local else stored[rows - 1]
+            tile_best = floor_lanes if local else int32(0)
             column_a, column_b = int32(0), int32(0)
             upper, upper_step = int32(floor_lanes + shift_lanes), int32(0)
             if not local and not free_reference_start:
@@ -342,13 +336,16 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     end_b = max(end_b, end_number(high_lane(stored[rows - 1]), columns, length_b))
             if not local and free_query_end:
                 for r in range(rows):
-                    best = max_lanes(best, stored[r])
-                    if with_ends:
-                        # Padding is the corner of the upper border.
-                        row_a = max(top + int32(r + 1) + length_a, int32(0))
-                        row_b = max(top + int32(r + 1) + length_b, int32(0))
-                        end_a = max(end_a, end_number(low_lane(stored[r]), columns, row_a))
-                        end_b = max(end_b, end_number(high_lane(stored[r]), columns, row_b))
+                    # Padding is no end.
+                    row_a = int32(top + int32(r + 1) + length_a)
+                    row_b = int32(top + int32(r + 1) + length_b)
+                    value_a = low_lane(stored[r]) if row_a > 0 else int32(0)
+                    value_b = high_lane(stored[r]) if row_b > 0 else int32(0)
+                    best = max_lanes(best, both(value_a, value_b))
+                    if with_ends and row_a > 0:
+                        end_a = max(end_a, end_number(value_a, columns, row_a))
+                    if with_ends and row_b > 0:
+                        end_b = max(end_b, end_number(value_b, columns, row_b))
             if local and with_ends:
                 # The first row that holds the best of the column kept with it.
                 found_a, found_b = int32(0), int32(0)
@@ -385,7 +382,25 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     return align_packed
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def end_number(score, column, row):
     """Greater for a better score, then a smaller column, then a smaller row."""
     return (int64(score) << 32) | (int64(LOW - column) << 16) | int64(LOW - row)
+
+
+LOWEST_ARCHITECTURE = (9, 0)
+
+_CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
+_PACKED = (
+    *(_CODES, _STARTS, _NUMBERS, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
+    *(int32, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
+)
+KERNEL_SIGNATURES = {
+    select_letters: (_CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _NUMBERS),
+    packed_kernel(8, 19, False, False, False, True): _PACKED,
+    packed_kernel(8, 19, True, True, False, True): _PACKED,
+    packed_kernel(16, 16, False, True, True, True): _PACKED,
+    packed_kernel(32, 5, True, False, False, False): _PACKED,
+}
+# Registers spill where the profile is built, before the loop over columns; none in the loop.
+LOCAL_MEMORY = dict.fromkeys(KERNEL_SIGNATURES, 256)

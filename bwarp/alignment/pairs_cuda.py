@@ -6,13 +6,11 @@ full_matrix_cuda. An alignment is found in two passes: its end; then, unless it 
 the choices of the cells in a band around the diagonal of its end, and a walk back.
 """
 
-import functools
-
 import numpy as np
 from numba import cuda
 
 from bwarp.alignment import packed_cuda
-from bwarp.alignment.device_pairs import (
+from bwarp.alignment.batch_cuda import (
     BLOCK,
     DeviceBatch,
     blocks,
@@ -25,8 +23,6 @@ from bwarp.alignment.paths_cuda import MEMORY_SHARE, find_full, free_ends, pair_
 from bwarp.alignment.scheme import Mode, Scoring, element_type, highest_score, lowest_score
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
-
-packed_kernel = functools.cache(packed_cuda.packed_kernel)
 
 #: (threads, rows) of the packed kernel's tiles, smallest first, where there are many pairs.
 MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
@@ -145,7 +141,7 @@ def _find_packed(batch, scoring, mode, with_ends, part, outputs):
         ],
         np.int32,
     )
-    kernel = packed_kernel(
+    kernel = packed_cuda.packed_kernel(
         threads,
         height,
         mode.local,

@@ -5,13 +5,12 @@ are recognised; for the others the choices of all cells in a band around the dia
 stored, and walked back.
 """
 
-import functools
 from dataclasses import dataclass
 
 import numpy as np
 from numba import cuda
 
-from bwarp.alignment.device_pairs import BLOCK, DeviceBatch, blocks, free_bytes
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
 from bwarp.alignment.full_matrix_cuda import (
     MATRIX_STRIDE,
     PADDING_ROW,
@@ -22,9 +21,6 @@ from bwarp.alignment.scheme import Mode, Scoring
 from bwarp.alignment.walk_cuda import check_diagonals, walk_kernel
 
 __all__ = ["MEMORY_SHARE", "Costs", "Paths", "find_full", "free_ends", "pair_costs", "trace_paths"]
-
-full_kernel = functools.cache(full_matrix_kernel)
-walker = functools.cache(walk_kernel)
 
 #: The share of the free memory that one launch's work space may take.
 MEMORY_SHARE = 0.4
@@ -117,7 +113,7 @@ def find_full(batch: DeviceBatch, costs: Costs, ids: np.ndarray, outputs) -> Non
         edge_stride = 2 * int(columns[ids[begin:end]].max())
         groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
         edge = cuda.device_array(min(groups, end - begin) * edge_stride, np.int32)
-        kernel = full_kernel(threads, costs.local, costs.is_gatk, False)
+        kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
         for first in range(begin, end, groups):
             slots = cuda.to_device(ids[first : min(first + groups, end)])
             kernel[blocks(slots.size, threads), BLOCK](
@@ -174,7 +170,7 @@ def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_
             walk_parameters,
             np.int32(costs.ambiguous),
         )
-        walk = walker(BAND_THREADS, costs.is_gatk)[blocks(ids.size), BLOCK]
+        walk = walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(ids.size), BLOCK]
         walk(*arguments, True, *walked, choices_starts, nothing)
         counts = np.zeros(count, np.int64)
         counts[ids] = walked[0].copy_to_host()[ids]
@@ -244,7 +240,7 @@ def _store_choices(batch, costs, slots, ends, bands, choices, choices_starts, ed
     tie, free = costs.opens_on_tie, costs.free
     # The end is the corner of what is left of the matrix.
     parameters = [costs.first, costs.extend, tie, free[0], False, free[2], False]
-    kernel = full_kernel(BAND_THREADS, costs.local, False, True)
+    kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
     kernel[blocks(slots.size, BAND_THREADS), BLOCK](
         batch.queries.codes,
         batch.queries.starts,

@@ -19,18 +19,21 @@ Selectable beside search_cuda, which is faster: it needs no barrier and no scan.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numba import cuda, int32
+from numba import cuda, int32, int64, uint8
 
 from bwarp.alignment.database import Database
 from bwarp.alignment.full_matrix_cuda import MATRIX_STRIDE, MATRIX_WORDS
 from bwarp.alignment.paths_cuda import pair_costs
 from bwarp.alignment.scheme import LOCAL, Scoring, element_type
 
-__all__ = ["scan_rows", "search_scores"]
+__all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]
 
 ALL = 0xFFFFFFFF
 MINUS_INFINITY = -(2**30)
 MOST_WARPS = 16
+#: Words of shared memory for two rows in turn, one a warp and one more.
+TURN = MOST_WARPS + 1
+BOTH_TURNS = 2 * TURN
 
 
 def search_scores(
@@ -64,8 +67,8 @@ def search_scores(
 def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores):
     """One block a target; see the module. `edge` holds two words a target and query letter."""
     table = cuda.shared.array(MATRIX_WORDS, int32)
-    warp_best = cuda.shared.array(2 * MOST_WARPS, int32)
-    corners = cuda.shared.array(2 * (MOST_WARPS + 1), int32)
+    warp_best = cuda.shared.array(BOTH_TURNS, int32)
+    corners = cuda.shared.array(BOTH_TURNS, int32)
     for word in range(cuda.threadIdx.x, MATRIX_WORDS, cuda.blockDim.x):
         table[word] = matrix[word]
     cuda.syncthreads()
@@ -93,7 +96,7 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
             # The row before's H of the column to the left.
             diagonal = int32(cuda.shfl_up_sync(ALL, H, 1))
             if lane == 0:
-                diagonal = corners[turn * (MOST_WARPS + 1) + warp]
+                diagonal = corners[turn * TURN + warp]
             score = table[int32(query[row]) * MATRIX_STRIDE + letter]
             insertion = int32(max(insertion, H - gap_open) - gap_extend)
             H = int32(max(int32(diagonal + score), max(insertion, int32(0))))
@@ -108,7 +111,7 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
                     prefix = int32(max(prefix, left))
                 distance = int32(distance * 2)
             if lane == 31:
-                warp_best[turn * MOST_WARPS + warp] = prefix
+                warp_best[turn * TURN + warp] = prefix
             before = int32(cuda.shfl_up_sync(ALL, prefix, 1))
             if lane == 0:
                 before = int32(MINUS_INFINITY)
@@ -117,19 +120,19 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
             if first > start:
                 carried = edge[edge_start + 2 * row + 1]
             for w in range(warp):
-                carried = int32(max(carried, warp_best[turn * MOST_WARPS + w]))
+                carried = int32(max(carried, warp_best[turn * TURN + w]))
             before = int32(max(before, carried))
             if is_inside:
                 H = int32(max(H, before - gap_open - slope))
                 best = int32(max(best, H))
             # What the next row needs of this one: corners of the warps and of the slice.
             if lane == 31:
-                corners[(1 - turn) * (MOST_WARPS + 1) + warp + 1] = H
+                corners[(1 - turn) * TURN + warp + 1] = H
             if cuda.threadIdx.x == 0:
                 corner = int32(0)
                 if first > start:
                     corner = edge[edge_start + 2 * row]
-                corners[(1 - turn) * (MOST_WARPS + 1)] = corner
+                corners[(1 - turn) * TURN] = corner
             cuda.syncthreads()
             if cuda.threadIdx.x == cuda.blockDim.x - 1:
                 # Columns are counted from the next slice's first.
@@ -148,3 +151,9 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
         for w in range(1, warps):
             best = int32(max(best, warp_best[w]))
         scores[target] = best
+
+
+_CODES, _NUMBERS = uint8[::1], int32[::1]
+KERNEL_SIGNATURES = {
+    scan_rows: (_CODES, _CODES, int64[::1], _NUMBERS, int32, int32, _NUMBERS, _NUMBERS),
+}

@@ -17,8 +17,10 @@ Lanes hold H + bias, never negative; see packed_cuda for the arithmetic. A score
 cannot be told from an overflow: such targets are marked and computed in 32 bits (`search_cuda`).
 """
 
+import functools
+
 import numpy as np
-from numba import cuda, int32, int64, uint32, uint64
+from numba import boolean, cuda, int32, int64, uint8, uint32, uint64
 
 from bwarp.ptx import (
     add_max_lanes,
@@ -33,6 +35,8 @@ from bwarp.ptx import (
 __all__ = [
     "ALPHABET",
     "GROUP",
+    "KERNEL_SIGNATURES",
+    "LOWEST_ARCHITECTURE",
     "NO_LETTER",
     "STRIP_ROWS",
     "interleave_targets",
@@ -107,6 +111,7 @@ def interleave_targets(codes, offsets, columns_before, letters):
         letters[first + column] = int32((letter_a << 8) | (letter_b << 24))
 
 
+@functools.cache
 def strip_kernel(rows):
     """A kernel for one strip of `8 * rows` query letters against all targets.
 
@@ -232,3 +237,16 @@ def strip_kernel(rows):
             best[pair] = max_lanes(best[pair], highest)
 
     return align_strip
+
+
+LOWEST_ARCHITECTURE = (9, 0)
+
+_NUMBERS, _STARTS = int32[::1], int64[::1]
+_STRIP = (
+    *(_NUMBERS, _NUMBERS, _STARTS, int32, int32, int32, int32),
+    *(boolean, boolean, _NUMBERS, _NUMBERS),
+)
+KERNEL_SIGNATURES = {
+    interleave_targets: (uint8[::1], _STARTS, _STARTS, _NUMBERS),
+    **{strip_kernel(rows): _STRIP for rows in STRIP_ROWS},
+}

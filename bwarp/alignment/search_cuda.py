@@ -6,7 +6,6 @@ that do not fit a byte, are computed in 32 bits (full_matrix_cuda). To use sever
 process a GPU, each with a share of the database.
 """
 
-import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,22 +13,20 @@ import numpy as np
 from numba import cuda
 
 from bwarp.alignment import profile_cuda
-from bwarp.alignment.database import Database
-from bwarp.alignment.device_pairs import (
+from bwarp.alignment.batch_cuda import (
     BLOCK,
     DeviceBatch,
     DeviceSequences,
     blocks,
     free_bytes,
 )
+from bwarp.alignment.database import Database
 from bwarp.alignment.paths_cuda import find_full, pair_costs
 from bwarp.alignment.profile_cuda import ALPHABET, GROUP, STRIP_ROWS, interleave_targets
 from bwarp.alignment.scheme import LOCAL, Scoring, element_type
 from bwarp.errors import InputError
 
 __all__ = ["best_rows", "search_scores"]
-
-strip_kernel = functools.cache(profile_cuda.strip_kernel)
 
 #: Queries that a part of the database meets before the next part comes to the card.
 QUERY_GROUP = 64
@@ -141,7 +138,7 @@ def _scores_of_part(query: np.ndarray, part: _Part, scoring: Scoring) -> np.ndar
     strips = profile.shape[0]
     bias = first + 1
     best = cuda.to_device(np.zeros(part.pairs, np.int32))
-    kernel = strip_kernel(rows)[blocks(part.pairs, GROUP), profile_cuda.BLOCK]
+    kernel = profile_cuda.strip_kernel(rows)[blocks(part.pairs, GROUP), profile_cuda.BLOCK]
     for strip in range(strips):
         kernel(
             profile[strip],

@@ -5,7 +5,9 @@ once more to write them, from their last run to their first. Where no gap is pos
 walk is one diagonal; else it follows the choices of full_matrix_cuda.
 """
 
-from numba import cuda, int32, int64, uint32
+import functools
+
+from numba import boolean, cuda, int32, int64, uint8, uint32
 
 from bwarp.alignment.full_matrix_cuda import (
     CHOICE_D,
@@ -17,7 +19,7 @@ from bwarp.alignment.full_matrix_cuda import (
     strip_width,
 )
 
-__all__ = ["check_diagonals", "walk_kernel"]
+__all__ = ["KERNEL_SIGNATURES", "check_diagonals", "walk_kernel"]
 
 INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 1, 2, 4, 7, 8
 
@@ -68,7 +70,7 @@ def check_diagonals(
             bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
 
 
-@cuda.jit
+@cuda.jit(device=True)
 def put_run(cigar, is_counting, stop, runs, length, operation):
     """Write a run before the `runs` already written before `stop`; the new number of runs."""
     if length <= 0:
@@ -78,6 +80,7 @@ def put_run(cigar, is_counting, stop, runs, length, operation):
     return int32(runs + 1)
 
 
+@functools.cache
 def walk_kernel(threads, gatk):
     """A kernel that walks the choices of a full_matrix_kernel of as many threads.
 
@@ -223,3 +226,16 @@ def walk_kernel(threads, gatk):
             first_columns[pair] = j
 
     return walk
+
+
+_CODES, _NUMBERS, _STARTS, _WORDS = uint8[::1], int32[::1], int64[::1], uint32[::1]
+_WALK = (
+    *(_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
+    *(_NUMBERS, _WORDS, _STARTS, _NUMBERS, int32, boolean),
+    *(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _STARTS, _WORDS),
+)
+KERNEL_SIGNATURES = {
+    check_diagonals: (_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, int64, *[_NUMBERS] * 6),
+    walk_kernel(8, False): _WALK,
+    walk_kernel(8, True): _WALK,
+}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, uint64
+from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
 
@@ -11,6 +11,7 @@ __all__ = [
     "BLOCK",
     "DeviceBatch",
     "DeviceSequences",
+    "KERNEL_SIGNATURES",
     "blocks",
     "device_batch",
     "free_bytes",
@@ -131,3 +132,8 @@ def paired_order(
     copies = np.ones(ids.size, np.int64)
     copies[ends[sizes % 2 == 1]] = 2
     return np.repeat(ordered, copies)
+
+
+KERNEL_SIGNATURES = {
+    unpack_windows: (uint64[::1], int64[::1], int32[::1], int64[::1], uint8[::1]),
+}
