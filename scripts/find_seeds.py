@@ -13,11 +13,10 @@ or too long.
 """
 
 from bwarp.backend import choose_backend
-from bwarp.errors import InputError, UsageError
-from bwarp.fastx import read_sequences
+from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.program import bounded_int, program_parser, run_program, say
-from bwarp.seeding.find import count_seeds, find_in_passes, kmer_batches
+from bwarp.seeding.find import count_seeds, find_in_passes
 from bwarp.seeding.hits import (
     ALGORITHMS,
     LOCATE_MODES,
@@ -27,7 +26,7 @@ from bwarp.seeding.hits import (
 )
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.progress import Progress
-from bwarp.seeding.seed_lines import query_names
+from bwarp.seeding.queries import read_kmers
 from bwarp.seeding.seed_table import open_count_table, open_seed_tables, seed_format
 
 EXAMPLES = """
@@ -128,55 +127,35 @@ def main(options):
         write_hits(options, index, seed_options, backend)
 
 
-def batches(options):
-    """K-mers of the queries, batch by batch, with the names of their queries."""
-    n_queries = 0
-    for sequences in read_sequences(options.queries):
-        queries = query_names(sequences)
-        nameless = queries.first_empty()
-        if nameless is not None:
-            raise InputError(
-                f"{options.queries}: record {sequences.first_record + nameless + 1} has no name: "
-                "write one after its > or @"
-            )
-        n_queries += sequences.count
-        for kmers in kmer_batches(sequences, options.k, options.step or 1):
-            yield kmers, queries
-    if n_queries == 0:
-        say(f"warning: {options.queries} holds no queries")
-
-
 def write_hits(options, index, seed_options, backend):
     progress = Progress()
     with open_seed_tables(options.output, index.reference, options.threads) as tables:
         counts = tables.counts
-        for kmers, queries in batches(options):
+        for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
             done = counts.searched
             tables.add_kmers(kmers, queries)
             for found in find_in_passes(index, kmers, seed_options, backend, options.threads):
                 for hits in tables.add_found(found, kmers, queries):
                     progress.report(done + int(hits.kmers[-1]) + 1, counts.hits)
     progress.clear()
-    say_counts(counts)
+    say_outcome(options, counts)
 
 
 def write_counts(options, index, seed_options, backend):
     progress = Progress()
     with open_count_table(options.output) as table:
-        for kmers, queries in batches(options):
+        for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
             hits = count_seeds(index, kmers, seed_options, backend, options.threads)
             table.add(kmers, queries, hits)
             progress.report(table.counts.searched, table.counts.hits)
     progress.clear()
-    say_counts(table.counts)
+    say_outcome(options, table.counts)
 
 
-def say_counts(counts):
-    say(
-        f"{counts.searched:,} k-mers searched: {counts.hits:,} hits of {counts.with_hits:,}, "
-        f"{counts.over:,} over the limit, {counts.without_hits:,} without a hit; "
-        f"{counts.skipped:,} skipped"
-    )
+def say_outcome(options, counts):
+    if counts.searched + counts.skipped == 0:
+        say(f"warning: {options.queries} holds no queries")
+    say(counts.sentence())
 
 
 if __name__ == "__main__":

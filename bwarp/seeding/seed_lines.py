@@ -73,6 +73,14 @@ class Names:
         start, stop = self.bounds[number]
         return self.text[start:stop].tobytes().decode("utf-8", "replace")
 
+    def part(self, start: int, stop: int) -> "Names":
+        """Names start to stop, and no other bytes."""
+        firsts, lasts = self.bounds[start:stop].T
+        lengths = lasts - firsts
+        edges = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
+        return Names(self.text[places], np.column_stack([edges[:-1], edges[1:]]))
+
     def first_empty(self) -> int | None:
         """The number of the first name without letters, or None."""
         empty = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])

@@ -95,6 +95,14 @@ class SeedCounts:
     def without_hits(self) -> int:
         return self.searched - self.over - self.with_hits
 
+    def sentence(self) -> str:
+        """All counts, for people."""
+        return (
+            f"{self.searched:,} k-mers searched: {self.hits:,} hits of {self.with_hits:,}, "
+            f"{self.over:,} over the limit, {self.without_hits:,} without a hit; "
+            f"{self.skipped:,} skipped"
+        )
+
 
 class SeedTables:
     """Open tables of hits, k-mers over the limit and k-mers skipped.

@@ -7,8 +7,8 @@ import sys
 from collections import Counter
 
 import pytest
+from hits_oracle import GENOMES, hits_by_comparing, opposite
 from index_oracle import index_of
-from seeds_oracle import GENOMES, hits_by_comparing, opposite
 
 from bwarp.index.store import save_index
 

@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from index_oracle import index_of
-from seeds_oracle import (
+from hits_oracle import (
     GENOMES,
     batch_of,
     hits_by_comparing,
@@ -14,6 +11,9 @@ from seeds_oracle import (
     kmers_like,
     opposite,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_oracle import index_of
 
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seeds_oracle import batch_of, random_letters
+from hits_oracle import batch_of, random_letters
 
 import bwarp.seeding.find as find
 from bwarp.fastx import SequenceBatch

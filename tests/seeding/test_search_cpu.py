@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from index_oracle import index_of
-from seeds_oracle import (
+from hits_oracle import (
     GENOMES,
     batch_of,
     hits_by_comparing,
@@ -11,6 +10,7 @@ from seeds_oracle import (
     kmers_like,
     random_letters,
 )
+from index_oracle import index_of
 
 from bwarp.index.locate_cpu import locate
 from bwarp.seeding.backtracking_cpu import search_backtracking

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seeds_oracle import batch_of
+from hits_oracle import batch_of
 
 from bwarp.reference import make_reference
 from bwarp.seeding.hits import SeedHits

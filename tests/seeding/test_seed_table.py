@@ -6,8 +6,8 @@ import hashlib
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from hits_oracle import GENOMES, hits_by_comparing, index_of_genome, kmers_like, random_letters
 from index_oracle import index_of
-from seeds_oracle import GENOMES, hits_by_comparing, index_of_genome, kmers_like, random_letters
 
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu

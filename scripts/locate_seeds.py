@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Turn what scripts/seed_reads.py found into positions: the tables of scripts/find_seeds.py.
+
+The last of three stages that together do what find_seeds.py does in one, with the same bytes in
+OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
+"""
+
+from bwarp.index.store import load_index
+from bwarp.program import program_parser, run_program, say
+from bwarp.seeding.frames import open_frames
+from bwarp.seeding.progress import Progress
+from bwarp.seeding.seed_table import open_seed_tables, seed_format
+from bwarp.seeding.stages import check_index, read_found
+
+EXAMPLES = """
+scripts/locate_seeds.py --index genome.index --seeds reads.seeds -o hits.tsv
+scripts/locate_seeds.py --index genome.index --seeds reads.seeds -o hits.parquet
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument(
+        "--index", required=True, metavar="INDEX", help="the index that was searched"
+    )
+    parser.add_argument(
+        "--seeds",
+        required=True,
+        metavar="SEEDS",
+        help="file that seed_reads.py wrote; - is standard input",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
+        "- is TSV on standard output",
+    )
+    return parser
+
+
+def main(options):
+    seed_format(options.output)
+    index = load_index(options.index)
+    progress = Progress()
+    with (
+        open_frames(options.seeds, "seeds") as reader,
+        open_seed_tables(options.output, index.reference, options.threads) as tables,
+    ):
+        check_index(options.seeds, reader, index)
+        counts = tables.counts
+        for kmers, queries, found in read_found(reader, index, options.threads):
+            if found is None:
+                tables.add_kmers(kmers, queries)
+                continue
+            for _ in tables.add_found(found, kmers, queries):
+                progress.report(counts.searched, counts.hits)
+    progress.clear()
+    say(counts.sentence())
+
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)

@@ -1,0 +1,104 @@
+"""batch_reads.py, seed_reads.py and locate_seeds.py in a row write what find_seeds.py writes."""
+
+import shutil
+
+import numpy as np
+import pytest
+from hits_oracle import GENOMES
+from index_oracle import index_of
+
+from bwarp.index.store import save_index
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with an index, reads, and their packed k-mers."""
+    folder = tmp_path_factory.mktemp("staged")
+    save_index(index_of(GENOMES["repeats"]), folder / "index")
+    genome = b"".join(GENOMES["repeats"]).decode()
+    rng = np.random.default_rng(2)
+    with (folder / "reads.fa").open("w") as file:
+        for i in range(300):
+            start = int(rng.integers(0, len(genome) - 40))
+            letter = "N" if i % 9 == 0 else "A"
+            read = genome[start : start + 20] + letter + genome[start + 21 : start + 40]
+            file.write(f">read{i} x\n{read[: int(rng.integers(4, 41))]}\n")
+    return folder
+
+
+def tables(output) -> list[bytes]:
+    return [output.with_suffix(s).read_bytes() for s in (".tsv", ".over.tsv", ".skipped.tsv")]
+
+
+@pytest.mark.parametrize(
+    ("cut", "search"),
+    [
+        (("-k", 12, "--step", 3), ("--mismatches", 1, "--max-hits", 30)),
+        ((), ("--mismatches", 2, "--max-hits", 0)),
+    ],
+)
+def test_three_stages_are_one_run(run_program, folder, tmp_path, cut, search):
+    def run(script, *arguments):
+        done = run_program(script, *arguments, cwd=tmp_path)
+        assert (done.rc, done.stdout) == (0, "")
+        return done.stderr
+
+    index, reads = ("--index", folder / "index"), ("--queries", folder / "reads.fa")
+    said = run("find_seeds.py", *index, *reads, "-o", "one.tsv", *cut, *search, "--backend", "cpu")
+    expected = tables(tmp_path / "one.tsv")
+    assert all(table.count(b"\n") > 1 for table in expected[::2])
+    run("batch_reads.py", *reads, "-o", "kmers", *cut)
+    for locate, threads in (("cpu", 1), ("hybrid", 2)):
+        more = ("--locate", locate, "--threads", threads, "--backend", "cpu")
+        run("seed_reads.py", *index, "--kmers", "kmers", "-o", "seeds", *search, *more)
+        again = run("locate_seeds.py", *index, "--seeds", "seeds", "-o", "staged.tsv")
+        assert tables(tmp_path / "staged.tsv") == expected
+        assert again == said
+
+
+def test_what_is_not_what_is_asked_for(run_program, folder, tmp_path):
+    reads = folder / "reads.fa"
+    kmers, seeds = tmp_path / "kmers", tmp_path / "seeds"
+    index = ("--index", folder / "index")
+    assert run_program("batch_reads.py", "--queries", reads, "-o", kmers).rc == 0
+    found = ("seed_reads.py", *index, "--kmers", kmers, "-o", seeds, "--backend", "cpu")
+    assert run_program(*found).rc == 0
+    before = sorted(tmp_path.iterdir())
+
+    def refused(script, *arguments) -> str:
+        done = run_program(script, *arguments)
+        assert done.stderr.startswith(f"{script}: error: ")
+        assert sorted(tmp_path.iterdir()) == before
+        return done.rc, done.stderr.removeprefix(f"{script}: error: ")
+
+    output = tmp_path / "out.tsv"
+    assert refused("batch_reads.py", "--queries", reads, "-o", output, "--step", 2) == (
+        2,
+        "--step is for cut k-mers: give their length with -k, or leave it out\n",
+    )
+    assert refused("seed_reads.py", *index, "--kmers", seeds, "-o", output) == (
+        1,
+        f"{seeds}: not a file of k-mers: make one with scripts/batch_reads.py\n",
+    )
+    assert refused("locate_seeds.py", *index, "--seeds", kmers, "-o", output) == (
+        1,
+        f"{kmers}: not a file of seeds: make one with scripts/seed_reads.py\n",
+    )
+    assert refused("locate_seeds.py", *index, "--seeds", seeds, "-o", tmp_path / "x.sam") == (
+        2,
+        f"{tmp_path}/x.sam: the ending says no format: "
+        "use .tsv, .bed, .tsv.gz, .bed.gz or .parquet\n",
+    )
+    other = folder / "other"
+    save_index(index_of(GENOMES["random"]), other)
+    assert refused("locate_seeds.py", "--index", other, "--seeds", seeds, "-o", output) == (
+        1,
+        f"{seeds}: these seeds were found in another index than {other}: "
+        "give that one, or find them again with scripts/seed_reads.py\n",
+    )
+    shutil.rmtree(other)
+    seeds.write_bytes(seeds.read_bytes()[:-5])
+    assert refused("locate_seeds.py", *index, "--seeds", seeds, "-o", output) == (
+        1,
+        f"{seeds}: the file is damaged or cut off: make it again\n",
+    )
