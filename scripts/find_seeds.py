@@ -16,7 +16,7 @@ from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.program import bounded_int, program_parser, run_program, say
-from bwarp.seeding.find import count_seeds, find_in_passes
+from bwarp.seeding.find import count_seeds, find_in_passes, prepare
 from bwarp.seeding.hits import (
     ALGORITHMS,
     LOCATE_MODES,
@@ -120,16 +120,19 @@ def main(options):
         options.mismatches, options.max_hits, options.algorithm, options.locate
     )
     check_options(seed_options, backend)
-    index = load_index(options.index)
+    stored = load_index(options.index)
+    index = prepare(stored, seed_options, backend)
+    if backend == "cuda":
+        say(str(index.plan))
     if options.count_only:
         write_counts(options, index, seed_options, backend)
     else:
-        write_hits(options, index, seed_options, backend)
+        write_hits(options, index, stored.reference, seed_options, backend)
 
 
-def write_hits(options, index, seed_options, backend):
+def write_hits(options, index, reference, seed_options, backend):
     progress = Progress()
-    with open_seed_tables(options.output, index.reference, options.threads) as tables:
+    with open_seed_tables(options.output, reference, options.threads) as tables:
         counts = tables.counts
         for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
             done = counts.searched

@@ -2,24 +2,31 @@
 """Search packed k-mers in an index: what scripts/batch_reads.py wrote, for scripts/locate_seeds.py.
 
 The second of three stages that together do what scripts/find_seeds.py does in one. The output is a
-file of frames, each with the rows of the index that k-mers match in, or, with --locate hybrid, a
-sampled row and the steps to it for every hit (Liu and Schmidt's j and t); - is standard output.
+file of frames, each with the rows of the index that k-mers match in; or with --locate hybrid a
+sampled row and the steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the
+positions. - is standard output.
 """
 
-from functools import partial
-
 from bwarp.backend import choose_backend
+from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.seeding.find import find_in_passes, prepare
 from bwarp.seeding.frames import open_frames, write_frames
-from bwarp.seeding.hits import ALGORITHMS, MOST_MISMATCHES, SeedOptions
+from bwarp.seeding.hits import (
+    ALGORITHMS,
+    LOCATE_MODES,
+    MOST_MISMATCHES,
+    SeedOptions,
+)
 from bwarp.seeding.progress import Progress
-from bwarp.seeding.search import search_in_passes, walker
+from bwarp.seeding.search_cpu import search_in_passes
 from bwarp.seeding.stages import (
     index_sum,
     kmers_of_frame,
     write_intervals,
     write_kmers,
+    write_located,
     write_walked,
 )
 
@@ -58,10 +65,11 @@ def parse_options():
     )
     parser.add_argument(
         "--locate",
-        choices=("cpu", "hybrid"),
-        default="cpu",
-        help="cpu leaves all locating to locate_seeds.py; hybrid walks from rows to sampled rows "
-        "here, and leaves it the looking up (default: %(default)s)",
+        choices=LOCATE_MODES,
+        default="auto",
+        help="cpu: leave it to locate_seeds.py; hybrid: walk to sampled rows here, and leave the "
+        "looking up; both search on the CPU. gpu: search and locate on a GPU. auto: gpu where "
+        "there is one, else cpu. Results are the same (default: %(default)s)",
     )
     parser.add_argument(
         "--algorithm",
@@ -74,27 +82,56 @@ def parse_options():
 
 def main(options):
     backend = choose_backend(options.backend)
-    seed_options = SeedOptions(options.mismatches, options.max_hits, options.algorithm)
+    locate = options.locate
+    if locate == "auto":
+        locate = "gpu" if backend == "cuda" else "cpu"
+    if locate == "gpu" and backend == "cpu":
+        raise UsageError(
+            "locate gpu needs a GPU, and the backend is cpu: use --locate cpu or hybrid"
+        )
     index = load_index(options.index)
-    write_found = write_intervals
-    if options.locate == "hybrid":
-        write_found = partial(write_walked, walk=walker(index, backend, options.threads))
     progress = Progress()
     searched = hits = 0
     with (
         open_frames(options.kmers, "k-mers") as reader,
         write_frames(options.output, holds="seeds", index=index_sum(index)) as writer,
     ):
+        write_found = writer_on_gpu if locate == "gpu" else writer_on_cpu
+        write_seeds = write_found(writer, index, locate, options)
         for _, arrays in reader:
             kmers, queries = kmers_of_frame(arrays)
             write_kmers(writer, kmers, queries)
-            for found in search_in_passes(index, kmers, seed_options, backend, options.threads):
-                write_found(writer, found)
-                hits += int(found.intervals.n_rows.sum(dtype=int))
+            hits += write_seeds(kmers)
             searched += kmers.count
             progress.report(searched, hits)
     progress.clear()
     say(f"{searched:,} k-mers searched: {hits:,} hits")
+
+
+def writer_on_gpu(writer, index, locate, options):
+    """A function that writes the seeds of a batch of k-mers and returns how many hits they have."""
+    seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm, locate)
+    index = prepare(index, seeds, "cuda")
+    say(str(index.plan))
+
+    def write_seeds(kmers):
+        passes = find_in_passes(index, kmers, seeds, "cuda", options.threads)
+        return sum(write_located(writer, found) for found in passes)
+
+    return write_seeds
+
+
+def writer_on_cpu(writer, index, locate, options):
+    """The same; the rows of the hits are left as they are, or walked to sampled ones."""
+    seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm)
+
+    def write_seeds(kmers):
+        passes = search_in_passes(index, kmers, seeds, options.threads)
+        if locate == "hybrid":
+            return sum(write_walked(writer, found, index, options.threads) for found in passes)
+        return sum(write_intervals(writer, found) for found in passes)
+
+    return write_seeds
 
 
 if __name__ == "__main__":

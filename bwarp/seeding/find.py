@@ -25,7 +25,7 @@ from bwarp.seeding.kmers import (
     whole_queries,
 )
 
-__all__ = ["count_seeds", "find_in_passes", "kmer_batches", "merge_hits", "passes"]
+__all__ = ["count_seeds", "find_in_passes", "kmer_batches", "merge_hits", "passes", "prepare"]
 
 #: Windows cut at a time, so that a chromosome as a query takes no more memory than short ones.
 WINDOWS_AT_ONCE = 1 << 20
@@ -87,6 +87,20 @@ def kmer_batches(
         yield kmers
 
 
+def prepare(index: FMIndex, options: SeedOptions, backend: str) -> FMIndex:
+    """An index made ready for searches: with ``"cuda"`` it is put on the GPU, once for all of them.
+
+    What comes back serves in place of the index in this module's functions; with ``"cuda"`` its
+    `plan`, as a string, says how the GPU's memory is used.
+    """
+    check_options(options, backend)
+    if backend == "cuda":
+        from bwarp.seeding.find_cuda import prepare as put_on_gpu
+
+        return put_on_gpu(index, options)
+    return index
+
+
 def find_in_passes(
     index: FMIndex, kmers: KmerBatch, options: SeedOptions, backend: str, threads: int = 1
 ) -> Iterator[FoundSeeds]:
@@ -95,6 +109,7 @@ def find_in_passes(
     Parameters
     ----------
     index : FMIndex
+        Or what `prepare` made of it.
     kmers : KmerBatch
     options : SeedOptions
     backend : str
@@ -105,9 +120,10 @@ def find_in_passes(
     found : FoundSeeds
         Of one pass; k-mers are numbered within `kmers`. Its hits are to be taken before the next.
     """
-    check_options(options, backend)
     find_seeds = _engine(backend)
-    for start, stop in passes(index, kmers.lengths, options.mismatches, backend):
+    index = prepare(index, options, backend)
+    n_rows = (index.index if backend == "cuda" else index).forward.n_rows
+    for start, stop in passes(n_rows, kmers.lengths, options.mismatches, backend):
         yield _find_pass(find_seeds, index, kmers, start, stop, options, threads)
 
 
@@ -126,11 +142,11 @@ def count_seeds(
 
 
 def passes(
-    index: FMIndex, lengths: np.ndarray, mismatches: int, backend: str
+    text_length: int, lengths: np.ndarray, mismatches: int, backend: str
 ) -> list[tuple[int, int]]:
     """First and last + 1 k-mer of every pass, for k-mers of these lengths."""
     expected = np.array(
-        [_expected_intervals(index.forward.n_rows, k, mismatches) for k in range(LONGEST_KMER + 1)]
+        [_expected_intervals(text_length, k, mismatches) for k in range(LONGEST_KMER + 1)]
     )
     before = np.cumsum(expected[lengths]) // _INTERVALS_AT_ONCE[backend]
     edges = np.flatnonzero(np.diff(before, prepend=-1, append=np.inf))

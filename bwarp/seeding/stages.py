@@ -2,7 +2,8 @@
 
     batch_reads     frames  kmers                           k-mers of some queries, with their names
     seed_reads      frames  kmers, over, intervals          for every pass: rows of the index,
-                    or      kmers, over, walked ...         or a sampled row and steps for each hit
+                    or      kmers, over, walked ...         a sampled row and steps for each hit,
+                    or      kmers, over, hits ...           or positions, from a GPU
     locate_seeds    hits, as `bwarp.seeding.find` gives them
 
 Rows mean something in one index only, so a file of seeds says in which it was searched.
@@ -16,14 +17,14 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.index.checksum import text_sum
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import locate, look_up
+from bwarp.index.locate_cpu import locate, look_up, walk
 from bwarp.index.store import StoredIndex
 from bwarp.reference import Reference
 from bwarp.seeding.frames import FrameReader, FrameWriter
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.intervals import Intervals
 from bwarp.seeding.kmers import KmerBatch
-from bwarp.seeding.search import FoundIntervals
+from bwarp.seeding.search_cpu import FoundIntervals
 from bwarp.seeding.seed_lines import Names
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "rows_of",
     "write_intervals",
     "write_kmers",
+    "write_located",
     "write_walked",
 ]
 
@@ -81,24 +83,37 @@ def kmers_of_frame(arrays: dict[str, np.ndarray]) -> tuple[KmerBatch, Names]:
     return batch, Names(arrays["names"], arrays["name_bounds"])
 
 
-def write_intervals(writer: FrameWriter, found: FoundIntervals) -> None:
-    """The frames of a pass, rows as they are."""
+def write_intervals(writer: FrameWriter, found: FoundIntervals) -> int:
+    """The frames of a pass, rows as they are; returns the number of hits, as the next two do."""
     _write_over(writer, found)
     writer.write("intervals", **vars(found.intervals))
+    return int(found.intervals.n_rows.sum(dtype=np.int64))
 
 
-def write_walked(writer: FrameWriter, found: FoundIntervals, walk) -> None:
-    """The frames of a pass, every row walked to a sampled one.
-
-    `walk` takes rows to sampled rows and steps, as `bwarp.index.locate_cpu.walk` does.
-    """
+def write_walked(
+    writer: FrameWriter, found: FoundIntervals, index: FMIndex, threads: int = 1
+) -> int:
+    """The frames of a pass, every row walked to a sampled one."""
     _write_over(writer, found)
+    n_hits = 0
     for part in parts_of(found.intervals):
-        sampled, steps = walk(rows_of(part))
+        sampled, steps = walk(index, rows_of(part), threads)
         writer.write("walked", **vars(part), sampled=sampled, steps=steps)
+        n_hits += steps.size
+    return n_hits
 
 
-def _write_over(writer: FrameWriter, found: FoundIntervals) -> None:
+def write_located(writer: FrameWriter, found: FoundSeeds) -> int:
+    """The frames of a pass that is located already, as a GPU's engine gives it."""
+    _write_over(writer, found)
+    n_hits = 0
+    for hits in found.hits:
+        writer.write("hits", **vars(hits))
+        n_hits += hits.count
+    return n_hits
+
+
+def _write_over(writer: FrameWriter, found: FoundIntervals | FoundSeeds) -> None:
     writer.write("over", over_kmers=found.over_kmers, over_counts=found.over_counts)
 
 
@@ -120,6 +135,8 @@ def read_found(
         elif kind == "over":
             found = FoundSeeds(arrays["over_kmers"], arrays["over_counts"], iter(()))
             yield kmers, queries, found
+        elif kind == "hits":
+            yield kmers, queries, FoundSeeds(*none, iter([SeedHits(**arrays)]))
         else:
             columns = ("kmers", "strands", "first_rows", "n_rows", "mismatches")
             intervals = Intervals(*(arrays[column] for column in columns))

@@ -80,6 +80,11 @@ def test_what_is_not_what_is_asked_for(run_program, folder, tmp_path):
         1,
         f"{seeds}: not a file of k-mers: make one with scripts/batch_reads.py\n",
     )
+    on_gpu = ("--locate", "gpu", "--backend", "cpu")
+    assert refused("seed_reads.py", *index, "--kmers", kmers, "-o", output, *on_gpu) == (
+        2,
+        "locate gpu needs a GPU, and the backend is cpu: use --locate cpu or hybrid\n",
+    )
     assert refused("locate_seeds.py", *index, "--seeds", kmers, "-o", output) == (
         1,
         f"{kmers}: not a file of seeds: make one with scripts/seed_reads.py\n",

@@ -11,7 +11,7 @@ from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.frames import open_frames, write_frames
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.intervals import Intervals
-from bwarp.seeding.search import search_in_passes, walker
+from bwarp.seeding.search_cpu import search_in_passes
 from bwarp.seeding.seed_lines import Names
 from bwarp.seeding.stages import (
     hits_in_order,
@@ -21,6 +21,7 @@ from bwarp.seeding.stages import (
     rows_of,
     write_intervals,
     write_kmers,
+    write_located,
     write_walked,
 )
 
@@ -69,7 +70,7 @@ def batches(k, step):
     return [(batch, names) for batch in kmer_batches(sequences, k, step)]
 
 
-@pytest.mark.parametrize("form", ["intervals", "walked"])
+@pytest.mark.parametrize("form", ["intervals", "walked", "hits"])
 @pytest.mark.parametrize(("k", "step"), [(None, 1), (9, 2)])
 def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
     monkeypatch.setattr(find, "WINDOWS_AT_ONCE", 20)
@@ -87,9 +88,13 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
             for _, arrays in reader:
                 kmers, names = kmers_of_frame(arrays)
                 write_kmers(writer, kmers, names)
-                for found in search_in_passes(index, kmers, options, "cpu", 2):
+                if form == "hits":
+                    for found in find_in_passes(index, kmers, options, "cpu"):
+                        write_located(writer, found)
+                    continue
+                for found in search_in_passes(index, kmers, options, 2):
                     if form == "walked":
-                        write_walked(writer, found, walker(index, "cpu", 2))
+                        write_walked(writer, found, index, 2)
                     else:
                         write_intervals(writer, found)
         assert outcome(staged(tmp_path / "seeds", index), index) == outcome(
@@ -129,7 +134,7 @@ def outcome(found, index) -> tuple[list, list, list]:
 def test_hits_in_order():
     index = index_of_genome("gaps")
     (batch,) = kmer_batches(batch_of({"a": b"ACGTACGT", "b": b"CGTACGTA", "c": b"ACGTTGCA"}))
-    (found,) = search_in_passes(index, batch, SeedOptions(2, 0), "cpu")
+    (found,) = search_in_passes(index, batch, SeedOptions(2, 0))
     positions = locate(index, rows_of(found.intervals))
     hits = hits_in_order(found.intervals, positions, index.reference)
     expected = hits_of_parts(

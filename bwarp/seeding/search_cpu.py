@@ -1,17 +1,20 @@
-"""Search without locating: the intervals of batches of k-mers, for the stages of a staged run."""
+"""Search without locating, on the CPU: the intervals of batches of k-mers, pass by pass."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
+from bwarp.seeding.backtracking_cpu import search_backtracking
+from bwarp.seeding.exact_cpu import search_exact
 from bwarp.seeding.find import passes
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.intervals import Intervals, concatenate, hits_of_kmers, in_kmer_order
 from bwarp.seeding.kmers import KmerBatch, kmer_words
+from bwarp.seeding.schemes_cpu import search_schemes
 
-__all__ = ["FoundIntervals", "search_in_passes", "walker"]
+__all__ = ["FoundIntervals", "search_in_passes"]
 
 
 @dataclass(frozen=True)
@@ -34,18 +37,18 @@ class FoundIntervals:
 
 
 def search_in_passes(
-    index: FMIndex, kmers: KmerBatch, options: SeedOptions, backend: str, threads: int = 1
+    index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
 ) -> Iterator[FoundIntervals]:
     """The intervals of a batch of k-mers of any lengths, pass by pass, in order."""
-    check_options(options, backend)
-    search = _engine(backend)
-    for start, stop in passes(index, kmers.lengths, options.mismatches, backend):
+    check_options(options, "cpu")
+    text_length = index.forward.n_rows
+    for start, stop in passes(text_length, kmers.lengths, options.mismatches, "cpu"):
         lengths = kmers.lengths[start:stop]
         parts = []
         for k in np.unique(lengths):
             numbers = np.flatnonzero(lengths == k)
             words = np.ascontiguousarray(kmers.words[start + numbers, : kmer_words(k)])
-            found = search(index, words, int(k), options, threads)
+            found = _search(index, words, int(k), options, threads)
             parts.append(_renumbered(found, numbers.astype(np.uint32)))
         intervals = concatenate(parts)
         counts = hits_of_kmers(intervals, stop - start)
@@ -61,28 +64,9 @@ def search_in_passes(
         )
 
 
-def walker(index: FMIndex, backend: str, threads: int = 1) -> Callable:
-    """A function that takes rows to sampled rows and steps, on an engine."""
-    if backend == "cuda":
-        from bwarp.seeding.find_cuda import walk
-    else:
-        from bwarp.index.locate_cpu import walk
-    return lambda rows: walk(index, rows, threads)
-
-
-def _engine(backend: str) -> Callable:
-    if backend == "cuda":
-        from bwarp.seeding.find_cuda import search_seeds
-
-        return search_seeds
-    return _search_on_cpu
-
-
-def _search_on_cpu(index, words, k, options, threads) -> Intervals:
-    from bwarp.seeding.backtracking_cpu import search_backtracking
-    from bwarp.seeding.exact_cpu import search_exact
-    from bwarp.seeding.schemes_cpu import search_schemes
-
+def _search(
+    index: FMIndex, words: np.ndarray, k: int, options: SeedOptions, threads: int
+) -> Intervals:
     if options.mismatches == 0:
         return search_exact(index, words, k, threads)
     search = search_backtracking if options.algorithm == "backtracking" else search_schemes
