@@ -17,8 +17,8 @@ import numpy as np
 
 from bwarp.composition.class_numbers_cpu import (
     AMBIGUOUS_WINDOW,
+    letter_weights,
     number_of_classes,
-    number_system,
     number_windows,
 )
 from bwarp.composition.classes_cpu import STRIP, ClassPlanes, WindowClasses, count_class_hits
@@ -43,6 +43,8 @@ class _Matches:
     distances : ndarray, shape=(n_matches,), dtype=uint16
     per_range : ndarray, shape=(n_groups, n_ranges), dtype=int64
         How many windows each query hits in each range.
+    nearer : ndarray, shape=(n_groups, n_ranges), dtype=int64
+        How many of them are nearer than the query's largest distance.
     """
 
     slots: np.ndarray
@@ -50,6 +52,7 @@ class _Matches:
     groups: np.ndarray
     distances: np.ndarray
     per_range: np.ndarray
+    nearer: np.ndarray
 
 
 def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
@@ -94,7 +97,7 @@ def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted,
 
     `limits` and `nearer` are those of `classes_cpu.find_limits`. Every range of the references
     gives its own first hits at the limit, so there may be more than `wanted`, but the nearest and
-    first are among them.
+    first are among them. The walk over a range ends as soon as no query lacks any.
 
     Returns
     -------
@@ -107,20 +110,16 @@ def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted,
     def work(first, last):
         found = []
         for i in range(first, last):
-            room = np.minimum(matches.per_range[:, i], nearer + missing)
-            begins = np.cumsum(room) - room
+            here = matches.nearer[:, i]
+            room = here + np.minimum(matches.per_range[:, i] - here, missing)
             positions, distances = np.empty(room.sum(), np.uint32), np.empty(room.sum(), np.uint16)
-            cursors = begins.copy()
+            cursors = np.cumsum(room) - room
             _list_nearest(
                 *_walk(codes, starts, classes, i), matches.slots, matches.edges[:-1],
                 matches.edges[1:].copy(), matches.groups.copy(), matches.distances.copy(), limits,
                 missing.copy(), cursors, positions, distances,
             )  # fmt: skip
-            used = cursors - begins
-            kept = _runs(begins, used)
-            found.append(
-                (np.repeat(np.arange(len(counts)), used), positions[kept], distances[kept])
-            )
+            found.append((np.repeat(np.arange(len(counts)), room), positions, distances))
         return found
 
     ranges = for_each_range(work, len(classes.ranges), threads, smallest=1)
@@ -145,10 +144,13 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
         smallest=8,
     )  # fmt: skip
     groups = np.repeat(np.arange(len(counts), dtype=np.int32), n_matches)
-    per_range = [
-        np.bincount(groups, weights=table[planes.numbers[places]], minlength=len(counts))
-        for table in classes.tables
-    ]
+    per_range = np.zeros((len(counts), len(classes.tables)), np.int64)
+    nearer = np.zeros_like(per_range)
+    below = distances < largest[groups]
+    for i, table in enumerate(classes.tables):
+        windows = table[planes.numbers[places]]
+        per_range[:, i] = np.bincount(groups, windows, len(counts))
+        nearer[:, i] = np.bincount(groups, windows * below, len(counts))
     order = np.argsort(places, kind="stable")
     hit, first = np.unique(places[order], return_index=True)
     slots = np.full(classes.tables.shape[1], -1, np.int32)
@@ -158,7 +160,8 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
         np.append(first, places.size).astype(np.int64),
         groups[order],
         distances[order],
-        np.stack(per_range, axis=1).astype(np.int64),
+        per_range,
+        nearer,
     )
 
 
@@ -166,14 +169,8 @@ def _walk(codes, starts, classes: WindowClasses, i: int):
     """The arguments by which the jitted functions below walk over range `i`."""
     return (
         codes, starts, classes.length, *classes.ranges[i], classes.most_ambiguous,
-        *number_system(classes.length), classes.ambiguous, number_of_classes(classes.length),
+        letter_weights(classes.length), classes.ambiguous, number_of_classes(classes.length),
     )  # fmt: skip
-
-
-def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers start, start + 1, ... of each run, run after run."""
-    before = np.cumsum(sizes) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(sizes.sum())
 
 
 @numba.njit(cache=True, nogil=True)
@@ -192,15 +189,13 @@ def _list_matches(planes, length, counts, largest, start, stop, cursors, places,
 
 @numba.njit(cache=True, nogil=True)
 def _slots_of_windows(
-    codes, starts, length, first, last, most_ambiguous, weights, squares, cubes, ambiguous,
+    codes, starts, length, first, last, most_ambiguous, weights, ambiguous,
     n_classes, slots, numbers, packed,
 ):  # fmt: skip
     """Write the slot of each window that begins in [first, last), or -1, into `numbers`."""
-    number_windows(
-        codes, starts, length, first, last, most_ambiguous, weights, squares, cubes, numbers, packed
-    )
+    number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
     for i in range(last - first):
-        number = numbers[i]
+        number = np.int64(numbers[i])
         if number == AMBIGUOUS_WINDOW:
             number = n_classes + np.searchsorted(ambiguous, packed[i])
         if number >= 0:
@@ -209,16 +204,16 @@ def _slots_of_windows(
 
 @numba.njit(cache=True, nogil=True)
 def _list_range(
-    codes, starts, length, start, stop, most_ambiguous, weights, squares, cubes, ambiguous,
+    codes, starts, length, start, stop, most_ambiguous, weights, ambiguous,
     n_classes, slots, edges, groups, match_distances, cursors, positions, distances,
 ):  # fmt: skip
     """Write the hits of the windows that begin in [start, stop) where the cursors point."""
-    numbers = np.empty(STRIP, np.int64)
+    numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
         _slots_of_windows(
-            codes, starts, length, first, last, most_ambiguous, weights, squares, cubes, ambiguous,
+            codes, starts, length, first, last, most_ambiguous, weights, ambiguous,
             n_classes, slots, numbers, packed,
         )  # fmt: skip
         for i in range(last - first):
@@ -234,21 +229,24 @@ def _list_range(
 
 @numba.njit(cache=True, nogil=True)
 def _list_nearest(
-    codes, starts, length, start, stop, most_ambiguous, weights, squares, cubes, ambiguous,
+    codes, starts, length, start, stop, most_ambiguous, weights, ambiguous,
     n_classes, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
     distances,
 ):  # fmt: skip
     """As `_list_range`, but a query that has enough hits at its limit leaves the class's list.
 
     A list is shortened by moving its last match to the place that fell free, so a query that has
-    enough costs one more visit a class.
+    enough costs one more visit a class. Ends when all positions are filled.
     """
-    numbers = np.empty(STRIP, np.int64)
+    left = positions.size
+    numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     for first in range(start, stop, STRIP):
+        if left == 0:
+            break
         last = min(first + STRIP, stop)
         _slots_of_windows(
-            codes, starts, length, first, last, most_ambiguous, weights, squares, cubes, ambiguous,
+            codes, starts, length, first, last, most_ambiguous, weights, ambiguous,
             n_classes, slots, numbers, packed,
         )  # fmt: skip
         for i in range(last - first):
@@ -268,4 +266,5 @@ def _list_nearest(
                 positions[cursors[group]] = first + i
                 distances[cursors[group]] = match_distances[match]
                 cursors[group] += 1
+                left -= 1
                 match += 1

@@ -1,18 +1,13 @@
 """The number of every window's histogram, by sliding over the references.
 
-The number of a histogram (a, c, g, t) with a + c + g + t = length is its place among all of them
-ordered by (a + c + g, a + c, a), the combinatorial number system:
+The number of a histogram (a, c, g, t) with a + c + g + t = length is
 
-    number = C(a + c + g + 2, 3) + C(a + c + 1, 2) + a        0 .. C(length + 3, 3) - 1
+    number = (a * (length + 1) + c) * (length + 1) + g          0 .. (length + 1)**3 - 1
 
-One 64-bit word holds the sums of a window, 16 bits each, and moves on by one letter with one
-addition and one subtraction, since no field ever borrows from its neighbour:
-
-    bits 63..48      47..32      31..16   15..0
-         ambiguous   a + c + g   a + c    a
+Five in six of these numbers stand for no histogram (their a + c + g is above the length), but the
+number moves on by one letter with one addition and one subtraction, and the histograms that occur
+lie close together in a table. An ambiguous letter adds one to the bits from 40 on.
 """
-
-from math import comb
 
 import numba
 import numpy as np
@@ -20,8 +15,8 @@ import numpy as np
 __all__ = [
     "AMBIGUOUS_WINDOW",
     "NO_WINDOW",
+    "letter_weights",
     "number_of_classes",
-    "number_system",
     "number_windows",
 ]
 
@@ -30,68 +25,60 @@ NO_WINDOW = -1
 #: The window has ambiguous letters; its counts are given instead of a number.
 AMBIGUOUS_WINDOW = -2
 
+_AMBIGUOUS_BIT = 40
+
 
 def number_of_classes(length: int) -> int:
-    """How many histograms a window of `length` unambiguous letters can have."""
-    return comb(length + 3, 3)
+    """The end of the numbers of windows of `length` unambiguous letters."""
+    return (length + 1) ** 3
 
 
-def number_system(length: int):
-    """What each letter adds to a window's sums, and the binomials that number its histogram.
-
-    Returns
-    -------
-    weights : ndarray, shape=(5,), dtype=uint64
-    squares, cubes : ndarray, shape=(length + 1,), dtype=int64
-        C(n + 1, 2) and C(n + 2, 3).
-    """
-    weights = np.array([1 | 1 << 16 | 1 << 32, 1 << 16 | 1 << 32, 1 << 32, 0, 1 << 48], np.uint64)
-    n = np.arange(length + 1)
-    squares = n * (n + 1) // 2
-    cubes = n * (n + 1) * (n + 2) // 6
-    return weights, squares, cubes
+def letter_weights(length: int) -> np.ndarray:
+    """What each letter adds to the number of a window (shape=(5,), dtype=int64)."""
+    side = length + 1
+    return np.array([side * side, side, 1, 0, 1 << _AMBIGUOUS_BIT], np.int64)
 
 
 @numba.njit(cache=True, nogil=True)
-def number_windows(
-    codes, starts, length, first, stop, most_ambiguous, weights, squares, cubes, numbers, packed
-):
+def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, numbers, packed):
     """Number the windows that begin in [first, stop).
 
     Parameters
     ----------
     most_ambiguous : int
         A window with more ambiguous letters than this is as good as none.
-    numbers : ndarray, shape=(at least stop - first,), dtype=int64
+    weights : ndarray, shape=(5,), dtype=int64
+        Those of `letter_weights`.
+    numbers : ndarray, shape=(at least stop - first,), dtype=int32
         Filled with numbers, `NO_WINDOW` or `AMBIGUOUS_WINDOW`.
     packed : ndarray, of the same shape, dtype=uint64
         Where the number is `AMBIGUOUS_WINDOW`: the four counts, 16 bits each, A lowest.
     """
+    side = length + 1
     numbers[: stop - first] = NO_WINDOW
     reference = np.searchsorted(starts, first, side="right") - 1
     while reference < len(starts) - 1 and starts[reference] < stop:
         begin = max(first, starts[reference])
         end = min(stop, starts[reference + 1] - length + 1)
         if begin < end:
-            sums = np.uint64(0)
+            number = 0
             for at in range(begin, begin + length - 1):
-                sums += weights[codes[at]]
-            for at in range(begin, end):
-                sums += weights[codes[at + length - 1]]
-                a = sums & np.uint64(0xFFFF)
-                ac = (sums >> np.uint64(16)) & np.uint64(0xFFFF)
-                acg = (sums >> np.uint64(32)) & np.uint64(0xFFFF)
-                ambiguous = sums >> np.uint64(48)
-                if ambiguous == np.uint64(0):
-                    numbers[at - first] = cubes[acg] + squares[ac] + np.int64(a)
-                elif ambiguous <= np.uint64(most_ambiguous):
-                    numbers[at - first] = AMBIGUOUS_WINDOW
-                    t = np.uint64(length) - acg - ambiguous
-                    packed[at - first] = (
-                        a
-                        | (ac - a) << np.uint64(16)
-                        | (acg - ac) << np.uint64(32)
-                        | t << np.uint64(48)
-                    )
-                sums -= weights[codes[at]]
+                number += weights[codes[at]]
+            # Slices, counted from 0, spare the check for negative indices.
+            coming = codes[begin + length - 1 : end + length - 1]
+            going = codes[begin:end]
+            here = numbers[begin - first : end - first]
+            for i in range(here.size):
+                number += weights[coming[i]]
+                here[i] = number
+                if number >> _AMBIGUOUS_BIT:
+                    here[i] = NO_WINDOW
+                    ambiguous = number >> _AMBIGUOUS_BIT
+                    if ambiguous <= most_ambiguous:
+                        here[i] = AMBIGUOUS_WINDOW
+                        rest = number - (ambiguous << _AMBIGUOUS_BIT)
+                        a, c, g = rest // (side * side), rest // side % side, rest % side
+                        t = length - ambiguous - a - c - g
+                        packed[begin - first + i] = a | c << 16 | g << 32 | t << 48
+                number -= weights[going[i]]
         reference += 1

@@ -1,6 +1,7 @@
 """The scan by classes: distinct queries meet distinct window histograms, not windows.
 
-There are few ways to fill a short window: C(length + 3, 3) histograms, 2,300 for 22 letters. All
+There are few ways to fill a short window: (length + 1) (length + 2) (length + 3) / 6 histograms,
+2,300 for 22 letters. All
 windows of one length are counted by their histogram first, then the distinct queries are compared
 with the histograms that occur:
 
@@ -20,8 +21,8 @@ import numpy as np
 
 from bwarp.composition.class_numbers_cpu import (
     AMBIGUOUS_WINDOW,
+    letter_weights,
     number_of_classes,
-    number_system,
     number_windows,
 )
 from bwarp.composition.planes_cpu import (
@@ -111,12 +112,12 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
     edges = [codes.size * i // n_ranges for i in range(n_ranges + 1)]
     ranges = np.array(list(zip(edges, edges[1:], strict=False)), np.int64)
     tables = np.zeros((n_ranges, n_classes), np.uint32)
-    numbering = number_system(length)
+    weights = letter_weights(length)
 
     def work(first, last):
         found = []
         for i in range(first, last):
-            walk = (codes, starts, length, *ranges[i], most_ambiguous, *numbering)
+            walk = (codes, starts, length, *ranges[i], most_ambiguous, weights)
             n_ambiguous = _count_range(*walk, tables[i])
             packed = np.empty(n_ambiguous, np.uint64)
             if n_ambiguous:
@@ -136,14 +137,14 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
 
 def class_planes(classes: WindowClasses) -> ClassPlanes:
     """The histograms that occur, ready to be compared with queries."""
-    totals = classes.tables.sum(axis=0, dtype=np.int64)
-    numbers = np.flatnonzero(totals)
+    numbers = np.flatnonzero(classes.tables.any(axis=0))
+    times = classes.tables[:, numbers].sum(axis=0, dtype=np.int64)
     width = -(-max(numbers.size, 1) // VECTOR_BYTES) * VECTOR_BYTES
     planes = np.zeros(N_PLANES * width, count_type(classes.length))
     n_numbered = np.searchsorted(numbers, number_of_classes(classes.length))
     _decode_classes(numbers[:n_numbered], classes.length, width, planes)
     _decode_counts(classes.ambiguous, classes.length, n_numbered, width, planes)
-    return ClassPlanes(classes.length, planes, numbers, totals[numbers])
+    return ClassPlanes(classes.length, planes, numbers, times)
 
 
 def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
@@ -199,19 +200,14 @@ def find_limits(classes: ClassPlanes, counts, largest, wanted, threads):
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_range(
-    codes, starts, length, start, stop, most_ambiguous, weights, squares, cubes, table
-):
+def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, table):
     """Count the windows that begin in [start, stop); return how many are ambiguous."""
-    numbers = np.empty(STRIP, np.int64)
+    numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     n_ambiguous = 0
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        number_windows(
-            codes, starts, length, first, last, most_ambiguous, weights, squares, cubes, numbers,
-            packed,
-        )  # fmt: skip
+        number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
         for number in numbers[: last - first]:
             if number >= 0:
                 table[number] += np.uint32(1)
@@ -221,19 +217,14 @@ def _count_range(
 
 
 @numba.njit(cache=True, nogil=True)
-def _list_ambiguous(
-    codes, starts, length, start, stop, most_ambiguous, weights, squares, cubes, found
-):
+def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights, found):
     """The packed counts of the ambiguous windows that `_count_range` told of."""
-    numbers = np.empty(STRIP, np.int64)
+    numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     used = 0
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        number_windows(
-            codes, starts, length, first, last, most_ambiguous, weights, squares, cubes, numbers,
-            packed,
-        )  # fmt: skip
+        number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
         for i in range(last - first):
             if numbers[i] == AMBIGUOUS_WINDOW:
                 found[used] = packed[i]
@@ -241,21 +232,17 @@ def _list_ambiguous(
 
 
 @numba.njit(cache=True, nogil=True)
-def _decode_classes(present, length, width, planes):
-    """Write the counts of numbered classes (ascending) into planes."""
-    place = 0
-    number = 0
-    for acg in range(length + 1):
-        for ac in range(acg + 1):
-            # The classes of this row are a = 0 .. ac.
-            while place < present.size and present[place] <= number + ac:
-                a = present[place] - number
-                planes[place] = a
-                planes[width + place] = ac - a
-                planes[2 * width + place] = acg - ac
-                planes[3 * width + place] = length - acg
-                place += 1
-            number += ac + 1
+def _decode_classes(numbers, length, width, planes):
+    """Write the counts of numbered classes into planes."""
+    side = length + 1
+    for place in range(numbers.size):
+        a = numbers[place] // (side * side)
+        c = numbers[place] // side % side
+        g = numbers[place] % side
+        planes[place] = a
+        planes[width + place] = c
+        planes[2 * width + place] = g
+        planes[3 * width + place] = length - a - c - g
 
 
 @numba.njit(cache=True, nogil=True)

@@ -78,13 +78,11 @@ def number_windows(prefix, room, length, most_ambiguous, table, ambiguous):
     g = uint32((word >> uint32(16)) & uint32(255))
     t = uint32(word >> uint32(24))
     missing = uint32(length - a - c - g - t)
-    ac = uint32(a + c)
-    acg = uint32(ac + g)
+    side = uint32(length + uint32(1))
     if missing == uint32(0):
-        # Products of three numbers below 258 fit 32 bits.
-        cube = uint32(uint32(uint32(acg * uint32(acg + 1)) * uint32(acg + 2)) // uint32(6))
-        square = uint32(uint32(ac * uint32(ac + 1)) // uint32(2))
-        cuda.atomic.add(table, int64(cube + square + a), uint32(1))
+        # Below 2**24, for lengths up to 255.
+        number = uint32(uint32(uint32(a * side) + c) * side + g)
+        cuda.atomic.add(table, int64(number), uint32(1))
     elif missing <= most_ambiguous:
         place = cuda.atomic.add(table, int64(table.size - 1), uint32(1))
         if place < ambiguous.size:

@@ -29,7 +29,7 @@ LONGEST_REFERENCES = 2**32 - 1
 
 #: The CPU takes longer queries, whose counts do not fit in bytes.
 _LONGEST_ON_DEVICE = 255
-#: Tables of more classes than this (of a length of 464) would leave the caches far behind.
+#: Tables of more classes than this (of a length of 256) would leave the caches far behind.
 _MOST_CLASSES = 1 << 24
 #: Tables this small are worth it for any references; larger ones must have fewer entries than
 #: there are windows to count.

@@ -43,21 +43,35 @@ class TileScan:
 
     def find(self, counts, largest):
         """All hits: how many each query has, and their positions and distances, in order."""
-        return self._find(counts, largest, self._everywhere(counts))
+        everywhere = self._everywhere(counts)
+        return self._list(counts, largest, everywhere, self._count(counts, largest, everywhere))
 
     def find_nearest(self, counts, largest, wanted):
         """At least the `wanted` nearest hits of each query, if it has so many; see `find`."""
-        return self.find_within(counts, self._limits(counts, largest, wanted), wanted)
+        limits = self._limits(counts, largest, wanted)
+        nearer = self.count(counts, limits - 1)
+        return self.find_within(counts, limits, nearer, self.count(counts, limits), wanted)
 
-    def find_within(self, counts, limits, wanted):
-        """The hits below each query's limit, and at it in the first tiles until they suffice."""
+    def find_within(self, counts, limits, nearer, within, wanted):
+        """The hits below each query's limit, and at it in the first tiles until they suffice.
+
+        Parameters
+        ----------
+        counts : ndarray, shape=(n_groups, 4), dtype=uint16
+        limits : ndarray, shape=(n_groups,), dtype=int32
+        nearer, within : ndarray, shape=(n_groups,), dtype=int64
+            How many hits each query has below its limit, fewer than `wanted`, and up to it.
+        """
         everywhere = self._everywhere(counts)
-        nearer = self._count(counts, limits - 1, everywhere)
-        at_limit = self._count(counts, limits, everywhere) - nearer
-        missing = wanted - nearer.sum(axis=1, dtype=np.int64)
-        short = np.cumsum(at_limit, axis=1, dtype=np.int64) < missing[:, None]
-        reach = np.minimum(short.sum(axis=1) + 1, short.shape[1])
-        return self._find(counts, limits, reach.astype(np.int32))
+        # Tiles in which chance would give the missing hits eight times over.
+        share = 8 * (wanted - nearer + 8) / np.maximum(within - nearer, 1)
+        reach = np.ceil(everywhere * np.minimum(share, 1)).astype(np.int32)
+        hits = self._count(counts, limits, reach)
+        short = hits.sum(axis=1, dtype=np.int64) < np.minimum(wanted, within)
+        if short.any():
+            reach = np.where(short, everywhere, reach)
+            hits = self._count(counts, limits, reach)
+        return self._list(counts, limits, reach, hits)
 
     def _limits(self, counts, largest, wanted):
         """The smallest distance within which each query has `wanted` hits, by halving."""
@@ -81,8 +95,7 @@ class TileScan:
             self.placed, self.length, counts, largest, reach, self._tile_windows(), self.threads
         )
 
-    def _find(self, counts, largest, reach):
-        hits = self._count(counts, largest, reach)
+    def _list(self, counts, largest, reach, hits):
         positions, distances = self.engine.find_tile_hits(
             self.placed, self.length, counts, largest, reach, self._tile_windows(), hits,
             self.threads,

@@ -170,6 +170,7 @@ def count_tiles(prefix, room, length, words, limits, reach, tile_windows, hits):
     Device memory: two words and a byte a window, once a block; one store a query.
     """
     piece = cuda.shared.array(PIECE, int32)
+    wanted = cuda.shared.array(1, int32)
     query = cuda.local.array(QUERIES_A_THREAD, int32)
     below = cuda.local.array(QUERIES_A_THREAD, int32)
     found = cuda.local.array(QUERIES_A_THREAD, int32)
@@ -191,6 +192,16 @@ def count_tiles(prefix, room, length, words, limits, reach, tile_windows, hits):
             if tile >= reach[number]:
                 limit = int32(limit - 1)
             below[k] = int32(-1 - limit)
+    # Most tiles are beyond the reach of every query where only the best hits are wanted.
+    if cuda.threadIdx.x == 0:
+        wanted[0] = int32(0)
+    cuda.syncthreads()
+    for k in range(QUERIES_A_THREAD):
+        if below[k] < int32(0):
+            wanted[0] = int32(1)
+    cuda.syncthreads()
+    if wanted[0] == int32(0):
+        tile_windows = 0
     begin = uint32(tile * tile_windows)
     for start in range(0, tile_windows, PIECE):
         cuda.syncthreads()
@@ -221,6 +232,7 @@ def list_tiles(
     Every thread writes its own queries' hits in order of position: no two threads share a cursor.
     """
     piece = cuda.shared.array(PIECE, int32)
+    wanted = cuda.shared.array(1, int32)
     query = cuda.local.array(QUERIES_A_THREAD, int32)
     below = cuda.local.array(QUERIES_A_THREAD, int32)
     cursor = cuda.local.array(QUERIES_A_THREAD, uint32)
@@ -242,6 +254,16 @@ def list_tiles(
             if tile >= reach[number]:
                 limit = int32(limit - 1)
             below[k] = int32(-1 - limit)
+    # Most tiles are beyond the reach of every query where only the best hits are wanted.
+    if cuda.threadIdx.x == 0:
+        wanted[0] = int32(0)
+    cuda.syncthreads()
+    for k in range(QUERIES_A_THREAD):
+        if below[k] < int32(0):
+            wanted[0] = int32(1)
+    cuda.syncthreads()
+    if wanted[0] == int32(0):
+        tile_windows = 0
     begin = uint32(tile * tile_windows)
     for start in range(0, tile_windows, PIECE):
         cuda.syncthreads()

@@ -15,10 +15,14 @@ from composition_oracle import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.composition import classes_cpu
+from bwarp.composition import classes_cpu, tiles_cpu
+from bwarp.composition.blocks import best_hits
 from bwarp.composition.class_numbers_cpu import number_of_classes
+from bwarp.composition.class_scan import CountedClassScan
 from bwarp.composition.references import gather_references
 from bwarp.composition.scan import ALGORITHMS, Scan, count_hits, scan_best, scan_hits
+from bwarp.composition.similarity import largest_distance
+from bwarp.composition.tile_scan import TileScan
 from bwarp.fastx import read_sequences
 
 HOSTILE = hostile_inputs()
@@ -123,6 +127,32 @@ def test_windows_of_a_length_are_all_in_some_class():
         counts = planes.planes.reshape(6, width)[:4, : planes.numbers.size]
         assert (counts.sum(axis=0) == length).all()
         assert len(np.unique(counts, axis=1).T) == planes.numbers.size
+
+
+@pytest.mark.parametrize("similarity", ["1", "0.8", "0.3"])
+def test_counted_classes_and_listed_tiles_find_the_nearest(similarity):
+    """What a GPU does for the best hits, with the CPU's tiles in its place."""
+    rng = np.random.default_rng(11)
+    # 9 tiles; the rare query has few hits, so it must be looked for everywhere.
+    references = references_of(random_texts(rng, 8, 4000, 5000, 0.001))
+    texts = [*random_texts(rng, 12, 21, 21), [0] * 19 + [1, 2], references.codes[-21:].tolist()]
+    codes, offsets, (group,) = queries_of(texts)
+    expected = hits_by_counting(references, codes, offsets, Fraction(similarity))
+    classes = classes_cpu.count_windows(references.codes, references.starts, 21, 21, 1)
+    planes = classes_cpu.class_planes(classes)
+    placed = tiles_cpu.place_references(references, np.uint8)
+    tiles = TileScan(tiles_cpu, placed, references.codes.size, 21, 1)
+    scan = CountedClassScan(planes, tiles, 1)
+    largest = np.full(len(group.counts), largest_distance(Fraction(similarity), 21), np.int32)
+    for wanted in (1, 5, 400):
+        hits, positions, distances = best_hits(
+            *scan.find_nearest(group.counts, largest, wanted), wanted
+        )
+        rows = np.split(np.arange(positions.size), np.cumsum(hits)[:-1])
+        for query, member in enumerate(group.group_of_query):
+            found = [(int(positions[i]), int(distances[i])) for i in rows[member]]
+            nearest = sorted(expected.get(query, []), key=lambda hit: (hit[1], hit[0]))
+            assert found == nearest[:wanted]
 
 
 def test_mature_micro_rnas_are_found_where_they_lie_in_their_hairpins(shared_data):

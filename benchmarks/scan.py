@@ -1,0 +1,367 @@
+"""Time the composition scan and the candidate filter, and prove them, in Breland et al.'s shape.
+
+    python benchmarks/scan.py --parts paper whole filter --check
+    python benchmarks/scan.py --parts kernel paper streams whole filter --backend cuda
+
+The paper compared 61,120 queries of 15 to 169 letters with 608 references of 21 to 700,395 letters
+in 4 m 25 s on a GTX 480 and 24 m 39 s on one core. It does not say how long the references are
+together; here their lengths are spread evenly on a log scale between its two ends, 39 million
+letters together, and the queries' lengths evenly. Sequences are random, so hits are as many as
+chance gives.
+
+Parts:
+    paper    comparisons a second, counting hits at S = 0.95, by every algorithm, on one core, on
+             all cores, or on the GPU; slow algorithms do every n-th length
+    kernel   the GPU's kernel of the algorithm `tiles` alone, timed by events
+    streams  the paper's Figure 5: its method on the GPU by the number of streams
+    whole    the program from FASTA to a table on disk
+    mirbase  mature micro-RNAs against hairpins, and against a genome (--mirbase, --genome)
+    filter   a million mutated windows (with --check, on every engine), and candidates a second
+
+One JSON object a line is appended to --output.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+import bwarp
+from bwarp.composition.histogram import count_letters, group_queries
+from bwarp.composition.references import References, gather_references, window_count
+from bwarp.composition.scan import Scan, count_hits, scan_best
+from bwarp.fastx import read_sequences
+from bwarp.filtering.candidates import Candidates
+from bwarp.sequence import decode, pack
+from bwarp.threads import available_threads
+
+N_QUERIES, SHORTEST_QUERY, LONGEST_QUERY = 61_120, 15, 169
+N_REFERENCES, SHORTEST_REFERENCE, LONGEST_REFERENCE = 608, 21, 700_395
+PAPER_GPU_SECONDS, PAPER_CPU_SECONDS = 4 * 60 + 25, 24 * 60 + 39
+SIMILARITY = Fraction("0.95")
+
+
+def paper_shape(seed=11):
+    """References, and codes and offsets of queries."""
+    rng = np.random.default_rng(seed)
+    spread = rng.uniform(np.log(SHORTEST_REFERENCE), np.log(LONGEST_REFERENCE), N_REFERENCES)
+    lengths = np.exp(spread).astype(np.int64)
+    lengths[:2] = SHORTEST_REFERENCE, LONGEST_REFERENCE
+    references = References(
+        [f"reference{i}" for i in range(N_REFERENCES)],
+        rng.integers(0, 4, lengths.sum()).astype(np.uint8),
+        np.concatenate([[0], np.cumsum(lengths)]),
+    )
+    lengths = rng.integers(SHORTEST_QUERY, LONGEST_QUERY + 1, N_QUERIES)
+    codes = rng.integers(0, 4, lengths.sum()).astype(np.uint8)
+    return references, codes, np.concatenate([[0], np.cumsum(lengths)])
+
+
+def groups_of(codes, offsets):
+    return group_queries(count_letters(codes, offsets), np.diff(offsets))
+
+
+def comparisons(references, groups):
+    return sum(len(group.queries) * window_count(references, group.length) for group in groups)
+
+
+def total_hits(groups, hits):
+    return sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
+
+
+def timed(function, repeats):
+    """The seconds of some calls, after one that is not counted, and the last result."""
+    result = function()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        seconds.append(time.perf_counter() - start)
+    return seconds, result
+
+
+class Report:
+    """Prints what is measured and appends it to a file."""
+
+    def __init__(self, options):
+        self.path = options.output
+        self.common = {
+            "benchmark": "scan",
+            "bwarp": bwarp.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "machine": gpu_name() if options.backend == "cuda" else cpu_name(),
+        }
+
+    def add(self, part, seconds, **values):
+        values["seconds"] = round(statistics.median(seconds), 4)
+        values["all_seconds"] = [round(second, 4) for second in seconds]
+        shown = " ".join(f"{name}={value}" for name, value in values.items())
+        print(f"{part:8} {shown}", flush=True)
+        if self.path:
+            with open(self.path, "a") as file:
+                file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
+
+
+def cpu_name():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return f"{line.split(':')[1].strip()}, {available_threads()} cores"
+    return platform.machine()
+
+
+def gpu_name():
+    from numba import cuda
+
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else name
+
+
+def rates(n_comparisons, seconds):
+    return {
+        "comparisons": n_comparisons,
+        "giga_comparisons_a_second": round(n_comparisons / statistics.median(seconds) / 1e9, 2),
+    }
+
+
+def paper(options, report, references, groups):
+    sampled = {"classes": 1, "tiles": options.every, "gather": 4 * options.every}
+    cores = (1, available_threads()) if options.backend == "cpu" else (available_threads(),)
+    for algorithm, every in sampled.items():
+        some = groups[:: every if options.backend == "cpu" or algorithm == "gather" else 1]
+        for threads in cores:
+            scan = Scan(references, SIMILARITY, algorithm, options.backend, threads)
+            seconds, hits = timed(lambda scan=scan, some=some: count_hits(scan, some), 2)
+            report.add(
+                "paper", seconds, algorithm=algorithm, backend=options.backend, threads=threads,
+                lengths=len(some), hits=total_hits(some, hits),
+                **rates(comparisons(references, some), seconds),
+            )  # fmt: skip
+    if options.check:
+        some = groups[:: 2 * options.every]
+        answers = [
+            count_hits(Scan(references, SIMILARITY, algorithm, backend, available_threads()), some)
+            for algorithm in sampled
+            for backend in {"cpu", options.backend}
+        ]
+        same = all(
+            (a == b).all() for answer in answers for a, b in zip(answer, answers[0], strict=True)
+        )
+        print(f"{len(answers)} ways count the same hits: {same}")
+        assert same
+
+
+def best(options, report, references, groups):
+    """The ten best of every query, the same from both engines where there are two."""
+    scan = Scan(references, SIMILARITY, "classes", options.backend, available_threads())
+    seconds, blocks = timed(lambda: list(scan_best(scan, groups, 10)), 2)
+    report.add("best", seconds, backend=options.backend, wanted=10)
+    if options.check and options.backend == "cuda":
+        scan = Scan(references, SIMILARITY, "classes", "cpu", available_threads())
+        for found, expected in zip(blocks, scan_best(scan, groups, 10), strict=True):
+            assert (found.edges == expected.edges).all()
+            assert (found.positions == expected.positions).all()
+            assert (found.distances == expected.distances).all()
+        print("best hits are those of the CPU")
+
+
+def kernel(options, report, references, groups):
+    from numba import cuda
+
+    from bwarp.composition import tiles_cuda
+    from bwarp.composition.similarity import largest_distance
+    from bwarp.composition.tile_scan import TileScan
+
+    placed = tiles_cuda.place_references(references, np.uint8)
+    for group in groups[:: max(1, len(groups) // 4)]:
+        tile = TileScan(tiles_cuda, placed, references.codes.size, group.length, 1)
+        windows = tile._tile_windows()
+        limit = largest_distance(SIMILARITY, group.length)
+        largest = np.full(len(group.counts), limit, np.int32)
+        queries = tiles_cuda._queries_to_device(
+            group.counts, largest, np.full(len(largest), 2**30, np.int32)
+        )
+        block, n_blocks = tiles_cuda._blocks(len(largest))
+        n_tiles = -(-references.codes.size // windows)
+        hits = cuda.device_array(len(largest) * n_tiles, np.int32)
+        arguments = (*placed, np.uint32(group.length), *queries, windows, hits)
+        seconds = []
+        for _ in range(7):
+            begin, end = cuda.event(), cuda.event()
+            begin.record()
+            tiles_cuda.count_tiles[n_blocks * n_tiles, block](*arguments)
+            end.record()
+            end.synchronize()
+            seconds.append(cuda.event_elapsed_time(begin, end) / 1000)
+        met = len(largest) * window_count(references, group.length)
+        report.add(
+            "kernel", seconds[2:], length=group.length, queries=len(largest), block=block,
+            tera_comparisons_a_second=round(met / statistics.median(seconds[2:]) / 1e12, 3),
+        )  # fmt: skip
+
+
+def streams(options, report, references, groups):
+    from bwarp.composition import gather_cuda
+    from bwarp.composition.similarity import largest_distance
+
+    placed = gather_cuda.place_references(references, np.uint32)
+    group = groups[len(groups) // 2]
+    largest = np.full(len(group.counts), largest_distance(SIMILARITY, group.length), np.int32)
+    reach = np.full(len(largest), 2**30, np.int32)
+    for n_streams in (1, 2, 4, 8, 16, 22, 32, 64, 100):
+        seconds, _ = timed(
+            lambda n=n_streams: gather_cuda.count_tile_hits(
+                placed, group.length, group.counts, largest, reach, 1 << 20, 1, n
+            ),
+            2,
+        )
+        met = len(largest) * window_count(references, group.length)
+        report.add(
+            "streams", seconds, streams=n_streams,
+            giga_comparisons_a_second=round(met / statistics.median(seconds) / 1e9, 1),
+        )  # fmt: skip
+
+
+def whole(options, report, references, codes, offsets):
+    """The program itself, from FASTA files to a table on disk."""
+    script = Path(__file__).parents[1] / "scripts" / "scan_composition.py"
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        with open(folder / "r.fa", "wb") as file:
+            for name, a, b in zip(
+                references.names, references.starts, references.starts[1:], strict=False
+            ):
+                file.write(b">%s\n%s\n" % (name.encode(), decode(references.codes[a:b])))
+        with open(folder / "q.fa", "wb") as file:
+            for i, (a, b) in enumerate(zip(offsets, offsets[1:], strict=False)):
+                file.write(b">query%d\n%s\n" % (i, decode(codes[a:b])))
+        for what in (["--count-only"], ["--best", "10"]):
+            command = [
+                sys.executable, script, "--reference", folder / "r.fa", "--queries",
+                folder / "q.fa", "-o", folder / "out.tsv", "--similarity", "0.95", "--backend",
+                options.backend, *what,
+            ]  # fmt: skip
+            seconds, _ = timed(
+                lambda command=command: subprocess.run(command, check=True, capture_output=True), 3
+            )
+            size = (folder / "out.tsv").stat().st_size
+            report.add("whole", seconds, options=" ".join(what), bytes=size)
+
+
+def mirbase(options, report):
+    folder = Path(options.mirbase)
+    matures = gather_references(read_sequences(folder / "mature.fa.gz"))
+    groups = groups_of(matures.codes, matures.starts)
+    against = {"hairpins": folder / "hairpin.fa.gz"}
+    if options.genome:
+        against["genome"] = Path(options.genome)
+    for name, path in against.items():
+        references = gather_references(read_sequences(path))
+        cores = (1, available_threads()) if options.backend == "cpu" else (available_threads(),)
+        for threads in cores:
+            scan = Scan(references, SIMILARITY, "classes", options.backend, threads)
+            seconds, hits = timed(lambda scan=scan: count_hits(scan, groups), 2)
+            report.add(
+                "mirbase", seconds, against=name, threads=threads, hits=total_hits(groups, hits),
+                **rates(comparisons(references, groups), seconds),
+            )  # fmt: skip
+
+
+def filter_part(options, report):
+    if options.backend == "cuda":
+        from bwarp.filtering.filter_cuda import filter_candidates
+    else:
+        from bwarp.filtering.filter_cpu import filter_candidates
+    threads = available_threads()
+    if options.check:
+        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "filtering"))
+        from filter_oracle import mutated_candidates
+
+        rng = np.random.default_rng(13)
+        genome = rng.integers(0, 4, 1_000_000).astype(np.uint8)
+        genome[300_000:400_000] = np.tile([0, 1, 1, 2], 25_000)
+        reads, starts, candidates = mutated_candidates(rng, genome, options.mutated)
+        for word_length in (0, 2, 4):
+            found = filter_candidates(reads, starts, pack(genome), candidates, word_length, threads)
+            assert found.kept.all(), "the filter dropped a true candidate"
+            assert (found.edits <= candidates.max_edits).all()
+        print(f"{options.mutated:,} mutated windows: none dropped, with words of 0, 2, 4 letters")
+    rng = np.random.default_rng(14)
+    genome = rng.integers(0, 4, 10_000_000).astype(np.uint8)
+    n, length, slack, edits = 1_000_000, 150, 10, 10
+    starts = rng.integers(0, genome.size - length - 2 * slack, n)
+    reads = rng.integers(0, 4, n * length).astype(np.uint8)
+    candidates = Candidates(
+        np.arange(n),
+        rng.integers(0, 2, n).astype(np.uint8),
+        starts,
+        starts + length + 2 * slack,
+        np.full(n, edits, np.int32),
+    )
+    arguments = (pack(reads), np.arange(n + 1) * length, pack(genome), candidates)
+    for word_length in (0, 4):
+        seconds, found = timed(
+            lambda word_length=word_length: filter_candidates(*arguments, word_length, threads), 3
+        )
+        report.add(
+            "filter", seconds, word_length=word_length, threads=threads, read_length=length,
+            slack=slack, max_edits=edits,
+            random_candidates_dropped=round(1 - found.kept.mean(), 5),
+            mega_candidates_a_second=round(n / statistics.median(seconds) / 1e6, 2),
+        )  # fmt: skip
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = ("paper", "best", "kernel", "streams", "whole", "mirbase", "filter")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=["paper", "best", "whole"])
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--check", action="store_true", help="prove the answers as well")
+    parser.add_argument("--every", type=int, default=10, help="do every n-th length where slow")
+    parser.add_argument("--mutated", type=int, default=10**6, help="windows to prove with")
+    shared = Path(__file__).parents[2] / "shared" / "data"
+    parser.add_argument("--mirbase", default=shared / "smallrna_mirbase")
+    parser.add_argument("--genome", default=None, help="FASTA file to scan for micro-RNAs")
+    parser.add_argument("--output", help="file to append JSON lines to")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    report = Report(options)
+    references, codes, offsets = paper_shape()
+    groups = groups_of(codes, offsets)
+    n_comparisons = comparisons(references, groups)
+    print(
+        f"{references.codes.size:,} letters, {n_comparisons:,} comparisons; in the paper's times "
+        f"{n_comparisons / PAPER_CPU_SECONDS / 1e9:.2f} G/s on its CPU, "
+        f"{n_comparisons / PAPER_GPU_SECONDS / 1e9:.2f} G/s on its GPU"
+    )
+    if "kernel" in options.parts:
+        kernel(options, report, references, groups)
+    if "paper" in options.parts:
+        paper(options, report, references, groups)
+    if "best" in options.parts:
+        best(options, report, references, groups)
+    if "streams" in options.parts:
+        streams(options, report, references, groups)
+    if "whole" in options.parts:
+        whole(options, report, references, codes, offsets)
+    if "mirbase" in options.parts:
+        mirbase(options, report)
+    if "filter" in options.parts:
+        filter_part(options, report)
+
+
+if __name__ == "__main__":
+    main()
