@@ -1,0 +1,230 @@
+"""Reads as they are mapped: chunks of single reads, or of pairs with the two ends side by side.
+
+pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
+single     read i is template i
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.fastx import SequenceBatch, read_sequences
+
+__all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "single_chunks"]
+
+READS_A_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class ReadChunk:
+    """Consecutive templates of one run of a sequencer.
+
+    Attributes
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    qualities : ndarray, shape=(total,), dtype=uint8, or None
+    text : ndarray, dtype=uint8
+        What the templates' names are cut from.
+    names : ndarray, shape=(n_templates, 2), dtype=int64
+        Start and stop of every template's name in `text`.
+    ends : int
+        Reads of a template: 1 or 2.
+    first_template : int
+        The number, within the run, of the chunk's first template.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    qualities: np.ndarray | None
+    text: np.ndarray
+    names: np.ndarray
+    ends: int
+    first_template: int
+
+    @property
+    def n_reads(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_templates(self) -> int:
+        return len(self.names)
+
+    def name(self, template: int) -> str:
+        start, stop = self.names[template]
+        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+
+def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+    """The reads of one file, in chunks of so many."""
+    first = 0
+    for batch in _in_pieces(path, reads):
+        names = np.empty_like(batch.headers)
+        _name_spans(batch.text, batch.headers, names)
+        yield ReadChunk(batch.codes, batch.offsets, batch.qualities, batch.text, names, 1, first)
+        first += batch.count
+
+
+def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+    """The pairs of two files with equally many reads in the same order."""
+    second = _in_pieces(path_2, reads // 2)
+    first = 0
+    for one in _in_pieces(path_1, reads // 2):
+        two = next(second, None)
+        if two is None or two.count < one.count:
+            found = first + (two.count if two else 0)
+            raise InputError(
+                f"{path_2}: the file ends after {found:,} reads, but {path_1} has more: "
+                "both files of a pair need the same reads in the same order"
+            )
+        if one.count < two.count:
+            raise _longer(path_1, path_2, first + one.count)
+        yield _interleave(path_1, path_2, one, two, first)
+        first += one.count
+    if next(second, None) is not None:
+        raise _longer(path_1, path_2, first)
+
+
+def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+    """The pairs of one file in which both ends stand one after the other."""
+    first = 0
+    for batch in _in_pieces(path, reads):
+        if batch.count % 2:
+            raise InputError(
+                f"{path}: {2 * first + batch.count:,} reads are an odd number, so they are not "
+                "pairs one after the other: leave --interleaved out, or mend the file"
+            )
+        names = np.empty_like(batch.headers)
+        _name_spans(batch.text, batch.headers, names)
+        differing = _first_difference(batch.text, names[0::2], batch.text, names[1::2])
+        if differing >= 0:
+            one, two = batch.name(2 * differing), batch.name(2 * differing + 1)
+            raise InputError(
+                f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
+                "differ: with --interleaved both ends of a pair stand one after the other"
+            )
+        yield ReadChunk(
+            batch.codes, batch.offsets, batch.qualities, batch.text, names[0::2].copy(), 2, first
+        )
+        first += batch.count // 2
+
+
+def _longer(path_1, path_2, count: int) -> InputError:
+    return InputError(
+        f"{path_1}: the file ends after {count:,} reads, but {path_2} has more: "
+        "both files of a pair need the same reads in the same order"
+    )
+
+
+def _in_pieces(path, count: int) -> Iterator[SequenceBatch]:
+    """The records of a file in batches of exactly `count`, but for the last."""
+    waiting: list[SequenceBatch] = []
+    n_waiting = 0
+    for batch in read_sequences(path):
+        while n_waiting + batch.count >= count:
+            cut = count - n_waiting
+            yield _join([*waiting, _slice(batch, 0, cut)])
+            batch = _slice(batch, cut, batch.count)
+            waiting, n_waiting = [], 0
+        if batch.count:
+            waiting.append(batch)
+            n_waiting += batch.count
+    if waiting:
+        yield _join(waiting)
+
+
+def _slice(batch: SequenceBatch, start: int, stop: int) -> SequenceBatch:
+    first, last = batch.offsets[start], batch.offsets[stop]
+    return SequenceBatch(
+        codes=batch.codes[first:last],
+        offsets=batch.offsets[start : stop + 1] - first,
+        qualities=None if batch.qualities is None else batch.qualities[first:last],
+        text=batch.text,
+        headers=batch.headers[start:stop],
+        first_record=batch.first_record + start,
+    )
+
+
+def _join(batches: list[SequenceBatch]) -> SequenceBatch:
+    if len(batches) == 1:
+        return batches[0]
+    base_shift = np.cumsum([0] + [batch.offsets[-1] for batch in batches])
+    text_shift = np.cumsum([0] + [batch.text.size for batch in batches])
+    qualities = [batch.qualities for batch in batches]
+    return SequenceBatch(
+        codes=np.concatenate([batch.codes for batch in batches]),
+        offsets=np.concatenate(
+            [[0], *(b.offsets[1:] + s for b, s in zip(batches, base_shift, strict=False))]
+        ),
+        qualities=None if qualities[0] is None else np.concatenate(qualities),
+        text=np.concatenate([batch.text for batch in batches]),
+        headers=np.concatenate(
+            [batch.headers + s for batch, s in zip(batches, text_shift, strict=False)]
+        ),
+        first_record=batches[0].first_record,
+    )
+
+
+def _interleave(path_1, path_2, one: SequenceBatch, two: SequenceBatch, first: int) -> ReadChunk:
+    if (one.qualities is None) != (two.qualities is None):
+        raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
+    lengths = np.column_stack([np.diff(one.offsets), np.diff(two.offsets)]).reshape(-1)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    names, mates = np.empty_like(one.headers), np.empty_like(two.headers)
+    _name_spans(one.text, one.headers, names)
+    _name_spans(two.text, two.headers, mates)
+    differing = _first_difference(one.text, names, two.text, mates)
+    if differing >= 0:
+        raise InputError(
+            f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
+            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
+            "need the same reads in the same order"
+        )
+    codes = np.empty(offsets[-1], np.uint8)
+    _weave(one.codes, one.offsets, two.codes, two.offsets, offsets, codes)
+    qualities = None
+    if one.qualities is not None:
+        qualities = np.empty(offsets[-1], np.uint8)
+        _weave(one.qualities, one.offsets, two.qualities, two.offsets, offsets, qualities)
+    return ReadChunk(codes, offsets, qualities, one.text, names, 2, first)
+
+
+@numba.njit(cache=True, nogil=True)
+def _name_spans(text, headers, names):
+    """The first word of every header, without a /1 or /2 at its end."""
+    for i in range(len(headers)):
+        start, stop = headers[i, 0], headers[i, 1]
+        at = start
+        while at < stop and text[at] != 32 and text[at] != 9:
+            at += 1
+        if at - start > 2 and text[at - 2] == 47 and (text[at - 1] == 49 or text[at - 1] == 50):
+            at -= 2
+        names[i, 0] = start
+        names[i, 1] = at
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_difference(text_1, names_1, text_2, names_2):
+    for i in range(len(names_1)):
+        length = names_1[i, 1] - names_1[i, 0]
+        if names_2[i, 1] - names_2[i, 0] != length:
+            return i
+        for at in range(length):
+            if text_1[names_1[i, 0] + at] != text_2[names_2[i, 0] + at]:
+                return i
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _weave(values_1, offsets_1, values_2, offsets_2, offsets, out):
+    for i in range(offsets_1.size - 1):
+        at = offsets[2 * i]
+        for source in range(offsets_1[i], offsets_1[i + 1]):
+            out[at] = values_1[source]
+            at += 1
+        for source in range(offsets_2[i], offsets_2[i + 1]):
+            out[at] = values_2[source]
+            at += 1

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Map sequencing reads to an indexed reference: FASTQ in, SAM or BAM out."""
+
+import json
+import re
+
+from bwarp import __version__
+from bwarp.backend import choose_backend
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.mapping.alignment_file import alignment_file
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.mapper import map_chunks
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.read_chunks import interleaved_chunks, paired_chunks, single_chunks
+from bwarp.mapping.sam_lines import contig_names, sam_header, sam_lines
+from bwarp.mapping.statistics import add_chunk, empty_statistics
+from bwarp.output import atomic_file
+from bwarp.program import program_parser, run_program, say
+from bwarp.reference import codes_of
+
+EXAMPLES = """
+scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
+scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.sam
+scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
+    --read-group '@RG\\tID:1\\tSM:sample'
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("--index", required=True, metavar="INDEX", help="folder of the index")
+    parser.add_argument(
+        "-1", dest="first", required=True, metavar="R1.fq[.gz]", help="reads, or first reads"
+    )
+    parser.add_argument("-2", dest="second", metavar="R2.fq[.gz]", help="second reads of pairs")
+    parser.add_argument(
+        "--interleaved", action="store_true", help="pairs stand one after the other in R1"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT.bam|OUT.sam", help="- is SAM to stdout"
+    )
+    parser.add_argument("--sort", action="store_true", help="sort by position; BAM gets an index")
+    parser.add_argument("--read-group", metavar="'@RG\\tID:..'", help="header line of the reads")
+    parser.add_argument("--stats", metavar="OUT.json", help="counts of what became of the reads")
+    return parser
+
+
+def main(options):
+    if options.second and options.interleaved:
+        raise UsageError("give either -2 or --interleaved, not both")
+    group_line, group = parse_read_group(options.read_group)
+    if choose_backend(options.backend) == "cuda":
+        say("mapping runs on the CPU: its GPU engine is not there yet")
+    index = load_index(options.index)
+    reference = index.reference
+    genome = Genome(codes_of(reference), reference.contig_starts)
+    names = contig_names(reference)
+    statistics = empty_statistics()
+    header = sam_header(reference, __version__, group_line)
+    with alignment_file(options.output, header, options.sort, options.threads) as file:
+        mapped_chunks = map_chunks(
+            index, genome, chunks_of(options), MappingParameters(), options.threads
+        )
+        for chunk, both, mapped, choice in mapped_chunks:
+            lines = sam_lines(genome, names, chunk, both, mapped, choice, group, options.threads)
+            for part in lines:
+                file.write(part)
+            add_chunk(statistics, chunk, mapped, choice)
+    say(
+        f"{statistics['reads']:,} reads, {statistics['mapped']:,} mapped, "
+        f"{statistics['properly_paired']:,} properly paired"
+    )
+    if options.stats:
+        with atomic_file(options.stats, "w") as file:
+            file.write(json.dumps(statistics, indent=1) + "\n")
+
+
+def chunks_of(options):
+    if options.second:
+        return paired_chunks(options.first, options.second)
+    if options.interleaved:
+        return interleaved_chunks(options.first)
+    return single_chunks(options.first)
+
+
+def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
+    """The header line of a read group and its ID; a typed \\t is a tab."""
+    if typed is None:
+        return None, b""
+    line = typed.replace("\\t", "\t")
+    found = re.search(r"\tID:([^\t]+)", line)
+    if not line.startswith("@RG\t") or not found or "\n" in line:
+        raise UsageError(
+            f"read group {typed!r} is not one line like '@RG\\tID:1\\tSM:sample': it needs an ID"
+        )
+    return line, found[1].encode()
+
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)
