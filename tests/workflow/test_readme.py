@@ -67,6 +67,17 @@ def test_links(checkout, page):
             assert (checkout / page).parent.joinpath(target).exists(), f"{page} links to {target}"
 
 
+def test_every_program_is_listed(checkout):
+    index = (checkout / "docs/index.md").read_text()
+    for program in (checkout / "scripts").glob("*.py"):
+        assert program.name in index, program.name
+
+
+def test_the_speed_table_shows_the_results(checkout):
+    command = [sys.executable, checkout / "benchmarks/speed_table.py", "--check"]
+    subprocess.run(command, check=True)
+
+
 def test_every_page_of_the_documentation_is_listed(checkout):
     index = (checkout / "docs/index.md").read_text()
     for page in (checkout / "docs").glob("*.md"):
