@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Sequence
 
 from bwarp import __version__
@@ -115,6 +116,8 @@ def _leave(parser, arguments, message: str, code: int) -> None:
     with contextlib.suppress(OSError):  # standard output may be what failed
         sys.stdout.flush()
     print(f"{parser.prog}: error: {message}", file=sys.stderr, flush=True)
+    if code == 130 and threading.active_count() > 1:
+        os._exit(code)  # threads deep in compiled code would be waited for
     sys.exit(code)
 
 

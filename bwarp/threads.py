@@ -8,6 +8,7 @@ that cannot depend on the number of threads because every item is computed by it
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 __all__ = ["available_threads", "for_each_range", "run_together"]
 
@@ -32,13 +33,22 @@ def for_each_range(
     ranges = list(zip(edges, edges[1:], strict=False))
     if threads == 1 or n_ranges == 1:
         return [function(start, stop) for start, stop in ranges]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda bounds: function(*bounds), ranges))
+    return run_together([partial(function, *bounds) for bounds in ranges], threads)
 
 
 def run_together(functions: Sequence[Callable[[], object]], threads: int) -> list:
-    """The results of several functions without arguments, run in up to `threads` threads."""
-    if threads == 1:
-        return [function() for function in functions]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(lambda function: function(), functions))
+    """The results of several functions without arguments, run in up to `threads` threads.
+
+    Even a single one runs beside the main thread, which alone hears Ctrl-C and leaves at once.
+    """
+    pool = ThreadPoolExecutor(threads)
+    try:
+        results = [future.result() for future in [pool.submit(f) for f in functions]]
+    except KeyboardInterrupt:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown()
+    return results

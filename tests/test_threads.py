@@ -1,11 +1,13 @@
 """Work is cut into ranges that cover it once, in order, whatever the number of threads."""
 
 import os
+import signal
 import threading
+import time
 
 import pytest
 
-from bwarp.threads import available_threads, for_each_range
+from bwarp.threads import available_threads, for_each_range, run_together
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 16])
@@ -44,3 +46,24 @@ def test_available_threads_are_those_we_were_given():
     finally:
         os.sched_setaffinity(0, given)
     assert available_threads() == len(given)
+
+
+def test_an_interrupt_does_not_wait_for_running_work():
+    release = threading.Event()
+    main = threading.main_thread().ident
+    timer = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_together([lambda: release.wait(20)], threads=1)
+    waited = time.monotonic() - started
+    release.set()
+    assert waited < 10
+
+
+def test_a_failure_of_any_function_is_raised():
+    def fail():
+        raise ValueError("this one")
+
+    with pytest.raises(ValueError, match="this one"):
+        run_together([lambda: 1, fail, lambda: 2], threads=2)
