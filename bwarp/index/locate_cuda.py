@@ -1,0 +1,181 @@
+"""From rows to text positions, and from there to the genome, on the GPU.
+
+The two steps of `bwarp.index.locate_cpu`: `walk` takes rows to sampled ones, `look_up` gives their
+positions. Where memory allows it, `whole_suffix_array` does both for every row once and for all:
+then a row costs one look-up, and a search can compare its last few rows with the text itself.
+
+`count` is in every function the number of elements at the front of an array that are in use.
+"""
+
+import numpy as np
+from numba import cuda, uint32, uint64
+from numba.cuda import types
+
+from bwarp.index.rank_cuda import lf_step
+
+__all__ = [
+    "KERNEL_SIGNATURES",
+    "genome_position",
+    "look_up",
+    "packed_text",
+    "segment_of",
+    "walk",
+    "whole_suffix_array",
+]
+
+_THREADS = 256
+
+
+def walk(transform, first_rows, rate: int, rows, steps, count: int) -> None:
+    """Replace rows (device, uint32) by sampled ones; the LF-steps to them go to `steps`."""
+    walk_rows[_blocks(count), _THREADS](
+        transform.words,
+        transform.separator_rows,
+        transform.groups,
+        first_rows,
+        transform.text_start,
+        rate,
+        rows,
+        steps,
+        count,
+    )
+
+
+def look_up(sampled, rate: int, text_length: int, rows, steps, count: int) -> None:
+    """Replace sampled rows by text positions, their steps added."""
+    look_up_rows[_blocks(count), _THREADS](sampled, rate, text_length, rows, steps, count)
+
+
+def whole_suffix_array(transform, first_rows, rate: int, sampled):
+    """The text positions of all rows (device, uint32) from those of every rate-th."""
+    suffixes = cuda.device_array(transform.n_rows, np.uint32)
+    fill_suffixes[_blocks(transform.n_rows), _THREADS](
+        transform.words,
+        transform.separator_rows,
+        transform.groups,
+        first_rows,
+        transform.text_start,
+        rate,
+        sampled,
+        suffixes,
+    )
+    return suffixes
+
+
+def packed_text(genome, segment_text, segment_genome, text_length: int):
+    """The text in 2 bits a base as `bwarp.sequence.pack` has it (device, uint64).
+
+    A separator is stored as A: whoever compares must ask where segments end. There are two words
+    more than bases need, so that a window at any place can be read.
+    """
+    text = cuda.device_array(text_length // 32 + 3, np.uint64)
+    pack_text[_blocks(text.size), _THREADS](genome, segment_text, segment_genome, text_length, text)
+    return text
+
+
+def _blocks(threads: int) -> int:
+    return max(1, -(-threads // _THREADS))
+
+
+@cuda.jit(device=True)
+def segment_of(segment_text, position):
+    """The number of the segment that holds a text position: bisection in a small array."""
+    low = uint32(0)
+    high = uint32(segment_text.size - 1)
+    while uint32(high - low) > uint32(1):
+        middle = uint32((low + high) >> uint32(1))
+        if segment_text[middle] <= position:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@cuda.jit(device=True)
+def genome_position(segment_text, segment_genome, position):
+    """The genome position of a text position."""
+    segment = segment_of(segment_text, position)
+    return uint32(segment_genome[segment] + position - segment_text[segment])
+
+
+@cuda.jit(device=True)
+def position_of(sampled, rate, text_length, row, steps):
+    """The text position `steps` after that of a sampled row, once around the text's end."""
+    position = uint64(sampled[uint32(row // uint32(rate))]) + uint64(steps)
+    if position >= uint64(text_length):
+        position -= uint64(text_length)
+    return uint32(position)
+
+
+@cuda.jit(cache=True)
+def walk_rows(words, separator_rows, groups, first_rows, text_start, rate, rows, steps, count):
+    """One thread a row; one random read an LF-step, about as many steps as the rate."""
+    i = cuda.grid(1)
+    if i < count:
+        row = rows[i]
+        taken = uint32(0)
+        while row % uint32(rate) != 0:
+            row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
+            taken = uint32(taken + uint32(1))
+        rows[i] = row
+        steps[i] = taken
+
+
+@cuda.jit(cache=True)
+def look_up_rows(sampled, rate, text_length, rows, steps, count):
+    """One thread a row; one random read."""
+    i = cuda.grid(1)
+    if i < count:
+        rows[i] = position_of(sampled, rate, text_length, rows[i], steps[i])
+
+
+@cuda.jit(cache=True)
+def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, sampled, suffixes):
+    """Walk and look up. One thread a row; about `rate` random reads."""
+    i = cuda.grid(1)
+    if i < suffixes.size:
+        row = uint32(i)
+        taken = uint32(0)
+        while row % uint32(rate) != 0:
+            row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
+            taken = uint32(taken + uint32(1))
+        suffixes[i] = position_of(sampled, rate, suffixes.size, row, taken)
+
+
+@cuda.jit(cache=True)
+def pack_text(genome, segment_text, segment_genome, text_length, text):
+    """One thread a word of 32 bases; neighbours read neighbouring words of the genome."""
+    i = cuda.grid(1)
+    if i < text.size:
+        bits = uint64(0)
+        position = 32 * i
+        if position < text_length:
+            segment = segment_of(segment_text, position)
+            for shift in range(62, -2, -2):
+                if position < text_length:
+                    if position >= segment_text[segment + uint32(1)]:
+                        segment = uint32(segment + uint32(1))
+                    if position + 1 < segment_text[segment + uint32(1)]:
+                        base = uint32(segment_genome[segment] + position - segment_text[segment])
+                        word = genome[base >> uint32(5)]
+                        code = word >> uint64(62 - 2 * (base & uint32(31)))
+                        bits |= (code & uint64(3)) << uint64(shift)
+                position += 1
+        text[i] = bits
+
+
+_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
+_RATES = [types.UniTuple(_INTEGER, n) for n in (2, 3)]
+
+
+def _with_transform(*following):
+    return [(_NUMBERS, _NUMBERS, groups, _NUMBERS, _INTEGER, *following) for groups in _RATES]
+
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    walk_rows: _with_transform(_INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
+    look_up_rows: (_NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
+    fill_suffixes: _with_transform(_INTEGER, _NUMBERS, _NUMBERS),
+    pack_text: (_WORDS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS),
+}

@@ -1,0 +1,155 @@
+"""Find seeds on the GPU: search, count, locate, in order.
+
+`prepare` puts an index on the GPU once; a search of many k-mers goes in batches that the working
+space there holds. A batch that does not fit is divided and searched again.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bwarp.errors import UsageError
+from bwarp.index.device_cuda import DeviceIndex, make_device_index
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.radix_sort_cuda import pair_sorter
+from bwarp.seeding.backtracking_cuda import search_backtracking
+from bwarp.seeding.exact_cuda import search_exact
+from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
+from bwarp.seeding.items_cuda import make_items
+from bwarp.seeding.lists_cuda import INTERVALS, KEYS
+from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
+from bwarp.seeding.schemes_cuda import MOST_ITEMS, elements_an_item, search_schemes
+
+__all__ = ["find_seeds", "prepare"]
+
+#: Elements of the working space's longest list that an item of a batch is expected to take.
+_ELEMENTS_AN_ITEM = {"exact": 1, "backtracking": 4}
+
+# Bytes that what waits to be located may take on the GPU, for every element of the working space.
+_ROOM_A_ELEMENT = 16
+
+#: Hits sorted and brought to the host at a time. One k-mer's hits are never divided.
+HITS_AT_ONCE = 1 << 24
+
+
+def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
+    """An index on the GPU, with the parts that a search takes; to be kept over many searches.
+
+    ``str(prepare(index, options).plan)`` says what was chosen and how much memory it takes.
+    """
+    with_reverse = options.mismatches > 0
+    with_suffixes = {"auto": "if they fit", "gpu": "yes"}.get(options.locate, "no")
+    if isinstance(index, DeviceIndex):
+        has_suffixes = index.suffixes is not None
+        if (index.reverse is not None or not with_reverse) and (
+            has_suffixes if with_suffixes == "yes" else with_suffixes != "no" or not has_suffixes
+        ):
+            return index
+        index = index.index
+    return make_device_index(index, with_reverse, with_suffixes)
+
+
+def find_seeds(
+    index: FMIndex | DeviceIndex, words: np.ndarray, k: int, options: SeedOptions, threads: int = 1
+) -> FoundSeeds:
+    """All hits of k-mers of one length, both strands.
+
+    Parameters
+    ----------
+    index : FMIndex or DeviceIndex
+        What `prepare` gives saves the way to the GPU.
+    words : ndarray, shape=(n, 1 or 2), dtype=uint64
+        K-mers as `bwarp.seeding.kmers` packs them.
+    """
+    device = prepare(index, options)
+    held, counts = [], []
+    room = device.work.elements * _ROOM_A_ELEMENT
+    for batch_start, batch_counts, hits in _search_batches(device, words, k, options):
+        counts.append(batch_counts)
+        room -= hits.nbytes
+        held.append((batch_start, hits if room >= 0 else hits.on_host()))
+    counts = np.concatenate(counts) if counts else np.empty(0, np.int64)
+    over = np.flatnonzero(counts > options.max_hits) if options.max_hits else np.empty(0, int)
+    over_counts = counts[over]
+    counts[over] = 0
+    return FoundSeeds(
+        over_kmers=over.astype(np.uint32),
+        over_counts=over_counts,
+        hits=_located(device, held, counts, options, threads),
+    )
+
+
+def _search_batches(
+    device: DeviceIndex, words: np.ndarray, k: int, options: SeedOptions
+) -> Iterator[tuple[int, np.ndarray, HeldHits]]:
+    """First k-mer, all k-mers' numbers of hits, and what is held, of batch after batch."""
+    algorithm = "exact" if options.mismatches == 0 else options.algorithm
+    if algorithm == "schemes":
+        elements = elements_an_item(device, k, options.mismatches)
+    else:
+        elements = _ELEMENTS_AN_ITEM[algorithm]
+    size = max(1, min(device.work.elements // elements, MOST_ITEMS) // 2)
+    most = options.max_hits or 1 << 62
+    start = 0
+    while start < len(words):
+        batch = words[start : start + size]
+        n_intervals, n_keys, overflow = _search(device, batch, k, options.mismatches, algorithm)
+        if overflow:
+            if len(batch) == 1:
+                raise UsageError(
+                    f"k-mer {start} of length {k} with {options.mismatches} mismatches takes more "
+                    "GPU memory than there is: use fewer mismatches, or --backend cpu"
+                )
+            size = max(1, len(batch) // 2)
+            continue
+        counts = count_hits(device, n_intervals, n_keys, len(batch))
+        hits = hold_hits(device, n_intervals, n_keys, counts, most)
+        yield start, counts.copy_to_host().astype(np.int64), hits
+        start += len(batch)
+
+
+def _search(
+    device: DeviceIndex, words: np.ndarray, k: int, mismatches: int, algorithm: str
+) -> tuple[int, int, bool]:
+    """Fill the lists; returns the number of intervals and keys, and whether a list overflowed."""
+    work = device.work
+    items, n_items, words_an_item = make_items(words, k), 2 * len(words), words.shape[1]
+    work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
+    if algorithm == "exact":
+        search_exact(device, items, n_items, words_an_item, k)
+    elif algorithm == "backtracking":
+        search_backtracking(device, items, n_items, words_an_item, k, mismatches)
+    else:
+        search_schemes(device, items, n_items, words_an_item, k, mismatches)
+    counters = work.counters.copy_to_host()
+    return int(counters[INTERVALS]), int(counters[KEYS]), bool(counters.max() > work.elements)
+
+
+def _located(
+    device: DeviceIndex,
+    held: list[tuple[int, HeldHits]],
+    counts: np.ndarray,
+    options: SeedOptions,
+    threads: int,
+) -> Iterator[SeedHits]:
+    """The hits of all batches in parts of whole k-mers; `counts` are those within the limit."""
+    sort_pairs = pair_sorter()
+    mode = options.locate
+    if mode == "auto":
+        mode = "gpu" if device.suffixes is not None else "hybrid"
+    starts = [start for start, _ in held] + [len(counts)]
+    at_once = min(HITS_AT_ONCE, device.work.elements)
+    for (start, hits), stop in zip(held, starts[1:], strict=True):
+        ends = np.cumsum(counts[start:stop])
+        hits = hits.on_device()
+        first = 0
+        while first < stop - start:
+            before = int(ends[first - 1]) if first else 0
+            last = int(np.searchsorted(ends, before + at_once, side="right"))
+            last = max(last, first + 1)
+            n_hits = int(ends[last - 1]) - before
+            if n_hits:
+                yield locate_hits(
+                    device, sort_pairs, hits, start, (first, last), n_hits, mode, threads
+                )
+            first = last

@@ -1,0 +1,347 @@
+"""From the lists of a search to hits in order, on the GPU: count, keep, locate, sort.
+
+A search leaves intervals of rows, and hits that it has located already. Both are held, for the
+k-mers within the limit, until their hits are asked for:
+
+    intervals   item | first row | rows | mismatches      --> one key a row
+    keys        item, genome position                     --> as they are
+
+A key is one number, item above genome position, so that sorting numbers sorts hits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda, int32, uint8, uint32, uint64
+from numba.cuda import types
+
+from bwarp.index import locate_cpu
+from bwarp.index.device_cuda import DeviceIndex
+from bwarp.index.locate_cuda import genome_position, look_up, walk
+from bwarp.seeding.hits import SeedHits
+from bwarp.seeding.lists_cuda import INTERVALS, KEYS, reserve
+
+__all__ = ["KERNEL_SIGNATURES", "HeldHits", "count_hits", "hold_hits", "locate_hits"]
+
+_THREADS = 256
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class HeldHits:
+    """What a batch of k-mers has found, limit applied; on the device, or on the host.
+
+    Attributes
+    ----------
+    intervals : array, shape=(4 * n_intervals,), dtype=uint32
+        Columns item, first row, rows, mismatches.
+    keys : array, shape=(n_keys,), dtype=uint64
+    values : array, shape=(n_keys,), dtype=uint32
+        Mismatches of each key.
+    """
+
+    intervals: object
+    keys: object
+    values: object
+
+    @property
+    def nbytes(self) -> int:
+        return self.intervals.nbytes + self.keys.nbytes + self.values.nbytes
+
+    def on_host(self) -> "HeldHits":
+        return HeldHits(
+            *(array.copy_to_host() for array in (self.intervals, self.keys, self.values))
+        )
+
+    def on_device(self) -> "HeldHits":
+        if not isinstance(self.intervals, np.ndarray):
+            return self
+        return HeldHits(
+            *(cuda.to_device(array) for array in (self.intervals, self.keys, self.values))
+        )
+
+
+def count_hits(device: DeviceIndex, n_intervals: int, n_keys: int, n_kmers: int):
+    """How many hits every k-mer of the batch has: device array, dtype=uint64."""
+    work = device.work
+    counts = cuda.to_device(np.zeros(n_kmers, np.uint64))
+    count_listed[_blocks(max(n_intervals, n_keys)), _THREADS](
+        work.intervals, work.elements, n_intervals, work.keys, n_keys, counts
+    )
+    return counts
+
+
+def hold_hits(device, n_intervals: int, n_keys: int, counts, most: int) -> HeldHits:
+    """Copy the lists' elements of k-mers with at most so many hits."""
+    work = device.work
+    work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
+    elements = work.elements
+    kept_intervals = work.nodes[: 4 * elements]
+    kept_keys = work.spare[: 2 * elements].view(np.uint64)
+    kept_values = work.spare[2 * elements : 3 * elements]
+    keep_listed[_blocks(max(n_intervals, n_keys)), _THREADS](
+        work.intervals,
+        work.keys,
+        work.values,
+        elements,
+        n_intervals,
+        n_keys,
+        counts,
+        most,
+        kept_intervals,
+        kept_keys,
+        kept_values,
+        work.counters,
+    )
+    n_intervals, n_keys = (int(n) for n in work.counters[:2].copy_to_host())
+    held = cuda.device_array(4 * n_intervals, np.uint32)
+    for column in range(4):
+        _copy(kept_intervals, column * elements, held, column * n_intervals, n_intervals)
+    keys, values = cuda.device_array(n_keys, np.uint64), cuda.device_array(n_keys, np.uint32)
+    _copy(kept_keys, 0, keys, 0, n_keys)
+    _copy(kept_values, 0, values, 0, n_keys)
+    return HeldHits(held, keys, values)
+
+
+def _copy(source, start: int, target, place: int, count: int) -> None:
+    if count:
+        target[place : place + count].copy_to_device(source[start : start + count])
+
+
+def locate_hits(
+    device: DeviceIndex,
+    sort_pairs,
+    held: HeldHits,
+    first_kmer: int,
+    kmers: tuple[int, int],
+    n_hits: int,
+    mode: str,
+    threads: int,
+) -> SeedHits:
+    """The hits of some k-mers of a batch, in order.
+
+    Parameters
+    ----------
+    sort_pairs : function
+        As `bwarp.index.radix_sort_cuda.pair_sorter` makes it.
+    first_kmer : int
+        What the batch's first k-mer is called.
+    kmers : pair of int
+        The first and last + 1 of the k-mers in the batch.
+    n_hits : int
+        How many hits they have.
+    mode : str
+        ``"gpu"``, ``"hybrid"`` or ``"cpu"``: where rows become positions.
+    """
+    work = device.work
+    if n_hits <= work.elements:
+        keys = work.keys, work.checks
+        values = work.values, work.intervals[: work.elements]
+        rows, steps = work.nodes[: work.elements], work.spare[: work.elements]
+    else:  # a single k-mer, without a limit
+        keys = tuple(cuda.device_array(n_hits, np.uint64) for _ in range(2))
+        values = tuple(cuda.device_array(n_hits, np.uint32) for _ in range(2))
+        rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
+    items = 2 * kmers[0], 2 * kmers[1]
+    work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
+    n_intervals = held.intervals.size // 4
+    list_rows[_blocks(n_intervals), _THREADS](
+        held.intervals, n_intervals, *items, rows, keys[0], values[0], work.counters
+    )
+    n_rows = int(work.counters[:1].copy_to_host()[0])
+    if n_rows:
+        _rows_to_positions(device, rows, steps, n_rows, mode, threads)
+        finish_keys[_blocks(n_rows), _THREADS](
+            device.segment_text, device.segment_genome, rows, n_rows, keys[0]
+        )
+    list_keys[_blocks(held.keys.size), _THREADS](
+        held.keys, held.values, held.keys.size, *items, keys[0], values[0], work.counters
+    )
+    key_bits = 32 + max(1, (items[1] - 1).bit_length())
+    keys, values = sort_pairs(keys, values, n_hits, key_bits)
+    # Rows and steps are done with; hits take their place.
+    bytes_a_row = rows.view(np.uint8), steps.view(np.uint8)
+    found = SeedHits(
+        kmers=cuda.device_array(n_hits, np.uint32),
+        strands=bytes_a_row[0][:n_hits],
+        positions=cuda.device_array(n_hits, np.uint32),
+        mismatches=bytes_a_row[1][:n_hits],
+    )
+    read_keys[_blocks(n_hits), _THREADS](
+        keys[0],
+        values[0],
+        n_hits,
+        first_kmer,
+        found.kmers,
+        found.strands,
+        found.positions,
+        found.mismatches,
+    )
+    return SeedHits(
+        found.kmers.copy_to_host(),
+        found.strands.copy_to_host(),
+        found.positions.copy_to_host(),
+        found.mismatches.copy_to_host(),
+    )
+
+
+def _rows_to_positions(device, rows, steps, n_rows: int, mode: str, threads: int) -> None:
+    """Replace rows by text positions, where `mode` says."""
+    index, rate = device.index, device.plan.suffix_rate
+    if mode == "gpu":
+        walk(device.forward, device.first_rows, rate, rows, steps, n_rows)
+        look_up(device.suffixes, rate, device.forward.n_rows, rows, steps, n_rows)
+        return
+    if mode == "hybrid":
+        walk(device.forward, device.first_rows, index.sa_rate, rows, steps, n_rows)
+        positions = locate_cpu.look_up(
+            index, rows[:n_rows].copy_to_host(), steps[:n_rows].copy_to_host(), threads
+        )
+    else:
+        positions = locate_cpu.locate(index, rows[:n_rows].copy_to_host(), threads)
+    rows[:n_rows].copy_to_device(positions)
+
+
+def _blocks(threads: int) -> int:
+    return max(1, -(-threads // _THREADS))
+
+
+@cuda.jit(cache=True)
+def count_listed(intervals, capacity, n_intervals, keys, n_keys, counts):
+    """Add every interval's rows, and every key, to its k-mer. One thread one of each."""
+    i = cuda.grid(1)
+    if i < n_intervals:
+        cuda.atomic.add(counts, intervals[i] >> uint32(1), uint64(intervals[i + 2 * capacity]))
+    if i < n_keys:
+        cuda.atomic.add(counts, keys[i] >> uint64(33), uint64(1))
+
+
+@cuda.jit(cache=True)
+def keep_listed(
+    intervals,
+    keys,
+    values,
+    capacity,
+    n_intervals,
+    n_keys,
+    counts,
+    most,
+    kept_intervals,
+    kept_keys,
+    kept_values,
+    counters,
+):
+    """Copy what belongs to k-mers with at most `most` hits. One thread one of each list."""
+    i = cuda.grid(1)
+    is_kept = i < n_intervals
+    if is_kept:
+        is_kept = counts[intervals[i] >> uint32(1)] <= uint64(most)
+    place = reserve(counters, INTERVALS, uint32(1) if is_kept else uint32(0))
+    if is_kept:
+        for column in range(4):
+            kept_intervals[uint64(column * capacity) + uint64(place)] = intervals[
+                column * capacity + i
+            ]
+    is_kept = i < n_keys
+    if is_kept:
+        is_kept = counts[keys[i] >> uint64(33)] <= uint64(most)
+    place = reserve(counters, KEYS, uint32(1) if is_kept else uint32(0))
+    if is_kept:
+        kept_keys[place] = keys[i]
+        kept_values[place] = values[i]
+
+
+@cuda.jit(cache=True)
+def list_rows(intervals, n_intervals, first_item, last_item, rows, keys, values, counters):
+    """List every row of the intervals of some items, and its key, still without a position.
+
+    One thread an interval; then the lanes of a warp share all of its intervals' rows evenly, and
+    each finds by bisection in the others' registers whose row it writes.
+    """
+    i = cuda.grid(1)
+    lane = cuda.laneid
+    item = first = count = mismatches = uint32(0)
+    if i < n_intervals:
+        item = intervals[i]
+        if first_item <= item < last_item:
+            first = intervals[n_intervals + i]
+            count = intervals[2 * n_intervals + i]
+            mismatches = intervals[3 * n_intervals + i]
+    place = reserve(counters, INTERVALS, count)
+    warp_place = uint32(cuda.shfl_sync(_ALL_LANES, int32(place), 0))
+    start = int32(place - warp_place)
+    stop = int32(place + count - warp_place)
+    total = cuda.shfl_sync(_ALL_LANES, stop, _WARP - 1)
+    for step in range(0, total, _WARP):
+        j = step + lane
+        source = 0
+        for half in (16, 8, 4, 2, 1):
+            if cuda.shfl_sync(_ALL_LANES, stop, source + half - 1) <= j:
+                source += half
+        row = uint32(cuda.shfl_sync(_ALL_LANES, int32(first), source))
+        row = uint32(row + uint32(j - cuda.shfl_sync(_ALL_LANES, start, source)))
+        its_item = uint32(cuda.shfl_sync(_ALL_LANES, int32(item), source))
+        its_mismatches = uint32(cuda.shfl_sync(_ALL_LANES, int32(mismatches), source))
+        if j < total:
+            at = uint64(warp_place) + uint64(j)
+            rows[at] = row
+            keys[at] = uint64(its_item) << uint64(32)
+            values[at] = its_mismatches
+
+
+@cuda.jit(cache=True)
+def finish_keys(segment_text, segment_genome, positions, count, keys):
+    """Put the genome position into keys from the text position. One thread a hit."""
+    i = cuda.grid(1)
+    if i < count:
+        keys[i] |= uint64(genome_position(segment_text, segment_genome, positions[i]))
+
+
+@cuda.jit(cache=True)
+def list_keys(held_keys, held_values, n_keys, first_item, last_item, keys, values, counters):
+    """Add the keys of some items to those of the rows. One thread a key."""
+    i = cuda.grid(1)
+    is_listed = False
+    if i < n_keys:
+        item = uint32(held_keys[i] >> uint64(32))
+        is_listed = first_item <= item < last_item
+    place = reserve(counters, INTERVALS, uint32(1) if is_listed else uint32(0))
+    if is_listed:
+        keys[place] = held_keys[i]
+        values[place] = held_values[i]
+
+
+@cuda.jit(cache=True)
+def read_keys(keys, values, count, first_kmer, kmers, strands, positions, mismatches):
+    """Sorted keys as columns. One thread a hit."""
+    i = cuda.grid(1)
+    if i < count:
+        key = keys[i]
+        kmers[i] = uint32(uint32(first_kmer) + uint32(key >> uint64(33)))
+        strands[i] = uint8((key >> uint64(32)) & uint64(1))
+        positions[i] = uint32(key)
+        mismatches[i] = uint8(values[i])
+
+
+_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
+_BYTES = types.uint8[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    count_listed: (_NUMBERS, _INTEGER, _INTEGER, _WORDS, _INTEGER, _WORDS),
+    keep_listed: (
+        _NUMBERS, _WORDS, _NUMBERS, _INTEGER, _INTEGER, _INTEGER, _WORDS, _INTEGER, _NUMBERS,
+        _WORDS, _NUMBERS, _NUMBERS,
+    ),
+    list_rows: (
+        _NUMBERS, _INTEGER, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _NUMBERS, _NUMBERS
+    ),
+    finish_keys: (_NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS),
+    list_keys: (
+        _WORDS, _NUMBERS, _INTEGER, _INTEGER, _INTEGER, _WORDS, _NUMBERS, _NUMBERS
+    ),
+    read_keys: (
+        _WORDS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _BYTES, _NUMBERS, _BYTES
+    ),
+}  # fmt: skip

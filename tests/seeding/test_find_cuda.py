@@ -1,0 +1,122 @@
+"""Seeds on a GPU: what comparing every window finds, and what the CPU's engine finds."""
+
+import numpy as np
+import pytest
+from hits_oracle import (
+    GENOMES,
+    batch_of,
+    hits_by_comparing,
+    hits_of_parts,
+    index_of_genome,
+    kmers_like,
+    mutated,
+    random_letters,
+)
+from index_oracle import index_of
+
+from bwarp.seeding import find_cpu
+from bwarp.seeding.hits import SeedOptions
+from bwarp.seeding.kmers import whole_queries
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def small_lists(monkeypatch):
+    """Working space that suits small genomes."""
+    from bwarp.index import device_cuda
+
+    monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 1 << 18)
+    monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 1 << 10)
+
+
+def words_of(kmers: list[bytes]) -> np.ndarray:
+    return whole_queries(batch_of({str(i): kmer for i, kmer in enumerate(kmers)})).words
+
+
+@pytest.mark.parametrize("genome", GENOMES)
+@pytest.mark.parametrize(
+    ("locate", "occ_rate", "sa_rate"),
+    [("auto", 64, 4), ("gpu", 64, 1), ("hybrid", 96, 3), ("cpu", 32, 1), ("hybrid", 1024, 1)],
+)
+def test_every_window(small_lists, genome, locate, occ_rate, sa_rate):
+    from bwarp.seeding import find_cuda
+
+    index = index_of_genome(genome, occ_rate=occ_rate, sa_rate=sa_rate)
+    prepared = None
+    for mismatches in (2, 0, 1, 3):
+        for algorithm in ("schemes", "backtracking"):
+            options = SeedOptions(mismatches, 9, algorithm, locate)
+            prepared = find_cuda.prepare(prepared or index, options)
+            for k in (8, 13, 20, 33, 47):
+                kmers = kmers_like(GENOMES[genome], k, mismatches, 40, k)
+                found = find_cuda.find_seeds(prepared, words_of(kmers), k, options, threads=2)
+                expected = hits_by_comparing(GENOMES[genome], kmers, mismatches)
+                counts = np.bincount([hit[0] for hit in expected], minlength=len(kmers))
+                over = np.flatnonzero(counts > 9)
+                assert found.over_kmers.tolist() == over.tolist()
+                assert found.over_counts.tolist() == counts[over].tolist()
+                assert hits_of_parts(found.hits, index.reference) == [
+                    hit for hit in expected if counts[hit[0]] <= 9
+                ]
+
+
+def repetitive_genome() -> list[bytes]:
+    """Two contigs of 150,000 bases, a third of them copies of a few units of all ages."""
+    rng = np.random.default_rng(3)
+    letters = bytearray(random_letters(300_000, 8))
+    for family in range(5):
+        unit = random_letters(300, 20 + family)
+        for copy in range(70):
+            start = int(rng.integers(0, len(letters) - 300))
+            changed = rng.integers(0, 300, int(rng.integers(0, 40)))
+            letters[start : start + 300] = mutated(unit, changed, copy)
+    letters[1000:2000] = b"N" * 1000
+    return [bytes(letters[:150_000]), bytes(letters[150_000:])]
+
+
+@pytest.fixture(scope="module")
+def repeats():
+    return index_of(repetitive_genome(), prefix_length=8)
+
+
+@pytest.mark.parametrize("max_hits", [0, 30])
+@pytest.mark.parametrize(
+    ("k", "mismatches"), [(10, 0), (20, 0), (20, 1), (30, 2), (40, 3), (24, 4)]
+)
+def test_like_the_cpu(small_lists, repeats, monkeypatch, k, mismatches, max_hits):
+    from bwarp.seeding import find_cuda
+
+    monkeypatch.setattr(find_cuda, "HITS_AT_ONCE", 50_000)
+    contigs = [letters.replace(b"N", b"A") for letters in repetitive_genome()]
+    words = words_of(kmers_like(contigs, k, mismatches, 3000, 1))
+    options = SeedOptions(mismatches, max_hits)
+    expected = find_cpu.find_seeds(repeats, words, k, options, threads=4)
+    found = find_cuda.find_seeds(repeats, words, k, options, threads=4)
+    assert np.array_equal(found.over_kmers, expected.over_kmers)
+    assert np.array_equal(found.over_counts, expected.over_counts)
+    parts, expected_parts = list(found.hits), list(expected.hits)
+    for name in ("kmers", "strands", "positions", "mismatches"):
+        mine = np.concatenate([getattr(part, name) for part in parts])
+        its = np.concatenate([getattr(part, name) for part in expected_parts])
+        assert mine.dtype == its.dtype
+        assert np.array_equal(mine, its), name
+
+
+def test_no_kmers(small_lists, repeats):
+    from bwarp.seeding import find_cuda
+
+    found = find_cuda.find_seeds(repeats, np.empty((0, 1), np.uint64), 20, SeedOptions())
+    assert found.over_kmers.size == 0
+    assert not list(found.hits)
+
+
+def test_memory_is_as_planned(repeats):
+    from bwarp.index import device_cuda
+    from bwarp.seeding import find_cuda
+
+    before = device_cuda.free_memory()
+    prepared = find_cuda.prepare(repeats, SeedOptions(mismatches=1))
+    taken = before - device_cuda.free_memory()
+    planned = prepared.plan.index_bytes + prepared.plan.work_bytes
+    assert abs(taken - planned) <= 0.05 * planned

@@ -1,0 +1,213 @@
+"""Seeds on the GPU, its kernels run in plain Python, against comparing every window.
+
+With blocks of one warp and working space of a few elements, so that lists overflow.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+import emulated_cuda
+from hits_oracle import batch_of, hits_by_comparing, hits_of_parts, kmers_like, random_letters
+from index_oracle import index_of
+from numba import cuda
+from test_cuda_emulated import DeviceArray, Launcher, device, pair_sorter
+
+from bwarp import ptx_reference
+from bwarp.errors import UsageError
+from bwarp.index import device_cuda, locate_cuda
+from bwarp.index.locate_cpu import locate
+from bwarp.reference import text_of
+from bwarp.seeding import (
+    backtracking_cuda,
+    exact_cuda,
+    find_cuda,
+    items_cuda,
+    locate_hits_cuda,
+    schemes,
+    schemes_cuda,
+)
+from bwarp.seeding.hits import SeedOptions
+from bwarp.seeding.kmers import whole_queries
+from bwarp.sequence import unpack
+
+MODULES = (
+    device_cuda,
+    locate_cuda,
+    items_cuda,
+    exact_cuda,
+    schemes_cuda,
+    backtracking_cuda,
+    locate_hits_cuda,
+)
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    for module in MODULES:
+        monkeypatch.setattr(module, "_THREADS", 32)
+        for kernel in module.KERNEL_SIGNATURES:
+            monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
+    monkeypatch.setattr(schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
+    monkeypatch.setattr(schemes_cuda, "_kept_tables", {})
+    monkeypatch.setattr(schemes, "LONGEST_START", 3)
+    choose = cache(schemes.choose_schemes.__wrapped__)
+    monkeypatch.setattr(schemes_cuda, "choose_schemes", choose)
+    monkeypatch.setattr(find_cuda, "pair_sorter", pair_sorter)
+    monkeypatch.setattr(device_cuda, "SHORTEST_STRING", 2)
+    monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 4096)
+    monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 256)
+    monkeypatch.setattr(device_cuda, "free_memory", lambda: 10**9)
+    thread = emulated_cuda._Thread
+    operations = {
+        "popc": lambda bits: int(bits).bit_count(),
+        "load_uint32x2": lambda array, at: ptx_reference.load_uint32x2(array.array, int(at)),
+        "load_uint32x4": lambda array, at: ptx_reference.load_uint32x4(array.array, int(at)),
+    }
+    for name, operation in operations.items():
+        monkeypatch.setattr(thread, name, staticmethod(operation), raising=False)
+    # What was never written must not look like a sensible number.
+    monkeypatch.setattr(
+        cuda, "device_array", lambda shape, dtype: device(np.full(shape, 113, dtype))
+    )
+    monkeypatch.setattr(cuda, "to_device", device)
+    processor = SimpleNamespace(MULTIPROCESSOR_COUNT=1)
+    monkeypatch.setattr(cuda, "get_current_device", lambda: processor)
+    monkeypatch.setattr(
+        DeviceArray, "copy_to_device", lambda self, other: np.copyto(self, other), raising=False
+    )
+
+
+UNIT = random_letters(25, 1)
+CONTIGS = [
+    UNIT + UNIT + random_letters(30, 2) + UNIT[:20] + b"A" * 15,
+    random_letters(20, 3) + b"NNN" + UNIT + b"N",
+]
+
+
+def check(index, k, options, count=10):
+    """A search finds what comparing finds, and counts what is over the limit."""
+    kmers = kmers_like(CONTIGS, k, options.mismatches, count, k)
+    words = whole_queries(batch_of({str(i): kmer for i, kmer in enumerate(kmers)})).words
+    found = find_cuda.find_seeds(index, words, k, options)
+    reference = getattr(index, "index", index).reference
+    expected = hits_by_comparing(CONTIGS, kmers, options.mismatches)
+    counts = np.bincount([hit[0] for hit in expected], minlength=count)
+    over = np.flatnonzero(counts > (options.max_hits or 10**9))
+    assert found.over_kmers.tolist() == over.tolist()
+    assert found.over_counts.tolist() == counts[over].tolist()
+    assert hits_of_parts(found.hits, reference) == [hit for hit in expected if hit[0] not in over]
+
+
+INDEX = {rates: index_of(CONTIGS, *rates) for rates in ((64, 1), (64, 3), (32, 4), (96, 2))}
+
+
+@pytest.mark.parametrize("locate_mode", ["auto", "gpu", "hybrid", "cpu"])
+@pytest.mark.parametrize("rates", INDEX)
+def test_exact(emulated, rates, locate_mode):
+    check(INDEX[rates], 12, SeedOptions(max_hits=4, locate=locate_mode))
+
+
+@pytest.mark.parametrize("k", [8, 12, 33, 40])
+def test_exact_lengths(emulated, k):
+    check(INDEX[64, 3], k, SeedOptions(max_hits=0))
+
+
+@pytest.mark.parametrize(
+    ("k", "mismatches", "rates", "locate_mode"),
+    [
+        (8, 1, (64, 3), "auto"),
+        (12, 2, (64, 1), "auto"),
+        (12, 2, (96, 2), "hybrid"),
+        (11, 1, (32, 4), "cpu"),
+        (40, 2, (64, 3), "auto"),
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["schemes", "backtracking"])
+def test_inexact(emulated, k, mismatches, rates, locate_mode, algorithm):
+    options = SeedOptions(mismatches, 6, algorithm, locate_mode)
+    check(INDEX[rates], k, options, count=4)
+
+
+def test_lists_that_overflow_divide_the_batch(emulated, monkeypatch):
+    monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 40)
+    monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 40)
+    monkeypatch.setattr(find_cuda, "elements_an_item", lambda *_: 2)
+    sizes = []
+    search = find_cuda._search
+
+    def counted(device_index, words, *arguments):
+        outcome = search(device_index, words, *arguments)
+        sizes.append((len(words), outcome[2]))
+        return outcome
+
+    monkeypatch.setattr(find_cuda, "_search", counted)
+    check(INDEX[64, 3], 8, SeedOptions(2, 0), count=8)
+    assert (8, True) in sizes
+    assert sum(size for size, overflow in sizes if not overflow) == 8
+
+
+def test_parts_of_whole_kmers(emulated, monkeypatch):
+    monkeypatch.setattr(find_cuda, "HITS_AT_ONCE", 7)
+    check(INDEX[64, 3], 8, SeedOptions(max_hits=0))
+
+
+def test_what_waits_for_its_turn_may_lie_on_the_host(emulated, monkeypatch):
+    moved = []
+    on_host = locate_hits_cuda.HeldHits.on_host
+    monkeypatch.setattr(
+        locate_hits_cuda.HeldHits, "on_host", lambda held: moved.append(held) or on_host(held)
+    )
+    monkeypatch.setattr(find_cuda, "_ROOM_A_ELEMENT", 0)
+    check(INDEX[64, 3], 9, SeedOptions(max_hits=0))
+    assert moved
+
+
+def test_prepare_keeps_what_suits(emulated):
+    exact = find_cuda.prepare(INDEX[64, 3], SeedOptions())
+    assert find_cuda.prepare(exact, SeedOptions()) is exact
+    inexact = find_cuda.prepare(exact, SeedOptions(mismatches=1))
+    assert inexact is not exact
+    assert inexact.reverse is not None
+    assert find_cuda.prepare(inexact, SeedOptions()) is inexact
+
+
+@pytest.mark.parametrize("rates", INDEX)
+def test_whole_suffix_array_and_text(emulated, rates):
+    index = INDEX[rates]
+    made = device_cuda.make_device_index(index, False, "yes")
+    rows = np.arange(index.forward.n_rows, dtype=np.uint32)
+    assert np.array_equal(made.suffixes, locate(index, rows))
+    text = text_of(index.reference)
+    codes = unpack(np.asarray(made.text), 0, text.size)
+    assert np.array_equal(codes, np.where(text == 0, 0, text - 1))
+
+
+def test_memory_is_planned():
+    index = INDEX[64, 3]
+    n = index.forward.n_rows
+    blocks = index.forward.blocks.nbytes
+    elements = device_cuda.FEWEST_ELEMENTS
+    table = 16 * 4**device_cuda.SHORTEST_STRING
+    roomy = device_cuda.plan_memory(index, True, "if they fit", 10**12)
+    assert (roomy.suffix_rate, roomy.elements) == (1, device_cuda.MOST_ELEMENTS)
+    assert roomy.index_bytes == 2 * blocks + 4 * n + n // 4 + table
+    assert roomy.work_bytes == roomy.elements * device_cuda.Workspace.BYTES
+    assert "the whole suffix array and the text" in str(roomy)
+
+    def least(index_bytes):
+        return -(-(index_bytes + elements * device_cuda.Workspace.BYTES) * 20 // 19) + 1
+
+    sampled = device_cuda.plan_memory(index, False, "yes", least(blocks + 4 * -(-n // 3) + table))
+    assert (sampled.suffix_rate, sampled.elements) == (3, elements)
+    assert "every 3rd suffix" in str(sampled)
+    none = device_cuda.plan_memory(index, False, "if they fit", least(blocks + table))
+    assert none.suffix_rate == 0
+    with pytest.raises(UsageError, match=r"takes at least 0\.3 GB of GPU memory and 0\.0 GB"):
+        device_cuda.plan_memory(index, False, "no", 1000)
+    assert device_cuda._string_length(3_100_000_000) == 15
+    assert device_cuda._string_length(100) == device_cuda.SHORTEST_STRING
