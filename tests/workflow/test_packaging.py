@@ -43,6 +43,11 @@ def test_a_plain_installation_has_what_the_library_and_the_programs_import(check
     assert imported(sources) - optional == names(project["dependencies"]) - NOT_IMPORTED
 
 
+def test_every_folder_of_the_library_is_packaged(checkout):
+    for module in (checkout / "bwarp").glob("**/*.py"):
+        assert (module.parent / "__init__.py").is_file(), module
+
+
 def test_both_gpu_extras_are_the_same_but_for_the_version(project):
     extras = project["optional-dependencies"]
     assert [line.replace("cu12", "cu13") for line in extras["gpu-cu12"]] == extras["gpu-cu13"]
