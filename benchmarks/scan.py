@@ -161,7 +161,7 @@ def paper(options, report, references, groups):
 
 def best(options, report, references, groups):
     """The ten best of every query, the same from both engines where there are two."""
-    scan = Scan(references, SIMILARITY, "classes", options.backend, available_threads())
+    scan = Scan(references, SIMILARITY, "auto", options.backend, available_threads())
     seconds, blocks = timed(lambda: list(scan_best(scan, groups, 10)), 2)
     report.add("best", seconds, backend=options.backend, wanted=10)
     if options.check and options.backend == "cuda":
@@ -183,16 +183,16 @@ def kernel(options, report, references, groups):
     placed = tiles_cuda.place_references(references, np.uint8)
     for group in groups[:: max(1, len(groups) // 4)]:
         tile = TileScan(tiles_cuda, placed, references.codes.size, group.length, 1)
-        windows = tile._tile_windows()
+        windows = tile._tile_windows(0, references.codes.size)
         limit = largest_distance(SIMILARITY, group.length)
         largest = np.full(len(group.counts), limit, np.int32)
-        queries = tiles_cuda._queries_to_device(
-            group.counts, largest, np.full(len(largest), 2**30, np.int32)
-        )
+        queries = tiles_cuda._queries_to_device(group.counts, largest)
         block, n_blocks = tiles_cuda._blocks(len(largest))
         n_tiles = -(-references.codes.size // windows)
         hits = cuda.device_array(len(largest) * n_tiles, np.int32)
-        arguments = (*placed, np.uint32(group.length), *queries, windows, hits)
+        arguments = (
+            *placed, np.uint32(group.length), *queries, 0, references.codes.size, windows, hits
+        )  # fmt: skip
         seconds = []
         for _ in range(7):
             begin, end = cuda.event(), cuda.event()
@@ -215,11 +215,10 @@ def streams(options, report, references, groups):
     placed = gather_cuda.place_references(references, np.uint32)
     group = groups[len(groups) // 2]
     largest = np.full(len(group.counts), largest_distance(SIMILARITY, group.length), np.int32)
-    reach = np.full(len(largest), 2**30, np.int32)
     for n_streams in (1, 2, 4, 8, 16, 22, 32, 64, 100):
         seconds, _ = timed(
             lambda n=n_streams: gather_cuda.count_tile_hits(
-                placed, group.length, group.counts, largest, reach, 1 << 20, 1, n
+                placed, group.length, group.counts, largest, 0, references.codes.size, 1 << 20, 1, n
             ),
             2,
         )
@@ -267,7 +266,7 @@ def mirbase(options, report):
         references = gather_references(read_sequences(path))
         cores = (1, available_threads()) if options.backend == "cpu" else (available_threads(),)
         for threads in cores:
-            scan = Scan(references, SIMILARITY, "classes", options.backend, threads)
+            scan = Scan(references, SIMILARITY, "auto", options.backend, threads)
             seconds, hits = timed(lambda scan=scan: count_hits(scan, groups), 2)
             report.add(
                 "mirbase", seconds, against=name, threads=threads, hits=total_hits(groups, hits),

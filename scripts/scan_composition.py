@@ -95,10 +95,10 @@ def parse_options():
     parser.add_argument(
         "--algorithm",
         choices=ALGORITHMS,
-        default="classes",
+        default="auto",
         help="classes: distinct compositions against distinct compositions; tiles: every window; "
-        "gather: every window, as Breland et al. published it. Results are the same "
-        "(default: %(default)s)",
+        "gather: every window, as Breland et al. published it; auto takes the quickest. Results "
+        "are the same (default: %(default)s)",
     )
     return parser
 

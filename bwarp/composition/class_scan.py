@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from bwarp.composition.class_hits_cpu import find_class_hits, find_nearest
 from bwarp.composition.classes_cpu import (
     ClassPlanes,
@@ -63,20 +61,5 @@ class CountedClassScan:
         return self.tiles.find(counts, largest)
 
     def find_nearest(self, counts, largest, wanted):
-        """At least the `wanted` nearest hits of each query, if it has so many; see `find`.
-
-        Most queries have enough hits at their limit, all in the first tiles. Those that have
-        hits below it must be looked for everywhere, and are kept apart from the others.
-        """
-        limits, nearer = find_limits(self.planes, counts, largest, wanted, self.threads)
-        within = self.count(counts, limits)
-        found = []
-        for some in (np.flatnonzero(nearer), np.flatnonzero(nearer == 0)):
-            if some.size:
-                hits, positions, distances = self.tiles.find_within(
-                    counts[some], limits[some], nearer[some], within[some], wanted
-                )
-                found.append((np.repeat(some, hits), positions, distances))
-        groups, positions, distances = (np.concatenate(part) for part in zip(*found, strict=True))
-        order = np.argsort(groups, kind="stable")
-        return np.bincount(groups, minlength=len(counts)), positions[order], distances[order]
+        """The `wanted` nearest hits of each query, ties by position; see `find`."""
+        return self.tiles.find_nearest(counts, largest, wanted)

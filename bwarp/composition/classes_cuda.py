@@ -50,7 +50,9 @@ def count_windows(
     found, times = np.zeros(0, np.uint64), np.zeros(0, np.int64)
     if table[-1]:
         found, times = np.unique(ambiguous[: int(table[-1])].copy_to_host(), return_counts=True)
-    tables = np.concatenate([table[:-1], times.astype(np.uint32)])[None, :]
+    tables = table[None, :-1]
+    if found.size:
+        tables = np.concatenate([tables, times.astype(np.uint32)[None, :]], axis=1)
     ranges = np.array([[0, n_positions]], np.int64)
     return WindowClasses(length, ranges, tables, found, most_ambiguous)
 
@@ -70,6 +72,8 @@ def number_windows(prefix, room, length, most_ambiguous, table, ambiguous):
     Reads two words and a byte, writes one atomic addition to the table.
     """
     at = uint32(cuda.grid(1))
+    if at >= uint32(room.size):
+        return
     word = window_word(prefix, room, at, length)
     if word == uint32(_NO_WINDOW):
         return

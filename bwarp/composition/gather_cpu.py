@@ -31,26 +31,26 @@ def place_references(references: References, dtype) -> PlacedReferences:
     return PlacedReferences(prefix_counts(references.codes, dtype), references.starts)
 
 
-def count_tile_hits(placed, length, counts, largest, reach, tile_windows, threads):
+def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
     prefix, starts = placed
-    n_tiles = -(-(prefix.shape[1] - 1) // tile_windows)
+    n_tiles = -(-(stop - first) // tile_windows)
     hits = np.zeros((len(counts), n_tiles), np.int32)
     nowhere = np.zeros((0, 0), np.int64)
     positions, distances = np.empty(0, np.uint32), np.empty(0, np.uint16)
 
-    def work(first, last):
-        for tile in range(first, last):
+    def work(first_tile, last_tile):
+        for tile in range(first_tile, last_tile):
             _gather_tile(
-                prefix, starts, length, counts, largest, reach, tile_windows, tile, hits, nowhere,
-                positions, distances,
+                prefix, starts, length, counts, largest, first, stop, tile_windows, tile,
+                hits, nowhere, positions, distances,
             )  # fmt: skip
 
     for_each_range(work, n_tiles, threads, smallest=1)
     return hits
 
 
-def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, threads):
+def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
     prefix, starts = placed
     ends = np.cumsum(hits, dtype=np.int64)
@@ -59,11 +59,11 @@ def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, t
     positions, distances = np.empty(total, np.uint32), np.empty(total, np.uint16)
     again = np.zeros_like(hits)
 
-    def work(first, last):
-        for tile in range(first, last):
+    def work(first_tile, last_tile):
+        for tile in range(first_tile, last_tile):
             _gather_tile(
-                prefix, starts, length, counts, largest, reach, tile_windows, tile, again, cursors,
-                positions, distances,
+                prefix, starts, length, counts, largest, first, stop, tile_windows, tile,
+                again, cursors, positions, distances,
             )  # fmt: skip
 
     for_each_range(work, hits.shape[1], threads, smallest=1)
@@ -71,10 +71,10 @@ def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, t
 
 
 @numba.njit(cache=True, nogil=True)
-def _gather_windows(prefix, starts, length, first, windows, begins):
+def _gather_windows(prefix, starts, length, first, stop, windows, begins):
     """Window counts of a strip (int32[4, STRIP]), and whether a window begins at each place."""
     begins[:] = False
-    stop = min(first + windows.shape[1], prefix.shape[1] - 1)
+    stop = min(first + windows.shape[1], stop)
     reference = np.searchsorted(starts, first, side="right") - 1
     for at in range(first, stop):
         while starts[reference + 1] <= at:
@@ -101,25 +101,24 @@ def _compare(windows, begins, query, distances):
 
 @numba.njit(cache=True, nogil=True)
 def _gather_tile(
-    prefix, starts, length, counts, largest, reach, tile_windows, tile, hits, cursors, positions,
-    distances,
+    prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits, cursors,
+    positions, distances,
 ):  # fmt: skip
     """Count a tile's hits; and list them where there are cursors that say where to."""
     windows = np.zeros((4, STRIP), np.int32)
     begins = np.empty(STRIP, np.bool_)
     found = np.empty(STRIP, np.int32)
     query = np.empty(4, np.int32)
-    begin = tile * tile_windows
-    for first in range(begin, min(begin + tile_windows, prefix.shape[1] - 1), STRIP):
-        _gather_windows(prefix, starts, length, first, windows, begins)
+    begin = first + tile * tile_windows
+    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
+        _gather_windows(prefix, starts, length, at_strip, stop, windows, begins)
         for group in range(len(counts)):
-            limit = largest[group] - (tile >= reach[group])
             query[:] = counts[group]
             _compare(windows, begins, query, found)
             for at in range(STRIP):
-                if found[at] <= limit:
+                if found[at] <= largest[group]:
                     hits[group, tile] += 1
                     if len(cursors) > 0:
-                        positions[cursors[group, tile]] = first + at
+                        positions[cursors[group, tile]] = at_strip + at
                         distances[cursors[group, tile]] = found[at]
                         cursors[group, tile] += 1

@@ -74,52 +74,58 @@ def place_references(references: References, dtype) -> SummedReferences:
 
 
 def count_tile_hits(
-    placed, length, counts, largest, reach, tile_windows, threads, streams: int = STREAMS
+    placed, length, counts, largest, first, stop, tile_windows, threads, streams: int = STREAMS
 ):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`.
 
     Queries take turns in so many streams.
     """
-    total = placed.ends.size
-    n_tiles = -(-total // tile_windows)
+    n_tiles = -(-(stop - first) // tile_windows)
     _gather(placed, length)
     hits = cuda.to_device(np.zeros(len(counts) * n_tiles + 1, np.int32))
     turns = [cuda.stream() for _ in range(streams)]
     for i, query in enumerate(counts.astype(np.int32)):
-        count_query[_blocks(total), _THREADS, turns[i % streams]](
-            *placed.windows, *query, largest[i], reach[i], tile_windows, i * n_tiles, hits
+        count_query[_blocks(stop - first), _THREADS, turns[i % streams]](
+            *placed.windows, *query, largest[i], first, stop, tile_windows, i * n_tiles, hits
         )
     cuda.synchronize()
     return hits.copy_to_host()[:-1].reshape(len(counts), n_tiles)
 
 
 def find_tile_hits(
-    placed, length, counts, largest, reach, tile_windows, hits, threads, streams: int = STREAMS
+    placed,
+    length,
+    counts,
+    largest,
+    first,
+    stop,
+    tile_windows,
+    hits,
+    threads,
+    streams: int = STREAMS,
 ):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`.
 
     Each stream has a row of distances, which is copied back before its next query.
     """
-    total = placed.ends.size
     _gather(placed, length)
     positions = np.empty(int(hits.sum()), np.uint32)
     distances = np.empty(positions.size, np.uint16)
     streams = max(1, min(streams, len(counts)))
     turns = [cuda.stream() for _ in range(streams)]
-    rows = [cuda.device_array(total, np.uint16) for _ in range(streams)]
+    rows = [cuda.device_array(stop - first, np.uint16) for _ in range(streams)]
     used = 0
-    for first in range(0, len(counts), streams):
-        batch = range(first, min(first + streams, len(counts)))
+    for turn in range(0, len(counts), streams):
+        batch = range(turn, min(turn + streams, len(counts)))
         for i in batch:
-            compare_query[_blocks(total), _THREADS, turns[i - first]](
-                *placed.windows, *counts[i].astype(np.int32), largest[i], reach[i], tile_windows,
-                rows[i - first],
-            )  # fmt: skip
+            compare_query[_blocks(stop - first), _THREADS, turns[i - turn]](
+                *placed.windows, *counts[i].astype(np.int32), largest[i], first, rows[i - turn]
+            )
         for i in batch:
-            row = rows[i - first].copy_to_host(stream=turns[i - first])
-            turns[i - first].synchronize()
+            row = rows[i - turn].copy_to_host(stream=turns[i - turn])
+            turns[i - turn].synchronize()
             found = np.flatnonzero(row != NO_HIT)
-            positions[used : used + found.size] = found
+            positions[used : used + found.size] = first + found
             distances[used : used + found.size] = row[found]
             used += found.size
     return positions, distances
@@ -173,36 +179,28 @@ def window_distance(a, c, g, t, query_a, query_c, query_g, query_t):
 
 @cuda.jit(cache=True)
 def count_query(
-    a, c, g, t, query_a, query_c, query_g, query_t, largest, reach, tile_windows, first, hits
+    a, c, g, t, query_a, query_c, query_g, query_t, largest, first, stop, tile_windows, row, hits
 ):
     """Count one query's hits in each tile; one thread a window, 16 bytes read."""
-    i = cuda.grid(1)
-    if i < a.size:
-        tile = i // tile_windows
-        limit = largest
-        if tile >= reach:
-            limit = int32(largest - 1)
+    i = first + cuda.grid(1)
+    if i < stop:
         distance = window_distance(a[i], c[i], g[i], t[i], query_a, query_c, query_g, query_t)
-        if distance <= limit:
-            cuda.atomic.add(hits, int64(first + tile), int32(1))
+        if distance <= largest:
+            cuda.atomic.add(hits, int64(row + (i - first) // tile_windows), int32(1))
 
 
 @cuda.jit(cache=True)
-def compare_query(
-    a, c, g, t, query_a, query_c, query_g, query_t, largest, reach, tile_windows, distances
-):
+def compare_query(a, c, g, t, query_a, query_c, query_g, query_t, largest, first, distances):
     """The distance of one query to every window that it hits, else `NO_HIT`."""
     i = cuda.grid(1)
-    if i < a.size:
-        limit = largest
-        if i // tile_windows >= reach:
-            limit = int32(largest - 1)
-        distance = window_distance(a[i], c[i], g[i], t[i], query_a, query_c, query_g, query_t)
-        distances[i] = distance if distance <= limit else int32(NO_HIT)
+    if i < distances.size:
+        at = first + i
+        distance = window_distance(a[at], c[at], g[at], t[at], query_a, query_c, query_g, query_t)
+        distances[i] = distance if distance <= largest else int32(NO_HIT)
 
 
 _COUNTS = (types.int32[::1],) * 4
-_QUERY = (types.int32,) * 6
+_QUERY = (types.int32,) * 5
 
 KERNEL_SIGNATURES = {
     mark_letter: (types.uint8[::1], types.int64, types.uint32[::1]),
@@ -211,6 +209,6 @@ KERNEL_SIGNATURES = {
         types.int64,
         *_COUNTS,
     ),
-    count_query: (*_COUNTS, *_QUERY, types.int64, types.int64, types.int32[::1]),
+    count_query: (*_COUNTS, *_QUERY, *(types.int64,) * 4, types.int32[::1]),
     compare_query: (*_COUNTS, *_QUERY, types.int64, types.uint16[::1]),
 }

@@ -22,13 +22,14 @@ from bwarp.composition.tile_scan import TileScan
 
 __all__ = ["ALGORITHMS", "LONGEST_REFERENCES", "Scan", "count_hits", "scan_best", "scan_hits"]
 
-ALGORITHMS = ("classes", "tiles", "gather")
+ALGORITHMS = ("auto", "classes", "tiles", "gather")
 
-#: Window positions are 32-bit numbers.
-LONGEST_REFERENCES = 2**32 - 1
+#: Window positions are 32-bit numbers, also those of the places that fill up the last tile.
+LONGEST_REFERENCES = 2**32 - 2**24
 
 #: The CPU takes longer queries, whose counts do not fit in bytes.
 _LONGEST_ON_DEVICE = 255
+_MANY_QUERIES = 1000
 #: Tables of more classes than this (of a length of 256) would leave the caches far behind.
 _MOST_CLASSES = 1 << 24
 #: Tables this small are worth it for any references; larger ones must have fewer entries than
@@ -45,7 +46,8 @@ class Scan:
     references : References
     similarity : Fraction
     algorithm : str
-        One of `ALGORITHMS`. ``classes`` turns to ``tiles`` for lengths with more classes than
+        One of `ALGORITHMS`. ``auto`` is ``classes``, or ``tiles`` on a GPU for lengths with few
+        compositions of queries; ``classes`` turns to ``tiles`` for lengths with more classes than
         windows.
     backend : str
         ``"cpu"`` or ``"cuda"``; the CPU takes lengths above 255 in any case.
@@ -139,7 +141,8 @@ class _Lengths:
         self._placed = {}
 
     def of(self, group: QueryGroups) -> ClassScan | CountedClassScan | TileScan:
-        by_classes = self._scan.algorithm == "classes" and self._few_classes(group.length)
+        by_classes = self._scan.algorithm in ("auto", "classes")
+        by_classes = by_classes and self._few_classes(group.length)
         if self._scan.backend == "cuda" and group.length <= _LONGEST_ON_DEVICE:
             return self._of_cuda(group, by_classes)
         if not by_classes:
@@ -156,7 +159,9 @@ class _Lengths:
         if self._scan.algorithm == "gather":
             return self._tiles(gather_cuda, group)
         tiles = self._tiles(tiles_cuda, group)
-        if not by_classes:
+        # Counting classes and taking them to the host costs as much as so many queries do.
+        few = self._scan.algorithm == "auto" and len(group.counts) < _MANY_QUERIES
+        if few or not by_classes:
             return tiles
         classes = classes_cuda.count_windows(
             tiles.placed, group.length, self._most_ambiguous(group)

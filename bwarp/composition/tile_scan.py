@@ -9,11 +9,15 @@ from types import ModuleType
 
 import numpy as np
 
+from bwarp.composition.blocks import best_hits
+
 __all__ = ["TileScan"]
 
 #: Counts are kept for at most about this many tiles of the references.
 _MOST_TILES = 2048
 _SMALLEST_TILE = 4096
+#: How much longer each part of the references is than all before it, where the best are wanted.
+_GROWTH = 8
 
 
 @dataclass(frozen=True)
@@ -39,65 +43,61 @@ class TileScan:
 
     def count(self, counts, largest):
         """How many windows each query hits: int64[n_groups]."""
-        return self._count(counts, largest, self._everywhere(counts)).sum(axis=1, dtype=np.int64)
+        return self._count(counts, largest, 0, self.n_positions).sum(axis=1, dtype=np.int64)
 
     def find(self, counts, largest):
         """All hits: how many each query has, and their positions and distances, in order."""
-        everywhere = self._everywhere(counts)
-        return self._list(counts, largest, everywhere, self._count(counts, largest, everywhere))
+        return self._find(counts, largest, 0, self.n_positions)
 
     def find_nearest(self, counts, largest, wanted):
-        """At least the `wanted` nearest hits of each query, if it has so many; see `find`."""
-        limits = self._limits(counts, largest, wanted)
-        nearer = self.count(counts, limits - 1)
-        return self.find_within(counts, limits, nearer, self.count(counts, limits), wanted)
+        """The `wanted` nearest hits of each query, ties by position; see `find`.
 
-    def find_within(self, counts, limits, nearer, within, wanted):
-        """The hits below each query's limit, and at it in the first tiles until they suffice.
-
-        Parameters
-        ----------
-        counts : ndarray, shape=(n_groups, 4), dtype=uint16
-        limits : ndarray, shape=(n_groups,), dtype=int32
-        nearer, within : ndarray, shape=(n_groups,), dtype=int64
-            How many hits each query has below its limit, fewer than `wanted`, and up to it.
+        The references are looked through in parts, each eight times as long as all before. A
+        query that has as many hits as are wanted goes on with only what is nearer than the worst
+        of them, since a later one at the same distance loses the tie, and it stops where nothing
+        is nearer. So there are few hits in any part, and most queries stop early.
         """
-        everywhere = self._everywhere(counts)
-        # Tiles in which chance would give the missing hits eight times over.
-        share = 8 * (wanted - nearer + 8) / np.maximum(within - nearer, 1)
-        reach = np.ceil(everywhere * np.minimum(share, 1)).astype(np.int32)
-        hits = self._count(counts, limits, reach)
-        short = hits.sum(axis=1, dtype=np.int64) < np.minimum(wanted, within)
-        if short.any():
-            reach = np.where(short, everywhere, reach)
-            hits = self._count(counts, limits, reach)
-        return self._list(counts, limits, reach, hits)
+        limits = largest.copy()
+        found = (np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint16))
+        first, stop = 0, min(_SMALLEST_TILE, self.n_positions)
+        while first < self.n_positions:
+            active = np.flatnonzero(limits >= 0)
+            if not active.size:
+                break
+            hits, *rows = self._find(counts[active], limits[active], first, stop)
+            new = (np.repeat(active, hits), *rows)
+            found = [np.concatenate(pair) for pair in zip(found, new, strict=True)]
+            found, limits = _keep_best(*found, wanted, largest)
+            first, stop = stop, min(_GROWTH * stop, self.n_positions)
+        groups, positions, distances = found
+        return np.bincount(groups, minlength=len(counts)), positions, distances
 
-    def _limits(self, counts, largest, wanted):
-        """The smallest distance within which each query has `wanted` hits, by halving."""
-        low, high = np.zeros_like(largest), largest.copy()
-        while (low < high).any():
-            middle = (low + high) // 2
-            enough = self.count(counts, middle) >= wanted
-            high = np.where(enough & (low < high), middle, high)
-            low = np.where(~enough & (low < high), middle + 1, low)
-        return high
-
-    def _tile_windows(self) -> int:
-        tiles = max(1, -(-self.n_positions // _SMALLEST_TILE))
+    def _tile_windows(self, first: int, stop: int) -> int:
+        tiles = -(-(stop - first) // _SMALLEST_TILE)
         return _SMALLEST_TILE * -(-tiles // _MOST_TILES)
 
-    def _everywhere(self, counts):
-        return np.full(len(counts), -(-self.n_positions // self._tile_windows()), np.int32)
-
-    def _count(self, counts, largest, reach):
+    def _count(self, counts, largest, first, stop):
         return self.engine.count_tile_hits(
-            self.placed, self.length, counts, largest, reach, self._tile_windows(), self.threads
-        )
+            self.placed, self.length, counts, largest, first, stop,
+            self._tile_windows(first, stop), self.threads,
+        )  # fmt: skip
 
-    def _list(self, counts, largest, reach, hits):
+    def _find(self, counts, largest, first, stop):
+        hits = self._count(counts, largest, first, stop)
         positions, distances = self.engine.find_tile_hits(
-            self.placed, self.length, counts, largest, reach, self._tile_windows(), hits,
-            self.threads,
+            self.placed, self.length, counts, largest, first, stop,
+            self._tile_windows(first, stop), hits, self.threads,
         )  # fmt: skip
         return hits.sum(axis=1, dtype=np.int64), positions, distances
+
+
+def _keep_best(groups, positions, distances, wanted, largest):
+    """The best of some hits, and the distance up to which each query can still use more."""
+    order = np.argsort(groups, kind="stable")
+    hits = np.bincount(groups, minlength=len(largest))
+    hits, positions, distances = best_hits(hits, positions[order], distances[order], wanted)
+    limits = largest.copy()
+    full = hits == wanted
+    worst = np.cumsum(hits)[full] - 1
+    limits[full] = distances[worst].astype(np.int32) - 1
+    return (np.repeat(np.arange(len(hits)), hits), positions, distances), limits

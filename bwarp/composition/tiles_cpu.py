@@ -7,9 +7,6 @@ next tile is looked at:
     references   |---- tile 0 ----|---- tile 1 ----|-- ...
                        planes: A C G T counts of the windows that begin in the tile
                        x all queries of this length
-
-Where only the best hits of a query are wanted, those at its largest distance are looked for in
-its first tiles alone: `reach` says in how many.
 """
 
 from typing import NamedTuple
@@ -56,8 +53,8 @@ def place_references(references: References, dtype) -> PlacedReferences:
     return PlacedReferences(prefix_counts(references.codes, dtype), references.starts)
 
 
-def count_tile_hits(placed, length, counts, largest, reach, tile_windows, threads):
-    """Count each query's hits in each tile.
+def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
+    """Count each query's hits in each tile of a part of the references.
 
     Parameters
     ----------
@@ -67,8 +64,8 @@ def count_tile_hits(placed, length, counts, largest, reach, tile_windows, thread
         Letter counts of the queries.
     largest : ndarray, shape=(n_groups,), dtype=int32
         The largest distance of a hit; below 0 for none.
-    reach : ndarray, shape=(n_groups,), dtype=int32
-        From this tile on, hits must be nearer than `largest`.
+    first, stop : int
+        Windows that begin from position `first` on and before `stop` are looked at.
     tile_windows : int
         Window positions a tile; a multiple of 4,096.
 
@@ -77,18 +74,20 @@ def count_tile_hits(placed, length, counts, largest, reach, tile_windows, thread
     hits : ndarray, shape=(n_groups, n_tiles), dtype=int32
     """
     prefix, starts = placed
-    n_tiles = -(-(prefix.shape[1] - 1) // tile_windows)
+    n_tiles = -(-(stop - first) // tile_windows)
     hits = np.zeros((len(counts), n_tiles), np.int32)
 
-    def work(first, last):
-        for tile in range(first, last):
-            _count_tile(prefix, starts, length, counts, largest, reach, tile_windows, tile, hits)
+    def work(first_tile, last_tile):
+        for tile in range(first_tile, last_tile):
+            _count_tile(
+                prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits
+            )
 
     for_each_range(work, n_tiles, threads, smallest=1)
     return hits
 
 
-def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, threads):
+def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted, query after query, each in order of position.
 
     Returns
@@ -104,10 +103,10 @@ def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, t
     positions = np.empty(total, np.uint32)
     distances = np.empty(total, np.uint16)
 
-    def work(first, last):
-        for tile in range(first, last):
+    def work(first_tile, last_tile):
+        for tile in range(first_tile, last_tile):
             _list_tile(
-                prefix, starts, length, counts, largest, reach, tile_windows, tile, cursors,
+                prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors,
                 positions, distances,
             )  # fmt: skip
 
@@ -116,10 +115,12 @@ def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, t
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_planes(prefix, starts, length, first, width, planes):
-    """Make the planes of the `width` windows from `first` on; zeros where no window fits."""
+def _fill_planes(prefix, starts, length, first, total, width, planes):
+    """Make the planes of the `width` windows from `first` on, those before `total`.
+
+    Zeros where no window begins.
+    """
     planes[:] = 0
-    total = prefix.shape[1] - 1
     reference = np.searchsorted(starts, first, side="right") - 1
     while reference < len(starts) - 1 and starts[reference] < first + width:
         start = max(first, starts[reference])
@@ -140,17 +141,16 @@ def _fill_planes(prefix, starts, length, first, width, planes):
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_tile(prefix, starts, length, counts, largest, reach, tile_windows, tile, hits):
+def _count_tile(prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits):
     planes = np.empty(N_PLANES * STRIP, prefix.dtype)
     query = np.empty(5, prefix.dtype)
-    begin = tile * tile_windows
-    for first in range(begin, min(begin + tile_windows, prefix.shape[1] - 1), STRIP):
-        _fill_planes(prefix, starts, length, first, STRIP, planes)
+    begin = first + tile * tile_windows
+    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
+        _fill_planes(prefix, starts, length, at_strip, stop, STRIP, planes)
         for group in range(len(counts)):
-            limit = largest[group] - (tile >= reach[group])
-            if limit < 0:
+            if largest[group] < 0:
                 continue
-            half = set_query(counts[group], length, limit, query)
+            half = set_query(counts[group], length, largest[group], query)
             found = 0
             for at in range(0, STRIP, VECTOR_BYTES // planes.itemsize):
                 found += np.int64(population_count(hits_in_planes(planes, STRIP, at, query, half)))
@@ -159,23 +159,31 @@ def _count_tile(prefix, starts, length, counts, largest, reach, tile_windows, ti
 
 @numba.njit(cache=True, nogil=True)
 def _list_tile(
-    prefix, starts, length, counts, largest, reach, tile_windows, tile, cursors, positions,
+    prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors, positions,
     distances,
 ):  # fmt: skip
     planes = np.empty(N_PLANES * STRIP, prefix.dtype)
     query = np.empty(5, prefix.dtype)
-    begin = tile * tile_windows
-    for first in range(begin, min(begin + tile_windows, prefix.shape[1] - 1), STRIP):
-        _fill_planes(prefix, starts, length, first, STRIP, planes)
+    begin = first + tile * tile_windows
+    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
+        _fill_planes(prefix, starts, length, at_strip, stop, STRIP, planes)
         for group in range(len(counts)):
-            limit = largest[group] - (tile >= reach[group])
-            if limit < 0:
+            if largest[group] < 0:
                 continue
-            half = set_query(counts[group], length, limit, query)
+            half = set_query(counts[group], length, largest[group], query)
             used = cursors[group, tile]
             for at in range(0, STRIP, VECTOR_BYTES // planes.itemsize):
                 bits = hits_in_planes(planes, STRIP, at, query, half)
                 used = list_hits(
-                    bits, planes, STRIP, at, query, length, first + at, positions, distances, used
+                    bits,
+                    planes,
+                    STRIP,
+                    at,
+                    query,
+                    length,
+                    at_strip + at,
+                    positions,
+                    distances,
+                    used,
                 )
             cursors[group, tile] = used

@@ -48,6 +48,7 @@ QUERIES_A_THREAD = 4
 _WARP = 32
 _MOST_THREADS = 128
 
+#: The word of a place where no window begins.
 _NO_WINDOW = 0xFFFFFFFF
 
 
@@ -100,21 +101,19 @@ def _measure_room(starts, room):
             room[i] = min(255, starts[reference + 1] - i)
 
 
-def count_tile_hits(placed, length, counts, largest, reach, tile_windows, threads):
+def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
-    n_tiles = -(-placed.room.size // tile_windows)
-    hits = cuda.device_array(max(1, len(counts) * n_tiles), np.int32)
-    if hits.size == 1 and len(counts) * n_tiles == 0:
-        return np.zeros((len(counts), n_tiles), np.int32)
-    words, limits, reach = _queries_to_device(counts, largest, reach)
+    n_tiles = -(-(stop - first) // tile_windows)
+    hits = cuda.device_array((len(counts), n_tiles), np.int32)
     block, n_blocks = _blocks(len(counts))
     count_tiles[n_blocks * n_tiles, block](
-        *placed, uint32(length), words, limits, reach, tile_windows, hits
-    )
-    return hits.copy_to_host().reshape(len(counts), n_tiles)
+        *placed, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
+        hits.reshape(hits.size),
+    )  # fmt: skip
+    return hits.copy_to_host()
 
 
-def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, threads):
+def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
     ends = np.cumsum(hits, dtype=np.int64)
     total = int(ends[-1]) if ends.size else 0
@@ -123,22 +122,17 @@ def find_tile_hits(placed, length, counts, largest, reach, tile_windows, hits, t
     cursors = cuda.to_device(ends - hits.ravel())
     positions = cuda.device_array(total, np.uint32)
     distances = cuda.device_array(total, np.uint16)
-    words, limits, reach = _queries_to_device(counts, largest, reach)
     block, n_blocks = _blocks(len(counts))
     list_tiles[n_blocks * hits.shape[1], block](
-        *placed, uint32(length), words, limits, reach, tile_windows, cursors, positions,
-        distances,
+        *placed, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
+        cursors, positions, distances,
     )  # fmt: skip
     return positions.copy_to_host(), distances.copy_to_host()
 
 
-def _queries_to_device(counts, largest, reach):
+def _queries_to_device(counts, largest):
     words = np.ascontiguousarray(counts.astype(np.uint8)).view(np.int32).ravel()
-    return (
-        cuda.to_device(words),
-        cuda.to_device(largest.astype(np.int32)),
-        cuda.to_device(reach.astype(np.int32)),
-    )
+    return cuda.to_device(words), cuda.to_device(largest.astype(np.int32))
 
 
 def _blocks(n_queries: int) -> tuple[int, int]:
@@ -154,8 +148,8 @@ def window_word(prefix, room, at, length):
 
     The subtraction keeps the bytes apart: the top bit of each is set aside, and put right after.
     """
-    if at >= uint32(room.size) or uint32(room[at]) < length:
-        return uint32(0xFFFFFFFF)
+    if uint32(room[at]) < length:
+        return uint32(-1)
     end = uint32(prefix[uint32(at + length)])
     start = uint32(prefix[at])
     top = uint32(0x80808080)
@@ -164,13 +158,12 @@ def window_word(prefix, room, at, length):
 
 
 @cuda.jit(cache=True)
-def count_tiles(prefix, room, length, words, limits, reach, tile_windows, hits):
+def count_tiles(prefix, room, length, words, limits, first, stop, tile_windows, hits):
     """Count hits. One block a tile and up to 4 x blockDim queries; one thread four queries.
 
     Device memory: two words and a byte a window, once a block; one store a query.
     """
     piece = cuda.shared.array(PIECE, int32)
-    wanted = cuda.shared.array(1, int32)
     query = cuda.local.array(QUERIES_A_THREAD, int32)
     below = cuda.local.array(QUERIES_A_THREAD, int32)
     found = cuda.local.array(QUERIES_A_THREAD, int32)
@@ -179,35 +172,24 @@ def count_tiles(prefix, room, length, words, limits, reach, tile_windows, hits):
     n_blocks = (n_queries + a_block - 1) // a_block
     n_tiles = cuda.gridDim.x // n_blocks
     tile = cuda.blockIdx.x // n_blocks
-    first = (cuda.blockIdx.x % n_blocks) * a_block + cuda.threadIdx.x
+    own = (cuda.blockIdx.x % n_blocks) * a_block + cuda.threadIdx.x
     for k in range(QUERIES_A_THREAD):
-        number = first + k * cuda.blockDim.x
+        number = own + k * cuda.blockDim.x
         query[k] = int32(0)
         # What is added to a distance to make that of a hit, and of nothing else, negative.
         below[k] = int32(0)
         found[k] = int32(0)
         if number < n_queries:
             query[k] = words[number]
-            limit = limits[number]
-            if tile >= reach[number]:
-                limit = int32(limit - 1)
-            below[k] = int32(-1 - limit)
-    # Most tiles are beyond the reach of every query where only the best hits are wanted.
-    if cuda.threadIdx.x == 0:
-        wanted[0] = int32(0)
-    cuda.syncthreads()
-    for k in range(QUERIES_A_THREAD):
-        if below[k] < int32(0):
-            wanted[0] = int32(1)
-    cuda.syncthreads()
-    if wanted[0] == int32(0):
-        tile_windows = 0
-    begin = uint32(tile * tile_windows)
+            below[k] = int32(-1 - limits[number])
+    begin = uint32(first + tile * tile_windows)
     for start in range(0, tile_windows, PIECE):
         cuda.syncthreads()
         for j in range(cuda.threadIdx.x, PIECE, cuda.blockDim.x):
             at = uint32(begin + uint32(start) + uint32(j))
-            piece[j] = int32(window_word(prefix, room, at, length))
+            piece[j] = int32(-1)
+            if at < stop:
+                piece[j] = int32(window_word(prefix, room, at, length))
         cuda.syncthreads()
         # A loop over range() would count in 64 bits, which costs more than the comparisons.
         i = uint32(0)
@@ -218,21 +200,20 @@ def count_tiles(prefix, room, length, words, limits, reach, tile_windows, hits):
                 found[k] = int32(found[k] - (distance >> int32(31)))
             i = uint32(i + uint32(1))
     for k in range(QUERIES_A_THREAD):
-        number = first + k * cuda.blockDim.x
+        number = own + k * cuda.blockDim.x
         if number < n_queries:
             hits[number * n_tiles + tile] = found[k]
 
 
 @cuda.jit(cache=True)
 def list_tiles(
-    prefix, room, length, words, limits, reach, tile_windows, cursors, positions, distances
+    prefix, room, length, words, limits, first, stop, tile_windows, cursors, positions, distances
 ):
     """Write the hits where the cursors point. Blocks and threads as in `count_tiles`.
 
     Every thread writes its own queries' hits in order of position: no two threads share a cursor.
     """
     piece = cuda.shared.array(PIECE, int32)
-    wanted = cuda.shared.array(1, int32)
     query = cuda.local.array(QUERIES_A_THREAD, int32)
     below = cuda.local.array(QUERIES_A_THREAD, int32)
     cursor = cuda.local.array(QUERIES_A_THREAD, uint32)
@@ -241,35 +222,24 @@ def list_tiles(
     n_blocks = (n_queries + a_block - 1) // a_block
     n_tiles = cuda.gridDim.x // n_blocks
     tile = cuda.blockIdx.x // n_blocks
-    first = (cuda.blockIdx.x % n_blocks) * a_block + cuda.threadIdx.x
+    own = (cuda.blockIdx.x % n_blocks) * a_block + cuda.threadIdx.x
     for k in range(QUERIES_A_THREAD):
-        number = first + k * cuda.blockDim.x
+        number = own + k * cuda.blockDim.x
         query[k] = int32(0)
         below[k] = int32(0)
         cursor[k] = uint32(0)
         if number < n_queries:
             query[k] = words[number]
             cursor[k] = uint32(cursors[number * n_tiles + tile])
-            limit = limits[number]
-            if tile >= reach[number]:
-                limit = int32(limit - 1)
-            below[k] = int32(-1 - limit)
-    # Most tiles are beyond the reach of every query where only the best hits are wanted.
-    if cuda.threadIdx.x == 0:
-        wanted[0] = int32(0)
-    cuda.syncthreads()
-    for k in range(QUERIES_A_THREAD):
-        if below[k] < int32(0):
-            wanted[0] = int32(1)
-    cuda.syncthreads()
-    if wanted[0] == int32(0):
-        tile_windows = 0
-    begin = uint32(tile * tile_windows)
+            below[k] = int32(-1 - limits[number])
+    begin = uint32(first + tile * tile_windows)
     for start in range(0, tile_windows, PIECE):
         cuda.syncthreads()
         for j in range(cuda.threadIdx.x, PIECE, cuda.blockDim.x):
             at = uint32(begin + uint32(start) + uint32(j))
-            piece[j] = int32(window_word(prefix, room, at, length))
+            piece[j] = int32(-1)
+            if at < stop:
+                piece[j] = int32(window_word(prefix, room, at, length))
         cuda.syncthreads()
         i = uint32(0)
         while i < uint32(PIECE):
@@ -284,14 +254,15 @@ def list_tiles(
 
 
 _REFERENCES = (numba.types.uint32[::1], numba.types.uint8[::1], numba.types.uint32)
-_QUERIES = (numba.types.int32[::1],) * 3
+_QUERIES = (numba.types.int32[::1],) * 2
+_WHERE = (numba.types.int64,) * 3
 
 KERNEL_SIGNATURES = {
-    count_tiles: (*_REFERENCES, *_QUERIES, numba.types.int64, numba.types.int32[::1]),
+    count_tiles: (*_REFERENCES, *_QUERIES, *_WHERE, numba.types.int32[::1]),
     list_tiles: (
         *_REFERENCES,
         *_QUERIES,
-        numba.types.int64,
+        *_WHERE,
         numba.types.int64[::1],
         numba.types.uint32[::1],
         numba.types.uint16[::1],

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bwarp.composition import classes_cpu, tiles_cpu
-from bwarp.composition.blocks import best_hits
 from bwarp.composition.class_numbers_cpu import number_of_classes
 from bwarp.composition.class_scan import CountedClassScan
 from bwarp.composition.references import gather_references
@@ -88,7 +87,7 @@ def test_the_exact_boundary_is_a_hit_and_one_more_is_none(algorithm):
 )
 def test_any_input(references, texts, similarity):
     references = references_of(references)
-    for algorithm in ALGORITHMS:
+    for algorithm in ("classes", "tiles", "gather"):
         check(Scan(references, similarity, algorithm, "cpu", 1), texts, best=(2,))
 
 
@@ -130,8 +129,8 @@ def test_windows_of_a_length_are_all_in_some_class():
 
 
 @pytest.mark.parametrize("similarity", ["1", "0.8", "0.3"])
-def test_counted_classes_and_listed_tiles_find_the_nearest(similarity):
-    """What a GPU does for the best hits, with the CPU's tiles in its place."""
+def test_counted_classes_and_listed_tiles_agree(similarity):
+    """What a GPU does for many queries, with the CPU's tiles in the place of its own."""
     rng = np.random.default_rng(11)
     # 9 tiles; the rare query has few hits, so it must be looked for everywhere.
     references = references_of(random_texts(rng, 8, 4000, 5000, 0.001))
@@ -144,10 +143,11 @@ def test_counted_classes_and_listed_tiles_find_the_nearest(similarity):
     tiles = TileScan(tiles_cpu, placed, references.codes.size, 21, 1)
     scan = CountedClassScan(planes, tiles, 1)
     largest = np.full(len(group.counts), largest_distance(Fraction(similarity), 21), np.int32)
+    n_hits = scan.count(group.counts, largest)
+    assert n_hits.tolist() == scan.find(group.counts, largest)[0].tolist()
     for wanted in (1, 5, 400):
-        hits, positions, distances = best_hits(
-            *scan.find_nearest(group.counts, largest, wanted), wanted
-        )
+        hits, positions, distances = scan.find_nearest(group.counts, largest, wanted)
+        assert hits.tolist() == np.minimum(n_hits, wanted).tolist()
         rows = np.split(np.arange(positions.size), np.cumsum(hits)[:-1])
         for query, member in enumerate(group.group_of_query):
             found = [(int(positions[i]), int(distances[i])) for i in rows[member]]

@@ -42,31 +42,28 @@ def test_prefix_words_wrap_byte_by_byte():
     assert room[-255:].tolist() == list(range(255, 0, -1))
 
 
-@pytest.mark.parametrize("distance", [0, 2, 5])
-def test_tiles_are_counted_and_listed(distance, monkeypatch):
+@pytest.mark.parametrize(("distance", "first", "stop"), [(0, 0, 62), (2, 0, 62), (5, 3, 40)])
+def test_tiles_are_counted_and_listed(distance, first, stop, monkeypatch):
     monkeypatch.setattr(tiles_cuda, "PIECE", 32)
     references = references_of(TEXTS)
-    codes, offsets, (group,) = queries_of(QUERIES)
-    largest = np.full(len(group.counts), distance, np.int32)
-    reach = np.array([2, 1, 2, 0, 2], np.int32)
+    assert references.codes.size == 62
+    _, _, (group,) = queries_of(QUERIES)
+    largest = np.array([distance, distance, -1, distance, distance], np.int32)
     placed = tiles_cpu.place_references(references, np.uint8)
-    wanted = tiles_cpu.count_tile_hits(placed, 4, group.counts, largest, reach, 4096, 1)
-    # One tile of 4,096 windows there, two of 64 here: reach speaks of the first and of none.
-    reach = np.where(reach == 0, 0, 2).astype(np.int32)
+    where = (first, stop, 4096)
+    wanted = tiles_cpu.count_tile_hits(placed, 4, group.counts, largest, *where, 1)
+    expected = tiles_cpu.find_tile_hits(placed, 4, group.counts, largest, *where, wanted, 1)
+    # One tile of 4,096 windows there, two of 32 here.
     words = np.ascontiguousarray(group.counts.astype(np.uint8)).view(np.int32).ravel()
     hits = np.full(2 * len(words), -7, np.int32)
     device = placed_on_host(references)
-    launch(tiles_cuda.count_tiles, 2, 32, *device, 4, words, largest, reach, 64, hits)
+    arguments = (*device, 4, words, largest, first, stop, 32)
+    launch(tiles_cuda.count_tiles, 2, 32, *arguments, hits)
     assert hits.reshape(-1, 2).sum(axis=1).tolist() == wanted.sum(axis=1).tolist()
     positions = np.full(hits.sum(), 2**32 - 1, np.uint32)
     distances = np.full(hits.sum(), 2**16 - 1, np.uint16)
-    cursors = np.cumsum(hits) - hits
-    launch(
-        tiles_cuda.list_tiles, 2, 32, *device, 4, words, largest, reach, 64,
-        cursors.astype(np.int64), positions, distances,
-    )  # fmt: skip
-    reach = np.where(reach == 0, 0, 1).astype(np.int32)
-    expected = tiles_cpu.find_tile_hits(placed, 4, group.counts, largest, reach, 4096, wanted, 1)
+    cursors = (np.cumsum(hits) - hits).astype(np.int64)
+    launch(tiles_cuda.list_tiles, 2, 32, *arguments, cursors, positions, distances)
     assert positions.tolist() == expected[0].tolist()
     assert distances.tolist() == expected[1].tolist()
 
@@ -105,14 +102,14 @@ def test_windows_are_gathered_and_compared():
     for query, counts in enumerate(group.counts):
         hits = np.zeros(2, np.int32)
         distances = np.zeros(total, np.uint16)
-        arguments = (*windows, *(int(count) for count in counts), 2, 2, 64)
-        launch(gather_cuda.count_query, n_blocks, 32, *arguments, 0, hits)
-        launch(gather_cuda.compare_query, n_blocks, 32, *arguments, distances)
+        arguments = (*windows, *(int(count) for count in counts), 2)
+        launch(gather_cuda.count_query, n_blocks, 32, *arguments, 0, total, 40, 0, hits)
+        launch(gather_cuda.compare_query, n_blocks, 32, *arguments, 0, distances)
         found = np.flatnonzero(distances != gather_cuda.NO_HIT)
         assert list(zip(found.tolist(), distances[found].tolist(), strict=True)) == expected.get(
             query, []
         )
-        assert hits.sum() == found.size
+        assert hits.tolist() == [(found < 40).sum(), (found >= 40).sum()]
 
 
 @pytest.mark.gpu
