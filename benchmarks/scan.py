@@ -35,6 +35,7 @@ from pathlib import Path
 import numpy as np
 
 import bwarp
+from bwarp.backend import choose_backend
 from bwarp.composition.histogram import count_letters, group_queries
 from bwarp.composition.references import References, gather_references, window_count
 from bwarp.composition.scan import Scan, count_hits, scan_best
@@ -337,6 +338,7 @@ def parse_options():
 
 def main():
     options = parse_options()
+    choose_backend(options.backend)
     report = Report(options)
     references, codes, offsets = paper_shape()
     groups = groups_of(codes, offsets)

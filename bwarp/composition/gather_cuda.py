@@ -15,6 +15,7 @@ import numpy as np
 from numba import cuda, int32, int64, types, uint32
 
 from bwarp.composition.references import References
+from bwarp.composition.tiles_cuda import refuse_too_large
 from bwarp.index.prefix_sum_cuda import exclusive_sum
 
 __all__ = [
@@ -59,6 +60,7 @@ def count_type(length: int):
 
 def place_references(references: References, dtype) -> SummedReferences:
     """Copy the references to the device and make their prefix sums there (36 bytes a letter)."""
+    refuse_too_large(references, 36)
     total = references.codes.size
     codes = cuda.to_device(references.codes)
     sums = []

@@ -25,6 +25,7 @@ import numpy as np
 from numba import cuda, int32, uint32
 
 from bwarp.composition.references import References
+from bwarp.errors import UsageError
 from bwarp.ptx import add_byte_differences
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "count_type",
     "find_tile_hits",
     "place_references",
+    "refuse_too_large",
     "window_word",
 ]
 
@@ -45,6 +47,8 @@ LONGEST = 255
 #: Windows in shared memory at a time (4 kB).
 PIECE = 1024
 QUERIES_A_THREAD = 4
+#: Device memory to leave for counts, cursors and hits.
+_ROOM_FOR_HITS = 500_000_000
 _WARP = 32
 _MOST_THREADS = 128
 
@@ -73,11 +77,24 @@ def place_references(references: References, dtype) -> DeviceReferences:
 
     Takes five bytes a letter of device memory.
     """
+    refuse_too_large(references, 5)
     prefix = np.empty(references.codes.size + 1, np.uint32)
     room = np.empty(references.codes.size, np.uint8)
     _pack_prefix(references.codes, prefix)
     _measure_room(references.starts, room)
     return DeviceReferences(cuda.to_device(prefix), cuda.to_device(room))
+
+
+def refuse_too_large(references: References, bytes_a_letter: int) -> None:
+    """Refuse references that leave no room on the card for the hits."""
+    needed = references.codes.size * bytes_a_letter
+    free = cuda.current_context().get_memory_info().free
+    if needed + _ROOM_FOR_HITS > free:
+        raise UsageError(
+            f"the references take {needed / 1e9:.1f} GB of GPU memory, but {free / 1e9:.1f} GB are "
+            f"free and hits need {_ROOM_FOR_HITS / 1e9:.1f} GB: split the references, or use "
+            "--backend cpu"
+        )
 
 
 @numba.njit(cache=True, nogil=True)

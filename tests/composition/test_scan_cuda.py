@@ -1,6 +1,7 @@
 """The kernels of the scan: run in plain Python anywhere, and against the oracle on a GPU."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from test_scan import check
 
 from bwarp.composition import classes_cpu, tiles_cpu
 from bwarp.composition.scan import ALGORITHMS, Scan
+from bwarp.errors import UsageError
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
@@ -110,6 +112,20 @@ def test_windows_are_gathered_and_compared():
             query, []
         )
         assert hits.tolist() == [(found < 40).sum(), (found >= 40).sum()]
+
+
+def test_references_too_large_for_the_card_are_refused(monkeypatch):
+    memory = SimpleNamespace(free=2_000_000_000)
+    context = SimpleNamespace(get_memory_info=lambda: memory)
+    monkeypatch.setattr(tiles_cuda.cuda, "current_context", lambda: context)
+    references = SimpleNamespace(codes=SimpleNamespace(size=300_000_000))
+    tiles_cuda.refuse_too_large(references, 5)
+    with pytest.raises(UsageError) as error:
+        tiles_cuda.refuse_too_large(references, 6)
+    assert str(error.value) == (
+        "the references take 1.8 GB of GPU memory, but 2.0 GB are free and hits need 0.5 GB: "
+        "split the references, or use --backend cpu"
+    )
 
 
 @pytest.mark.gpu
