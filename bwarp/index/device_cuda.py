@@ -12,6 +12,7 @@ The rest of the memory is working space: lists of a fixed number of elements tha
 k-mers uses again (`Workspace`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,7 @@ from numba.cuda import types
 from bwarp.errors import UsageError
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
+from bwarp.index.radix_sort_cuda import pair_sorter
 from bwarp.index.rank_cuda import ranks_both
 from bwarp.ptx import load_uint32x4
 
@@ -46,6 +48,9 @@ FEWEST_ELEMENTS = 1 << 22
 
 #: Counters of the working space; `Workspace.counters`.
 COUNTERS = 1024
+
+#: Host memory that the GPU copies to at full speed.
+PINNED_BYTES = 40 << 20
 
 _TABLE_ENTRY = 16
 _THREADS = 256
@@ -160,6 +165,8 @@ class Workspace:
         Their mismatches.
     counters : device array, shape=(COUNTERS,), dtype=uint32
         How many elements of a list are in use, or were wanted.
+    pinned : ndarray, shape=(PINNED_BYTES,), dtype=uint8
+        On the host: what comes from the GPU passes through here.
     """
 
     BYTES = 2 * 5 * 4 + 8 + 4 * 4 + 8 + 4
@@ -173,6 +180,7 @@ class Workspace:
         self.keys = cuda.device_array(elements, np.uint64)
         self.values = cuda.device_array(elements, np.uint32)
         self.counters = cuda.device_array(COUNTERS, np.uint32)
+        self.pinned = cuda.pinned_array(PINNED_BYTES, np.uint8)
 
 
 @dataclass
@@ -193,6 +201,10 @@ class DeviceIndex:
     text : device array, dtype=uint64, or None
         The text in 2 bits a base, where the whole suffix array is there.
     work : Workspace
+    tables : dict of int to device array
+        See `table`.
+    sort_pairs : function
+        As `bwarp.index.radix_sort_cuda.pair_sorter` makes it; loading it takes milliseconds.
     """
 
     index: FMIndex = field(repr=False)
@@ -206,6 +218,7 @@ class DeviceIndex:
     text: object = field(repr=False)
     work: Workspace = field(repr=False)
     tables: dict = field(repr=False)
+    sort_pairs: Callable = field(repr=False)
 
     def table(self, length: int):
         """The rows of all strings of a length.
@@ -261,6 +274,7 @@ def make_device_index(index: FMIndex, with_reverse: bool, with_suffixes: str) ->
         text=text,
         work=Workspace(plan.elements),
         tables={plan.string_length: table},
+        sort_pairs=pair_sorter(),
     )
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.index.device_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.radix_sort_cuda import pair_sorter
 from bwarp.seeding.backtracking_cuda import search_backtracking
 from bwarp.seeding.exact_cuda import search_exact
 from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
@@ -29,7 +28,7 @@ _ELEMENTS_AN_ITEM = {"exact": 1, "backtracking": 4}
 _ROOM_A_ELEMENT = 16
 
 #: Hits sorted and brought to the host at a time. One k-mer's hits are never divided.
-HITS_AT_ONCE = 1 << 24
+HITS_AT_ONCE = 1 << 22
 
 
 def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
@@ -133,7 +132,6 @@ def _located(
     threads: int,
 ) -> Iterator[SeedHits]:
     """The hits of all batches in parts of whole k-mers; `counts` are those within the limit."""
-    sort_pairs = pair_sorter()
     mode = options.locate
     if mode == "auto":
         mode = "gpu" if device.suffixes is not None else "hybrid"
@@ -149,7 +147,5 @@ def _located(
             last = max(last, first + 1)
             n_hits = int(ends[last - 1]) - before
             if n_hits:
-                yield locate_hits(
-                    device, sort_pairs, hits, start, (first, last), n_hits, mode, threads
-                )
+                yield locate_hits(device, hits, start, (first, last), n_hits, mode, threads)
             first = last

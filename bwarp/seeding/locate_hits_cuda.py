@@ -20,6 +20,7 @@ from bwarp.index.device_cuda import DeviceIndex
 from bwarp.index.locate_cuda import genome_position, look_up, walk
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.lists_cuda import INTERVALS, KEYS, reserve
+from bwarp.threads import for_each_range
 
 __all__ = ["KERNEL_SIGNATURES", "HeldHits", "count_hits", "hold_hits", "locate_hits"]
 
@@ -111,7 +112,6 @@ def _copy(source, start: int, target, place: int, count: int) -> None:
 
 def locate_hits(
     device: DeviceIndex,
-    sort_pairs,
     held: HeldHits,
     first_kmer: int,
     kmers: tuple[int, int],
@@ -123,8 +123,6 @@ def locate_hits(
 
     Parameters
     ----------
-    sort_pairs : function
-        As `bwarp.index.radix_sort_cuda.pair_sorter` makes it.
     first_kmer : int
         What the batch's first k-mer is called.
     kmers : pair of int
@@ -159,31 +157,45 @@ def locate_hits(
         held.keys, held.values, held.keys.size, *items, keys[0], values[0], work.counters
     )
     key_bits = 32 + max(1, (items[1] - 1).bit_length())
-    keys, values = sort_pairs(keys, values, n_hits, key_bits)
-    # Rows and steps are done with; hits take their place.
-    bytes_a_row = rows.view(np.uint8), steps.view(np.uint8)
-    found = SeedHits(
-        kmers=cuda.device_array(n_hits, np.uint32),
-        strands=bytes_a_row[0][:n_hits],
-        positions=cuda.device_array(n_hits, np.uint32),
-        mismatches=bytes_a_row[1][:n_hits],
-    )
+    keys, values = device.sort_pairs(keys, values, n_hits, key_bits)
+    # Rows and steps are done with; the hits' columns take their place.
+    columns = work.nodes.view(np.uint8)
+    if 10 * n_hits > columns.size:
+        columns = cuda.device_array(10 * n_hits, np.uint8)
     read_keys[_blocks(n_hits), _THREADS](
-        keys[0],
-        values[0],
-        n_hits,
-        first_kmer,
-        found.kmers,
-        found.strands,
-        found.positions,
-        found.mismatches,
+        keys[0], values[0], n_hits, first_kmer, *_columns(columns, n_hits)
     )
-    return SeedHits(
-        found.kmers.copy_to_host(),
-        found.strands.copy_to_host(),
-        found.positions.copy_to_host(),
-        found.mismatches.copy_to_host(),
+    kmers, positions, strands, mismatches = _columns(
+        _bring(work, columns, 10 * n_hits, threads), n_hits
     )
+    return SeedHits(kmers, strands, positions, mismatches)
+
+
+def _columns(array, n_hits: int) -> tuple:
+    """K-mers, positions, strands and mismatches in the first 10 bytes a hit of an array."""
+    edges = [edge * n_hits for edge in (0, 4, 8, 9, 10)]
+    dtypes = (np.uint32, np.uint32, np.uint8, np.uint8)
+    return tuple(
+        array[start:stop].view(dtype)
+        for start, stop, dtype in zip(edges, edges[1:], dtypes, strict=False)
+    )
+
+
+def _bring(work, array, n_bytes: int, threads: int) -> np.ndarray:
+    """The first bytes of a device array, by way of pinned memory.
+
+    Fresh host memory is slow to write for the first time, so threads share that.
+    """
+    if n_bytes > work.pinned.size:
+        return array[:n_bytes].copy_to_host()
+    array[:n_bytes].copy_to_host(work.pinned[:n_bytes])
+    host = np.empty(n_bytes, np.uint8)
+
+    def copy(start: int, stop: int) -> None:
+        host[start:stop] = work.pinned[start:stop]
+
+    for_each_range(copy, n_bytes, threads, smallest=1 << 20)
+    return host
 
 
 def _rows_to_positions(device, rows, steps, n_rows: int, mode: str, threads: int) -> None:
@@ -313,7 +325,7 @@ def list_keys(held_keys, held_values, n_keys, first_item, last_item, keys, value
 
 
 @cuda.jit(cache=True)
-def read_keys(keys, values, count, first_kmer, kmers, strands, positions, mismatches):
+def read_keys(keys, values, count, first_kmer, kmers, positions, strands, mismatches):
     """Sorted keys as columns. One thread a hit."""
     i = cuda.grid(1)
     if i < count:
@@ -342,6 +354,6 @@ KERNEL_SIGNATURES = {
         _WORDS, _NUMBERS, _INTEGER, _INTEGER, _INTEGER, _WORDS, _NUMBERS, _NUMBERS
     ),
     read_keys: (
-        _WORDS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _BYTES, _NUMBERS, _BYTES
+        _WORDS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _BYTES, _BYTES
     ),
 }  # fmt: skip

@@ -32,11 +32,13 @@ from bwarp.sequence import kmer_at
 
 __all__ = ["KERNEL_SIGNATURES", "elements_an_item", "search_schemes", "start_strings"]
 
-#: Nodes of at most so many rows are compared with the text.
-FEW_ROWS = 4
+#: Nodes of at most so many rows are compared with the text. More would be compared with less to
+#: gain: of a string that is there by chance, the next step leaves a quarter of the rows.
+FEW_ROWS = 2
 
 _THREADS = 256
-_BLOCKS_A_PROCESSOR = 8
+# As many rounds of blocks as run at once, six or eight by the registers of the kernel.
+_BLOCKS_A_PROCESSOR = 24
 
 # A check is one number: the base of the k-mer where the matched string begins, item, row.
 _ITEM_BITS = 26

@@ -57,7 +57,8 @@ def emulated(monkeypatch):
     monkeypatch.setattr(schemes, "LONGEST_START", 3)
     choose = cache(schemes.choose_schemes.__wrapped__)
     monkeypatch.setattr(schemes_cuda, "choose_schemes", choose)
-    monkeypatch.setattr(find_cuda, "pair_sorter", pair_sorter)
+    monkeypatch.setattr(device_cuda, "pair_sorter", pair_sorter)
+    monkeypatch.setattr(cuda, "pinned_array", np.empty)
     monkeypatch.setattr(device_cuda, "SHORTEST_STRING", 2)
     monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 4096)
     monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 256)
@@ -77,9 +78,17 @@ def emulated(monkeypatch):
     monkeypatch.setattr(cuda, "to_device", device)
     processor = SimpleNamespace(MULTIPROCESSOR_COUNT=1)
     monkeypatch.setattr(cuda, "get_current_device", lambda: processor)
-    monkeypatch.setattr(
-        DeviceArray, "copy_to_device", lambda self, other: np.copyto(self, other), raising=False
-    )
+    monkeypatch.setattr(DeviceArray, "copy_to_device", np.copyto, raising=False)
+    monkeypatch.setattr(DeviceArray, "copy_to_host", copy_to_host)
+
+
+def copy_to_host(array, host=None):
+    """Like that of a device array: into `host` where one is given."""
+    if host is None:
+        return np.array(array)
+    assert (host.shape, host.dtype) == (array.shape, array.dtype)
+    host[:] = array
+    return host
 
 
 UNIT = random_letters(25, 1)
@@ -153,6 +162,7 @@ def test_lists_that_overflow_divide_the_batch(emulated, monkeypatch):
 
 def test_parts_of_whole_kmers(emulated, monkeypatch):
     monkeypatch.setattr(find_cuda, "HITS_AT_ONCE", 7)
+    monkeypatch.setattr(device_cuda, "PINNED_BYTES", 60)
     check(INDEX[64, 3], 8, SeedOptions(max_hits=0))
 
 
