@@ -8,8 +8,8 @@ What is kept, where memory allows, in the order in which it is given up:
     the sampled suffix array                        rows are walked to sampled ones on the GPU
     the transforms                                  without them there is no search
 
-The rest of the memory is working space: lists of a fixed number of elements that every batch of
-k-mers uses again (`Workspace`).
+Half of the rest, or less, is working space: lists of a fixed number of elements that every batch
+of k-mers uses again (`Workspace`). The other half is for what waits to be located, and for others.
 """
 
 from collections.abc import Callable
@@ -119,12 +119,12 @@ def plan_memory(
     for rate, suffix_bytes in choices.items():
         for length in range(longest, max(longest - 3, SHORTEST_STRING - 1), -1):
             index_bytes = transforms + suffix_bytes + _TABLE_ENTRY * 4**length
-            elements = min(MOST_ELEMENTS, (free_bytes * 19 // 20 - index_bytes) // Workspace.BYTES)
+            elements = min(MOST_ELEMENTS, (free_bytes - index_bytes) // (2 * Workspace.BYTES))
             if elements >= FEWEST_ELEMENTS:
                 return MemoryPlan(
                     rate, length, elements, index_bytes, elements * Workspace.BYTES, free_bytes
                 )
-    needed = transforms + min(choices.values()) + FEWEST_ELEMENTS * Workspace.BYTES
+    needed = transforms + min(choices.values()) + 2 * FEWEST_ELEMENTS * Workspace.BYTES
     raise UsageError(
         f"searching this index takes at least {needed / 1e9:.1f} GB of GPU memory and "
         f"{free_bytes / 1e9:.1f} GB are free: use --backend cpu, or a GPU with more memory"

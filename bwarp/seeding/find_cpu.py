@@ -14,15 +14,10 @@ from bwarp.seeding.intervals import Intervals, hits_of_kmers, in_kmer_order
 from bwarp.seeding.schemes_cpu import search_schemes
 from bwarp.threads import for_each_range
 
-__all__ = ["find_seeds", "prepare"]
+__all__ = ["find_seeds"]
 
 #: Hits located and sorted at a time: tens of megabytes. One k-mer's hits are never divided.
 HITS_AT_ONCE = 2_000_000
-
-
-def prepare(index: FMIndex, options: SeedOptions) -> FMIndex:
-    """What `find_seeds` takes for these options: here the index itself."""
-    return index
 
 
 def find_seeds(
