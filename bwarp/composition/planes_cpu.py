@@ -12,12 +12,11 @@ ambiguous letters of the window. Halved, for whole numbers (c is the right side)
 
 Four minima, four additions and one comparison a vector of histograms, which are kept as planes:
 
-    plane 0   A count of histogram 0, 1, 2, ...        planes lie end to end in one array,
-    plane 1   C count of ...                           `width` numbers each, a multiple of
-                                           a vector
-    2, 3      G, T
-    plane 4   floor(A / 2)
-    plane 5   ceil(A / 2)
+    plane 0      A count of histogram 0, 1, 2, ...     planes lie end to end in one array,
+    plane 1      C count of ...                        `width` numbers each, as many as fill
+    plane 2, 3   G, T                                  whole vectors
+    plane 4      floor(A / 2)
+    plane 5      ceil(A / 2)
 
 Planes hold 8-bit numbers for lengths up to 255 and 16-bit ones above. No sum passes the length, so
 none overflows. A place without a histogram has zeros, and as thresholds lie below the length, the

@@ -16,8 +16,11 @@ __all__ = ["TileScan"]
 #: Counts are kept for at most about this many tiles of the references.
 _MOST_TILES = 2048
 _SMALLEST_TILE = 4096
-#: How much longer each part of the references is than all before it, where the best are wanted.
-_GROWTH = 8
+#: How much longer the references are up to the end of each part than up to the end of the one
+#: before, where the best hits are wanted.
+_GROWTH = 32
+#: Comparisons in the first part, which may all be hits.
+_FIRST_COMPARISONS = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,15 @@ class TileScan:
     def find_nearest(self, counts, largest, wanted):
         """The `wanted` nearest hits of each query, ties by position; see `find`.
 
-        The references are looked through in parts, each eight times as long as all before. A
-        query that has as many hits as are wanted goes on with only what is nearer than the worst
-        of them, since a later one at the same distance loses the tie, and it stops where nothing
-        is nearer. So there are few hits in any part, and most queries stop early.
+        The references are looked through in parts, each much longer than all before. A query that
+        has as many hits as are wanted goes on with only what is nearer than the worst of them,
+        since a later one at the same distance loses the tie, and it stops where nothing is nearer.
+        So there are few hits in any part, and most queries stop early.
         """
         limits = largest.copy()
         found = (np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint16))
-        first, stop = 0, min(_SMALLEST_TILE, self.n_positions)
+        tiles = max(1, _FIRST_COMPARISONS // (_SMALLEST_TILE * max(1, len(counts))))
+        first, stop = 0, min(_SMALLEST_TILE * tiles, self.n_positions)
         while first < self.n_positions:
             active = np.flatnonzero(limits >= 0)
             if not active.size:

@@ -15,7 +15,7 @@ from composition_oracle import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.composition import classes_cpu, tiles_cpu
+from bwarp.composition import classes_cpu, tile_scan, tiles_cpu
 from bwarp.composition.class_numbers_cpu import number_of_classes
 from bwarp.composition.class_scan import CountedClassScan
 from bwarp.composition.references import gather_references
@@ -129,10 +129,12 @@ def test_windows_of_a_length_are_all_in_some_class():
 
 
 @pytest.mark.parametrize("similarity", ["1", "0.8", "0.3"])
-def test_counted_classes_and_listed_tiles_agree(similarity):
+def test_counted_classes_and_listed_tiles_agree(similarity, monkeypatch):
     """What a GPU does for many queries, with the CPU's tiles in the place of its own."""
     rng = np.random.default_rng(11)
-    # 9 tiles; the rare query has few hits, so it must be looked for everywhere.
+    # 9 tiles in 4 parts; the rare query has few hits, so it must be looked for everywhere.
+    monkeypatch.setattr(tile_scan, "_FIRST_COMPARISONS", 1)
+    monkeypatch.setattr(tile_scan, "_GROWTH", 2)
     references = references_of(random_texts(rng, 8, 4000, 5000, 0.001))
     texts = [*random_texts(rng, 12, 21, 21), [0] * 19 + [1, 2], references.codes[-21:].tolist()]
     codes, offsets, (group,) = queries_of(texts)
