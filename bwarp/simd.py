@@ -37,8 +37,10 @@ __all__ = [
     "population_count",
     "prefetch",
     "select",
+    "stand_alone",
     "store",
     "subtract",
+    "transpose",
 ]
 
 
@@ -99,6 +101,17 @@ def _literal(value) -> int:
     if not isinstance(value, types.IntegerLiteral):
         raise RequireLiteralValue("the size of a table must be a constant")
     return value.literal_value
+
+
+@intrinsic
+def stand_alone(typing_context):
+    """Keep the function that this stands in out of its callers, which then compile faster."""
+
+    def codegen(context, builder, signature, arguments):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
 
 
 @intrinsic
@@ -369,6 +382,49 @@ def extend(typing_context, vector, like):
         return widen(arguments[0], _llvm(like))
 
     return like(vector, like), codegen
+
+
+@intrinsic
+def transpose(typing_context, codes, starts, first, out, at, stride):
+    """Turn a 16 by 16 square of bytes: 16 loads, 64 shuffles in registers, 16 stores.
+
+    for k in range(16): for r in range(16): out[at + r * stride + k] = codes[starts[k] + first + r]
+    """
+    if not (_flat(codes) and _flat(out) and codes.dtype.bitwidth == out.dtype.bitwidth == 8):
+        return None
+    if not _flat(starts) or starts.dtype != types.int64:
+        return None
+    signature = types.void(codes, starts, types.intp, out, types.intp, types.intp)
+    row_type = ir.VectorType(ir.IntType(8), 16)
+    low = [k // 2 + 16 * (k % 2) for k in range(16)]
+    high = [k + 8 for k in low]
+
+    def codegen(context, builder, signature, arguments):
+        codes, starts, first, out, at, stride = arguments
+        kinds, word = signature.args, ir.IntType(64)
+        rows = []
+        for k in range(16):
+            start = builder.load(_pointer(context, builder, kinds[1], starts, word(k), word))
+            source = _pointer(
+                context, builder, kinds[0], codes, builder.add(start, first), row_type
+            )
+            rows.append(builder.load(source))
+            rows[-1].align = 1
+        orders = [ir.Constant(ir.VectorType(ir.IntType(32), 16), order) for order in (low, high)]
+        # Weaving row k with row k + 8 four times over exchanges the bits of row and column.
+        for _ in range(4):
+            rows = [
+                builder.shuffle_vector(rows[k], rows[k + 8], order)
+                for k in range(8)
+                for order in orders
+            ]
+        for r, row in enumerate(rows):
+            place = builder.add(at, builder.mul(stride, word(r)))
+            target = _pointer(context, builder, kinds[3], out, place, row_type)
+            builder.store(row, target).align = 1
+        return context.get_dummy_value()
+
+    return signature, codegen
 
 
 @intrinsic(prefer_literal=True)

@@ -30,6 +30,7 @@ from bwarp.simd import (
     select,
     store,
     subtract,
+    transpose,
 )
 
 TYPES = (np.int8, np.uint8, np.int16, np.int32)
@@ -120,6 +121,23 @@ def test_narrow_lookups_are_extended(dtype):
     indices = (np.arange(64) * 7 % 32).astype(np.uint8)
     half_lookup(table, indices, wide, wide)
     np.testing.assert_array_equal(wide, table[indices[: wide.size]])
+
+
+@numba.njit
+def turn(codes, starts, out):
+    transpose(codes, starts, 2, out, 5, 20)
+
+
+def test_transpose_turns_a_square():
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 256, 400, dtype=np.uint8)
+    starts = rng.integers(0, 380, 16)
+    out = np.zeros(5 + 16 * 20, np.uint8)
+    turn(codes, starts, out)
+    square = out[5:].reshape(16, 20)
+    np.testing.assert_array_equal(square[:, 16:], 0)
+    for k in range(16):
+        np.testing.assert_array_equal(square[:, k], codes[starts[k] + 2 : starts[k] + 18])
 
 
 @numba.njit

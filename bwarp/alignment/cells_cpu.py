@@ -27,6 +27,7 @@ from numba.extending import overload
 
 from bwarp.alignment.substitution_cpu import substitution
 from bwarp.simd import (
+    VECTOR_BYTES,
     add,
     equal,
     fill,
@@ -35,11 +36,14 @@ from bwarp.simd import (
     lane_count,
     load,
     load_like,
+    lookup,
     mask_bits,
     maximum,
     select,
+    stand_alone,
     store,
     subtract,
+    transpose,
 )
 
 __all__ = ["NEVER", "ROWS", "best_along", "fill_directions", "fill_rows", "floored", "interleave"]
@@ -60,18 +64,32 @@ def interleave(codes, starts, lengths, table, padding, length, out, at):
     codes : array of uint8
     starts, lengths : array, shape=(lanes,), int64 and int32
     table : array, shape=(256,), dtype=uint8
+        Codes are below 128.
     padding : uint8
         What follows the sequence up to `length` letters.
     """
+    stand_alone()
     lanes = starts.size
+    longest = lengths.max()
+    for begin in range(0, lanes, 16):
+        end = min(begin + 16, lanes)
+        turned = 0
+        if end - begin == 16:
+            turned = lengths[begin:end].min() // 16 * 16
+            for i in range(0, turned, 16):
+                transpose(codes, starts[begin:end], i, out, at + i * lanes + begin, lanes)
+        for lane in range(begin, end):
+            for i in range(turned, lengths[lane]):
+                out[at + i * lanes + lane] = codes[starts[lane] + i]
+    area = out[at : at + longest * lanes]
+    whole = area.size // VECTOR_BYTES * VECTOR_BYTES
+    for k in range(0, whole, VECTOR_BYTES):
+        store(area, k, lookup(table, 0, 128, load(area, k)))
+    for k in range(whole, area.size):
+        area[k] = table[area[k]]
     for lane in range(lanes):
-        start, to = starts[lane], at + lane
-        for i in range(lengths[lane]):
-            out[to] = table[codes[start + i]]
-            to += lanes
-        for _ in range(lengths[lane], length):
-            out[to] = padding
-            to += lanes
+        for i in range(lengths[lane], length):
+            out[at + i * lanes + lane] = padding
 
 
 def floored(vector, floor):
@@ -79,14 +97,14 @@ def floored(vector, floor):
     raise NotImplementedError("floored runs in compiled code only")
 
 
-@overload(floored, inline="always")
+@overload(floored, jit_options={"forceinline": True})
 def _floored(vector, floor):
     if vector.element.bitwidth > 16:
         return lambda vector, floor: maximum(vector, floor)
     return lambda vector, floor: vector
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def _cell(diagonal, score, deletion, insertion, first, more, floor):
     """H of a cell, D of its right neighbour and I of the one below it."""
     h = floored(maximum(maximum(add(diagonal, score), deletion), insertion), floor)
@@ -98,7 +116,7 @@ def _cell(diagonal, score, deletion, insertion, first, more, floor):
     )
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def _put_where(here, value, array, at):
     store(array, at, select(here, value, load(array, at)))
 
@@ -155,6 +173,7 @@ def fill_rows(
     from_column, last_column
         From this column on, keep H of each lane's last column in ``last_column[(i - 1) * lanes]``.
     """
+    stand_alone()
     first_cost, more_cost, lowest = fill(first), fill(more), fill(floor)
     lanes = lane_count(first_cost)
     for i in range(row_begin, row_end, ROWS):
@@ -262,6 +281,7 @@ def best_along(values, count, least, most, best, where):
     where : array, shape=(lanes,), dtype=int32
         In: the answer if nothing is better. Out: the first position of the best.
     """
+    stand_alone()
     lanes = least.size
     highest = load(best, 0)
     place = load_like(where, 0, highest)
@@ -306,6 +326,7 @@ def fill_directions(
 
     Where opening and extending tie, the gap opens; with `extend_ties` it extends.
     """
+    stand_alone()
     first_cost, more_cost, lowest = fill(first), fill(more), fill(floor)
     lanes = lane_count(first_cost)
     for i in range(row_begin, row_end):

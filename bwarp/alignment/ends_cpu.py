@@ -23,7 +23,7 @@ from bwarp.alignment.cells_cpu import NEVER, ROWS, best_along, fill_rows, interl
 from bwarp.alignment.pairs import Ends, PairBatch, Sequences
 from bwarp.alignment.scheme import Mode, Scoring, element_type
 from bwarp.alignment.substitution_cpu import pair_scheme
-from bwarp.simd import lanes_of
+from bwarp.simd import fill, lanes_of, store
 from bwarp.threads import for_each_range
 
 __all__ = [
@@ -36,7 +36,9 @@ __all__ = [
     "find_scores",
     "fits_type",
     "highest_scores",
+    "longest_of",
     "numba_side",
+    "put_everywhere",
     "set_borders",
 ]
 
@@ -149,11 +151,11 @@ def _find(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int, both_end
     high = highest_scores(scoring, queries.lengths, references.lengths)
     for longest in (high.argmax(), (queries.lengths + references.lengths).argmax()):
         element_type(scoring, mode, int(queries.lengths[longest]), int(references.lengths[longest]))
-    untried, again = np.ones(count, bool), np.empty(0, np.int64)
+    untried, again = np.ones(count, bool), np.zeros(count, bool)
     for dtype in ELEMENT_TYPES:
         tried = untried & fits_type(scoring, mode, high, dtype)
         untried &= ~tried
-        ids = np.union1d(again, np.flatnonzero(tried))
+        ids = np.flatnonzero(tried | again)
         if ids.size == 0:
             continue
         lanes = lanes_of(dtype)
@@ -184,8 +186,24 @@ def _find(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int, both_end
             )  # fmt: skip
 
         for_each_range(run, order.size // lanes, threads, smallest=4)
-        again = np.flatnonzero(~exact)
+        again = ~exact
     return Ends(scores, query_ends, reference_ends)
+
+
+@numba.njit(cache=True, nogil=True)
+def longest_of(lengths, members):
+    """The largest of some lengths, int64."""
+    longest = np.int64(0)
+    for member in members:
+        longest = max(longest, np.int64(lengths[member]))
+    return longest
+
+
+@numba.njit(cache=True, nogil=True)
+def put_everywhere(array, count, value):
+    """array[:count] = value, in less time to compile."""
+    for k in range(count):
+        array[k] = value
 
 
 @numba.njit(cache=True, nogil=True)
@@ -195,13 +213,13 @@ def set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I):
         value = frame.origin
         if not frame.query_start and i > 0:
             value = max(frame.lowest, frame.origin - frame.gap_open - i * frame.gap_extend)
-        left[i * lanes : (i + 1) * lanes] = value
+        store(left, i * lanes, fill(left.dtype.type(value)))
     for j in range(columns):
         value = frame.origin
         if not frame.reference_start:
             value = max(frame.lowest, frame.origin - frame.gap_open - (j + 1) * frame.gap_extend)
-        row_H[j * lanes : (j + 1) * lanes] = value
-        row_I[j * lanes : (j + 1) * lanes] = max(frame.lowest, value - first)
+        store(row_H, j * lanes, fill(left.dtype.type(value)))
+        store(row_I, j * lanes, fill(left.dtype.type(max(frame.lowest, value - first))))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -226,11 +244,8 @@ def _ends_of_batches(
 
     `left` is a scratch array of the type to compute in, of any size.
     """
-    rows = columns = 0
-    for pair in order:
-        rows = max(rows, queries.lengths[pair])
-        columns = max(columns, references.lengths[pair])
-    rows = (rows + ROWS - 1) // ROWS * ROWS
+    rows = -(-longest_of(queries.lengths, order) // ROWS) * ROWS
+    columns = longest_of(references.lengths, order)
     planes = tables.query.shape[0]
     query = np.empty(planes * rows * lanes, np.uint8)
     reference = np.empty(columns * lanes, np.uint8)
@@ -250,8 +265,8 @@ def _ends_of_batches(
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
         m, n = queries.lengths[members], references.lengths[members]
-        rows = (m.max() + ROWS - 1) // ROWS * ROWS
-        columns = n.max()
+        rows = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS
+        columns = np.int64(n.max())
         height = rows * lanes
         for plane in range(planes):
             interleave(
@@ -263,36 +278,36 @@ def _ends_of_batches(
             tables.reference_padding, columns, reference, 0,
         )  # fmt: skip
         set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
-        last_row[: columns * lanes] = frame.lowest
-        last_column[:height] = frame.lowest
+        put_everywhere(last_row, columns * lanes, frame.lowest)
+        put_everywhere(last_column, height, frame.lowest)
         fill_rows(
-            scheme, query[: planes * height], reference, 0, rows, columns, left, first, more,
-            floor, row_H, row_I, frame.local, whole, tables.reference_padding,
-            m, NEVER if frame.local else m.min(), last_row,
-            n, n.min() if frame.query_end else NEVER, last_column,
+            scheme, query[: planes * height], reference, np.int64(0), rows, columns, left, first,
+            more, floor, row_H, row_I, frame.local, whole, tables.reference_padding,
+            m, np.int64(NEVER) if frame.local else np.int64(m.min()), last_row,
+            n, np.int64(n.min()) if frame.query_end else np.int64(NEVER), last_column,
         )  # fmt: skip
 
         # An empty local alignment is an answer; other modes end at 1 or later.
-        best_row[:] = frame.origin if frame.local else frame.lowest
-        row_at[:] = 0
+        put_everywhere(best_row, lanes, frame.origin if frame.local else frame.lowest)
+        put_everywhere(row_at, lanes, 0)
         least = one if frame.reference_end or frame.local else n
         best_along(last_row, columns, least, n, best_row, row_at)
         if frame.local and both_ends:
             # Once more up to the column that was found, for the first row that has the score.
-            fill_from = NEVER
+            fill_from = np.int64(NEVER)
             for lane in range(lanes):
                 n[lane] = row_at[lane]
                 if n[lane] > 0:
-                    fill_from = min(fill_from, n[lane])
-            columns = n.max()
+                    fill_from = min(fill_from, np.int64(n[lane]))
+            columns = np.int64(n.max())
             set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
             fill_rows(
-                scheme, query[: planes * height], reference, 0, rows, columns, left, first, more,
-                floor, row_H, row_I, False, whole, tables.reference_padding,
-                m, NEVER, last_row, n, fill_from, last_column,
+                scheme, query[: planes * height], reference, np.int64(0), rows, columns, left,
+                first, more, floor, row_H, row_I, np.bool_(False), whole, tables.reference_padding,
+                m, np.int64(NEVER), last_row, n, fill_from, last_column,
             )  # fmt: skip
-        best_column[:] = frame.lowest
-        column_at[:] = 0
+        put_everywhere(best_column, lanes, frame.lowest)
+        put_everywhere(column_at, lanes, 0)
         if (frame.local and both_ends) or frame.query_end:
             best_along(last_column, rows, one, m, best_column, column_at)
 

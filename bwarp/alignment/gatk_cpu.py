@@ -24,6 +24,7 @@ from bwarp.alignment.ends_cpu import (
     element_frame,
     fits_type,
     highest_scores,
+    longest_of,
     numba_side,
     set_borders,
 )
@@ -153,11 +154,11 @@ def _gatk_ends(
         int(scoring.matrix[0, 0]), int(scoring.matrix[0, 1]),
         -scoring.gap_open - scoring.gap_extend, -scoring.gap_extend,
     )  # fmt: skip
-    untried, again = np.ones(count, bool), np.empty(0, np.int64)
+    untried, again = np.ones(count, bool), np.zeros(count, bool)
     for dtype in ELEMENT_TYPES:
         tried = untried & fits_type(scoring, mode, high, dtype)
         untried &= ~tried
-        ids = np.union1d(again, np.flatnonzero(tried))
+        ids = np.flatnonzero(tried | again)
         if ids.size == 0:
             continue
         lanes = lanes_of(dtype)
@@ -185,7 +186,7 @@ def _gatk_ends(
             )  # fmt: skip
 
         for_each_range(run, order.size // lanes, threads, smallest=4)
-        again = np.flatnonzero(~exact)
+        again = ~exact
     return Ends(scores, row_ends, column_ends)
 
 
@@ -208,11 +209,8 @@ def _ends_of_batches(
     lanes,
 ):
     """Fill batches and pick each lane's end by GATK's rule; `queries` are GATK's references."""
-    rows = columns = 0
-    for pair in order:
-        rows = max(rows, queries.lengths[pair])
-        columns = max(columns, references.lengths[pair])
-    rows = (rows + ROWS - 1) // ROWS * ROWS
+    rows = -(-longest_of(queries.lengths, order) // ROWS) * ROWS
+    columns = longest_of(references.lengths, order)
     query = np.empty(rows * lanes, np.uint8)
     reference = np.empty(columns * lanes, np.uint8)
     left = np.empty((rows + 1) * lanes, left.dtype)
@@ -225,8 +223,8 @@ def _ends_of_batches(
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
         m, n = queries.lengths[members], references.lengths[members]
-        rows = (m.max() + ROWS - 1) // ROWS * ROWS
-        columns = n.max()
+        rows = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS
+        columns = np.int64(n.max())
         interleave(
             queries.codes, queries.starts[members], m, tables.query[0],
             tables.query_padding[0], rows, query, 0,
@@ -237,8 +235,9 @@ def _ends_of_batches(
         )  # fmt: skip
         set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
         fill_rows(
-            scheme, query, reference, 0, rows, columns, left, first, more, floor, row_H, row_I,
-            False, whole, tables.reference_padding, m, m.min(), last_row, n, n.min(), last_column,
+            scheme, query, reference, np.int64(0), rows, columns, left, first, more, floor,
+            row_H, row_I, np.bool_(False), whole, tables.reference_padding,
+            m, np.int64(m.min()), last_row, n, np.int64(n.min()), last_column,
         )  # fmt: skip
         for lane in range(lanes):
             pair, i, j = members[lane], m[lane], n[lane]
@@ -279,29 +278,29 @@ def _in_gatk_words(
     """
     used = 0
     for pair in range(number_of.size):
-        runs, count = cigar[used:], 0
+        runs, count = cigar[used:], np.int64(0)
         number = number_of[pair]
         if number < 0:
-            count = push(runs, count, lengths[pair], MATCH)
+            count = push(runs, count, np.int64(lengths[pair]) << 4 | MATCH)
         else:
-            ahead = column_starts[number]
-            behind = lengths[pair] - column_ends[number]
+            ahead = np.int64(column_starts[number])
+            behind = np.int64(lengths[pair]) - column_ends[number]
             offsets[pair] = row_starts[number]
             if overhang == 0 and ahead > 0:
-                count = push(runs, count, ahead, SOFT_CLIP)
+                count = push(runs, count, ahead << 4 | SOFT_CLIP)
             for k in range(offsets_in[number], offsets_in[number + 1]):
-                operation, length = cigar_in[k] & 15, cigar_in[k] >> 4
+                operation, length = np.int64(cigar_in[k] & 15), np.int64(cigar_in[k] >> 4)
                 if operation == DELETION:
-                    count = push(runs, count, length, INSERTION)
+                    count = push(runs, count, length << 4 | INSERTION)
                 elif operation == INSERTION:
-                    count = push(runs, count, length, DELETION)
+                    count = push(runs, count, length << 4 | DELETION)
                 else:
-                    count = push(runs, count, length, MATCH)
+                    count = push(runs, count, length << 4 | MATCH)
             if overhang == 0 and behind > 0:
-                count = push(runs, count, behind, SOFT_CLIP)
+                count = push(runs, count, behind << 4 | SOFT_CLIP)
             if overhang == 3:
                 if behind > 0:
-                    count = push(runs, count, behind, MATCH)
+                    count = push(runs, count, behind << 4 | MATCH)
                 runs[0] += np.uint32(ahead << 4)
                 offsets[pair] -= ahead
         used += count

@@ -26,6 +26,7 @@ from bwarp.alignment.ends_cpu import (
     element_frame,
     fits_type,
     highest_scores,
+    longest_of,
     numba_side,
     set_borders,
 )
@@ -199,14 +200,14 @@ def _windows(ends: Ends, scoring: Scoring, high: np.ndarray, references: Side) -
     return Side(references.codes, references.starts + starts, lengths)
 
 
-@numba.njit(inline="always")
-def push(runs, at, length, operation):
-    """Add letters to a CIGAR under construction; returns its new number of runs."""
-    if at > 0 and runs[at - 1] & 15 == operation:
-        runs[at - 1] += np.uint32(length << 4)
-        return at
-    runs[at] = np.uint32(length << 4 | operation)
-    return at + 1
+@numba.njit(forceinline=True)
+def push(runs, count, run):
+    """Add a run, ``length << 4 | operation``, to a CIGAR of `count` runs; returns how many now."""
+    if count > 0 and runs[count - 1] & 15 == run & 15:
+        runs[count - 1] += np.uint32(run & ~15)
+        return count
+    runs[count] = np.uint32(run)
+    return count + 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -215,7 +216,8 @@ def grown(array, size):
     if size <= array.size:
         return array
     larger = np.empty(2 * size, array.dtype)
-    larger[: array.size] = array
+    for k in range(array.size):
+        larger[k] = array[k]
     return larger
 
 
@@ -241,7 +243,7 @@ def _diagonals(
     part = np.empty(16 * (end - begin) + 16, np.uint32)
     used = 0
     for pair in range(begin, end):
-        i, j = query_ends[pair], reference_ends[pair]
+        i, j = np.int64(query_ends[pair]), np.int64(reference_ends[pair])
         q, r = queries.starts[pair], references.starts[pair]
         wanted = np.int64(scores[pair])
         collected = np.int64(0)
@@ -258,16 +260,16 @@ def _diagonals(
         ungapped[pair] = True
         starts[0, pair], starts[1, pair] = i, j
         places[pair] = used
-        length = query_ends[pair] - i
+        length = np.int64(query_ends[pair]) - i
         part = grown(part, used + length)
-        runs, distance = part[used:], 0
-        count = 0
+        runs = part[used:]
+        count, distance = np.int64(0), 0
         for k in range(length):
             code = queries.codes[q + i + k]
             if code == references.codes[r + j + k] and code != ambiguous:
-                count = push(runs, count, 1, EQUAL)
+                count = push(runs, count, 1 << 4 | EQUAL)
             else:
-                count = push(runs, count, 1, MISMATCH)
+                count = push(runs, count, 1 << 4 | MISMATCH)
                 distance += 1
         operations[pair], distances[pair] = count, distance
         used += count
@@ -303,11 +305,8 @@ def _paths_of_batches(
     `queries` go up to each end, `references` are windows up to each end. `left` and `directions`
     give the types of scores and of one bit for every lane.
     """
-    rows = columns = 0
-    for pair in order:
-        rows = max(rows, queries.lengths[pair])
-        columns = max(columns, references.lengths[pair])
-    rows = max((rows + ROWS - 1) // ROWS, 1) * ROWS
+    rows = -(-longest_of(queries.lengths, order) // ROWS) * ROWS
+    columns = longest_of(references.lengths, order)
     planes = tables.query.shape[0]
     query = np.empty(planes * rows * lanes, np.uint8)
     reference = np.empty(columns * lanes, np.uint8)
@@ -334,8 +333,8 @@ def _paths_of_batches(
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
         m, n = queries.lengths[members], references.lengths[members]
-        rows = max((m.max() + ROWS - 1) // ROWS, 1) * ROWS
-        columns = n.max()
+        rows = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS
+        columns = np.int64(n.max())
         height = rows * lanes
         for plane in range(planes):
             interleave(
@@ -358,18 +357,19 @@ def _paths_of_batches(
             state[lane, 4] = 0
         slices = (rows + slice_rows - 1) // slice_rows
         for number in range(slices - 1):
-            kept[number, 0, : columns * lanes] = row_H[: columns * lanes]
-            kept[number, 1, : columns * lanes] = row_I[: columns * lanes]
+            for k in range(columns * lanes):
+                kept[number, 0, k], kept[number, 1, k] = row_H[k], row_I[k]
             fill_rows(
                 scheme, query[: planes * height], reference, number * slice_rows,
-                (number + 1) * slice_rows, columns, left, first, more, floor, row_H, row_I, False,
-                whole, tables.reference_padding, m, NEVER, nothing, n, NEVER, nothing,
+                (number + 1) * slice_rows, columns, left, first, more, floor, row_H, row_I,
+                np.bool_(False), whole, tables.reference_padding,
+                m, np.int64(NEVER), nothing, n, np.int64(NEVER), nothing,
             )  # fmt: skip
         for number in range(slices - 1, -1, -1):
             above = number * slice_rows
             if number < slices - 1:
-                row_H[: columns * lanes] = kept[number, 0, : columns * lanes]
-                row_I[: columns * lanes] = kept[number, 1, : columns * lanes]
+                for k in range(columns * lanes):
+                    row_H[k], row_I[k] = kept[number, 0, k], kept[number, 1, k]
             fill_directions(
                 scheme, query[: planes * height], reference, above,
                 min(rows, above + slice_rows), columns, left, first, more, floor, extend_ties,
@@ -436,7 +436,7 @@ def _walk(
                     code = query[i]
                     score -= matrix[code, reference[j]]
                     same = code == reference[j] and code != ambiguous
-                    count = push(runs, count, 1, EQUAL if same else MISMATCH)
+                    count = push(runs, count, 1 << 4 | (EQUAL if same else MISMATCH))
                     continue
                 at = 1 if directions[cell + 1] >> word(bit) & 1 else 2
             score += frame.gap_open
@@ -447,7 +447,7 @@ def _walk(
                 j == 1
                 or directions[4 * ((i - above - 1) * columns + j - 2) + 2] >> word(bit) & 1 == 1
             )
-            count = push(runs, count, 1, DELETION)
+            count = push(runs, count, 1 << 4 | DELETION)
             score += frame.gap_extend
             j -= 1
             if opens or j == 0:
@@ -459,7 +459,7 @@ def _walk(
                 i == 1
                 or directions[4 * ((i - above - 2) * columns + j - 1) + 3] >> word(bit) & 1 == 1
             )
-            count = push(runs, count, 1, INSERTION)
+            count = push(runs, count, 1 << 4 | INSERTION)
             score += frame.gap_extend
             i -= 1
             if opens or i == 0:

@@ -20,7 +20,7 @@ import numpy as np
 
 from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_rows
 from bwarp.alignment.database import Database
-from bwarp.alignment.ends_cpu import ELEMENT_TYPES, element_frame
+from bwarp.alignment.ends_cpu import ELEMENT_TYPES, element_frame, longest_of, put_everywhere
 from bwarp.alignment.scheme import LOCAL, MATRIX_SCORE, Scoring, element_type
 from bwarp.alignment.substitution_cpu import Profile, query_profile
 from bwarp.errors import InputError, UsageError
@@ -148,7 +148,6 @@ def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, thread
     return best
 
 
-@numba.njit(cache=True, nogil=True)
 def _pack(sizes, lanes, columns):
     """Deal pieces out to batches and lanes, the longest first and what still fits after it.
 
@@ -158,36 +157,41 @@ def _pack(sizes, lanes, columns):
     lane_of, column_of : where each piece lies
     batch_edges : batch b is order[batch_edges[b] : batch_edges[b + 1]]
     """
-    ascending = np.argsort(sizes, kind="mergesort")
-    # free[k]: the longest piece not yet dealt out among the k shortest ones, as a chain of hints
+    ascending = np.argsort(sizes, kind="stable")
+    batch_of, lane_of, column_of = (np.empty(sizes.size, np.int64) for _ in range(3))
+    _deal(sizes[ascending], lanes, columns, ascending, batch_of, lane_of, column_of)
+    order = np.lexsort((column_of + sizes, batch_of))
+    n_batches = int(batch_of.max(initial=-1)) + 1
+    return order, lane_of, column_of, np.searchsorted(batch_of[order], np.arange(n_batches + 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _deal(sizes, lanes, columns, pieces, batch_of, lane_of, column_of):
+    """The loop of `_pack`: sizes ascend, and are those of `pieces`."""
+    # free[k] leads to the longest piece not yet dealt out among the k shortest ones
     free = np.arange(sizes.size + 1)
-    sorted_sizes = sizes[ascending]
-    lane_of = np.empty(sizes.size, np.int64)
-    column_of = np.empty(sizes.size, np.int64)
-    order = np.empty(sizes.size, np.int64)
-    edges = [0]
-    dealt = 0
-    while dealt < sizes.size:
-        longest = _last_free(free, sizes.size)
-        capacity = max(columns, sorted_sizes[longest - 1])
-        batch_begin = dealt
+    batch, left = 0, sizes.size
+    while left > 0:
+        capacity = max(columns, sizes[_last_free(free, sizes.size) - 1])
         for lane in range(lanes):
             at = 0
             while at < capacity:
-                fitting = np.searchsorted(sorted_sizes, capacity - at, side="right")
+                fitting, above = 0, sizes.size
+                while fitting < above:
+                    middle = (fitting + above) // 2
+                    if sizes[middle] <= capacity - at:
+                        fitting = middle + 1
+                    else:
+                        above = middle
                 k = _last_free(free, fitting)
                 if k == 0:
                     break
-                piece = ascending[k - 1]
                 free[k] = k - 1
-                lane_of[piece], column_of[piece] = lane, at
-                at += sizes[piece] + 1
-                order[dealt] = piece
-                dealt += 1
-        members = order[batch_begin:dealt]
-        order[batch_begin:dealt] = members[np.argsort(column_of[members] + sizes[members])]
-        edges.append(dealt)
-    return order, lane_of, column_of, np.array(edges)
+                piece = pieces[k - 1]
+                batch_of[piece], lane_of[piece], column_of[piece] = batch, lane, at
+                at += sizes[k - 1] + 1
+                left -= 1
+        batch += 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -223,11 +227,14 @@ def _search_batches(
     lanes,
 ):
     """Run all queries over some batches; `left` gives the type of the scores."""
-    columns = columns_of[batches].max()
-    rows = np.diff(profile_rows).max()
+    columns = longest_of(columns_of, batches)
+    rows = 0
+    for query in range(best.shape[0]):
+        rows = max(rows, profile_rows[query + 1] - profile_rows[query])
     reference = np.empty(columns * lanes, np.uint8)
     breaks = np.empty(columns, np.uint8)
-    left = np.full((rows + 1) * lanes, frame.origin, left.dtype)
+    left = np.empty((rows + 1) * lanes, left.dtype)
+    put_everywhere(left, left.size, frame.origin)
     row_H = np.empty(columns * lanes, left.dtype)
     row_I = np.empty(columns * lanes, left.dtype)
     last_row = np.empty(columns * lanes, left.dtype)
@@ -238,24 +245,23 @@ def _search_batches(
     for batch in batches:
         columns = columns_of[batch]
         members = order[batch_edges[batch] : batch_edges[batch + 1]]
-        reference[: columns * lanes] = padding
-        breaks[:] = 0
-        filled = 0
+        put_everywhere(reference, columns * lanes, padding)
+        put_everywhere(breaks, columns, 0)
         for piece in members:
             at = column_of[piece] * lanes + lane_of[piece]
             for i in range(sizes[piece]):
                 reference[at + i * lanes] = codes[starts[piece] + i]
             breaks[column_of[piece] + sizes[piece]] = 1
-            filled += sizes[piece] + 1
         for query in range(best.shape[0]):
-            row_H[: columns * lanes] = frame.origin
-            row_I[: columns * lanes] = frame.origin
-            last_row[: columns * lanes] = frame.origin
+            put_everywhere(row_H, columns * lanes, frame.origin)
+            put_everywhere(row_I, columns * lanes, frame.origin)
+            put_everywhere(last_row, columns * lanes, frame.origin)
             begin, end = profile_rows[query], profile_rows[query + 1]
             fill_rows(
-                Profile(profile[begin * 32 : end * 32]), codes_of_query, reference, 0, end - begin,
-                columns, left, first, more, floor, row_H, row_I, True, breaks, padding,
-                no_lengths, NEVER, last_row, no_lengths, NEVER, last_row,
+                Profile(profile[begin * 32 : end * 32]), codes_of_query, reference, np.int64(0),
+                end - begin,
+                columns, left, first, more, floor, row_H, row_I, np.bool_(True), breaks, padding,
+                no_lengths, np.int64(NEVER), last_row, no_lengths, np.int64(NEVER), last_row,
             )  # fmt: skip
             _best_of_strips(
                 last_row, reference, columns, breaks, padding, members, lane_of, column_of, sizes,
@@ -271,7 +277,7 @@ def _best_of_strips(
     """The highest of the columns of each piece; `members` by the column where they end."""
     lanes = found.size
     nothing = load(last_row, 0)
-    found[:] = origin
+    put_everywhere(found, lanes, origin)
     lowest = load(found, 0)
     highest = lowest
     number = 0

@@ -132,7 +132,7 @@ def substitution(scheme, codes, at, letters, like):
     raise NotImplementedError("substitution runs in compiled code only")
 
 
-@overload(substitution, inline="always")
+@overload(substitution, jit_options={"forceinline": True})
 def _substitution(scheme, codes, at, letters, like):
     kind = scheme.instance_class if isinstance(scheme, types.BaseNamedTuple) else None
     return _WAYS.get(kind)

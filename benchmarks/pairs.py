@@ -1,0 +1,309 @@
+"""Time pairs of sequences against parasail, and Ren et al.'s workloads; prove the answers.
+
+    python benchmarks/pairs.py --parts dna ren --output benchmarks/results/pairs.jsonl
+    python benchmarks/pairs.py --parts check
+    python benchmarks/pairs.py --parts dna ren --backend cuda
+
+Parts:
+    dna      150 letters against 200, affine gaps: score and CIGAR in every mode, and parasail's
+             fastest function for the same pairs in the same run; its time is lessened by what
+             calling it from Python costs, measured with pairs of one letter
+    ren      GATK's mode in the shapes of Ren et al. (BMC Genomics 20:184, 2019): equal lengths of
+             64 to 576 in batches of 25, 100 and 1000 (Figures 8, 9 and 12), and what Table 3 ran:
+             situation 2, reads of 40 to 120 against haplotypes of 40 to 350 in batches of 25 to
+             125; situation 3, haplotypes of 300 to 520 against references in batches of 1 to 8
+    check    parasail's scores for 100,000 pairs in every mode, and an independent translation of
+             GATK's aligner for a million pairs
+
+One JSON object a line is appended to --output. GCUPS are thousand million cells (query length
+times reference length) a second.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import bwarp
+from bwarp.alignment.gatk import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
+from bwarp.alignment.scheme import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleotide_scoring
+
+LETTERS = np.frombuffer(b"ACGT", np.uint8)
+MODES = {"local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING, "global": GLOBAL}
+PEERS = {"local": "sw", "semiglobal": "sg", "fitting": "sg_dx", "global": "nw"}
+
+#: Ren et al., Table 3: GCUPS of stage 1 on the GPU, seconds in all on the GPU and on the CPU.
+REN_TABLE_3 = {"situation 2": (1.86, 3.15, 44.55), "situation 3": (0.64, 10.93, 53.46)}
+
+
+def engine(backend):
+    """pair_scores, pair_alignments and gatk_alignments of an engine."""
+    if backend == "cuda":
+        from bwarp.alignment import gatk_cuda as gatk
+        from bwarp.alignment import pairs_cuda as pairs
+    else:
+        from bwarp.alignment import gatk_cpu as gatk
+        from bwarp.alignment import pairs_cpu as pairs
+    return pairs.pair_scores, pairs.pair_alignments, gatk.gatk_alignments
+
+
+def timed(function, repeats):
+    """The seconds of some calls, after one that is not counted."""
+    function()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def cpu_name():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
+
+
+class Report:
+    """Prints what is measured and appends it to a file."""
+
+    def __init__(self, options):
+        self.path = options.output
+        self.common = {
+            "benchmark": "pairs",
+            "bwarp": bwarp.__version__,
+            "python": platform.python_version(),
+            "cpu": cpu_name(),
+            "backend": options.backend,
+            "threads": options.threads,
+        }
+
+    def add(self, part, **values):
+        print(f"{part:6}", *(f"{name}={value}" for name, value in values.items()), flush=True)
+        if self.path:
+            with open(self.path, "a") as file:
+                file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
+
+
+def mutated_reads(rng, count, query_length, reference_length, errors):
+    """Queries cut from their references, with substitutions, and an indel in every tenth."""
+    references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
+    begin = (reference_length - query_length) // 2
+    queries = references[:, begin : begin + query_length].copy()
+    wrong = rng.random(queries.shape) < errors
+    queries[wrong] = rng.integers(0, 4, int(wrong.sum()))
+    half = query_length // 2
+    queries[::10, half:-3] = queries[::10, half + 3 :]
+    return queries, references
+
+
+def cells_of(pairs):
+    return int(np.sum(pairs.queries.lengths.astype(np.int64) * pairs.references.lengths))
+
+
+def dna(options, report):
+    pair_scores, pair_alignments, _ = engine(options.backend)
+    rng = np.random.default_rng(101)
+    scoring = nucleotide_scoring(1, -4, 6, 1)
+    queries, references = mutated_reads(rng, options.pairs, 150, 200, 0.03)
+    pairs = PairBatch(sequences_of(list(queries)), sequences_of(list(references)))
+    cells = cells_of(pairs)
+    for name, mode in MODES.items():
+        peer = parasail_seconds(name, queries, references, 7, 1, 1, -4)
+        score = timed(lambda mode=mode: pair_scores(pairs, scoring, mode, options.threads), 5)
+        whole = timed(lambda mode=mode: pair_alignments(pairs, scoring, mode, options.threads), 5)
+        best = min(peer, key=peer.get)
+        ours = cells / statistics.median(score) / 1e9
+        report.add(
+            "dna", mode=name, pairs=options.pairs, lengths="150x200",
+            score_gcups=round(ours, 2),
+            cigar_gcups=round(cells / statistics.median(whole) / 1e9, 2),
+            parasail=best, parasail_gcups=round(30_000 / peer[best] / 1e9, 2),
+            times_parasail=round(ours * peer[best] * 1e9 / 30_000, 1),
+        )  # fmt: skip
+
+
+def parasail_seconds(mode, queries, references, first, more, match, mismatch, count=2000):
+    """Net seconds a pair of each of parasail's functions, on the first pairs."""
+    import parasail
+
+    matrix = parasail.matrix_create("ACGT", match, mismatch)
+    texts = [
+        (q.tobytes().decode(), r.tobytes().decode())
+        for q, r in zip(LETTERS[queries[:count]], LETTERS[references[:count]], strict=True)
+    ]
+    seconds = {}
+    for kind in ("striped", "scan", "diag"):
+        for width in ("8", "16", "sat"):
+            function = getattr(parasail, f"{PEERS[mode]}_{kind}_{width}")
+            if width == "8" and function(*texts[0], first, more, matrix).saturated:
+                continue
+
+            def run(work, function=function):
+                return [function(q, r, first, more, matrix) for q, r in work]
+
+            calls = [("A", "A")] * count
+            whole = statistics.median(timed(lambda run=run: run(texts), 3))
+            empty = statistics.median(timed(lambda run=run, calls=calls: run(calls), 3))
+            seconds[f"{kind}_{width}"] = (whole - empty) / count
+    return seconds
+
+
+def haplotype_pairs(rng, count, alternate_lengths, reference_lengths):
+    """Alternates with a few differences, as letters, cut from their references."""
+    alternates, references = [], []
+    for _ in range(count):
+        reference = LETTERS[rng.integers(0, 4, rng.integers(*reference_lengths, endpoint=True))]
+        length = min(int(rng.integers(*alternate_lengths, endpoint=True)), reference.size)
+        begin = int(rng.integers(0, reference.size - length + 1))
+        alternate = reference[begin : begin + length].copy()
+        alternate[rng.random(length) < 0.01] = LETTERS[rng.integers(4)]
+        if rng.random() < 0.2:
+            alternate = np.delete(alternate, slice(length // 2, length // 2 + 3))
+        alternates.append(alternate)
+        references.append(reference)
+    return PairBatch(sequences_of(alternates), sequences_of(references))
+
+
+def ren(options, report):
+    _, _, gatk_alignments = engine(options.backend)
+    parameters = GATK_PARAMETERS["new-sw-parameters"]
+    rng = np.random.default_rng(102)
+
+    def run(batches):
+        for batch in batches:
+            gatk_alignments(batch, parameters, "softclip", options.threads)
+
+    for length in range(64, 577, 64):
+        for count in (25, 100, 1000):
+            batch = haplotype_pairs(rng, count, (length, length), (length, length))
+            seconds = statistics.median(timed(lambda batch=batch: run([batch]), 5))
+            report.add(
+                "ren", workload="synthetic", length=length, pairs=count,
+                milliseconds=round(1e3 * seconds, 3),
+                gcups=round(cells_of(batch) / seconds / 1e9, 2),
+            )  # fmt: skip
+    shapes = {
+        "situation 2": ((40, 120), (40, 350), (25, 125), 60),
+        "situation 3": ((300, 520), (300, 520), (1, 8), 150),
+    }
+    for name, (alternate, reference, batch_sizes, n_batches) in shapes.items():
+        batches = [
+            haplotype_pairs(rng, rng.integers(*batch_sizes, endpoint=True), alternate, reference)
+            for _ in range(n_batches)
+        ]
+        together = join(batches)
+        cells = cells_of(together)
+        published, gpu_seconds, cpu_seconds = REN_TABLE_3[name]
+        for label, work in (("batches", batches), ("together", [together])):
+            seconds = statistics.median(timed(lambda work=work: run(work), 3))
+            report.add(
+                "ren", workload=name, handed=label, pairs=together.count,
+                gcups=round(cells / seconds / 1e9, 2), published_gpu_stage_1_gcups=published,
+                published_gpu_seconds=gpu_seconds, published_cpu_seconds=cpu_seconds,
+            )  # fmt: skip
+
+
+def join(batches):
+    sides = []
+    for side in ("queries", "references"):
+        parts = [getattr(batch, side) for batch in batches]
+        base = np.cumsum([0, *(part.codes.size for part in parts[:-1])])
+        sides.append(
+            Sequences(
+                np.concatenate([part.codes for part in parts]),
+                np.concatenate([p.starts + b for p, b in zip(parts, base, strict=True)]),
+                np.concatenate([part.lengths for part in parts]),
+            )
+        )
+    return PairBatch(*sides)
+
+
+def check(options, report):
+    check_parasail(options, report)
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "alignment"))
+    per_job = 5000
+    jobs = [
+        (options.backend, seed, per_job, name, overhang)
+        for seed, (name, overhang) in enumerate(
+            [(n, o) for n in GATK_PARAMETERS for o in OVERHANGS]
+            * -(-options.gatk_pairs // (per_job * len(GATK_PARAMETERS) * len(OVERHANGS)))
+        )
+    ]
+    with ProcessPoolExecutor(options.threads) as pool:
+        wrong = sum(pool.map(check_gatk, jobs))
+    report.add("check", against="translation of GATK's aligner", pairs=per_job * len(jobs),
+               different=wrong)  # fmt: skip
+    if wrong:
+        sys.exit("answers differ")
+
+
+def check_parasail(options, report):
+    import parasail
+
+    pair_scores, _, _ = engine(options.backend)
+    rng = np.random.default_rng(103)
+    matrix = parasail.matrix_create("ACGT", 1, -4)
+    queries, references = mutated_reads(rng, 100_000, 100, 150, 0.05)
+    queries[::3] = rng.integers(0, 4, queries[::3].shape)
+    pairs = PairBatch(sequences_of(list(queries)), sequences_of(list(references)))
+    for name, mode in MODES.items():
+        function = getattr(parasail, f"{PEERS[name]}_striped_16")
+        expected = [
+            function(q.tobytes().decode(), r.tobytes().decode(), 7, 1, matrix).score
+            for q, r in zip(LETTERS[queries], LETTERS[references], strict=True)
+        ]
+        got = pair_scores(pairs, nucleotide_scoring(1, -4, 6, 1), mode, options.threads)
+        wrong = int(np.sum(got != expected))
+        report.add("check", against="parasail", mode=name, pairs=pairs.count, different=wrong)
+        if wrong:
+            sys.exit("scores differ")
+
+
+def check_gatk(job):
+    """How many of some random pairs get another answer than the translation gives."""
+    backend, seed, count, name, overhang = job
+    from gatk_oracle import gatk_align
+    from test_gatk_cpu import as_batch, random_haplotypes
+
+    pairs = random_haplotypes(np.random.default_rng([104, seed]), count)
+    parameters = GATK_PARAMETERS[name]
+    got = engine(backend)[2](as_batch(pairs), parameters, overhang)
+    wrong = 0
+    for i, (reference, alternate) in enumerate(pairs):
+        score, offset, cigar = gatk_align(reference, alternate, parameters, overhang)
+        runs = cigar_text(got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]])
+        expected = (score, offset, "".join(f"{length}{letter}" for length, letter in cigar))
+        wrong += (int(got.scores[i]), int(got.offsets[i]), runs) != expected
+    return wrong
+
+
+PARTS = {"dna": dna, "ren": ren, "check": check}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["dna", "ren"])
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=50_000, help="pairs of the part dna")
+    parser.add_argument("--gatk-pairs", type=int, default=1_000_000, help="pairs to check")
+    parser.add_argument("--output", help="file to append JSON lines to")
+    options = parser.parse_args()
+    report = Report(options)
+    for part in options.parts:
+        PARTS[part](options, report)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""Time database search against parasail, and Chang & Chen's workload; prove the scores.
+
+    python benchmarks/search.py --queries queries.fasta --database swissprot.fasta.gz
+    python benchmarks/search.py --parts chang
+    python benchmarks/search.py --backend cuda --repeat 30 --queries ... --database ...
+
+Parts:
+    proteins   each query against the database with BLOSUM62, gaps 10 + n: one core (or --threads,
+               or the GPU), and parasail's fastest striped profile on every --every-th sequence in
+               the same run; its scores there must equal ours. parasail's time is lessened by what
+               calling it from Python costs
+    chang      a query of 128 against 100 sequences of 128 to 8192 (Chang & Chen, Table III; linear
+               gaps of 4), beside the published times of a Tesla C1060
+
+Without --queries and --database, they are looked for in ../shared/data. One JSON object a line is
+appended to --output.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from pathlib import Path
+
+import numpy as np
+
+import bwarp
+from bwarp.alignment.database import Database, read_database, sorted_database
+from bwarp.alignment.scheme import matrix_scoring
+
+DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+#: Table III: length of the 100 sequences, then milliseconds of CUDASW++'s first and second
+#: kernel, of one CPU thread, and of the authors' method.
+CHANG_TABLE_3 = {
+    128: (9.09, 6.18, 69.69, 1.65),
+    256: (12.80, 6.67, 135.71, 2.71),
+    512: (20.36, 10.00, 233.25, 4.93),
+    1024: (34.14, 16.86, 482.53, 9.66),
+    2048: (65.35, 25.70, 872.98, 19.14),
+    4096: (126.00, 44.80, 2244.11, 38.26),
+    8192: (246.88, 85.70, 4680.05, 76.13),
+}
+
+
+def engine(backend):
+    if backend == "cuda":
+        from bwarp.alignment.search_cuda import search_scores
+    else:
+        from bwarp.alignment.search_cpu import search_scores
+    return search_scores
+
+
+def timed(function, repeats):
+    """The seconds of some calls, after one that is not counted, and the last result."""
+    result = function()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        seconds.append(time.perf_counter() - start)
+    return seconds, result
+
+
+def cpu_name():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
+
+
+class Report:
+    """Prints what is measured and appends it to a file."""
+
+    def __init__(self, options):
+        self.path = options.output
+        self.common = {
+            "benchmark": "search",
+            "bwarp": bwarp.__version__,
+            "python": platform.python_version(),
+            "cpu": cpu_name(),
+            "backend": options.backend,
+            "threads": options.threads,
+        }
+
+    def add(self, part, **values):
+        print(f"{part:8}", *(f"{name}={value}" for name, value in values.items()), flush=True)
+        if self.path:
+            with open(self.path, "a") as file:
+                file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
+
+
+def repeated(database, times):
+    """The database `times` over."""
+    if times == 1:
+        return database
+    sequences = [database.sequence(i) for i in range(database.count)] * times
+    return sorted_database(sequences, database.names * times)
+
+
+def proteins(options, report):
+    scoring = matrix_scoring("BLOSUM62", 10, 1)
+    search_scores = engine(options.backend)
+    queries = read_database(options.queries, scoring.code_of_byte)
+    database = repeated(read_database(options.database, scoring.code_of_byte), options.repeat)
+    residues = int(database.offsets[-1])
+    sample = np.arange(0, database.count, options.every * options.repeat)
+    texts = peer_texts(scoring, database, sample)
+    every = [queries.sequence(i) for i in range(queries.count)]
+    for name, query in zip(queries.names, every, strict=True):
+        seconds, (scores,) = timed(
+            lambda query=query: list(search_scores([query], database, scoring, options.threads)),
+            options.runs,
+        )
+        ours = query.size * residues / statistics.median(seconds) / 1e9
+        peer, peer_gcups = parasail_profile(scoring, query, texts, scores[sample])
+        report.add(
+            "proteins", query=name, length=query.size, residues=residues, gcups=round(ours, 2),
+            parasail=peer, parasail_gcups=round(peer_gcups, 2),
+            times_parasail=round(ours / peer_gcups, 1),
+        )  # fmt: skip
+    seconds, _ = timed(
+        lambda: list(search_scores(every, database, scoring, options.threads)), options.runs
+    )
+    cells = sum(query.size for query in every) * residues
+    report.add("proteins", query="all", length=sum(q.size for q in every), residues=residues,
+               gcups=round(cells / statistics.median(seconds) / 1e9, 2))  # fmt: skip
+
+
+def peer_texts(scoring, database: Database, sample):
+    letters = np.frombuffer(scoring.letters, np.uint8)
+    return [letters[database.sequence(i)].tobytes().decode() for i in sample]
+
+
+def parasail_profile(scoring, query, texts, expected):
+    """The name and the net GCUPS of parasail's fastest striped profile; its scores are compared."""
+    import parasail
+
+    matrix = parasail.matrix_create(scoring.letters.decode(), 1, 0)
+    for row in range(len(scoring.letters)):
+        for column in range(len(scoring.letters)):
+            matrix[row, column] = int(scoring.matrix[row, column])
+    letters = np.frombuffer(scoring.letters, np.uint8)
+    query_text = letters[query].tobytes().decode()
+    best = ("", 0.0)
+    for width in ("16", "sat"):
+        function = getattr(parasail, f"sw_striped_profile_{width}")
+        profile = getattr(parasail, f"profile_create_{width}")(query_text, matrix)
+        short = getattr(parasail, f"profile_create_{width}")("A", matrix)
+        start = time.perf_counter()
+        scores = [function(profile, text, 11, 1).score for text in texts]
+        middle = time.perf_counter()
+        for _ in texts:
+            function(short, "A", 11, 1)
+        calls = time.perf_counter() - middle
+        if not np.array_equal(scores, expected):
+            raise SystemExit("scores differ from parasail's")
+        gcups = query.size * sum(map(len, texts)) / (middle - start - calls) / 1e9
+        best = max(best, (f"striped_profile_{width}", gcups), key=lambda entry: entry[1])
+    return best
+
+
+def chang(options, report):
+    rng = np.random.default_rng(111)
+    scoring = matrix_scoring("BLOSUM62", 0, 4)
+    search_scores = engine(options.backend)
+    query = rng.integers(0, 20, 128, dtype=np.uint8)
+    for length, published in CHANG_TABLE_3.items():
+        sequences = list(rng.integers(0, 20, (100, length), dtype=np.uint8))
+        database = sorted_database(sequences, [""] * 100)
+        seconds, _ = timed(
+            lambda database=database: list(
+                search_scores([query], database, scoring, options.threads)
+            ),
+            9,
+        )
+        first, second, cpu, method = published
+        ours = 1e3 * statistics.median(seconds)
+        report.add(
+            "chang", length=length, milliseconds=round(ours, 3),
+            gcups=round(12.8 * length / ours / 1e3, 2), published_method=method,
+            published_cudasw_kernels=[first, second], published_cpu=cpu,
+            times_published=round(method / ours, 1),
+        )  # fmt: skip
+
+
+PARTS = {"proteins": proteins, "chang": chang}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--queries", default=DATA / "protein_queries_cudasw" / "queries.fasta")
+    parser.add_argument(
+        "--database", default=DATA / "protein_swissprot" / "swissprot_25th.fasta.gz"
+    )
+    parser.add_argument("--repeat", type=int, default=1, help="the database so many times over")
+    parser.add_argument("--every", type=int, default=20, help="parasail takes every n-th sequence")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--output", help="file to append JSON lines to")
+    options = parser.parse_args()
+    report = Report(options)
+    for part in options.parts:
+        PARTS[part](options, report)
+
+
+if __name__ == "__main__":
+    main()
