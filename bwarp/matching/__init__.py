@@ -1,0 +1,1 @@
+"""Maximal exact matches between queries and a reference: Drozd's system and MUMmer's job."""

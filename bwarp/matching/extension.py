@@ -1,0 +1,81 @@
+"""How far two packed sequences agree, 32 bases at a time; for the CPU and for CUDA kernels."""
+
+import numba
+import numpy as np
+
+from bwarp.sequence import kmer_at
+
+__all__ = ["bases_before", "equal_after", "equal_before", "segment_of"]
+
+_u64 = np.uint64
+
+
+@numba.jit
+def leading_bases(bits):
+    """How many of a word's first bases are 0; the word is not 0. Halving, as no engine shares a
+    count of leading zeros."""
+    n = _u64(0)
+    for half in (32, 16, 8, 4, 2):
+        if bits >> _u64(64 - half) == _u64(0):
+            n += _u64(half // 2)
+            bits <<= _u64(half)
+    return n
+
+
+@numba.jit
+def trailing_bases(bits):
+    """How many of a word's last bases are 0; the word is not 0."""
+    n = _u64(0)
+    for half in (32, 16, 8, 4, 2):
+        if bits << _u64(64 - half) == _u64(0):
+            n += _u64(half // 2)
+            bits >>= _u64(half)
+    return n
+
+
+@numba.jit
+def bases_before(words, position):
+    """The 32 bases before a position above 0, the nearest lowest; in front of the text zeros."""
+    if position >= _u64(32):
+        return kmer_at(words, position - _u64(32), 32)
+    return words[0] >> (_u64(64) - (position << _u64(1)))
+
+
+@numba.jit
+def equal_after(a, i, b, j, limit):
+    """How many bases, at most `limit`, agree from a[i] and b[j] on. All numbers are uint64."""
+    n = _u64(0)
+    while n < limit:
+        differences = kmer_at(a, i + n, 32) ^ kmer_at(b, j + n, 32)
+        if differences != _u64(0):
+            n += leading_bases(differences)
+            break
+        n += _u64(32)
+    return min(n, limit)
+
+
+@numba.jit
+def equal_before(a, i, b, j, limit):
+    """How many bases, at most `limit`, agree just before a[i] and b[j]. All numbers are uint64."""
+    n = _u64(0)
+    while n < limit:
+        differences = bases_before(a, i - n) ^ bases_before(b, j - n)
+        if differences != _u64(0):
+            n += trailing_bases(differences)
+            break
+        n += _u64(32)
+    return min(n, limit)
+
+
+@numba.jit
+def segment_of(segment_starts, position):
+    """The last segment that begins at or before a position, by bisection."""
+    low = _u64(0)
+    high = _u64(segment_starts.size)
+    while high - low > _u64(1):
+        middle = (low + high) >> _u64(1)
+        if _u64(segment_starts[middle]) <= position:
+            low = middle
+        else:
+            high = middle
+    return low

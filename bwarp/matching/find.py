@@ -1,0 +1,62 @@
+"""Matches of the kind asked for, by whatever finds them fastest in what is given."""
+
+from collections.abc import Iterator
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.matching.kmer_table_cpu import KmerTable, table_matches
+from bwarp.matching.matches import Matches, join_matches
+from bwarp.matching.query_text import QueryText
+from bwarp.matching.uniqueness import unique_in_query, unique_in_reference
+
+__all__ = ["KINDS", "find_matches", "find_table_matches"]
+
+#: MUMmer's names: all matches; those unique in the reference; those unique in the query as well.
+KINDS = ("maxmatch", "mumreference", "mum")
+
+
+def find_matches(
+    index: FMIndex, text: QueryText, min_length: int, kind: str, backend: str, threads: int = 1
+) -> Iterator[Matches]:
+    """Find maximal exact matches by an FM-index.
+
+    Parameters
+    ----------
+    index : FMIndex
+        For the backend ``"cuda"`` what `bwarp.matching.device_matches_cuda.prepare` makes of it.
+    kind : str
+        One of `KINDS`.
+    backend : str
+        ``"cpu"`` or ``"cuda"``; the matches and their order are equal.
+
+    Yields
+    ------
+    matches : Matches
+        Blocks of them, in order: by query strand, then by where they begin in the query and in
+        the reference; of the kind mum by where they begin in the reference.
+    """
+    if backend == "cuda":
+        from bwarp.matching.device_matches_cuda import maximal_matches, unique_matches
+    else:
+        from bwarp.matching.maximal_matches_cpu import maximal_matches
+        from bwarp.matching.unique_matches_cpu import unique_matches
+    if kind == "maxmatch":
+        yield from maximal_matches(index, text, min_length, threads)
+    elif kind == "mumreference":
+        yield from unique_matches(index, text, min_length, threads)
+    else:
+        yield unique_in_query(join_matches(list(unique_matches(index, text, min_length, threads))))
+
+
+def find_table_matches(
+    table: KmerTable, text: QueryText, min_length: int, kind: str, threads: int = 1
+) -> Iterator[Matches]:
+    """Find maximal exact matches by a table of the reference's k-mers, with the same results.
+
+    The unique ones are picked from all, which is quick for genomes without many repeats.
+    """
+    blocks = table_matches(table, text, min_length, threads)
+    if kind == "maxmatch":
+        yield from blocks
+        return
+    matches = unique_in_reference(join_matches(list(blocks)))
+    yield matches if kind == "mumreference" else unique_in_query(matches)

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Find maximal exact matches between queries and a reference, and write them as MUMmer 3 does.
+
+A match is maximal when it cannot be made longer at either end. Matches never hold an ambiguous
+base and never cross a contig's border. Of all matches of at least --min-length bases the output
+lists all (maxmatch), those that are unique in the reference (mumreference), or those that are
+unique in the reference and in their query's strand (mum).
+
+The output is what MUMmer prints with -n: a line "> query" for every query, "> query Reverse" for
+its reverse complement, and under it the matches: position in the reference, position in the
+query, length, all counted from 1. Positions on the reverse strand count along the reverse
+complement. A name that ends in .paf or .parquet chooses that format; .gz compresses.
+
+For one comparison of genomes the reference can be given as FASTA, without an index.
+"""
+
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.backend import choose_backend
+from bwarp.errors import InputError, UsageError
+from bwarp.fastx import read_sequences
+from bwarp.index.store import load_index
+from bwarp.matching.find import KINDS, find_matches, find_table_matches
+from bwarp.matching.kmer_table_cpu import build_kmer_table
+from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
+from bwarp.matching.query_text import STRANDS, make_query_text
+from bwarp.output import atomic_file
+from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.reference import read_reference
+
+EXAMPLES = """
+scripts/find_mems.py --index genome.index --queries reads.fq.gz -o reads.mums --strands both
+scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf --kind mum \\
+    --min-length 50 --strands both
+scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    reference = parser.add_mutually_exclusive_group(required=True)
+    reference.add_argument("--index", metavar="INDEX", help="folder that index_reference.py made")
+    reference.add_argument(
+        "--reference",
+        metavar="REF.fa",
+        help="FASTA file, plain or compressed: for one comparison of genomes, on the CPU",
+    )
+    parser.add_argument(
+        "--queries",
+        required=True,
+        metavar="Q.fa",
+        help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT.mums",
+        help="file to write: PAF or Parquet by its ending, .paf or .parquet, else MUMmer's "
+        "format; .gz compresses; - is standard output",
+    )
+    parser.add_argument(
+        "-l",
+        "--min-length",
+        type=bounded_int(1, 2**31),
+        default=20,
+        metavar="L",
+        help="least bases of a match (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=KINDS,
+        default="mumreference",
+        help="all matches, those unique in the reference, or those unique in the query as well "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--strands",
+        choices=STRANDS,
+        default="forward",
+        help="strands of the queries to search (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-c",
+        "--forward-positions",
+        action="store_true",
+        help="positions on the reverse strand are those of the match's first base on the "
+        "forward strand",
+    )
+    parser.add_argument(
+        "-F",
+        "--four-column",
+        action="store_true",
+        help="name the contig in every line, as is done for several contigs anyhow",
+    )
+    parser.add_argument(
+        "-L", "--show-lengths", action="store_true", help="write the queries' lengths in headers"
+    )
+    return parser
+
+
+def main(options):
+    output_format = format_of(options)
+    search, reference = searcher(options)
+    strands = STRANDS[options.strands]
+    n_queries = n_matches = 0
+    with (
+        atomic_file(options.output) as file,
+        match_writer(file, output_format, options, reference, strands) as write,
+    ):
+        for batch in read_sequences(options.queries):
+            refuse_nameless(options.queries, batch)
+            text = make_query_text(
+                batch.codes, batch.offsets, strands, options.min_length, options.threads
+            )
+            n_queries += batch.count
+            for matches in write(search(text), batch):
+                n_matches += len(matches)
+    say(f"{n_queries:,} queries, {n_matches:,} matches of at least {options.min_length} bases")
+
+
+def format_of(options) -> str:
+    suffixes = Path(options.output).suffixes
+    if suffixes[-1:] == [".gz"]:
+        suffixes = suffixes[:-1]
+        if suffixes[-1:] == [".parquet"]:
+            raise UsageError(f"{options.output}: Parquet is compressed already: leave out .gz")
+    ending = suffixes[-1] if suffixes else ""
+    output_format = {".paf": "paf", ".parquet": "parquet"}.get(ending, "mummer")
+    if output_format != "mummer":
+        for option in ("forward_positions", "four_column", "show_lengths"):
+            if getattr(options, option):
+                raise UsageError(
+                    f"--{option.replace('_', '-')} is for MUMmer's format: leave it out, or give "
+                    f"an output that does not end in {ending}"
+                )
+    return output_format
+
+
+def searcher(options):
+    """A function from a query text to its matches, and the reference."""
+    length, kind, threads = options.min_length, options.kind, options.threads
+    if options.reference:
+        if options.backend == "cuda":
+            raise UsageError("--backend cuda needs --index: make one with index_reference.py")
+        reference = read_reference(options.reference, threads)
+        table = build_kmer_table(reference, length, threads)
+        return lambda text: find_table_matches(table, text, length, kind, threads), reference
+    backend = choose_backend(options.backend)
+    index = stored = load_index(options.index)
+    if backend == "cuda":
+        from bwarp.matching.device_matches_cuda import prepare
+
+        index = prepare(stored)
+        say(str(index.plan))
+    return (
+        lambda text: find_matches(index, text, length, kind, backend, threads),
+        stored.reference,
+    )
+
+
+def refuse_nameless(path, batch):
+    for record in np.flatnonzero(np.diff(batch.headers) == 0)[:1]:
+        raise InputError(
+            f"{path}: record {batch.first_record + record + 1} has no name: write one after its "
+            "> or @"
+        )
+
+
+@contextmanager
+def match_writer(file, output_format, options, reference, strands):
+    """A function that writes a batch's matches as they come, and passes them on."""
+    with ExitStack() as stack:
+        if output_format == "parquet":
+            from bwarp.matching.match_parquet import ParquetMatches
+
+            table = stack.enter_context(ParquetMatches(file, reference, strands))
+
+            def write(blocks, batch):
+                for matches in blocks:
+                    table.write(matches, batch)
+                    yield matches
+
+        else:
+            layout = MummerLayout(
+                strands, options.forward_positions, options.four_column, options.show_lengths
+            )
+
+            def write(blocks, batch):
+                passed = []
+                blocks = (passed.append(matches) or matches for matches in blocks)
+                if output_format == "paf":
+                    lines = paf_lines(blocks, batch, reference, strands, options.threads)
+                else:
+                    lines = mummer_lines(blocks, batch, reference, layout, options.threads)
+                for text in lines:
+                    file.write(memoryview(text))
+                    yield from passed
+                    passed.clear()
+
+        yield write
+
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)

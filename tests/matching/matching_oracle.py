@@ -1,0 +1,103 @@
+"""Maximal exact matches by comparing every place of a query with every place of a reference."""
+
+import numpy as np
+
+from bwarp.sequence import AMBIGUOUS, decode, reverse_complement
+
+
+def all_matches(contigs, query, min_length):
+    """(query start, genome start, length) of all maximal matches, in order."""
+    found = []
+    start = 0
+    for contig in contigs:
+        for i in range(len(query)):
+            for j in range(len(contig)):
+                if not same(query, i, contig, j) or (i and j and same(query, i - 1, contig, j - 1)):
+                    continue
+                length = 0
+                while (
+                    i + length < len(query)
+                    and j + length < len(contig)
+                    and same(query, i + length, contig, j + length)
+                ):
+                    length += 1
+                if length >= min_length:
+                    found.append((i, start + j, length))
+        start += len(contig)
+    return sorted(found)
+
+
+def same(a, i, b, j):
+    return a[i] == b[j] and a[i] != AMBIGUOUS
+
+
+def matches_of_kind(contigs, query, min_length, kind):
+    """The same for a kind of matches, in MUMmer's order."""
+    found = all_matches(contigs, query, min_length)
+    if kind == "maxmatch":
+        return found
+    texts = [decode(contig) for contig in contigs]
+    strand = decode(query)
+    unique = [
+        (i, j, length)
+        for i, j, length in found
+        if sum(occurrences(text, strand[i : i + length]) for text in texts) == 1
+    ]
+    if kind == "mumreference":
+        return unique
+    alone = [m for m in unique if occurrences(strand, strand[m[0] : m[0] + m[2]]) == 1]
+    return sorted(alone, key=lambda match: match[1])
+
+
+def occurrences(text, pattern):
+    """How often a pattern stands in a text, overlaps included."""
+    return sum(text.startswith(pattern, i) for i in range(len(text) - len(pattern) + 1))
+
+
+def expected_matches(contigs, queries, strands, min_length, kind):
+    """All (query strand, query start, genome start, length) of several queries, in order."""
+    rows = []
+    for record, query in enumerate(queries):
+        for place, strand in enumerate(strands):
+            turned = reverse_complement(query) if strand else query
+            number = record * len(strands) + place
+            rows += [(number, *m) for m in matches_of_kind(contigs, turned, min_length, kind)]
+    return rows
+
+
+def rows_of(blocks):
+    """Blocks of `Matches` as such a list."""
+    rows = []
+    for matches in blocks:
+        columns = (
+            matches.queries, matches.query_starts, matches.reference_starts, matches.lengths
+        )  # fmt: skip
+        rows += zip(*(column.tolist() for column in columns), strict=True)
+    return rows
+
+
+def random_case(rng):
+    """Contigs and queries that have repeats, ambiguous bases and much in common."""
+    motifs = [rng.integers(0, rng.integers(1, 5), rng.integers(1, 30)) for _ in range(3)]
+
+    def sequence(pieces):
+        parts = [np.empty(0, np.int64)]
+        for _ in range(pieces):
+            what = rng.integers(0, 6)
+            if what < 3:
+                parts.append(np.tile(motifs[what], rng.integers(1, 4)))
+            elif what == 3:
+                parts.append(rng.integers(0, 4, rng.integers(0, 20)))
+            elif what == 4:
+                parts.append(np.full(rng.integers(1, 3), AMBIGUOUS))
+            else:
+                parts.append(reverse_complement(motifs[0].astype(np.uint8)))
+        return np.concatenate(parts).astype(np.uint8)
+
+    contigs = [sequence(rng.integers(1, 6)) for _ in range(rng.integers(1, 4))]
+    contigs.append(rng.integers(0, 4, 5).astype(np.uint8))  # at least one base to index
+    queries = [sequence(rng.integers(0, 6)) for _ in range(rng.integers(1, 5))]
+    if rng.integers(0, 2):
+        longest = max(contigs, key=len)
+        queries.append(np.concatenate([longest, sequence(1), longest[len(longest) // 3 :]]))
+    return contigs, queries
