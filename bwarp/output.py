@@ -18,7 +18,7 @@ from xopen import xopen
 
 from bwarp.errors import InputError, UsageError
 
-__all__ = ["atomic_file", "atomic_folder"]
+__all__ = ["atomic_file", "atomic_folder", "private_folder"]
 
 
 @contextmanager
@@ -74,6 +74,20 @@ def atomic_folder(path: str | os.PathLike, replaces: str = "index.json") -> Iter
             os.replace(path, old)
         os.replace(part, path)
         shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def private_folder(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a folder beside the output `path` for work files; it goes when the block ends."""
+    path = _real_path(path)
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; give the name of a file to write")
+    part = _part_path(path)
+    part.mkdir()
+    try:
+        yield part
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

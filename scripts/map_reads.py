@@ -62,11 +62,14 @@ def main(options):
         mapped_chunks = map_chunks(
             index, genome, chunks_of(options), MappingParameters(), options.threads
         )
-        for chunk, both, mapped, choice in mapped_chunks:
-            lines = sam_lines(genome, names, chunk, both, mapped, choice, group, options.threads)
+        for done in mapped_chunks:
+            lines = sam_lines(
+                genome, names, done.chunk, done.both, done.mapped, done.choice, group,
+                options.threads,
+            )  # fmt: skip
             for part in lines:
                 file.write(part)
-            add_chunk(statistics, chunk, mapped, choice)
+            add_chunk(statistics, done)
     say(
         f"{statistics['reads']:,} reads, {statistics['mapped']:,} mapped, "
         f"{statistics['properly_paired']:,} properly paired"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file, atomic_folder
+from bwarp.output import atomic_file, atomic_folder, private_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -172,3 +172,17 @@ def test_the_folder_we_stand_in(tmp_path, monkeypatch):
         (part / "index.json").write_text("new")
     assert names(tmp_path / "index") == ["index.json"]
     assert names(tmp_path) == ["index"]
+
+
+def test_a_private_folder_goes_whatever_happens(tmp_path):
+    path = tmp_path / "new" / "out.bam"
+    (left := tmp_path / "new" / f".out.bam.{dead_process()}.part").mkdir(parents=True)
+    with pytest.raises(ZeroDivisionError), private_folder(path) as folder:
+        assert folder.parent == path.parent
+        assert not left.exists()
+        (folder / "run").write_text("work")
+        raise ZeroDivisionError
+    assert names(path.parent) == []
+    with pytest.raises(UsageError, match="is a folder; give the name of a file to write"):
+        with private_folder(tmp_path):
+            pass

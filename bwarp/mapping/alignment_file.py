@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
 
 from bwarp.errors import BwarpError, UsageError
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, private_folder
 
 __all__ = ["alignment_file"]
 
@@ -33,28 +32,26 @@ def alignment_file(path: str, header: bytes, sort: bool, threads: int) -> Iterat
         return
     if path == "-":
         raise UsageError("--sort needs a file: give -o OUT.bam or OUT.sam")
-    with TemporaryDirectory(prefix=f".{Path(path).name}.", dir=Path(path).parent) as folder:
-        made = Path(folder, f"out{ending}")
-        arguments = ["sort", "-T", str(Path(folder, "run"))] if sort else ["view", "-b", "--no-PG"]
-        if sort:
-            arguments += ["--no-PG", "-O", ending[1:]]
-        arguments += ["-@", str(max(threads - 1, 0)), "-o", str(made), "-"]
-        with _samtools(arguments, path) as process:
-            process.stdin.write(header)
-            yield process.stdin
+    with private_folder(path) as folder:
+        made = str(folder / f"out{ending}")
+        kind = ["sort", "-O", ending[1:], "-T", str(folder / "run")] if sort else ["view", "-b"]
+        with _samtools([*kind, "--no-PG", "-@", str(threads - 1), "-o", made, "-"], path) as text:
+            text.write(header)
+            yield text
+        final = os.path.realpath(path)
         if sort and ending == ".bam":
-            with _samtools(["index", str(made), str(made) + ".bai"], path):
+            with _samtools(["index", "-@", str(threads - 1), made, f"{made}.bai"], path):
                 pass
-            os.replace(str(made) + ".bai", f"{path}.bai")
-        os.replace(made, path)
+            os.replace(f"{made}.bai", f"{final}.bai")
+        os.replace(made, final)
 
 
 @contextmanager
-def _samtools(arguments: list[str], path: str) -> Iterator[subprocess.Popen]:
+def _samtools(arguments: list[str], path: str) -> Iterator[IO[bytes]]:
     command = [sys.executable, "-c", _RUN, *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        yield process
+        yield process.stdin
         process.stdin.close()
     except BrokenPipeError:
         # samtools ended before us, and says why.

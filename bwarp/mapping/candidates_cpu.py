@@ -45,7 +45,7 @@ class Candidates:
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
         The candidates of read i are those from offsets[i] to offsets[i + 1].
     left_out : ndarray, shape=(n_reads,), dtype=float32
-        The share of a read's seed hits that were not located, 0 for most reads.
+        The share of a read's seeds of which not all hits were located, 0 for most reads.
     """
 
     reads: np.ndarray
@@ -64,6 +64,7 @@ def find_candidates(
     offsets: np.ndarray,
     seed_length: int,
     seed_step: int,
+    hits_a_read: int,
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Candidates:
@@ -86,7 +87,7 @@ def find_candidates(
     taken = np.zeros(counts.size, np.uint32)
     for_each_range(
         lambda start, stop: _choose_seeds(
-            firsts, counts, parameters.hits_a_read, start, stop, taken, left_out
+            firsts, counts, hits_a_read, start, stop, taken, left_out
         ),
         n_reads,
         threads,
@@ -199,7 +200,12 @@ def _choose_seeds(firsts, counts, budget, start, stop, taken, left_out):
                 # Nothing rare enough: some hits of this one, evenly spread over its rows.
                 taken[first + i] = budget - used
                 used = budget
-        left_out[read] = np.float32(1 - used / total)
+        n_present = n_left_out = 0
+        for seed in range(firsts[read], firsts[read + 1]):
+            count = np.int64(counts[2 * seed]) + counts[2 * seed + 1]
+            n_present += count > 0
+            n_left_out += np.int64(taken[2 * seed]) + taken[2 * seed + 1] < count
+        left_out[read] = np.float32(n_left_out / n_present)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -242,21 +248,23 @@ def _make_keys(
 
 @numba.njit(cache=True, nogil=True)
 def _group(keys, start, stop, largest_gap, most, found, ends, left_out):
-    """Gather sorted keys of reads start to stop; keep the `most` groups of each with most seeds."""
+    """Gather sorted keys of reads start to stop; keep the `most` groups of each with most seeds.
+
+    A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
+    a tandem repeat it is another place, and with an indel it will turn out to be the same one.
+    """
     n_found = 0
     at = 0
-    diagonal_bits = (np.uint64(1) << np.uint64(35)) - np.uint64(1)
     for read in range(start, stop):
         first_found = n_found
         while at < keys.size and np.int64(keys[at] >> np.uint64(36)) == read:
             head = keys[at] >> np.uint64(35)
-            lowest = np.int64(keys[at] & diagonal_bits)
-            last = lowest
-            best, best_count = lowest, 0
-            run_start = at
             group_start = at
+            best, best_count = _diagonal(keys[at]), 0
+            last = best
+            run_start = at
             while at < keys.size and keys[at] >> np.uint64(35) == head:
-                diagonal = np.int64(keys[at] & diagonal_bits)
+                diagonal = _diagonal(keys[at])
                 if diagonal - last > largest_gap:
                     break
                 if diagonal != last:
@@ -265,20 +273,53 @@ def _group(keys, start, stop, largest_gap, most, found, ends, left_out):
                     best, best_count = diagonal, at - run_start + 1
                 last = diagonal
                 at += 1
-            # Insert by the number of seeds; on equal numbers the order of strand and place stays.
-            place = n_found
-            while place > first_found and found[place - 1, 5] < at - group_start:
-                found[place] = found[place - 1]
-                place -= 1
-            found[place, 0] = read
-            found[place, 1] = np.int64(head & np.uint64(1))
-            found[place, 2] = best - DIAGONAL_SHIFT
-            found[place, 3] = lowest - DIAGONAL_SHIFT
-            found[place, 4] = last - DIAGONAL_SHIFT
-            found[place, 5] = at - group_start
+            strand = np.int64(head & np.uint64(1))
+            _insert(
+                found, first_found, n_found, read, strand, best,
+                _diagonal(keys[group_start]), last, at - group_start,
+            )  # fmt: skip
             n_found += 1
+            if best_count == at - group_start or best_count == 1:
+                continue
+            run_start = group_start
+            for i in range(group_start, at):
+                diagonal = _diagonal(keys[i])
+                if i + 1 < at and _diagonal(keys[i + 1]) == diagonal:
+                    continue
+                count = i + 1 - run_start
+                run_start = i + 1
+                if diagonal != best and 2 * count >= best_count:
+                    _insert(
+                        found, first_found, n_found, read, strand, diagonal, diagonal, diagonal,
+                        count,
+                    )  # fmt: skip
+                    n_found += 1
         if n_found - first_found > most:
-            left_out[read] = max(left_out[read], np.float32(1 - most / (n_found - first_found)))
+            # Places with far fewer seeds than the best one are no rivals of it.
+            rivals = 0
+            for i in range(first_found + most, n_found):
+                rivals += 2 * found[i, 5] >= found[first_found, 5]
+            left_out[read] = max(left_out[read], np.float32(rivals / (most + rivals)))
             n_found = first_found + most
         ends[read - start] = n_found
     return n_found
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _diagonal(key):
+    return np.int64(key & np.uint64((1 << 35) - 1)) - DIAGONAL_SHIFT
+
+
+@numba.njit(cache=True, nogil=True)
+def _insert(found, first, n_found, read, strand, diagonal, lowest, highest, count):
+    """Insert by the number of seeds; on equal numbers the order of strand and place stays."""
+    place = n_found
+    while place > first and found[place - 1, 5] < count:
+        found[place] = found[place - 1]
+        place -= 1
+    found[place, 0] = read
+    found[place, 1] = strand
+    found[place, 2] = diagonal
+    found[place, 3] = lowest
+    found[place, 4] = highest
+    found[place, 5] = count

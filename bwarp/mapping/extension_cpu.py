@@ -21,7 +21,7 @@ from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.threads import for_each_range
 
-__all__ = ["Genome", "Places", "both_strands", "extend", "scoring_of", "window_sequences"]
+__all__ = ["Genome", "Places", "both_strands", "extend", "merge", "scoring_of", "window_sequences"]
 
 
 @dataclass(frozen=True)
@@ -144,15 +144,36 @@ def extend(
         scored[gapped, 1] = scored[gapped, 2] - scored[gapped, 4]
         scored[unsure, 5] = 1
         scored[gapped, 5] = 0
-    kept = np.empty(n, np.int64)
-    places = np.zeros(len(candidates.offsets), np.int64)
-    n_kept = _rank(
-        candidates.offsets, candidates.strands, scored, parameters.least_score, kept, places
+    return _ranked(
+        candidates.offsets, candidates.reads, candidates.strands, scored, parameters.least_score
     )
+
+
+def merge(places: Places, more: Places) -> Places:
+    """The places of both for every read, each once, best first."""
+    if len(more.reads) == 0:
+        return places
+    reads = np.concatenate([places.reads, more.reads])
+    order = np.argsort(reads, kind="stable")
+    columns = [
+        (one.scores, one.starts, one.ends, one.read_starts, one.read_ends, one.gapless,
+         one.window_starts, one.window_ends)
+        for one in (places, more)
+    ]  # fmt: skip
+    scored = np.concatenate([np.column_stack(one).astype(np.int64) for one in columns])
+    strands = np.concatenate([places.strands, more.strands])
+    offsets = places.offsets + more.offsets
+    return _ranked(offsets, reads[order], strands[order], scored[order], 0)
+
+
+def _ranked(offsets, reads, strands, scored, least_score) -> Places:
+    kept = np.empty(len(reads), np.int64)
+    places = np.zeros(len(offsets), np.int64)
+    n_kept = _rank(offsets, strands, scored, least_score, kept, places)
     kept = kept[:n_kept]
     return Places(
-        reads=candidates.reads[kept],
-        strands=candidates.strands[kept],
+        reads=reads[kept],
+        strands=strands[kept],
         scores=scored[kept, 0].astype(np.int32),
         starts=scored[kept, 1],
         ends=scored[kept, 2],
@@ -215,25 +236,28 @@ def _score_diagonals(
         first = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         diagonal = diagonals[i]
-        middle = min(max(diagonal + length // 2, 0), genome.size - 1)
-        contig = np.searchsorted(contig_starts, middle, side="right") - 1
-        low = max(np.int64(0), contig_starts[contig] - diagonal)
-        high = min(length, contig_starts[contig + 1] - diagonal)
-        # The sum so far, and the least sum (with its price) at which a stretch may begin.
-        total = np.int64(0)
-        begin = low
-        begin_sum = np.int64(0) if low == 0 else np.int64(clip)
+        # A read that hangs over a contig's end lies in the contig where it scores most.
+        contig = max(np.searchsorted(contig_starts, diagonal, side="right") - 1, 0)
         best = np.int64(-(1 << 30))
-        best_begin, best_end = low, low
-        for at in range(low, high):
-            code = both[first + at]
-            same = code == genome[diagonal + at] and code < 4
-            total += match if same else mismatch
-            if total + clip < begin_sum:
-                begin, begin_sum = at + 1, total + clip
-            reached = total - begin_sum - (0 if at + 1 == length else clip)
-            if reached >= best:
-                best, best_begin, best_end = reached, begin, at + 1
+        best_begin, best_end, best_contig = np.int64(0), np.int64(0), contig
+        while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
+            low = max(np.int64(0), contig_starts[contig] - diagonal)
+            high = min(length, contig_starts[contig + 1] - diagonal)
+            # The sum so far, and the least sum (with its price) at which a stretch may begin.
+            total = np.int64(0)
+            begin = low
+            begin_sum = np.int64(0) if low == 0 else np.int64(clip)
+            for at in range(low, high):
+                code = both[first + at]
+                same = code == genome[diagonal + at] and code < 4
+                total += match if same else mismatch
+                if total + clip < begin_sum:
+                    begin, begin_sum = at + 1, total + clip
+                reached = total - begin_sum - (0 if at + 1 == length else clip)
+                if reached >= best:
+                    best, best_begin, best_end, best_contig = reached, begin, at + 1, contig
+            contig += 1
+        contig = best_contig
         clips = (best_begin > 0) + (best_end < length)
         scored[i, 0] = max(best + clip * clips, 0)
         scored[i, 1] = diagonal + best_begin

@@ -6,7 +6,10 @@ import numpy as np
 
 from bwarp.mapping.extension_cpu import Places
 
-__all__ = ["InsertSize", "estimate_insert_size", "template_ends"]
+__all__ = ["FIRST_PAIRS", "InsertSize", "clear_distances", "insert_size_of", "template_ends"]
+
+#: How many pairs of a run the estimate is made from, whatever the chunks they come in.
+FIRST_PAIRS = 1 << 15
 
 #: Fewer confident pairs than this say nothing.
 LEAST_PAIRS = 25
@@ -32,36 +35,47 @@ class InsertSize:
     highest: int
 
 
-def estimate_insert_size(
-    places: Places, lengths: np.ndarray, genome_starts: np.ndarray
-) -> InsertSize:
-    """Estimate from pairs of which both ends have one clearly best place.
+def clear_distances(
+    places: Places, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
+) -> np.ndarray:
+    """Distances of the pairs of which both ends have one clearly best place and face each other.
+
+    Only the first `most_pairs` pairs are looked at.
 
     Parameters
     ----------
     places : Places
         Of reads that are pairs: 2 i and 2 i + 1 are the ends of template i.
     lengths : ndarray, shape=(n_reads,), dtype=int64
-    genome_starts : ndarray
-        Where the contigs begin in the genome.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+
+    Returns
+    -------
+    distances : ndarray, dtype=int64
+        From the one read's first base to the other's, both included.
     """
     firsts, counts = places.offsets[:-1], np.diff(places.offsets)
     clear = counts > 0
     several = np.flatnonzero(counts > 1)
     second = places.scores[firsts[several] + 1]
     clear[several] = second <= 0.8 * places.scores[firsts[several]]
-    templates = np.flatnonzero(clear[0::2] & clear[1::2])
+    templates = np.flatnonzero((clear[0::2] & clear[1::2])[:most_pairs])
     one, two = firsts[2 * templates], firsts[2 * templates + 1]
     starts, ends = template_ends(places, lengths)
     facing = places.strands[one] != places.strands[two]
     left = np.where(places.strands[one] == 0, one, two)
     right = np.where(places.strands[one] == 0, two, one)
-    sizes = ends[right] - starts[left]
-    contig = np.searchsorted(genome_starts, places.starts[one], side="right")
-    facing &= contig == np.searchsorted(genome_starts, places.starts[two], side="right")
-    sizes = np.sort(sizes[facing & (sizes > 0) & (sizes < LARGEST)])
-    if sizes.size < LEAST_PAIRS:
+    distances = ends[right] - starts[left]
+    contig = np.searchsorted(contig_starts, places.starts[one], side="right")
+    facing &= contig == np.searchsorted(contig_starts, places.starts[two], side="right")
+    return distances[facing & (distances > 0) & (distances < LARGEST)]
+
+
+def insert_size_of(distances: np.ndarray) -> InsertSize:
+    """Mean, deviation and limits from distances of clear pairs, outliers left out as bwa does."""
+    if distances.size < LEAST_PAIRS:
         return InsertSize(0.0, 0.0, 0, 0)
+    sizes = np.sort(distances)
     low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
     inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
     mean, deviation = float(inside.mean()), max(float(inside.std()), 1.0)

@@ -1,19 +1,62 @@
-"""From chunks of reads to SAM lines: the stages of mapping in a row."""
+"""From chunks of reads to alignments: the stages of mapping in a row.
+
+reads -> seeds, diagonals -> scored places -.-> again, with long seeds in repeats, dense elsewhere
+                                            '-> insert size (once) -> mates -> choice -> CIGARs
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping.candidates_cpu import find_candidates
+from bwarp.mapping.candidates_cpu import Candidates, find_candidates
 from bwarp.mapping.choice_cpu import Choice, choose_paired, choose_single
-from bwarp.mapping.extension_cpu import Genome, Places, both_strands, extend
+from bwarp.mapping.extension_cpu import Genome, Places, both_strands, extend, merge
 from bwarp.mapping.final_alignments import MappedReads, align_chosen
-from bwarp.mapping.insert_size import InsertSize, estimate_insert_size
+from bwarp.mapping.insert_size import (
+    FIRST_PAIRS,
+    InsertSize,
+    clear_distances,
+    insert_size_of,
+)
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import ReadChunk
+from bwarp.mapping.rescue_cpu import rescue_candidates
 
-__all__ = ["map_chunks"]
+__all__ = ["MappedChunk", "map_chunks"]
+
+
+@dataclass(frozen=True)
+class MappedChunk:
+    """What became of the reads of a chunk.
+
+    Attributes
+    ----------
+    chunk : ReadChunk
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    mapped : MappedReads
+    choice : Choice
+    insert : InsertSize
+        Of the whole run; nothing is known for single reads.
+    """
+
+    chunk: ReadChunk
+    both: np.ndarray
+    mapped: MappedReads
+    choice: Choice
+    insert: InsertSize
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A chunk whose reads have scored places, but no choice among them yet."""
+
+    chunk: ReadChunk
+    both: np.ndarray
+    places: Places
+    left_out: np.ndarray
 
 
 def map_chunks(
@@ -22,54 +65,118 @@ def map_chunks(
     chunks: Iterator[ReadChunk],
     parameters: MappingParameters,
     threads: int = 1,
-) -> Iterator[tuple[ReadChunk, np.ndarray, MappedReads, Choice]]:
-    """Map every chunk; the insert size of pairs is estimated from the first one."""
+) -> Iterator[MappedChunk]:
+    """Map every chunk; the insert size of pairs is estimated from the first `FIRST_PAIRS`."""
     insert = None
+    waiting: list[_Placed] = []
     for chunk in chunks:
-        both, places, left_out = place_reads(index, genome, chunk, parameters, threads)
-        lengths = np.diff(chunk.offsets)
-        if chunk.ends == 2 and insert is None:
-            insert = estimate_insert_size(places, lengths, genome.contig_starts)
-        choice = choose(chunk, genome, places, lengths, left_out, insert, parameters, threads)
-        mapped = align_chosen(
-            genome, both, chunk.offsets, places, choice.places, parameters, threads
+        waiting.append(_place(index, genome, chunk, parameters, threads))
+        n_templates = chunk.first_template + chunk.n_templates
+        if insert is None and chunk.ends == 2 and n_templates < FIRST_PAIRS:
+            continue
+        insert = insert or _estimate(waiting, genome)
+        for placed in waiting:
+            yield _finish(genome, placed, insert, parameters, threads)
+        waiting = []
+    if waiting:
+        insert = _estimate(waiting, genome)
+        for placed in waiting:
+            yield _finish(genome, placed, insert, parameters, threads)
+
+
+def _estimate(waiting: list[_Placed], genome: Genome) -> InsertSize:
+    distances = [
+        clear_distances(
+            placed.places,
+            np.diff(placed.chunk.offsets),
+            genome.contig_starts,
+            FIRST_PAIRS - placed.chunk.first_template,
         )
-        yield chunk, both, mapped, choice
+        for placed in waiting
+        if placed.chunk.ends == 2
+    ]
+    return insert_size_of(np.concatenate([*distances, np.empty(0, np.int64)]))
 
 
-def place_reads(
+def _place(
     index: FMIndex,
     genome: Genome,
     chunk: ReadChunk,
     parameters: MappingParameters,
     threads: int,
-) -> tuple[np.ndarray, Places, np.ndarray]:
+) -> _Placed:
     """Scored places of a chunk's reads, and the share of seed hits that was left out."""
+    both = both_strands(chunk.codes, chunk.offsets, threads)
     candidates = find_candidates(
         index, chunk.codes, chunk.offsets, parameters.seed_length, parameters.seed_step,
-        parameters, threads,
+        parameters.hits_a_read, parameters, threads,
     )  # fmt: skip
-    both = both_strands(chunk.codes, chunk.offsets, threads)
     places = extend(genome, both, chunk.offsets, candidates, parameters, threads)
-    return both, places, candidates.left_out
+    left_out = candidates.left_out
+
+    def again(reads: np.ndarray, seed_length: int, seed_step: int, hits: int) -> Places:
+        codes, offsets = _reads_of(chunk, reads)
+        found = find_candidates(
+            index, codes, offsets, seed_length, seed_step, hits, parameters, threads
+        )
+        left_out[reads] = found.left_out
+        found = _numbered(found, reads, chunk.n_reads)
+        return merge(places, extend(genome, both, chunk.offsets, found, parameters, threads))
+
+    frequent = np.flatnonzero(left_out)
+    if frequent.size:
+        places = again(frequent, parameters.long_length, parameters.long_step, parameters.long_hits)
+    best = np.zeros(chunk.n_reads, np.int32)
+    has_place = np.diff(places.offsets) > 0
+    best[has_place] = places.scores[places.offsets[:-1][has_place]]
+    poor = np.flatnonzero(best < parameters.poor_score * np.diff(chunk.offsets))
+    if poor.size:
+        places = again(poor, parameters.dense_length, parameters.dense_step, parameters.hits_a_read)
+    return _Placed(chunk, both, places, left_out)
 
 
-def choose(
-    chunk: ReadChunk,
+def _reads_of(chunk: ReadChunk, reads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and offsets of some of a chunk's reads."""
+    starts, stops = chunk.offsets[reads], chunk.offsets[reads + 1]
+    offsets = np.concatenate([[0], np.cumsum(stops - starts)])
+    places = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
+    return chunk.codes[places], offsets
+
+
+def _numbered(candidates: Candidates, reads: np.ndarray, n_reads: int) -> Candidates:
+    """Candidates of some reads, under the numbers that these have in their chunk."""
+    numbers = reads[candidates.reads]
+    return replace(
+        candidates,
+        reads=numbers.astype(np.int32),
+        offsets=np.searchsorted(numbers, np.arange(n_reads + 1)),
+    )
+
+
+def _finish(
     genome: Genome,
-    places: Places,
-    lengths: np.ndarray,
-    left_out: np.ndarray,
-    insert: InsertSize | None,
+    placed: _Placed,
+    insert: InsertSize,
     parameters: MappingParameters,
     threads: int,
-) -> Choice:
+) -> MappedChunk:
+    chunk, both, places = placed.chunk, placed.both, placed.places
     seeds = tie_seeds(chunk)
     if chunk.ends == 1:
-        return choose_single(places, left_out, parameters, seeds)
-    return choose_paired(
-        places, lengths, left_out, insert, parameters, seeds, genome.contig_starts, threads
-    )
+        choice = choose_single(places, placed.left_out, parameters, seeds)
+    else:
+        if insert.highest:
+            candidates = rescue_candidates(
+                genome, both, chunk.offsets, places, insert, parameters, threads
+            )
+            more = extend(genome, both, chunk.offsets, candidates, parameters, threads)
+            places = merge(places, more)
+        choice = choose_paired(
+            places, np.diff(chunk.offsets), placed.left_out, insert, parameters, seeds,
+            genome.contig_starts, threads,
+        )  # fmt: skip
+    mapped = align_chosen(genome, both, chunk.offsets, places, choice.places, parameters, threads)
+    return MappedChunk(chunk, both, mapped, choice, insert)
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:

@@ -13,8 +13,14 @@ class MappingParameters:
     ----------
     seed_length, seed_step : int
         Exact seeds of this length are looked for every `seed_step` bases of a read.
+    long_length, long_step, long_hits : int
+        The same for reads with hits left out: longer words are rarer in repeats.
     dense_length, dense_step : int
-        The same for the second round, of reads that the first one left without a good place.
+        The same for reads that are still without a good place.
+    poor_score : float
+        A best score below this share of the read's length is not a good place.
+    rescue_margin : int
+        Mates are looked for near the places of a read that score no less below its best one.
     hits_a_read : int
         Seeds are located from the rarest on until a read has this many hits.
     candidates_a_read : int
@@ -29,8 +35,13 @@ class MappingParameters:
 
     seed_length: int = 20
     seed_step: int = 20
+    long_length: int = 32
+    long_step: int = 8
+    long_hits: int = 256
     dense_length: int = 16
     dense_step: int = 4
+    poor_score: float = 0.7
+    rescue_margin: int = 17
     hits_a_read: int = 64
     candidates_a_read: int = 16
     largest_gap: int = 30

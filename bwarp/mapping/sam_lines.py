@@ -3,11 +3,13 @@
 Two passes over the reads of a range: one bounds how long the lines can be, one writes them.
 """
 
+import re
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.mapping.choice_cpu import Choice
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.final_alignments import MappedReads
@@ -19,6 +21,8 @@ __all__ = ["ContigNames", "contig_names", "sam_header", "sam_lines"]
 
 _PAIRED, _PROPER, _UNMAPPED, _MATE_UNMAPPED = 1, 2, 4, 8
 _REVERSE, _MATE_REVERSE, _FIRST, _LAST = 16, 32, 64, 128
+
+_SAM_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 _OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
@@ -39,12 +43,26 @@ def contig_names(reference: Reference) -> ContigNames:
 
 
 def sam_header(reference: Reference, version: str, read_group: str | None) -> bytes:
-    """@HD, @SQ with lengths and checksums, @RG and @PG."""
+    """@HD, @SQ with lengths and checksums, @RG and @PG.
+
+    Raises
+    ------
+    InputError
+        If a contig has a name that SAM does not allow.
+    """
+    for name in reference.names:
+        if not _SAM_NAME.fullmatch(name):
+            raise InputError(
+                f"contig {name!r}: SAM allows no such name (printable ASCII, no comma, quote or "
+                "bracket, not * or = at the start): rename it in the reference and index again"
+            )
     lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query"]
     for name, length, md5 in zip(
         reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
     ):
-        lines.append(f"@SQ\tSN:{name}\tLN:{length}\tM5:{md5}")
+        # SAM has no empty sequences; no read maps to one.
+        if length:
+            lines.append(f"@SQ\tSN:{name}\tLN:{length}\tM5:{md5}")
     if read_group:
         lines.append(read_group)
     lines.append(f"@PG\tID:bwarp\tPN:bwarp\tVN:{version}")

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from bwarp.mapping.choice_cpu import Choice
-from bwarp.mapping.final_alignments import MappedReads
-from bwarp.mapping.read_chunks import ReadChunk
+from bwarp.mapping.mapper import MappedChunk
 
 __all__ = ["add_chunk", "empty_statistics"]
 
@@ -17,12 +15,14 @@ def empty_statistics() -> dict:
         "mapped": 0,
         "unmapped": 0,
         "properly_paired": 0,
+        "insert_size": None,
         "mapping_qualities": [0] * 61,
     }
 
 
-def add_chunk(statistics: dict, chunk: ReadChunk, mapped: MappedReads, choice: Choice) -> None:
+def add_chunk(statistics: dict, done: MappedChunk) -> None:
     """Add the counts of a chunk, in place."""
+    chunk, mapped, choice = done.chunk, done.mapped, done.choice
     has_place = mapped.positions >= 0
     n_mapped = int(np.count_nonzero(has_place))
     statistics["reads"] += chunk.n_reads
@@ -30,6 +30,13 @@ def add_chunk(statistics: dict, chunk: ReadChunk, mapped: MappedReads, choice: C
     statistics["mapped"] += n_mapped
     statistics["unmapped"] += chunk.n_reads - n_mapped
     statistics["properly_paired"] += int(np.count_nonzero(choice.proper))
+    if done.insert.highest:
+        statistics["insert_size"] = {
+            "mean": round(done.insert.mean, 3),
+            "deviation": round(done.insert.deviation, 3),
+            "lowest": done.insert.lowest,
+            "highest": done.insert.highest,
+        }
     counts = np.bincount(choice.qualities[has_place], minlength=61)
     statistics["mapping_qualities"] = [
         int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
