@@ -244,9 +244,11 @@ def test_scores_equal_wfa2(shared_data, answers, match, mismatch, gap_open, gap_
     if answers == "edit":
         expected = -expected
     scoring = nucleotide_scoring(match, mismatch, gap_open, gap_extend)
-    got = pair_alignments(pairs, scoring, GLOBAL)
     assert pairs.count == expected.size == 305
-    np.testing.assert_array_equal(got.scores, expected)
+    np.testing.assert_array_equal(pair_scores(pairs, scoring, GLOBAL, 2), expected)
+    if answers not in ("affine", "affine.p3"):
+        return
+    got = pair_alignments(pairs, scoring, GLOBAL, 2)
     for i in range(pairs.count):
         query, reference = pairs.queries.sequence(i), pairs.references.sequence(i)
         cigar = got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]]
