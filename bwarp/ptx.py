@@ -30,6 +30,7 @@ __all__ = [
     "max3_lanes",
     "max_lanes",
     "multiply_add",
+    "opaque",
     "permute_bytes",
     "shared_address",
 ]
@@ -154,6 +155,27 @@ def permute_bytes(typingctx, a, b, selector):
 def add_byte_differences(typingctx, a, b, c):
     """c + the sum of |a - b| over four unsigned bytes; one instruction up to sm_90, five later."""
     return _registers(3, "vabsdiff4.u32.u32.u32.add $0, $1, $2, $3;")
+
+
+# --- What the compiler may not know -------------------------------------------------------------
+
+
+@intrinsic
+def opaque(typingctx, a):
+    """a, as a number that the compiler believes may differ every time.
+
+    A condition that does not change during a loop makes the compiler write the loop twice and
+    choose before it. Where threads of a warp choose differently, the warp then runs both loops,
+    and meets at every shuffle: half the speed. A condition on an opaque number stays inside.
+    """
+
+    def codegen(context, builder, _signature, arguments):
+        asm = ir.InlineAsm(
+            ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True
+        )
+        return builder.call(asm, arguments)
+
+    return signature(types.int32, types.int32), codegen
 
 
 # --- Shared memory by address -------------------------------------------------------------------

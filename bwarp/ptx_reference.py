@@ -13,6 +13,7 @@ __all__ = [
     "max3_lanes",
     "max_lanes",
     "multiply_add",
+    "opaque",
     "permute_bytes",
 ]
 
@@ -90,3 +91,11 @@ def add_byte_differences(a, b, c):
     """c + the sum of |a - b| over four unsigned bytes."""
     bytes_of = [(x & 0xFFFFFFFF).to_bytes(4, "little") for x in (a, b)]
     return _signed(c + sum(abs(x - y) for x, y in zip(*bytes_of, strict=True)), 32)
+
+
+# --- What the compiler may not know -------------------------------------------------------------
+
+
+def opaque(a):
+    """The same number."""
+    return a

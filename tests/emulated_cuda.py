@@ -153,6 +153,19 @@ class _Thread:
     def any_sync(self, _mask, truth):
         return any(self._meet("any", truth))
 
+    @staticmethod
+    def popc(value):
+        return value.bit_count()
+
+    @staticmethod
+    def ffs(value):
+        return (value & -value).bit_length()
+
+    @staticmethod
+    def clz(value):
+        """Of an int64."""
+        return 64 - value.bit_length()
+
     def syncwarp(self):
         self._meet("syncwarp")
 
@@ -263,6 +276,11 @@ def _to_device(array):
     return np.array(array).view(_DeviceArray)
 
 
+def _device_array(shape, dtype):
+    assert type(shape) is int, "numba-cuda takes no NumPy number for a shape"
+    return np.full(shape, 113, dtype).view(_DeviceArray)
+
+
 def pretend_gpu(monkeypatch, capability=(9, 0), free_bytes=1 << 30):
     """Make library code that launches kernels run them here, as if there were a card."""
 
@@ -281,11 +299,7 @@ def pretend_gpu(monkeypatch, capability=(9, 0), free_bytes=1 << 30):
     device = types.SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
     monkeypatch.setattr(numba.cuda, "to_device", _to_device)
-    monkeypatch.setattr(
-        numba.cuda,
-        "device_array",
-        lambda shape, dtype: np.full(shape, 113, dtype).view(_DeviceArray),
-    )
+    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
     monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))
     monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
     monkeypatch.setattr(numba.cuda, "get_current_device", lambda: device)

@@ -25,6 +25,8 @@ import functools
 
 from numba import cuda, int32, int64, uint8, uint32, uint64
 
+from bwarp.ptx import opaque
+
 __all__ = [
     "CHOICE_D",
     "CHOICE_I",
@@ -111,9 +113,9 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
     -----
     `order` names the pair of each group. `parameters`, int32: score of a gap's first letter and of
     a further one (negative), 1 where a tie between opening and extending opens (else 0), and
-    query_start, query_end, reference_start, reference_end of the mode. `bands`: diagonals on either
-    side, -1 for all cells. The kernel reads each reference letter once a strip, and writes half a
-    byte a cell with choices.
+    query_start, query_end, reference_start, reference_end of the mode, and 0. `bands`: diagonals on
+    either side, -1 for all cells. The kernel reads each reference letter once a strip, and writes
+    half a byte a cell with choices.
     """
     tile = threads * ROWS
 
@@ -156,6 +158,9 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         first, extend, tie = int32(parameters[0]), int32(parameters[1]), int32(parameters[2])
         free_query_start, free_query_end = parameters[3] != 0, parameters[4] != 0
         free_reference_start, free_reference_end = parameters[5] != 0, parameters[6] != 0
+        # 0, but not in the code: with a maximum over 0 ptxas 13.0 takes the hardware's note of
+        # which operand won for the comparisons below, and it is wrong where operands are equal.
+        floor = int32(parameters[7])
         corner = int32(0) if free_reference_start else int32(first - extend)
 
         strips = (m + int32(tile - 1)) // int32(tile)
@@ -223,7 +228,9 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
             for _ in range(steps):
                 next_diagonal = cuda.shfl_up_sync(ALL, H[ROWS - 1], 1)
                 insertion = int32(cuda.shfl_up_sync(ALL, insertion, 1))
-                if lane == 0 and column < stop:
+                # Opaque, or the loop is written twice and each warp runs both.
+                lane_now = opaque(lane)
+                if lane_now == 0 and column < stop:
                     if strip == 0:
                         next_diagonal = upper_border(
                             column + 1, free_reference_start, first, extend
@@ -240,17 +247,17 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                     word = uint32(0)
                     sum_here = int32(diagonal + table[uint32(letters[0] + letter)])
                     for r in range(ROWS):
-                        here = max(sum_here, max(insertion, D[r]))
-                        if local:
-                            here = max(here, int32(0))
+                        here = int32(max(sum_here, max(insertion, D[r])))
                         if with_choices:
                             choice = int32(CHOICE_I)
                             if here == D[r]:
                                 choice = int32(CHOICE_D)
                             if here == sum_here:
                                 choice = int32(0)
-                            if local and here == 0:
+                            if local and here <= floor:
                                 choice = int32(CHOICE_STOP)
+                        if local:
+                            here = int32(max(here, floor))
                         if r < ROWS - 1:
                             score = table[uint32(letters[r + 1] + letter)]
                             sum_here = int32(H[r] + score)
@@ -272,10 +279,10 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                     if with_choices and is_used:
                         at = choices_start + int64(strip * width + column - start + lane) * threads
                         choices[at + lane] = word
-                    if lane == threads - 1:
+                    if lane_now == threads - 1:
                         edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
                         edge[edge_start + uint64(2 * column + 1)] = insertion
-                        if not local and is_last and free_reference_end:
+                        if not local and strip == strips - 1 and free_reference_end:
                             if gatk:
                                 apart = abs(m - (column + 1))
                                 end = max(end, end_number(H[ROWS - 1], apart, column + 1))

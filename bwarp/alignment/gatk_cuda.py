@@ -7,7 +7,7 @@ then the paths as for any mode, with gaps that extend where they could as well o
 import numpy as np
 from numba import cuda, int32, int64, uint8
 
-from bwarp.alignment.batch_cuda import BLOCK, blocks, device_batch
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, device_batch
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.pairs import PairBatch, Sequences, check_pairs
 from bwarp.alignment.paths_cuda import Costs, find_full, trace_paths
@@ -15,6 +15,7 @@ from bwarp.errors import InputError
 
 __all__ = [
     "KERNEL_SIGNATURES",
+    "exact_occurrences",
     "find_last_occurrences",
     "gatk_alignments",
     "gatk_batch",
@@ -42,20 +43,7 @@ def gatk_alignments(
     check_overhang(overhang)
     batch = gatk_batch(pairs)
     costs = gatk_costs(parameters, overhang)
-    outputs = tuple(cuda.to_device(np.full(pairs.count, -1, np.int32)) for _ in range(3))
-    ids = np.arange(pairs.count, dtype=np.int32)
-    if pairs.count and overhang in ("softclip", "ignore"):
-        find_last_occurrences[blocks(pairs.count, 32), BLOCK](
-            batch.queries.codes,
-            batch.queries.starts,
-            batch.queries.lengths,
-            batch.references.codes,
-            batch.references.starts,
-            batch.references.lengths,
-            parameters.match,
-            *outputs,
-        )
-        ids = ids[outputs[1].copy_to_host() < 0]
+    outputs, ids = exact_occurrences(batch, parameters, overhang)
     if ids.size:
         find_full(batch, costs, ids, outputs)
     paths = trace_paths(batch, costs, *outputs)
@@ -67,7 +55,26 @@ def gatk_alignments(
     return GatkAlignments(outputs[0].copy_to_host(), offsets, paths.cigar_offsets, paths.cigar)
 
 
-def gatk_batch(pairs: PairBatch):
+def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
+    """Scores and ends (device arrays) of alternates that occur, and the ids of all others."""
+    outputs = tuple(cuda.to_device(np.full(batch.count, -1, np.int32)) for _ in range(3))
+    ids = np.arange(batch.count, dtype=np.int32)
+    if batch.count and overhang in ("softclip", "ignore"):
+        find_last_occurrences[blocks(batch.count, 32), BLOCK](
+            batch.queries.codes,
+            batch.queries.starts,
+            batch.queries.lengths,
+            batch.references.codes,
+            batch.references.starts,
+            batch.references.lengths,
+            parameters.match,
+            *outputs,
+        )
+        ids = ids[outputs[1].copy_to_host() < 0]
+    return outputs, ids
+
+
+def gatk_batch(pairs: PairBatch) -> DeviceBatch:
     """GATK's references as queries and its alternates as references on the card, as codes."""
     codes = np.full(256, 255, np.uint8)
     letters = np.union1d(np.unique(pairs.queries.codes), np.unique(pairs.references.codes))

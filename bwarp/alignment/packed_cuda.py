@@ -28,7 +28,7 @@ import functools
 
 from numba import cuda, int32, int64, uint8, uint32, uint64
 
-from bwarp.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, permute_bytes
+from bwarp.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
 __all__ = ["KERNEL_SIGNATURES", "LOWEST_ARCHITECTURE", "REFUSED", "packed_kernel", "select_letters"]
 
@@ -86,26 +86,31 @@ def profile(code, match, mismatch):
 def select_letters(references, starts, lengths, order, selectors, stride, margin, scores):
     """Lay out, column by column, what looks up the scores of two references' letters at once.
 
-    One thread a group and column: reads two letters, writes the selector of permute_bytes that
-    brings their scores, widened to 16 bits, out of the profiles of two query letters.
-    `selectors[group * stride + margin + column]`; pairs whose reference has an ambiguous letter
-    get the score REFUSED.
+    One warp a group of two pairs, a thread every 32nd column: reads two letters, writes the
+    selector of permute_bytes that brings their scores, widened to 16 bits, out of the profiles of
+    two query letters, to `selectors[group * stride + margin + column]`. Pairs whose reference has
+    an ambiguous letter get the score REFUSED.
     """
-    at = cuda.grid(1)
-    columns = stride - 2 * margin
-    group, column = at // columns, at % columns
-    if 2 * group < order.size:
-        a, b = order[2 * group], order[2 * group + 1]
-        if column < lengths[a]:
-            letter_a = int32(references[starts[a] + column])
-            letter_b = int32(references[starts[b] + column])
-            if letter_a > 3:
-                scores[a] = int32(REFUSED)
-            if letter_b > 3:
-                scores[b] = int32(REFUSED)
-            selectors[group * stride + margin + column] = int32(
-                letter_a * int32(0x11) + letter_b * int32(0x1100) + int32(0xC480)
-            )
+    group = cuda.grid(1) // 32
+    if 2 * group >= order.size:
+        return
+    a, b = order[2 * group], order[2 * group + 1]
+    place = uint64(group * stride + margin)
+    start_a, start_b = uint64(starts[a]), uint64(starts[b])
+    seen_a, seen_b = int32(0), int32(0)
+    for at in range(cuda.laneid, lengths[a], 32):
+        column = uint64(at)
+        letter_a = int32(references[start_a + column])
+        letter_b = int32(references[start_b + column])
+        seen_a = int32(seen_a | letter_a)
+        seen_b = int32(seen_b | letter_b)
+        selectors[place + column] = int32(
+            letter_a * int32(0x11) + letter_b * int32(0x1100) + int32(0xC480)
+        )
+    if seen_a > 3:
+        scores[a] = int32(REFUSED)
+    if seen_b > 3:
+        scores[b] = int32(REFUSED)
 
 
 @functools.cache
@@ -256,7 +261,9 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                 following = selectors[position]
                 next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
                 insertion = cuda.shfl_up_sync(ALL, insertion, 1)
-                if lane == 0:
+                # Opaque, or the loop is written twice and each warp runs both.
+                lane_now = opaque(lane)
+                if lane_now == 0:
                     next_diagonal = upper
                     insertion = upper_insertion
                     if many_tiles and strip > 0:
@@ -268,32 +275,39 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                         upper = int32(upper + upper_step)
                         upper_insertion = int32(upper_insertion + upper_step)
                 if uint32(column) < uint32(columns):
-                    sum_here = multiply_add(
-                        diagonal, one, permute_bytes(profile_a[0], profile_b[0], letters)
-                    )
+                    # What comes of the diagonal is added by the multiply pipe; where local, of two
+                    # rows in three together with D by the other, which saves D its own floor.
+                    score = permute_bytes(profile_a[0], profile_b[0], letters)
+                    from_diagonal = multiply_add(diagonal, one, score)
                     highest = int32(0)
                     previous = int32(0)
                     for r in range(rows):
-                        here = max3_lanes(sum_here, insertion, deletion[r])
+                        if local and r % 3 != 0:
+                            here = max3_lanes(from_diagonal, insertion, floor_lanes)
+                        else:
+                            here = max3_lanes(from_diagonal, insertion, deletion[r])
                         if r < rows - 1:
-                            # The next row's sum, before the row it reads is overwritten: no copy.
+                            # The next row's, before the row it reads is overwritten: no copy.
                             score = permute_bytes(profile_a[r + 1], profile_b[r + 1], letters)
-                            sum_here = multiply_add(stored[r], one, score)
+                            if local and (r + 1) % 3 != 0:
+                                from_diagonal = add_max_lanes(stored[r], score, deletion[r + 1])
+                            else:
+                                from_diagonal = multiply_add(stored[r], one, score)
                         opened = multiply_add(here, one, gap_lanes)
                         if gap_is_shift:
                             stored[r] = opened
                         else:
                             stored[r] = multiply_add(here, one, shift_lanes)
                         insertion = add_max_lanes(insertion, extend_lanes, opened)
-                        if local:
+                        if local and r % 3 == 0:
                             deletion[r] = max3_lanes(
                                 multiply_add(deletion[r], one, extend_sum), opened, floor_lanes
                             )
-                            if r % 2 == 1:
-                                highest = max3_lanes(highest, here, previous)
-                            previous = here
                         else:
                             deletion[r] = add_max_lanes(deletion[r], extend_lanes, opened)
+                        if local and r % 2 == 1:
+                            highest = max3_lanes(highest, here, previous)
+                        previous = here
                     if local and rows % 2 == 1:
                         highest = max_lanes(highest, previous)
                     if not local:
@@ -313,7 +327,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                                 for r in range(rows):
                                     kept[r] = permute_bytes(kept[r], stored[r], pick)
                     tile_best = better
-                    if many_tiles and strip < tiles - 1 and lane == threads - 1:
+                    if many_tiles and strip < tiles - 1 and lane_now == threads - 1:
                         here_edge = edge_start + uint64(2 * column)
                         edge[here_edge] = stored[rows - 1]
                         edge[here_edge + uint64(1)] = insertion

@@ -110,8 +110,8 @@ def _by_tile(ids, rows):
     """Split pairs by the tile that holds their query: (threads, rows, many tiles, ids) each."""
     tiles = FEW_TILES if ids.size < 2 * FEW_GROUPS else MANY_TILES
     sizes = np.array([threads * height for threads, height in tiles])
-    fits = np.searchsorted(sizes, rows[ids])
-    for tile in np.unique(fits):
+    fits = np.searchsorted(sizes, np.arange(rows.max() + 1))[rows[ids]]
+    for tile in np.flatnonzero(np.bincount(fits)):
         threads, height = tiles[min(tile, len(tiles) - 1)]
         yield threads, height, bool(tile == len(tiles)), ids[fits == tile]
 
@@ -160,7 +160,7 @@ def _find_packed(batch, scoring, mode, with_ends, part, outputs):
     queries, references = batch.queries, batch.references
     for first in range(0, order.size // 2, groups):
         slots = device_order[2 * first : 2 * (first + groups)]
-        packed_cuda.select_letters[blocks(slots.size // 2 * columns), BLOCK](
+        packed_cuda.select_letters[blocks(slots.size // 2, 32), BLOCK](
             references.codes,
             references.starts,
             references.lengths,

@@ -18,7 +18,7 @@ from bwarp.alignment.full_matrix_cuda import (
     full_matrix_kernel,
 )
 from bwarp.alignment.scheme import Mode, Scoring
-from bwarp.alignment.walk_cuda import check_diagonals, walk_kernel
+from bwarp.alignment.walk_cuda import check_diagonals, walk_diagonals, walk_kernel
 
 __all__ = ["MEMORY_SHARE", "Costs", "Paths", "find_full", "free_ends", "pair_costs", "trace_paths"]
 
@@ -101,7 +101,7 @@ def find_full(batch: DeviceBatch, costs: Costs, ids: np.ndarray, outputs) -> Non
     rows, columns = batch.queries.host_lengths, batch.references.host_lengths
     # Like sizes side by side: the groups of a warp take the same steps.
     ids = ids[np.lexsort((columns[ids], rows[ids]))]
-    parameters = [costs.first, costs.extend, costs.opens_on_tie, *costs.free]
+    parameters = [costs.first, costs.extend, costs.opens_on_tie, *costs.free, 0]
     parameters = cuda.to_device(np.array(parameters, np.int32))
     matrix = costs.device_matrix()
     bands = cuda.to_device(np.full(batch.count, -1, np.int32))
@@ -112,7 +112,7 @@ def find_full(batch: DeviceBatch, costs: Costs, ids: np.ndarray, outputs) -> Non
             continue
         edge_stride = 2 * int(columns[ids[begin:end]].max())
         groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
-        edge = cuda.device_array(min(groups, end - begin) * edge_stride, np.int32)
+        edge = cuda.device_array(int(min(groups, end - begin) * edge_stride), np.int32)
         kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
         for first in range(begin, end, groups):
             slots = cuda.to_device(ids[first : min(first + groups, end)])
@@ -142,45 +142,77 @@ def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_
     rows, columns = (a.copy_to_host() for a in ends)
     bands, diagonals = _check_diagonals(batch, costs, scores, ends)
     walked = [cuda.device_array(count, np.int32) for _ in range(4)]
+    host_bands = bands.copy_to_host()
+    # GATK's walk puts the clips on diagonals too.
+    single = np.flatnonzero((host_bands == 0) & (not costs.is_gatk)).astype(np.int32)
+    walked_ids = np.flatnonzero((host_bands != 0) | costs.is_gatk).astype(np.int32)
+    pieces = []
+    if single.size:
+        pieces.append(_walk_single(batch, costs, single, ends, diagonals, walked))
+    for ids, starts in _portions(walked_ids, host_bands, rows, columns):
+        pieces.append(_walk_banded(batch, costs, ids, starts, ends, bands, diagonals, walked))
+    counts, distances, first_rows, first_columns = (a.copy_to_host() for a in walked)
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return Paths(first_rows, first_columns, distances, offsets, _merged(pieces, counts, offsets))
+
+
+def _walk_single(batch, costs, ids, ends, diagonals, walked):
+    """The CIGARs of pairs that align along one diagonal: their ids, and their CIGARs in order."""
+    slots = cuda.to_device(ids)
+    arguments = (
+        batch.queries.codes,
+        batch.queries.starts,
+        batch.references.codes,
+        batch.references.starts,
+        slots,
+        *ends,
+        diagonals,
+        np.int32(costs.ambiguous),
+    )
+    walk = walk_diagonals[blocks(ids.size, 32), BLOCK]
+    return ids, _count_and_write(walk, arguments, walked, ids)
+
+
+def _walk_banded(batch, costs, ids, starts, ends, bands, diagonals, walked):
+    """The same of pairs whose choices are stored first; the GATK ones without a band have none."""
+    slots, choices_starts = cuda.to_device(ids), cuda.to_device(starts)
+    choices = cuda.device_array(int(starts[-1]) + 1, np.uint32)
+    if starts[-1]:
+        without = int(np.searchsorted(starts, 0, side="right")) - 1
+        banded, begins = slots[without:], choices_starts[without:]
+        _store_choices(batch, costs, banded, ends, bands, choices, begins)
     parameters = [costs.free[0], costs.free[2], max(costs.overhang, 0)]
-    walk_parameters = cuda.to_device(np.array(parameters, np.int32))
-    nothing = cuda.device_array(1, np.uint32)
-    queries, references = batch.queries, batch.references
-    parts = []
-    for ids, n_banded, starts in _portions(bands.copy_to_host(), rows, columns):
-        slots, choices_starts = cuda.to_device(ids), cuda.to_device(starts)
-        choices = nothing
-        if n_banded:
-            edge_stride = 2 * int(columns[ids[:n_banded]].max())
-            choices = cuda.device_array(int(starts[n_banded]) + 1, np.uint32)
-            banded = slots[:n_banded]
-            _store_choices(batch, costs, banded, ends, bands, choices, choices_starts, edge_stride)
-        arguments = (
-            queries.codes,
-            queries.starts,
-            references.codes,
-            references.starts,
-            references.lengths,
-            slots,
-            *ends,
-            bands,
-            diagonals,
-            choices,
-            choices_starts,
-            walk_parameters,
-            np.int32(costs.ambiguous),
-        )
-        walk = walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(ids.size), BLOCK]
-        walk(*arguments, True, *walked, choices_starts, nothing)
-        counts = np.zeros(count, np.int64)
-        counts[ids] = walked[0].copy_to_host()[ids]
-        offsets = np.zeros(count + 1, np.int64)
-        np.cumsum(counts, out=offsets[1:])
-        cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
-        walk(*arguments, False, *walked, cuda.to_device(offsets), cigar)
-        parts.append((offsets, cigar.copy_to_host()[: offsets[-1]]))
-    _, distances, first_rows, first_columns = (a.copy_to_host() for a in walked)
-    return Paths(first_rows, first_columns, distances, *_merged(parts, count))
+    arguments = (
+        batch.queries.codes,
+        batch.queries.starts,
+        batch.references.codes,
+        batch.references.starts,
+        batch.references.lengths,
+        slots,
+        *ends,
+        bands,
+        diagonals,
+        choices,
+        choices_starts,
+        cuda.to_device(np.array(parameters, np.int32)),
+        np.int32(costs.ambiguous),
+    )
+    walk = walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(ids.size), BLOCK]
+    return ids, _count_and_write(walk, arguments, walked, ids)
+
+
+def _count_and_write(walk, arguments, walked, ids):
+    """Walk once to count runs and once to write them, pair after pair by their number."""
+    nothing = cuda.device_array(1, np.int64), cuda.device_array(1, np.uint32)
+    walk(*arguments, True, *walked, *nothing)
+    counts = np.zeros(walked[0].size, np.int64)
+    counts[ids] = walked[0].copy_to_host()[ids]
+    offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
+    walk(*arguments, False, *walked, cuda.to_device(offsets), cigar)
+    return cigar.copy_to_host()[: offsets[-1]]
 
 
 def _check_diagonals(batch, costs, scores, ends):
@@ -189,7 +221,7 @@ def _check_diagonals(batch, costs, scores, ends):
     gap_open, gap_extend = costs.extend - costs.first, -costs.extend
     parameters = [costs.local, costs.free[0], costs.free[2], gap_open, gap_extend, best_entry]
     if batch.count:
-        check_diagonals[blocks(batch.count), BLOCK](
+        check_diagonals[blocks(batch.count, 32), BLOCK](
             batch.queries.codes,
             batch.queries.starts,
             batch.references.codes,
@@ -205,41 +237,41 @@ def _check_diagonals(batch, costs, scores, ends):
     return bands, diagonals
 
 
-def _portions(bands, rows, columns):
+def _portions(ids, bands, rows, columns):
     """Split pairs into portions whose choices fit the memory.
 
     Yields
     ------
     ids : ndarray, dtype=int32
-        First the pairs with a band, alike side by side; in the first portion then all others.
-    n_banded : int
+        Pairs of like bands and sizes side by side, those without a band first.
     starts : ndarray, dtype=int64
-        Where the choices of each begin; after the banded ones, where the last of them end.
+        Where the choices of each begin, and where the last of them end.
     """
-    single = np.flatnonzero(bands == 0).astype(np.int32)
-    banded = np.flatnonzero(bands != 0).astype(np.int32)
-    banded = banded[np.lexsort((rows[banded], bands[banded]))]
+    # 16-bit keys are sorted by counting.
+    ids = ids[np.argsort(np.minimum(rows[ids], 65535).astype(np.uint16), kind="stable")]
+    ids = ids[np.argsort(np.minimum(bands[ids], 65535).astype(np.uint16), kind="stable")]
     tile = BAND_THREADS * ROWS
-    strips = -(-rows[banded].astype(np.int64) // tile)
-    width = np.minimum(columns[banded], tile + 2 * bands[banded].astype(np.int64))
-    ends = np.cumsum(strips * (width + BAND_THREADS - 1) * BAND_THREADS)
-    words = int(MEMORY_SHARE * free_bytes()) // 4
+    strips = -(-rows[ids].astype(np.int64) // tile)
+    width = np.minimum(columns[ids], tile + 2 * bands[ids].astype(np.int64))
+    words = strips * (width + BAND_THREADS - 1) * BAND_THREADS
+    words[bands[ids] == 0] = 0
+    ends = np.cumsum(words)
+    most = int(MEMORY_SHARE * free_bytes()) // 4
     begin, before = 0, 0
-    while begin < banded.size or single.size:
-        stop = max(begin + 1, int(np.searchsorted(ends, before + words, side="right")))
-        stop = min(stop, banded.size)
-        starts = np.concatenate([[0], ends[begin:stop] - before, np.zeros(single.size, np.int64)])
-        yield np.concatenate([banded[begin:stop], single]), stop - begin, starts
-        single = single[:0]
-        begin, before = stop, int(ends[stop - 1]) if stop else 0
+    while begin < ids.size:
+        stop = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+        starts = np.concatenate([[0], ends[begin:stop] - before])
+        yield ids[begin:stop], starts
+        begin, before = stop, int(ends[stop - 1])
 
 
-def _store_choices(batch, costs, slots, ends, bands, choices, choices_starts, edge_stride):
+def _store_choices(batch, costs, slots, ends, bands, choices, choices_starts):
     """The choices of all cells in the bands of pairs whose alignments end in given cells."""
+    edge_stride = 2 * int(batch.references.host_lengths.max())
     edge = cuda.device_array(slots.size * edge_stride, np.int32)
     tie, free = costs.opens_on_tie, costs.free
     # The end is the corner of what is left of the matrix.
-    parameters = [costs.first, costs.extend, tie, free[0], False, free[2], False]
+    parameters = [costs.first, costs.extend, tie, free[0], False, free[2], False, 0]
     kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
     kernel[blocks(slots.size, BAND_THREADS), BLOCK](
         batch.queries.codes,
@@ -260,14 +292,14 @@ def _store_choices(batch, costs, slots, ends, bands, choices, choices_starts, ed
     )
 
 
-def _merged(parts, count):
-    """One array of CIGARs in the order of the pairs, out of portions that hold some pairs each."""
-    if len(parts) == 1:
-        return parts[0]
-    offsets = sum((part for part, _ in parts), np.zeros(count + 1, np.int64))
+def _merged(pieces, counts, offsets):
+    """One array of CIGARs in the order of the pairs, out of pieces that hold some pairs each."""
+    if len(pieces) == 1:
+        return pieces[0][1]
     cigar = np.empty(int(offsets[-1]), np.uint32)
-    for part_offsets, part in parts:
-        counts = np.diff(part_offsets)
-        shift = np.repeat(offsets[:-1] - part_offsets[:-1], counts)
+    for ids, part in pieces:
+        ids = np.sort(ids)
+        lengths = counts[ids]
+        shift = np.repeat(offsets[ids] - (np.cumsum(lengths) - lengths), lengths)
         cigar[np.arange(part.size) + shift] = part
-    return offsets, cigar
+    return cigar

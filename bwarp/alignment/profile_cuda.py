@@ -28,6 +28,7 @@ from bwarp.ptx import (
     max3_lanes,
     max_lanes,
     multiply_add,
+    opaque,
     permute_bytes,
     shared_address,
 )
@@ -51,6 +52,9 @@ STRIP_ROWS = (16, 20, 24, 28, 32)
 #: Letters that a profile has room for; the last stands for no letter and scores lowest.
 ALPHABET = 32
 NO_LETTER = ALPHABET - 1
+
+#: The word of a column without letters.
+NO_LETTERS = NO_LETTER << 8 | NO_LETTER << 24
 
 ALL = 0xFFFFFFFF
 LETTER_WORDS = 64
@@ -91,7 +95,9 @@ def interleave_targets(codes, offsets, columns_before, letters):
     """Lay two neighbouring targets side by side: one word a column with both profile offsets.
 
     One block a pair of targets, threads striding over its columns; reads 2 bytes and writes 4 a
-    column. Targets 2p and 2p + 1 go to ``letters[columns_before[p] : columns_before[p + 1]]``.
+    column. Targets 2p and 2p + 1 go to ``letters[columns_before[p] : columns_before[p + 1]]``, all
+    but the last `GROUP` words of it; those, and `GROUP` words before the first pair, mean no
+    letter.
     """
     pair = cuda.blockIdx.x
     first = columns_before[pair]
@@ -102,6 +108,8 @@ def interleave_targets(codes, offsets, columns_before, letters):
     length_b = int64(0)
     if 2 * pair + 2 < offsets.size:
         length_b = offsets[2 * pair + 2] - start_b
+    if pair == 0 and cuda.threadIdx.x < GROUP:
+        letters[cuda.threadIdx.x] = int32(NO_LETTERS)
     for column in range(cuda.threadIdx.x, columns, cuda.blockDim.x):
         letter_a, letter_b = int32(NO_LETTER), int32(NO_LETTER)
         if column < length_a:
@@ -116,8 +124,9 @@ def strip_kernel(rows):
     """A kernel for one strip of `8 * rows` query letters against all targets.
 
     One group of threads a pair of targets, the last (longest) pair first. `best[pair]` holds the
-    best of earlier strips, a lane a target, and is raised. `gap` is the score of a gap of one
-    letter (negative), and -gap also the shift of the profile.
+    best of earlier strips, a lane a target, and is raised. `edge` holds the last row of the strip
+    above for every word of `letters`: H + gap in the low and I in the high half. `gap` is the score
+    of a gap of one letter (negative), and -gap also the shift of the profile.
     """
     quarters = 1 if rows <= 16 else 2
 
@@ -134,10 +143,10 @@ def strip_kernel(rows):
         pairs = columns_before.size - 1
         pair = pairs - 1 - cuda.grid(1) // GROUP
         # A group too many goes along without letters.
-        first_column, columns = int64(0), int32(0)
+        first_column, columns = int64(GROUP), int32(0)
         if pair >= 0:
             first_column = columns_before[pair]
-            columns = int32(columns_before[pair + 1] - first_column)
+            columns = int32(columns_before[pair + 1] - first_column - GROUP)
         # All threads of a warp take the same steps.
         steps = columns
         steps = max(steps, cuda.shfl_xor_sync(ALL, steps, 16))
@@ -147,7 +156,6 @@ def strip_kernel(rows):
         extend_sum = int32(extend * int32(65537))
         extend_lanes = int32((extend & int32(0xFFFF)) | (extend << int32(16)))
         floor_lanes = int32(bias * int32(65537))
-        no_letters = int32(NO_LETTER * 0x1000100)
         below_floor = int32(floor_lanes + gap_lanes)
         thread_table = int32(shared_address(table) + lane * int32(16))
 
@@ -159,35 +167,30 @@ def strip_kernel(rows):
             stored[r] = below_floor
             deletion[r] = floor_lanes
         diagonal, insertion = below_floor, below_floor
-        upper, upper_insertion = below_floor, below_floor
         highest = floor_lanes
-        edge_start = uint64(first_column) * uint64(2)
-        if not is_first and pair >= 0:
-            upper = edge[edge_start]
-            upper_insertion = edge[edge_start + uint64(1)]
         column = int32(-lane)
-        following = no_letters
-        if lane == 0 and pair >= 0:
-            following = letters[uint64(first_column)]
+        position = uint64(first_column - lane)
+        # The next column's letters and, from the strip above, its last row: a step ahead.
+        following = letters[position]
+        upper = (int64(below_floor) << 32) | (int64(below_floor) & 0xFFFFFFFF)
+        if not is_first:
+            upper = edge[position]
 
         for _ in range(steps):
-            word = following
             # Before the first column and after the last there are no letters, which leaves the
             # rows at the floor before and raises nothing after: no thread has to wait.
-            next_column = int32(column + 1)
-            following = no_letters
-            if uint32(next_column) < uint32(columns):
-                following = letters[uint64(first_column + next_column)]
+            word = following if column < columns else int32(NO_LETTERS)
             next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
             insertion = cuda.shfl_up_sync(ALL, insertion, 1)
-            if lane == 0:
-                next_diagonal = upper
-                insertion = upper_insertion
-                if not is_first and pair >= 0:
-                    # The next column's, a step ahead of its use.
-                    ahead = edge_start + uint64(2 * min(next_column, columns - 1))
-                    upper = edge[ahead]
-                    upper_insertion = edge[ahead + uint64(1)]
+            # Opaque, or the loop is written twice and each warp runs both.
+            lane_now = opaque(lane)
+            if lane_now == 0:
+                next_diagonal = int32(upper)
+                insertion = int32(upper >> 32)
+            position += uint64(1)
+            following = letters[position]
+            if not is_first:
+                upper = edge[position]
             address_a = int32(thread_table + (word & int32(0xFFFF)))
             address_b = int32(thread_table + int32(uint32(word) >> uint32(16)))
             for q in range(quarters):
@@ -203,31 +206,39 @@ def strip_kernel(rows):
                     score_b[4 * q + 2],
                     score_b[4 * q + 3],
                 ) = load_shared_int32x4(int32(address_b + int32(128 * q)))
-            sum_here = multiply_add(
-                diagonal, one, permute_bytes(score_a[0], score_b[0], int32(0xC480))
-            )
-            previous = floor_lanes
-            for r in range(rows):
-                here = max3_lanes(sum_here, insertion, deletion[r])
-                if r < rows - 1:
-                    # The next row's sum, before the row it reads is overwritten: no copy of it.
-                    selector = int32(0xC480 + 0x1111 * ((r + 1) % 4))
-                    score = permute_bytes(score_a[(r + 1) // 4], score_b[(r + 1) // 4], selector)
-                    sum_here = multiply_add(stored[r], one, score)
-                stored[r] = multiply_add(here, one, gap_lanes)
-                insertion = add_max_lanes(insertion, extend_lanes, stored[r])
-                deletion[r] = max3_lanes(
-                    multiply_add(deletion[r], one, extend_sum), stored[r], floor_lanes
+            # Rows two by two. What comes of the diagonal is added by the multiply pipe in the one;
+            # in the other together with D by the other pipe, and then D needs no floor. A row's sum
+            # is taken before the row it reads is overwritten, which saves a copy.
+            score = permute_bytes(score_a[0], score_b[0], int32(0xC480))
+            from_diagonal = multiply_add(diagonal, one, score)
+            for two in range(rows // 2):
+                even, odd = 2 * two, 2 * two + 1
+                here = max3_lanes(from_diagonal, insertion, deletion[even])
+                selector = int32(0xC480 + 0x1111 * (odd % 4))
+                score = permute_bytes(score_a[odd // 4], score_b[odd // 4], selector)
+                from_diagonal = add_max_lanes(stored[even], score, deletion[odd])
+                stored[even] = multiply_add(here, one, gap_lanes)
+                insertion = add_max_lanes(insertion, extend_lanes, stored[even])
+                deletion[even] = max3_lanes(
+                    multiply_add(deletion[even], one, extend_sum), stored[even], floor_lanes
                 )
-                if r % 2 == 1:
-                    highest = max3_lanes(highest, here, previous)
-                previous = here
-            if not is_last and lane == GROUP - 1 and uint32(column) < uint32(columns):
-                here_edge = edge_start + uint64(2 * column)
-                edge[here_edge] = stored[rows - 1]
-                edge[here_edge + uint64(1)] = insertion
+                below = max3_lanes(from_diagonal, insertion, floor_lanes)
+                if two < rows // 2 - 1:
+                    selector = int32(0xC480 + 0x1111 * ((even + 2) % 4))
+                    score = permute_bytes(
+                        score_a[(even + 2) // 4], score_b[(even + 2) // 4], selector
+                    )
+                    from_diagonal = multiply_add(stored[odd], one, score)
+                stored[odd] = multiply_add(below, one, gap_lanes)
+                insertion = add_max_lanes(insertion, extend_lanes, stored[odd])
+                deletion[odd] = add_max_lanes(deletion[odd], extend_lanes, stored[odd])
+                highest = max3_lanes(highest, here, below)
+            if not is_last and lane_now == GROUP - 1 and uint32(column) < uint32(columns):
+                edge[position - uint64(1)] = (int64(insertion) << 32) | (
+                    int64(stored[rows - 1]) & 0xFFFFFFFF
+                )
             diagonal = next_diagonal
-            column = next_column
+            column = int32(column + 1)
 
         distance = GROUP >> 1
         while distance > 0:
@@ -244,7 +255,7 @@ LOWEST_ARCHITECTURE = (9, 0)
 _NUMBERS, _STARTS = int32[::1], int64[::1]
 _STRIP = (
     *(_NUMBERS, _NUMBERS, _STARTS, int32, int32, int32, int32),
-    *(boolean, boolean, _NUMBERS, _NUMBERS),
+    *(boolean, boolean, _STARTS, _NUMBERS),
 )
 KERNEL_SIGNATURES = {
     interleave_targets: (uint8[::1], _STARTS, _STARTS, _NUMBERS),

@@ -106,13 +106,15 @@ def _load_part(database: Database, first: int, last: int) -> _Part:
     lengths = np.diff(offsets).astype(np.int32)
     # Sorted by length: the second of a pair is the longer.
     columns = np.append(lengths[1::2], lengths[-1:] if lengths.size % 2 else lengths[:0])
-    columns_before = np.zeros(columns.size + 1, np.int64)
-    np.cumsum(columns, out=columns_before[1:])
+    columns_before = np.full(columns.size + 1, GROUP, np.int64)
+    columns_before[1:] += np.cumsum(columns.astype(np.int64) + GROUP)
     device_columns = cuda.to_device(columns_before)
-    letters = cuda.device_array(int(columns_before[-1]), np.int32)
+    # A group may read a step past its last column of padding.
+    words = int(columns_before[-1]) + int(columns.max()) + GROUP
+    letters = cuda.device_array(words, np.int32)
     interleave_targets[columns.size, BLOCK](codes, cuda.to_device(offsets), device_columns, letters)
     targets = DeviceSequences(codes, cuda.to_device(offsets[:-1]), cuda.to_device(lengths), lengths)
-    edge = cuda.device_array(2 * int(columns_before[-1]), np.int32)
+    edge = cuda.device_array(words, np.int64)
     return _Part(first, targets, letters, device_columns, edge, columns.size)
 
 

@@ -1,8 +1,8 @@
-"""Tracebacks on the GPU: one thread a pair walks back and writes its CIGAR.
+"""Tracebacks on the GPU: which alignments are one diagonal, and the runs of all of them.
 
-A walk runs twice: once to count runs, and, when the host has laid out the CIGARs by the counts,
-once more to write them, from their last run to their first. Where no gap is possible or needed the
-walk is one diagonal; else it follows the choices of full_matrix_cuda.
+An alignment of one diagonal is cut into its runs by a warp, 32 letters at a time. Of the others one
+thread a pair walks back along the choices of full_matrix_cuda. Both run twice: to count runs, and,
+when the host has laid out the CIGARs by the counts, to write them.
 """
 
 import functools
@@ -19,7 +19,9 @@ from bwarp.alignment.full_matrix_cuda import (
     strip_width,
 )
 
-__all__ = ["KERNEL_SIGNATURES", "check_diagonals", "walk_kernel"]
+__all__ = ["KERNEL_SIGNATURES", "check_diagonals", "walk_diagonals", "walk_kernel"]
+
+ALL = 0xFFFFFFFF
 
 INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 1, 2, 4, 7, 8
 
@@ -41,24 +43,46 @@ def check_diagonals(
 ):
     """Find the pairs whose alignment is one diagonal, and how far the others can stray from it.
 
-    One thread a pair adds up the diagonal that ends in the end cell until the alignment may start.
-    Where that collects the whole score the band is 0 and `diagonals` its letters. Else it is the
-    largest number of gap letters that the score allows (pairs.py), at least 1.
+    One warp a pair adds up the diagonal that ends in the end cell, 32 letters at a time, until the
+    alignment may start. Where that collects the whole score the band is 0 and `diagonals` its
+    letters. Else it is the largest number of gap letters that the score allows (pairs.py), at
+    least 1.
 
     `parameters`, int32: 1 where local; query_start and reference_start of the mode; gap_open;
     gap_extend; the greatest entry of the matrix.
     """
-    pair = cuda.grid(1)
-    if pair < scores.size:
-        i, j, score = query_ends[pair], reference_ends[pair], scores[pair]
-        letters = min(i, j)
-        query = query_starts[pair] + i - 1
-        reference = reference_starts[pair] + j - 1
-        local, collected, steps = parameters[0] != 0, int32(0), int32(0)
-        while steps < letters and not (local and collected == score):
-            row = int32(queries[query - steps]) * matrix_stride
-            collected = int32(collected + matrix[row + int32(references[reference - steps])])
-            steps += int32(1)
+    pair = cuda.grid(1) // 32
+    if pair >= scores.size:
+        return
+    lane = int32(cuda.laneid)
+    i, j, score = int32(query_ends[pair]), int32(reference_ends[pair]), int32(scores[pair])
+    letters = int32(min(i, j))
+    query = query_starts[pair] + i - 1
+    reference = reference_starts[pair] + j - 1
+    local = parameters[0] != 0
+    collected, steps = int32(0), int32(letters)
+    for first in range(0, letters, 32):
+        at = int32(first + lane)
+        total = int32(0)
+        if at < letters:
+            row = int32(queries[query - at]) * matrix_stride
+            total = int32(matrix[row + int32(references[reference - at])])
+        distance = int32(1)
+        while distance < 32:
+            below = int32(cuda.shfl_up_sync(ALL, total, distance))
+            if lane >= distance:
+                total = int32(total + below)
+            distance = int32(distance * 2)
+        if local:
+            # The first letter with which the score is complete starts the alignment.
+            is_complete = at < letters and collected + total == score
+            complete = cuda.ballot_sync(ALL, is_complete)
+            if complete != 0:
+                steps = int32(first + cuda.ffs(complete))
+                collected = score
+                break
+        collected = int32(collected + cuda.shfl_sync(ALL, total, 31))
+    if lane == 0:
         may_start = local or i == j or parameters[1 if j < i else 2] != 0
         diagonals[pair] = steps
         if may_start and collected == score:
@@ -68,6 +92,84 @@ def check_diagonals(
         else:
             gaps = (int64(letters) * parameters[5] - parameters[3] - score) // parameters[4]
             bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
+
+
+@cuda.jit(cache=True)
+def walk_diagonals(
+    queries,
+    query_starts,
+    references,
+    reference_starts,
+    order,
+    query_ends,
+    reference_ends,
+    diagonals,
+    ambiguous,
+    is_counting,
+    run_counts,
+    edit_distances,
+    first_rows,
+    first_columns,
+    cigar_offsets,
+    cigar,
+):
+    """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 letters a step.
+
+    A thread whose letter differs in kind from the one before begins a run and writes the one that
+    ends before it. Counting fills `run_counts`, `edit_distances` and the starts; else `cigar`.
+    """
+    slot = cuda.grid(1) // 32
+    if slot >= order.size:
+        return
+    lane = int32(cuda.laneid)
+    pair = order[slot]
+    letters = int32(diagonals[pair])
+    first_row = int32(query_ends[pair] - letters)
+    first_column = int32(reference_ends[pair] - letters)
+    query = query_starts[pair] + first_row
+    reference = reference_starts[pair] + first_column
+    place = int64(0) if is_counting else cigar_offsets[pair]
+    runs, distance, run_start = int32(0), int32(0), int32(0)
+    last = int64(0)
+    for first in range(0, letters, 32):
+        at = int32(first + lane)
+        is_inside = at < letters
+        differs = False
+        if is_inside:
+            code = queries[query + at]
+            differs = code != references[reference + at] or code == ambiguous
+        inside = int64(cuda.ballot_sync(ALL, is_inside)) & ALL
+        mismatches = int64(cuda.ballot_sync(ALL, differs)) & ALL
+        before = ((mismatches << 1) | last) & ALL
+        begins = (mismatches ^ before) & inside
+        if first == 0:
+            # The first letter ends no run.
+            begins &= ~int64(1)
+        lower = begins & ((int64(1) << lane) - 1)
+        if not is_counting and begins & (int64(1) << lane):
+            start = run_start
+            if lower != 0:
+                start = int32(first + 63 - cuda.clz(lower))
+            ended = int32(EQUAL) if differs else int32(MISMATCH)
+            cigar[place + runs + cuda.popc(lower)] = uint32(((at - start) << 4) | ended)
+        if begins != 0:
+            run_start = int32(first + 63 - cuda.clz(begins))
+        runs = int32(runs + cuda.popc(begins))
+        distance = int32(distance + cuda.popc(mismatches))
+        last = int64(mismatches >> 31)
+        if letters - first < 32:
+            last = int64((mismatches >> (letters - first - 1)) & 1)
+    if lane == 0:
+        if letters > 0:
+            if not is_counting:
+                ended = int32(MISMATCH) if last != 0 else int32(EQUAL)
+                cigar[place + runs] = uint32(((letters - run_start) << 4) | ended)
+            runs = int32(runs + 1)
+        if is_counting:
+            run_counts[pair] = runs
+            edit_distances[pair] = distance
+            first_rows[pair] = first_row
+            first_columns[pair] = first_column
 
 
 @cuda.jit(device=True)
@@ -89,9 +191,10 @@ def walk_kernel(threads, gatk):
 
     Notes
     -----
-    `order[slot]` is the pair whose choices start at `choices_starts[slot]`. A band of 0 has none:
-    the alignment is a diagonal of `diagonals[pair]` letters. `parameters`, int32: query_start and
-    reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2 for its IGNORE.
+    `order[slot]` is the pair whose choices start at `choices_starts[slot]`. With `gatk` a band of 0
+    has none: the alignment is a diagonal of `diagonals[pair]` letters. `parameters`, int32:
+    query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
+    for its IGNORE.
     Counting fills `run_counts`, `edit_distances` and the starts; not counting fills `cigar`.
     """
     tile = threads * ROWS
@@ -130,7 +233,6 @@ def walk_kernel(threads, gatk):
         query, reference = query_starts[pair], reference_starts[pair]
         free_query_start, free_reference_start = parameters[0] != 0, parameters[1] != 0
         strategy = parameters[2]
-        limit = int32(diagonals[pair]) if band == 0 else int32(-1)
         padding = int32((m + tile - 1) // tile * tile - m)
         width = strip_width(tile, threads, n, band)
         choices_start = choices_starts[slot]
@@ -145,12 +247,15 @@ def walk_kernel(threads, gatk):
                 runs = put_run(cigar, is_counting, stop, runs, overhang, int32(SOFT_CLIP))
             elif strategy == 2:
                 run = overhang
+            if band == 0:
+                i -= int32(diagonals[pair])
+                j -= int32(diagonals[pair])
+                run += int32(diagonals[pair])
         # Where the walk is: 0 at H, 1 at D, 2 at I.
         state = int32(0)
-        steps = int32(0)
         place = int64(-1)
         word = uint32(0)
-        while (i > 0 or j > 0) and steps != limit:
+        while (i > 0 or j > 0) and band != 0:
             if state == 0 and (
                 (i == 0 and (gatk or free_reference_start))
                 or (j == 0 and (gatk or free_query_start))
@@ -167,7 +272,7 @@ def walk_kernel(threads, gatk):
                     continue
                 if i > 0 and j > 0:
                     choice = uint32(D_OPENS | I_OPENS)
-            elif band != 0:
+            else:
                 index = int32(row - 1 + padding)
                 strip = index // tile
                 lane = (index % tile) // ROWS
@@ -187,7 +292,6 @@ def walk_kernel(threads, gatk):
                     continue
                 i -= int32(1)
                 j -= int32(1)
-                steps += int32(1)
                 emitted = int32(0)
                 if not gatk:
                     code = queries[query + i]
@@ -236,6 +340,10 @@ _WALK = (
 )
 KERNEL_SIGNATURES = {
     check_diagonals: (_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, int64, *[_NUMBERS] * 6),
+    walk_diagonals: (
+        *(_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32),
+        *(boolean, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _STARTS, _WORDS),
+    ),
     walk_kernel(8, False): _WALK,
     walk_kernel(8, True): _WALK,
 }
