@@ -174,15 +174,19 @@ def test_the_folder_we_stand_in(tmp_path, monkeypatch):
     assert names(tmp_path) == ["index"]
 
 
-def test_a_private_folder_goes_whatever_happens(tmp_path):
-    path = tmp_path / "new" / "out.bam"
-    (left := tmp_path / "new" / f".out.bam.{dead_process()}.part").mkdir(parents=True)
-    with pytest.raises(ZeroDivisionError), private_folder(path) as folder:
+def use_and_fail(path: Path) -> None:
+    with private_folder(path) as folder:
         assert folder.parent == path.parent
-        assert not left.exists()
+        assert names(path.parent) == [folder.name]
         (folder / "run").write_text("work")
         raise ZeroDivisionError
+
+
+def test_a_private_folder_goes_whatever_happens(tmp_path):
+    path = tmp_path / "new" / "out.bam"
+    (tmp_path / "new" / f".out.bam.{dead_process()}.part").mkdir(parents=True)
+    with pytest.raises(ZeroDivisionError):
+        use_and_fail(path)
     assert names(path.parent) == []
     with pytest.raises(UsageError, match="is a folder; give the name of a file to write"):
-        with private_folder(tmp_path):
-            pass
+        use_and_fail(tmp_path)

@@ -1,0 +1,131 @@
+"""Candidates hold every place where a seed is found by comparing it with all windows."""
+
+import numpy as np
+import pytest
+from mapping_oracle import flat, index_and_genome, opposite, random_letters
+
+from bwarp.mapping.candidates_cpu import find_candidates
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.sequence import encode
+
+PARAMETERS = MappingParameters()
+K, STEP = 12, 10
+
+
+@pytest.fixture(scope="module")
+def repeats():
+    """Three contigs: repeats within and between, a tandem, ambiguous bases; and an empty one."""
+    rng = np.random.default_rng(1)
+    unit, other = random_letters(rng, 80), random_letters(rng, 13)
+    contigs = [
+        random_letters(rng, 150) + unit + random_letters(rng, 40) + unit,
+        b"",
+        other * 6 + b"N" * 7 + unit + random_letters(rng, 50),
+        random_letters(rng, 30),
+    ]
+    return index_and_genome(contigs)
+
+
+def reads_of(genome, rng, count):
+    """Reads of the genome with a few other bases, half of them turned; some over a border."""
+    reads = []
+    for _ in range(count):
+        length = int(rng.integers(5, 90))
+        start = int(rng.integers(0, genome.codes.size - length))
+        read = genome.codes[start : start + length].copy()
+        changed = rng.random(length) < 0.03
+        read[changed] = rng.integers(0, 5, changed.sum())
+        reads.append(opposite(read) if rng.random() < 0.5 else read)
+    return reads
+
+
+def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
+    """(strand, diagonal) of every hit of every seed."""
+    room = len(read) - k
+    if room < 0:
+        return []
+    starts = sorted({*range(0, room + 1, step), room})
+    borders = set(genome.contig_starts.tolist())
+    found = []
+    for start in starts:
+        for strand in (0, 1):
+            turned = opposite(read) if strand else read
+            place = room - start if strand else start
+            seed = turned[place : place + k]
+            if seed.max() > 3:
+                continue
+            for at in range(genome.codes.size - k + 1):
+                inside = not any(at < border < at + k for border in borders)
+                if inside and (genome.codes[at : at + k] == seed).all():
+                    found.append((strand, at - place))
+    return sorted(found)
+
+
+def test_all_hits_are_in_candidates(repeats):
+    index, genome = repeats
+    reads = reads_of(genome, np.random.default_rng(2), 60)
+    reads += [np.full(50, 4, np.uint8), np.empty(0, np.uint8)]
+    codes, offsets = flat(reads)
+    found = find_candidates(index, codes, offsets, K, STEP, 10_000, PARAMETERS)
+    assert not found.left_out.any()
+    n_hits = 0
+    for i, read in enumerate(reads):
+        expected = diagonals_by_comparing(genome, read, K, STEP)
+        mine = range(found.offsets[i], found.offsets[i + 1])
+        assert all(found.reads[j] == i for j in mine)
+        for strand, diagonal in expected:
+            assert any(
+                found.strands[j] == strand and found.lowest[j] <= diagonal <= found.highest[j]
+                for j in mine
+            )
+        for j in mine:
+            assert (found.strands[j], found.diagonals[j]) in expected
+            here = [d for s, d in expected if s == found.strands[j]]
+            assert found.seeds[j] == sum(found.lowest[j] <= d <= found.highest[j] for d in here)
+        seeds = found.seeds[found.offsets[i] : found.offsets[i + 1]]
+        assert (np.diff(seeds) <= 0).all()
+        n_hits += len(expected)
+    assert n_hits > 300
+
+
+def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
+    rng = np.random.default_rng(3)
+    unit = random_letters(rng, 25)
+    index, genome = index_and_genome([random_letters(rng, 90) + unit * 6 + random_letters(rng, 90)])
+    codes, offsets = flat([genome.codes[90:190].copy()])
+    found = find_candidates(index, codes, offsets, K, STEP, 10_000, PARAMETERS)
+    assert {90, 115, 140} <= set(found.diagonals.tolist())
+
+
+def test_frequent_seeds_are_sampled_and_marked():
+    rng = np.random.default_rng(4)
+    unit = random_letters(rng, 60)
+    contigs = [unit + random_letters(rng, 70) for _ in range(20)] + [random_letters(rng, 200)]
+    index, genome = index_and_genome(contigs)
+    repeat, unique = encode(unit), encode(contigs[-1][:60])
+    codes, offsets = flat([repeat, unique])
+    found = find_candidates(index, codes, offsets, K, STEP, 30, PARAMETERS)
+    assert found.left_out[0] > 0.5
+    assert found.left_out[1] == 0
+    first = slice(0, found.offsets[1])
+    assert 1 <= found.seeds[first].sum() <= 30
+    assert set(found.diagonals[first].tolist()) <= {130 * i for i in range(20)}
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(repeats, threads):
+    index, genome = repeats
+    codes, offsets = flat(reads_of(genome, np.random.default_rng(5), 3000))
+    one = find_candidates(index, codes, offsets, K, STEP, 20, PARAMETERS, 1)
+    more = find_candidates(index, codes, offsets, K, STEP, 20, PARAMETERS, threads)
+    for name, values in vars(one).items():
+        assert np.array_equal(values, getattr(more, name)), name
+    assert one.left_out.any()
+
+
+def test_no_reads(repeats):
+    index, _ = repeats
+    found = find_candidates(
+        index, np.empty(0, np.uint8), np.zeros(1, np.int64), K, STEP, 20, PARAMETERS
+    )
+    assert (len(found.reads), found.offsets.tolist()) == (0, [0])
