@@ -232,8 +232,8 @@ def check(options, report):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "alignment"))
     per_job = 5000
     jobs = [
-        (options.backend, seed, per_job, name, overhang)
-        for seed, (name, overhang) in enumerate(
+        (options.backend, options.seed + number, per_job, name, overhang)
+        for number, (name, overhang) in enumerate(
             [(n, o) for n in GATK_PARAMETERS for o in OVERHANGS]
             * -(-options.gatk_pairs // (per_job * len(GATK_PARAMETERS) * len(OVERHANGS)))
         )
@@ -298,6 +298,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=50_000, help="pairs of the part dna")
     parser.add_argument("--gatk-pairs", type=int, default=1_000_000, help="pairs to check")
+    parser.add_argument("--seed", type=int, default=0, help="of the pairs to check")
     parser.add_argument("--output", help="file to append JSON lines to")
     options = parser.parse_args()
     report = Report(options)
