@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import importlib.util
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +11,7 @@ import pytest
 from hits_oracle import GENOMES, hits_by_comparing, opposite
 from index_oracle import index_of
 
+import bwarp.program
 from bwarp.index.store import save_index
 
 SCRIPT = "find_seeds.py"
@@ -33,6 +35,25 @@ def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("index") / "repeats.index"
     save_index(index_of(GENOMES["repeats"]), folder)
     return folder
+
+
+@pytest.fixture
+def refused(checkout, monkeypatch, capsys):
+    """A function that runs the program in this process; returns its exit code and last line."""
+    spec = importlib.util.spec_from_file_location("find_seeds", checkout / "scripts" / SCRIPT)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    monkeypatch.setattr(sys, "argv", [SCRIPT])
+
+    def run(*arguments) -> tuple[int, str]:
+        parser = program.parse_options()
+        with pytest.raises(SystemExit) as left:
+            bwarp.program.run_program(parser, program.main, list(map(str, arguments)))
+        written = capsys.readouterr()
+        assert written.out == ""
+        return left.value.code, written.err
+
+    return run
 
 
 @pytest.fixture
@@ -181,10 +202,9 @@ def test_no_queries(run_program, index, tmp_path):
         ),
     ],
 )
-def test_options_that_cannot_be(run_program, index, queries, tmp_path, arguments, message):
+def test_options_that_cannot_be(refused, index, queries, tmp_path, arguments, message):
     run = ("--index", index, "--queries", queries, "-o", tmp_path / "out.tsv")
-    done = run_program(SCRIPT, *run, *arguments)
-    assert (done.rc, done.stderr) == (2, f"find_seeds.py: error: {message}\n")
+    assert refused(*run, *arguments) == (2, f"find_seeds.py: error: {message}\n")
     assert list(tmp_path.iterdir()) == [queries]
 
 
@@ -203,24 +223,22 @@ def test_options_that_cannot_be(run_program, index, queries, tmp_path, arguments
         ),
     ],
 )
-def test_queries_that_cannot_be_read(run_program, index, tmp_path, text, message):
+def test_queries_that_cannot_be_read(refused, index, tmp_path, text, message):
     path = tmp_path / "q.fa"
     path.write_text(text)
-    done = run_program(SCRIPT, "--index", index, "--queries", path, "-o", tmp_path / "out.tsv")
-    assert (done.rc, done.stderr) == (1, f"find_seeds.py: error: {message.format(path=path)}\n")
+    run = ("--index", index, "--queries", path, "-o", tmp_path / "out.tsv", "--backend", "cpu")
+    assert refused(*run) == (1, f"find_seeds.py: error: {message.format(path=path)}\n")
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_that_are_not_there(run_program, index, queries, tmp_path):
-    output = tmp_path / "out.tsv"
-    done = run_program(SCRIPT, "--index", tmp_path / "x", "--queries", queries, "-o", output)
-    assert (done.rc, done.stderr) == (
+def test_files_that_are_not_there(refused, index, queries, tmp_path):
+    run = ("-o", tmp_path / "out.tsv", "--backend", "cpu")
+    assert refused("--index", tmp_path / "x", "--queries", queries, *run) == (
         1,
         f"find_seeds.py: error: {tmp_path}/x: no such index: "
         f"make it with scripts/index_reference.py REF.fa -o {tmp_path}/x\n",
     )
-    done = run_program(SCRIPT, "--index", index, "--queries", tmp_path / "no.fa", "-o", output)
-    assert (done.rc, done.stderr) == (
+    assert refused("--index", index, "--queries", tmp_path / "no.fa", *run) == (
         1,
         f"find_seeds.py: error: {tmp_path}/no.fa: no such file or folder: check the path\n",
     )
