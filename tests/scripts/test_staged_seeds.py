@@ -56,6 +56,28 @@ def test_three_stages_are_one_run(run_program, folder, tmp_path, cut, search):
         assert again == said
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("cut", [("-k", 12, "--step", 3), ()])
+def test_a_gpu_writes_the_same(run_program, folder, tmp_path, cut):
+    index, reads = ("--index", folder / "index"), ("--queries", folder / "reads.fa")
+    search = ("--mismatches", 1, "--max-hits", 30)
+
+    def run(script, *arguments):
+        done = run_program(script, *arguments, cwd=tmp_path)
+        assert done.rc == 0, done.stderr
+
+    run("find_seeds.py", *index, *reads, "-o", "cpu.tsv", *cut, *search, "--backend", "cpu")
+    expected = tables(tmp_path / "cpu.tsv")
+    for locate in ("gpu", "hybrid", "cpu"):
+        more = ("--locate", locate, "--backend", "cuda")
+        run("find_seeds.py", *index, *reads, "-o", "gpu.tsv", *cut, *search, *more)
+        assert tables(tmp_path / "gpu.tsv") == expected
+    run("batch_reads.py", *reads, "-o", "kmers", *cut)
+    run("seed_reads.py", *index, "--kmers", "kmers", "-o", "seeds", *search, "--backend", "cuda")
+    run("locate_seeds.py", *index, "--seeds", "seeds", "-o", "staged.tsv")
+    assert tables(tmp_path / "staged.tsv") == expected
+
+
 def test_what_is_not_what_is_asked_for(run_program, folder, tmp_path):
     reads = folder / "reads.fa"
     kmers, seeds = tmp_path / "kmers", tmp_path / "seeds"

@@ -18,7 +18,14 @@ from index_oracle import index_of
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
 from bwarp.errors import UsageError
-from bwarp.seeding.find import count_seeds, find_in_passes, kmer_batches, merge_hits, passes
+from bwarp.seeding.find import (
+    count_seeds,
+    find_in_passes,
+    kmer_batches,
+    merge_hits,
+    passes,
+    prepare,
+)
 from bwarp.seeding.hits import SeedHits, SeedOptions
 
 
@@ -28,10 +35,11 @@ def kmers_of(kmers: list[bytes]):
     return batch
 
 
-def found_by(index, kmers, options, threads=1) -> tuple[list, list, list]:
-    """All hits, the k-mers over the limit and their counts, of a batch on the CPU."""
+def found_by(index, kmers, options, threads=1, backend="cpu") -> tuple[list, list, list]:
+    """All hits, the k-mers over the limit and their counts, of a batch."""
     hits, over, counts = [], [], []
-    for found in find_in_passes(index, kmers, options, "cpu", threads):
+    ready = prepare(index, options, backend)
+    for found in find_in_passes(ready, kmers, options, backend, threads):
         over += found.over_kmers.tolist()
         counts += found.over_counts.tolist()
         hits += hits_of_parts(found.hits, index.reference)
@@ -60,6 +68,23 @@ def test_lengths_mixed_and_limits(genome, mismatches, max_hits):
     kmers = [*mixed_kmers(genome, mismatches), b"A" * 20, b"ACACACACAC"]
     found = found_by(index_of_genome(genome), kmers_of(kmers), SeedOptions(mismatches, max_hits))
     assert found == expected_of(GENOMES[genome], kmers, mismatches, max_hits)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("genome", GENOMES)
+@pytest.mark.parametrize("locate", ["gpu", "hybrid", "cpu", "auto"])
+def test_lengths_mixed_and_limits_on_a_gpu(genome, locate):
+    index = index_of_genome(genome)
+    for mismatches, max_hits in ((0, 0), (1, 5), (2, 0), (3, 1)):
+        kmers = [*mixed_kmers(genome, mismatches), b"A" * 20, b"ACACACACAC"]
+        options = SeedOptions(mismatches, max_hits, locate=locate)
+        found = found_by(index, kmers_of(kmers), options, backend="cuda")
+        assert found == expected_of(GENOMES[genome], kmers, mismatches, max_hits)
+        ready = prepare(index, options, "cuda")
+        counts = count_seeds(ready, kmers_of(kmers), options, "cuda")
+        assert np.array_equal(
+            counts, count_seeds(index, kmers_of(kmers), SeedOptions(mismatches), "cpu")
+        )
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 50, 1000])
