@@ -152,7 +152,7 @@ def searcher(options):
     backend = choose_backend(options.backend)
     index = stored = load_index(options.index)
     if backend == "cuda":
-        from bwarp.matching.device_matches_cuda import prepare
+        from bwarp.matching.device_text_cuda import prepare
 
         index = prepare(stored)
         say(str(index.plan))

@@ -22,7 +22,7 @@ def find_matches(
     Parameters
     ----------
     index : FMIndex
-        For the backend ``"cuda"`` what `bwarp.matching.device_matches_cuda.prepare` makes of it.
+        For the backend ``"cuda"`` what `bwarp.matching.device_text_cuda.prepare` makes of it.
     kind : str
         One of `KINDS`.
     backend : str
@@ -35,7 +35,8 @@ def find_matches(
         the reference; of the kind mum by where they begin in the reference.
     """
     if backend == "cuda":
-        from bwarp.matching.device_matches_cuda import maximal_matches, unique_matches
+        from bwarp.matching.maximal_matches_cuda import maximal_matches
+        from bwarp.matching.unique_matches_cuda import unique_matches
     else:
         from bwarp.matching.maximal_matches_cpu import maximal_matches
         from bwarp.matching.unique_matches_cpu import unique_matches

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Time maximal exact matching on one GPU: Drozd et al.'s job, reads of 100 bases.
+
+First the matches of every kind in a small genome are compared, as digests, with those of the CPU
+(`--write-digests FILE` on any machine, then `--digests FILE` here). Then a million reads are
+matched against 250 Mb, and ten million against 3.1 Gb if --seconds allow it. Timed is the way
+from packed queries on the host to matches on the host, transfers included. One JSON line each.
+"""
+
+import argparse
+import hashlib
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.index.build import build_index
+from bwarp.index.parameters import choose_parameters
+from bwarp.matching.find import KINDS, find_matches
+from bwarp.matching.matches import join_matches
+from bwarp.matching.query_text import make_query_text
+from bwarp.reference import make_reference
+
+READ_LENGTH = 100
+MIN_LENGTH = 20
+START = time.perf_counter()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--write-digests", metavar="FILE", help="matches by the CPU, and no more")
+    parser.add_argument("--digests", metavar="FILE", help="what they must be")
+    parser.add_argument("--output", metavar="FILE", help="add the JSON lines to this file as well")
+    parser.add_argument("--seconds", type=float, default=90)
+    parser.add_argument("--threads", type=int, default=16)
+    options = parser.parse_args()
+    if options.write_digests:
+        digests = check_digests("cpu", options.threads)
+        Path(options.write_digests).write_text(json.dumps(digests) + "\n")
+        return
+    digests = check_digests("cuda", options.threads)
+    report(options, {"what": "digests equal", "equal": digests == read_digests(options.digests)})
+    for n_bases, n_reads, needed in ((250_000_000, 10**6, 20), (3_100_000_000, 10**7, 65)):
+        if time.perf_counter() - START + needed > options.seconds:
+            report(options, {"what": f"{n_bases:,} bases left out: no time"})
+            continue
+        for line in time_reads(n_bases, n_reads, options.threads):
+            report(options, line)
+
+
+def read_digests(path):
+    return json.loads(Path(path).read_text()) if path else None
+
+
+def report(options, line: dict) -> None:
+    text = json.dumps(line | {"at_s": round(time.perf_counter() - START, 1)})
+    print(text, flush=True)
+    if options.output:
+        with open(options.output, "a") as file:
+            file.write(text + "\n")
+
+
+def make_genome(n_bases: int, rng) -> np.ndarray:
+    """Random bases, a tenth of them copies of 300 families of 300 bases with 10 % changes."""
+    codes = rng.integers(0, 4, n_bases, np.uint8)
+    families = rng.integers(0, 4, (300, 300), np.uint8)
+    n_copies = n_bases // 3000
+    starts = np.sort(rng.integers(0, n_bases - 300, n_copies))
+    copies = families[rng.integers(0, 300, n_copies)]
+    changed = rng.random(copies.shape, np.float32) < 0.1
+    copies[changed] = rng.integers(0, 4, int(changed.sum()), np.uint8)
+    for start, copy in zip(starts.tolist(), copies, strict=True):
+        codes[start : start + 300] = copy
+    return codes
+
+
+def make_reads(codes: np.ndarray, n_reads: int, rng) -> np.ndarray:
+    """Reads of both strands with 1 % errors, end to end."""
+    starts = rng.integers(0, codes.size - READ_LENGTH, n_reads)
+    reads = np.empty((n_reads, READ_LENGTH), np.uint8)
+    for first in range(0, n_reads, 1 << 18):
+        part = starts[first : first + (1 << 18)]
+        reads[first : first + part.size] = codes[part[:, None] + np.arange(READ_LENGTH)]
+    reads[1::2] = 3 - reads[1::2, ::-1]
+    errors = rng.random(reads.shape, np.float32) < 0.01
+    reads[errors] ^= rng.integers(1, 4, int(errors.sum()), np.uint8)
+    return reads.reshape(-1)
+
+
+def index_of(codes: np.ndarray, backend: str, threads: int):
+    # Checksums of contigs are no part of the job and take long for billions of bases.
+    starts = np.array([0, codes.size])
+    reference = make_reference(("chr",), starts, codes, ("0" * 32,), threads)
+    return build_index(reference, choose_parameters(reference.text_length), backend, threads)
+
+
+def check_digests(backend: str, threads: int) -> dict:
+    rng = np.random.default_rng(1)
+    codes = make_genome(5_000_000, rng)
+    reads = make_reads(codes, 3000, rng)
+    genome = codes[1_000_000:1_300_000].copy()
+    genome[rng.integers(0, genome.size, 3000)] = 0
+    queries = np.concatenate([reads, genome])
+    lengths = np.append(np.full(3000, READ_LENGTH), genome.size)
+    index = index_of(codes, backend, threads)
+    if backend == "cuda":
+        from bwarp.matching.device_text_cuda import prepare
+
+        index = prepare(index)
+    digests = {}
+    for min_length in (MIN_LENGTH, 50):
+        offsets = np.append(0, np.cumsum(lengths))
+        text = make_query_text(queries, offsets, (0, 1), min_length, threads)
+        for kind in KINDS:
+            found = find_matches(index, text, min_length, kind, backend, threads)
+            matches = join_matches(list(found))
+            digest = hashlib.sha256()
+            for array in vars(matches).values():
+                digest.update(np.ascontiguousarray(array, np.uint32).tobytes())
+            digests[f"{kind} {min_length}"] = [len(matches), digest.hexdigest()]
+    return digests
+
+
+def time_reads(n_bases: int, n_reads: int, threads: int):
+    from numba import cuda
+
+    from bwarp.matching.device_text_cuda import prepare
+
+    rng = np.random.default_rng(2)
+    started = time.perf_counter()
+    codes = make_genome(n_bases, rng)
+    reads = make_reads(codes, n_reads, rng)
+    made = time.perf_counter()
+    index = index_of(codes, "cuda", threads)
+    indexed = time.perf_counter()
+    reference = prepare(index)
+    cuda.synchronize()
+    line = {
+        "device": cuda.get_current_device().name.decode()
+        if isinstance(cuda.get_current_device().name, bytes)
+        else str(cuda.get_current_device().name),
+        "bases": n_bases,
+        "reads": n_reads,
+        "min_length": MIN_LENGTH,
+    }
+    yield line | {
+        "what": "prepared",
+        "simulate_s": round(made - started, 2),
+        "index_s": round(indexed - made, 2),
+        "upload_s": round(time.perf_counter() - indexed, 2),
+        "plan": str(reference.plan),
+    }
+    texts = {}
+    for strands in ((0,), (0, 1)):
+        begun = time.perf_counter()
+        offsets = np.arange(0, reads.size + 1, READ_LENGTH, dtype=np.int64)
+        texts[strands] = make_query_text(reads, offsets, strands, MIN_LENGTH, threads)
+        line[f"pack_{len(strands)}_s"] = round(time.perf_counter() - begun, 4)
+    for strands, text in texts.items():
+        for kind in ("mumreference", "maxmatch"):
+            times = []
+            for _ in range(4 if kind == "mumreference" else 2):
+                cuda.synchronize()
+                begun = time.perf_counter()
+                n_matches = sum(
+                    len(m) for m in find_matches(reference, text, MIN_LENGTH, kind, "cuda", threads)
+                )
+                times.append(round(time.perf_counter() - begun, 4))
+            yield line | {
+                "what": "matched",
+                "kind": kind,
+                "strands": len(strands),
+                "matches": n_matches,
+                "times_s": times,
+            }
+
+
+if __name__ == "__main__":
+    main()
