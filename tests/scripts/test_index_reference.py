@@ -114,8 +114,8 @@ def test_the_folder_does_not_depend_on_threads(index_reference, tmp_path):
          "(IUPAC letters)"),
         (b">a\nAC\n>a\nGT\n", ", line 3: contig 'a' stands in line 1 already: every contig needs "
          "a name of its own"),
-        (gzip.compress(FASTA, mtime=0)[:-12], ": the compressed file ends too early: it was cut off; "
-         "fetch or write it again"),
+        (gzip.compress(FASTA, mtime=0)[:-12], ": the compressed file ends too early: it was cut "
+         "off; fetch or write it again"),
         (b"@r\nACGT\n+\nIIII\n", ", line 1: this looks like FASTQ; the reference must be FASTA "
          "(>name)"),
     ],
