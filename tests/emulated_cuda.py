@@ -51,6 +51,13 @@ class Memory:
         return len(self.array)
 
 
+def _never_written(shape, dtype):
+    """An array of numbers too large to pass for sensible ones."""
+    array = np.empty(shape, dtype)
+    array.view(np.uint8).fill(0x71)
+    return array
+
+
 def _wrapping(bits, signed):
     def convert(value):
         value = int(value) & (1 << bits) - 1
@@ -110,8 +117,7 @@ class _Thread:
 
     @staticmethod
     def _new_array(shape, dtype):
-        # What was never written must not look like a sensible number.
-        return Memory(np.full(shape, 113, dtype.dtype))
+        return Memory(_never_written(shape, dtype.dtype))
 
     def _shared_array(self, shape, dtype):
         self._shared_count += 1
@@ -278,7 +284,7 @@ def _to_device(array):
 
 def _device_array(shape, dtype):
     assert type(shape) is int, "numba-cuda takes no NumPy number for a shape"
-    return np.full(shape, 113, dtype).view(_DeviceArray)
+    return _never_written(shape, dtype).view(_DeviceArray)
 
 
 def pretend_gpu(monkeypatch, capability=(9, 0), free_bytes=1 << 30):

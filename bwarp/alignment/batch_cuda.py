@@ -13,6 +13,7 @@ __all__ = [
     "DeviceSequences",
     "KERNEL_SIGNATURES",
     "blocks",
+    "by_size",
     "device_batch",
     "free_bytes",
     "paired_order",
@@ -106,6 +107,18 @@ def free_bytes() -> int:
     return cuda.current_context().get_memory_info().free
 
 
+def by_size(ids: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
+    """Pairs sorted by the last of their sizes, then by the one before it; ties stay in order.
+
+    Sizes from 65,535 on count as equal, because NumPy sorts 16-bit keys by counting.
+    """
+    for size in sizes:
+        keys = np.minimum(size[ids], 65535).astype(np.uint16)
+        if ids.size and (keys != keys[0]).any():
+            ids = ids[np.argsort(keys, kind="stable")]
+    return ids
+
+
 def paired_order(
     ids: np.ndarray, query_lengths: np.ndarray, reference_lengths: np.ndarray
 ) -> np.ndarray:
@@ -125,8 +138,8 @@ def paired_order(
     if ids.size and (columns[0] == columns).all():
         ordered = ids if (rows[0] == rows).all() else ids[np.argsort(rows, kind="stable")]
         return np.append(ordered, ordered[-1:]) if ids.size % 2 else ordered
-    by_size = np.lexsort((rows, columns))
-    ordered, columns = ids[by_size], columns[by_size]
+    ordered = by_size(ids, query_lengths, reference_lengths)
+    columns = reference_lengths[ordered]
     ends = np.flatnonzero(np.append(columns[1:] != columns[:-1], True))
     sizes = np.diff(ends, prepend=-1)
     copies = np.ones(ids.size, np.int64)

@@ -11,7 +11,6 @@ from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, device_batch
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.pairs import PairBatch, Sequences, check_pairs
 from bwarp.alignment.paths_cuda import Costs, find_full, trace_paths
-from bwarp.errors import InputError
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -24,6 +23,7 @@ __all__ = [
 
 ALL = 0xFFFFFFFF
 MOST_LETTERS = 32
+LETTER_BITS = MOST_LETTERS - 1
 
 
 def gatk_alignments(
@@ -75,14 +75,12 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
 
 
 def gatk_batch(pairs: PairBatch) -> DeviceBatch:
-    """GATK's references as queries and its alternates as references on the card, as codes."""
-    codes = np.full(256, 255, np.uint8)
-    letters = np.union1d(np.unique(pairs.queries.codes), np.unique(pairs.references.codes))
-    if letters.size > MOST_LETTERS:
-        raise InputError(f"{letters.size} different letters: GATK's mode takes {MOST_LETTERS}")
-    codes[letters] = np.arange(letters.size)
+    """GATK's references as queries and its alternates as references on the card, as codes.
+
+    The low five bits of a letter tell it from the others.
+    """
     rows, columns = (
-        Sequences(codes[side.codes], side.starts, side.lengths)
+        Sequences(side.codes & np.uint8(LETTER_BITS), side.starts, side.lengths)
         for side in (pairs.references, pairs.queries)
     )
     return device_batch(PairBatch(rows, columns))

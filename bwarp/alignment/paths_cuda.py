@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import cuda
 
-from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, by_size, free_bytes
 from bwarp.alignment.full_matrix_cuda import (
     MATRIX_STRIDE,
     PADDING_ROW,
@@ -100,7 +100,7 @@ def find_full(batch: DeviceBatch, costs: Costs, ids: np.ndarray, outputs) -> Non
     """Scores and ends of some pairs into `outputs`: device arrays scores, query and other ends."""
     rows, columns = batch.queries.host_lengths, batch.references.host_lengths
     # Like sizes side by side: the groups of a warp take the same steps.
-    ids = ids[np.lexsort((columns[ids], rows[ids]))]
+    ids = by_size(ids, columns, rows)
     parameters = [costs.first, costs.extend, costs.opens_on_tie, *costs.free, 0]
     parameters = cuda.to_device(np.array(parameters, np.int32))
     matrix = costs.device_matrix()
@@ -145,37 +145,39 @@ def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_
     host_bands = bands.copy_to_host()
     # GATK's walk puts the clips on diagonals too.
     single = np.flatnonzero((host_bands == 0) & (not costs.is_gatk)).astype(np.int32)
-    walked_ids = np.flatnonzero((host_bands != 0) | costs.is_gatk).astype(np.int32)
+    others = np.flatnonzero((host_bands != 0) | costs.is_gatk).astype(np.int32)
+    walks = [_single_walk(batch, costs, single, ends, diagonals)] if single.size else []
     pieces = []
-    if single.size:
-        pieces.append(_walk_single(batch, costs, single, ends, diagonals, walked))
-    for ids, starts in _portions(walked_ids, host_bands, rows, columns):
-        pieces.append(_walk_banded(batch, costs, ids, starts, ends, bands, diagonals, walked))
+    for ids, starts in _portions(others, host_bands, rows, columns):
+        walks.append(_banded_walk(batch, costs, ids, starts, ends, bands, diagonals))
+        pieces.append(_count_and_write(walks, walked))
+        # The choices of this portion make room for the next.
+        walks = []
+    if walks:
+        pieces.append(_count_and_write(walks, walked))
     counts, distances, first_rows, first_columns = (a.copy_to_host() for a in walked)
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return Paths(first_rows, first_columns, distances, offsets, _merged(pieces, counts, offsets))
 
 
-def _walk_single(batch, costs, ids, ends, diagonals, walked):
-    """The CIGARs of pairs that align along one diagonal: their ids, and their CIGARs in order."""
-    slots = cuda.to_device(ids)
+def _single_walk(batch, costs, ids, ends, diagonals):
+    """Pairs that align along one diagonal: their ids, the kernel, its first arguments."""
     arguments = (
         batch.queries.codes,
         batch.queries.starts,
         batch.references.codes,
         batch.references.starts,
-        slots,
+        cuda.to_device(ids),
         *ends,
         diagonals,
         np.int32(costs.ambiguous),
     )
-    walk = walk_diagonals[blocks(ids.size, 32), BLOCK]
-    return ids, _count_and_write(walk, arguments, walked, ids)
+    return ids, walk_diagonals[blocks(ids.size, 32), BLOCK], arguments
 
 
-def _walk_banded(batch, costs, ids, starts, ends, bands, diagonals, walked):
-    """The same of pairs whose choices are stored first; the GATK ones without a band have none."""
+def _banded_walk(batch, costs, ids, starts, ends, bands, diagonals):
+    """The same of pairs whose choices it stores first; GATK's without a band have none."""
     slots, choices_starts = cuda.to_device(ids), cuda.to_device(starts)
     choices = cuda.device_array(int(starts[-1]) + 1, np.uint32)
     if starts[-1]:
@@ -198,21 +200,27 @@ def _walk_banded(batch, costs, ids, starts, ends, bands, diagonals, walked):
         cuda.to_device(np.array(parameters, np.int32)),
         np.int32(costs.ambiguous),
     )
-    walk = walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(ids.size), BLOCK]
-    return ids, _count_and_write(walk, arguments, walked, ids)
+    return ids, walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(ids.size), BLOCK], arguments
 
 
-def _count_and_write(walk, arguments, walked, ids):
-    """Walk once to count runs and once to write them, pair after pair by their number."""
+def _count_and_write(walks, walked):
+    """Walk once to count runs and once to write them: ids, and their CIGARs by ascending id."""
     nothing = cuda.device_array(1, np.int64), cuda.device_array(1, np.uint32)
-    walk(*arguments, True, *walked, *nothing)
-    counts = np.zeros(walked[0].size, np.int64)
-    counts[ids] = walked[0].copy_to_host()[ids]
+    for _, walk, arguments in walks:
+        walk(*arguments, True, *walked, *nothing)
+    ids = np.concatenate([ids for ids, _, _ in walks])
+    counts = walked[0].copy_to_host()
     offsets = np.zeros(counts.size + 1, np.int64)
+    if ids.size < counts.size:
+        of_these = np.zeros(counts.size, np.int32)
+        of_these[ids] = counts[ids]
+        counts = of_these
     np.cumsum(counts, out=offsets[1:])
     cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
-    walk(*arguments, False, *walked, cuda.to_device(offsets), cigar)
-    return cigar.copy_to_host()[: offsets[-1]]
+    device_offsets = cuda.to_device(offsets)
+    for _, walk, arguments in walks:
+        walk(*arguments, False, *walked, device_offsets, cigar)
+    return ids, cigar.copy_to_host()[: offsets[-1]]
 
 
 def _check_diagonals(batch, costs, scores, ends):
@@ -247,9 +255,7 @@ def _portions(ids, bands, rows, columns):
     starts : ndarray, dtype=int64
         Where the choices of each begin, and where the last of them end.
     """
-    # 16-bit keys are sorted by counting.
-    ids = ids[np.argsort(np.minimum(rows[ids], 65535).astype(np.uint16), kind="stable")]
-    ids = ids[np.argsort(np.minimum(bands[ids], 65535).astype(np.uint16), kind="stable")]
+    ids = by_size(ids, rows, bands)
     tile = BAND_THREADS * ROWS
     strips = -(-rows[ids].astype(np.int64) // tile)
     width = np.minimum(columns[ids], tile + 2 * bands[ids].astype(np.int64))

@@ -172,7 +172,8 @@ def strip_kernel(rows):
         position = uint64(first_column - lane)
         # The next column's letters and, from the strip above, its last row: a step ahead.
         following = letters[position]
-        upper = (int64(below_floor) << 32) | (int64(below_floor) & 0xFFFFFFFF)
+        nothing = (int64(below_floor) << 32) | (int64(below_floor) & 0xFFFFFFFF)
+        upper = nothing
         if not is_first:
             upper = edge[position]
 
@@ -185,8 +186,10 @@ def strip_kernel(rows):
             # Opaque, or the loop is written twice and each warp runs both.
             lane_now = opaque(lane)
             if lane_now == 0:
-                next_diagonal = int32(upper)
-                insertion = int32(upper >> 32)
+                # Past the last column there is no strip above.
+                above = upper if column < columns else nothing
+                next_diagonal = int32(above)
+                insertion = int32(above >> 32)
             position += uint64(1)
             following = letters[position]
             if not is_first:
