@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import importlib.util
 import subprocess
 import sys
 from collections import Counter
@@ -10,8 +9,8 @@ from collections import Counter
 import pytest
 from hits_oracle import GENOMES, hits_by_comparing, opposite
 from index_oracle import index_of
+from program_here import refusal
 
-import bwarp.program
 from bwarp.index.store import save_index
 
 SCRIPT = "find_seeds.py"
@@ -40,20 +39,8 @@ def index(tmp_path_factory):
 @pytest.fixture
 def refused(checkout, monkeypatch, capsys):
     """A function that runs the program in this process; returns its exit code and last line."""
-    spec = importlib.util.spec_from_file_location("find_seeds", checkout / "scripts" / SCRIPT)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    monkeypatch.setattr(sys, "argv", [SCRIPT])
-
-    def run(*arguments) -> tuple[int, str]:
-        parser = program.parse_options()
-        with pytest.raises(SystemExit) as left:
-            bwarp.program.run_program(parser, program.main, list(map(str, arguments)))
-        written = capsys.readouterr()
-        assert written.out == ""
-        return left.value.code, written.err
-
-    return run
+    script = checkout / "scripts" / SCRIPT
+    return lambda *arguments: refusal(script, arguments, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hits_oracle import GENOMES
 from index_oracle import index_of
+from program_here import refusal
 
 from bwarp.index.store import save_index
 
@@ -31,13 +32,13 @@ def tables(output) -> list[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("cut", "search"),
+    ("cut", "search", "locate_modes"),
     [
-        (("-k", 12, "--step", 3), ("--mismatches", 1, "--max-hits", 30)),
-        ((), ("--mismatches", 2, "--max-hits", 0)),
+        (("-k", 12, "--step", 3), ("--mismatches", 1, "--max-hits", 30), ("cpu", "hybrid")),
+        ((), ("--mismatches", 2, "--max-hits", 0), ("hybrid",)),
     ],
 )
-def test_three_stages_are_one_run(run_program, folder, tmp_path, cut, search):
+def test_three_stages_are_one_run(run_program, folder, tmp_path, cut, search, locate_modes):
     def run(script, *arguments):
         done = run_program(script, *arguments, cwd=tmp_path)
         assert (done.rc, done.stdout) == (0, "")
@@ -48,7 +49,7 @@ def test_three_stages_are_one_run(run_program, folder, tmp_path, cut, search):
     expected = tables(tmp_path / "one.tsv")
     assert all(table.count(b"\n") > 1 for table in expected[::2])
     run("batch_reads.py", *reads, "-o", "kmers", *cut)
-    for locate, threads in (("cpu", 1), ("hybrid", 2)):
+    for threads, locate in enumerate(locate_modes, 1):
         more = ("--locate", locate, "--threads", threads, "--backend", "cpu")
         run("seed_reads.py", *index, "--kmers", "kmers", "-o", "seeds", *search, *more)
         again = run("locate_seeds.py", *index, "--seeds", "seeds", "-o", "staged.tsv")
@@ -78,7 +79,9 @@ def test_a_gpu_writes_the_same(run_program, folder, tmp_path, cut):
     assert tables(tmp_path / "staged.tsv") == expected
 
 
-def test_what_is_not_what_is_asked_for(run_program, folder, tmp_path):
+def test_what_is_not_what_is_asked_for(
+    run_program, checkout, monkeypatch, capsys, folder, tmp_path
+):
     reads = folder / "reads.fa"
     kmers, seeds = tmp_path / "kmers", tmp_path / "seeds"
     index = ("--index", folder / "index")
@@ -87,11 +90,11 @@ def test_what_is_not_what_is_asked_for(run_program, folder, tmp_path):
     assert run_program(*found).rc == 0
     before = sorted(tmp_path.iterdir())
 
-    def refused(script, *arguments) -> str:
-        done = run_program(script, *arguments)
-        assert done.stderr.startswith(f"{script}: error: ")
+    def refused(script, *arguments) -> tuple[int, str]:
+        rc, said = refusal(checkout / "scripts" / script, arguments, monkeypatch, capsys)
+        assert said.startswith(f"{script}: error: ")
         assert sorted(tmp_path.iterdir()) == before
-        return done.rc, done.stderr.removeprefix(f"{script}: error: ")
+        return rc, said.removeprefix(f"{script}: error: ")
 
     output = tmp_path / "out.tsv"
     assert refused("batch_reads.py", "--queries", reads, "-o", output, "--step", 2) == (
