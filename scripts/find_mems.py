@@ -21,8 +21,9 @@ import numpy as np
 
 from bwarp.backend import choose_backend
 from bwarp.errors import InputError, UsageError
-from bwarp.fastx import read_sequences
+from bwarp.fastx import CHUNK_BYTES, read_sequences
 from bwarp.index.store import load_index
+from bwarp.matching.chunks import find_in_chunks
 from bwarp.matching.find import KINDS, find_matches, find_table_matches
 from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
@@ -99,6 +100,13 @@ def parse_options():
     parser.add_argument(
         "-L", "--show-lengths", action="store_true", help="write the queries' lengths in headers"
     )
+    parser.add_argument(
+        "--chunk-bases",
+        type=bounded_int(10**3, 2**32),
+        metavar="N",
+        help="search the reference in chunks of N bases, each indexed when its turn comes: for one "
+        "whose index is larger than the memory, or the GPU's. Results are the same",
+    )
     return parser
 
 
@@ -111,7 +119,7 @@ def main(options):
         atomic_file(options.output) as file,
         match_writer(file, output_format, options, reference, strands) as write,
     ):
-        for batch in read_sequences(options.queries):
+        for batch in read_sequences(options.queries, chunk_bytes=bytes_at_once(options)):
             refuse_nameless(options.queries, batch)
             text = make_query_text(
                 batch.codes, batch.offsets, strands, options.min_length, options.threads
@@ -140,12 +148,28 @@ def format_of(options) -> str:
     return output_format
 
 
+def bytes_at_once(options) -> int:
+    """Bytes of queries to take on at a time: many where every time costs indexing the chunks."""
+    return 1 << 30 if options.chunk_bases else CHUNK_BYTES
+
+
 def searcher(options):
     """A function from a query text to its matches, and the reference."""
     length, kind, threads = options.min_length, options.kind, options.threads
+    if options.chunk_bases:
+        backend = choose_backend(options.backend)
+        if options.reference:
+            reference = read_reference(options.reference, threads)
+        else:
+            reference = load_index(options.index).reference
+        return lambda text: [
+            find_in_chunks(reference, options.chunk_bases, text, length, kind, backend, threads)
+        ], reference
     if options.reference:
         if options.backend == "cuda":
-            raise UsageError("--backend cuda needs --index: make one with index_reference.py")
+            raise UsageError(
+                "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"
+            )
         reference = read_reference(options.reference, threads)
         table = build_kmer_table(reference, length, threads)
         return lambda text: find_table_matches(table, text, length, kind, threads), reference

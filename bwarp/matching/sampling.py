@@ -43,7 +43,7 @@ def choose_kmer_length(n_bases: int, min_length: int, spare: int) -> int:
     k = 1
     while 4**k < n_bases:
         k += 1
-    return min(k + spare, min_length, LONGEST_KMER)
+    return max(1, min(k + spare, min_length, LONGEST_KMER))
 
 
 def sample_counts(text: QueryText, min_length: int, k: int) -> np.ndarray:

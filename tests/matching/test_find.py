@@ -10,7 +10,7 @@ from bwarp.matching.find import KINDS, find_matches, find_table_matches
 from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.query_text import STRANDS
 
-SEEDS = range(60)
+SEEDS = range(30)
 
 
 @pytest.fixture(params=["as they are", "tiny"])

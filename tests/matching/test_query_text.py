@@ -60,6 +60,7 @@ def test_kmer_length():
     assert choose_kmer_length(4_639_675, 20, 1) == 13
     assert choose_kmer_length(4_639_675, 10, 1) == 10
     assert choose_kmer_length(2**32 - 2, 100, 20) == 32
+    assert choose_kmer_length(2, 20, -1) == 1
 
 
 def test_pieces_cover_every_place_once():

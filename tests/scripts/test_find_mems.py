@@ -115,15 +115,18 @@ def test_same_bytes_whatever_the_threads(genomes, run_program, tmp_path):
     reference, index, queries = genomes
     for ending in ("mums", "paf", "parquet"):
         outputs = []
-        for number, more in enumerate((["--index", index], ["--reference", reference])):
+        for number, more in enumerate(
+            (["--index", index], ["--reference", reference],
+             ["--index", index, "--chunk-bases", "1000", "--backend", "cpu"])
+        ):  # fmt: skip
             path = tmp_path / f"out{number}.{ending}"
             done = run_program(
                 "find_mems.py", *more, "--queries", queries, "-o", path, "--strands", "both",
-                "--kind", "maxmatch", "--threads", 1 + 2 * number,
+                "--kind", "maxmatch", "--threads", 1 + number,
             )  # fmt: skip
             assert done.rc == 0, done.stderr
             outputs.append(path.read_bytes())
-        assert outputs[0] == outputs[1]
+        assert outputs[0] == outputs[1] == outputs[2]
 
 
 def test_fastq_from_a_pipe_and_an_empty_file(genomes, run_program, tmp_path):
@@ -153,7 +156,7 @@ def test_errors(genomes, run_program, tmp_path):
         (["--queries", queries, "-o", tmp_path / "x.parquet.gz", "--index", index], 2,
          f"{tmp_path}/x.parquet.gz: Parquet is compressed already: leave out .gz"),
         ([*base, "--reference", reference, "--backend", "cuda"], 2,
-         "--backend cuda needs --index: make one with index_reference.py"),
+         "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"),
         (["--queries", nameless, "-o", output, "--index", index], 1,
          f"{nameless}: record 2 has no name: write one after its > or @"),
         ([*base, "--index", tmp_path / "none"], 1, f"{tmp_path}/none: no such index"),
