@@ -1,6 +1,8 @@
 """SAM as it is written, or BAM, sorted or not, made of it by samtools (which pysam brings)."""
 
+import errno
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +15,17 @@ from bwarp.output import atomic_file, private_folder
 
 __all__ = ["alignment_file"]
 
-_RUN = "import sys, pysam.samtools as s; getattr(s, sys.argv[1])(*sys.argv[2:], catch_stdout=False)"
+# pysam keeps what samtools says for its exception; the last line of it is passed on.
+_RUN = """
+import sys, pysam, pysam.samtools
+try:
+    getattr(pysam.samtools, sys.argv[1])(*sys.argv[2:], catch_stdout=False)
+except pysam.SamtoolsError as error:
+    sys.exit(str(error).partition("stderr=")[2].strip().splitlines()[-1])
+"""
+
+#: A disk with less room than this after samtools failed is why it failed.
+_FULL = 1 << 16
 
 
 @contextmanager
@@ -63,5 +75,7 @@ def _samtools(arguments: list[str], path: str) -> Iterator[IO[bytes]]:
         message = process.stderr.read().decode(errors="replace").strip()
         process.wait()
     if process.returncode:
+        if shutil.disk_usage(Path(path).parent).free < _FULL:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         last = message.splitlines()[-1] if message else f"exit code {process.returncode}"
         raise BwarpError(f"{path}: samtools {arguments[0]} failed: {last}")

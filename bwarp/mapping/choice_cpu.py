@@ -182,7 +182,8 @@ def _choose_pairs(
                         if (i != best_a or j != best_b) and second - score <= margin:
                             n_second += 1
                         continue
-                    tie = (seeds[a] ^ np.uint64(i * 7919 + j)) * np.uint64(0x9E3779B97F4A7C15)
+                    number = np.uint64((i - offsets[a]) * 7919 + j - offsets[b])
+                    tie = (seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
                     if score > best or (score == best and tie > best_tie):
                         second = max(second, best)
                         best, best_a, best_b, best_tie = score, i, j, tie

@@ -123,7 +123,16 @@ def extend(
         n,
         threads,
     )
-    unsure = np.flatnonzero(scored[:, 5] == 0)
+    # Where all seeds share a diagonal, what a gap could add lies between seeds and is short: far
+    # below the read's best score it makes neither a choice nor a quality different.
+    best = np.zeros(len(candidates.offsets) - 1, np.int64)
+    filled = np.flatnonzero(np.diff(candidates.offsets))
+    if n:
+        best[filled] = np.maximum.reduceat(scored[:, 0], candidates.offsets[filled])
+    hopeless = candidates.lowest == candidates.highest
+    hopeless &= scored[:, 0] + parameters.hopeless_margin < best[candidates.reads]
+    unsure = np.flatnonzero((scored[:, 5] == 0) & ~hopeless)
+    scored[hopeless, 5] = 1
     if unsure.size:
         queries, windows = window_sequences(
             genome,

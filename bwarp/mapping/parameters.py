@@ -25,6 +25,8 @@ class MappingParameters:
         Seeds are located from the rarest on until a read has this many hits.
     candidates_a_read : int
         The most places of a read that are aligned, those with most seeds first.
+    hopeless_margin : int
+        A place this far below the best one is not aligned with gaps if its seeds show none.
     largest_gap : int
         Seeds on diagonals this far apart may belong to one alignment.
     match, mismatch, gap_open, gap_extend, clip : int
@@ -44,6 +46,7 @@ class MappingParameters:
     rescue_margin: int = 17
     hits_a_read: int = 64
     candidates_a_read: int = 16
+    hopeless_margin: int = 70
     largest_gap: int = 30
     match: int = 1
     mismatch: int = -4
