@@ -5,6 +5,7 @@ same for a folder. A killed run leaves at most a hidden `.NAME.PID.part`, which 
 the same output removes once its process is gone.
 """
 
+import io
 import os
 import re
 import shutil
@@ -37,16 +38,60 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; give the name of a file to write")
     if path.exists() and not path.is_file():
-        with xopen(path, mode, threads=0, format=compression) as file:
+        with _open(path, mode, compression) as file:
             yield file
         return
     part = _part_path(path)
     try:
-        with xopen(part, mode, threads=0, format=compression) as file:
+        with _open(part, mode, compression) as file:
             yield file
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _open(path: Path, mode: str, compression: str | None) -> Iterator[IO]:
+    if compression is None:
+        with open(path, mode) as file:
+            yield file
+        return
+    with xopen(path, "wb", threads=0, format=compression) as file:
+        blocks = _EvenBlocks(file)
+        writer = blocks if "b" in mode else io.TextIOWrapper(blocks)
+        yield writer
+        writer.flush()
+        blocks.write_rest()
+
+
+class _EvenBlocks(io.BufferedIOBase):
+    """Hands bytes on to a file in blocks of one size, whatever the sizes they come in.
+
+    What a compressor makes of the same bytes depends on how they are handed to it, and results
+    must not depend on how work was divided.
+    """
+
+    BLOCK_BYTES = 1 << 16
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data) -> int:
+        data = memoryview(data).cast("B")
+        self._waiting.extend(data)
+        whole = len(self._waiting) // self.BLOCK_BYTES * self.BLOCK_BYTES
+        for start in range(0, whole, self.BLOCK_BYTES):
+            self._file.write(self._waiting[start : start + self.BLOCK_BYTES])
+        del self._waiting[:whole]
+        return len(data)
+
+    def write_rest(self) -> None:
+        self._file.write(self._waiting)
+        self._waiting = bytearray()
 
 
 @contextmanager

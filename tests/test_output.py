@@ -1,7 +1,9 @@
 """Outputs appear whole or not at all, and never at the cost of something else."""
 
 import gzip
+import itertools
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -190,3 +192,28 @@ def test_a_private_folder_goes_whatever_happens(tmp_path):
     assert names(path.parent) == []
     with pytest.raises(UsageError, match="is a folder; give the name of a file to write"):
         use_and_fail(tmp_path)
+
+
+@pytest.mark.parametrize("sizes", [[11], [7, 1000, 3], [1 << 16], [200_000]])
+def test_compressed_bytes_do_not_depend_on_how_they_were_written(tmp_path, sizes):
+    data = random.Random(1).randbytes(300_000)
+    written = []
+    for name, pieces in (("whole", [len(data)]), ("cut", sizes)):
+        path = tmp_path / f"{name}.gz"
+        with atomic_file(path) as file:
+            at = 0
+            for size in itertools.cycle(pieces):
+                file.write(data[at : at + size])
+                at += size
+                if at >= len(data):
+                    break
+        written.append(path.read_bytes())
+    assert gzip.decompress(written[0]) == data
+    assert written[0] == written[1]
+
+
+def test_compressed_text_is_whole(tmp_path):
+    with atomic_file(tmp_path / "t.txt.gz", "w") as file:
+        for _ in range(30_000):
+            file.write("äöü line\n")
+    assert gzip.decompress((tmp_path / "t.txt.gz").read_bytes()).decode() == "äöü line\n" * 30_000

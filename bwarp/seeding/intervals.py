@@ -49,6 +49,9 @@ def concatenate(parts: list[Intervals]) -> Intervals:
     """All intervals of several searches of one batch."""
     if len(parts) == 1:
         return parts[0]
+    if not parts:
+        none = np.empty(0, np.uint32)
+        return Intervals(none, none.astype(np.uint8), none, none, none.astype(np.uint8))
     return Intervals(
         np.concatenate([part.kmers for part in parts]),
         np.concatenate([part.strands for part in parts]),

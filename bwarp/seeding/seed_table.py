@@ -48,8 +48,6 @@ _SKIPPED_HEADER = b"query\tkmer_start\treason\n"
 
 _REASONS = Names.of(REASONS)
 
-_BLOCK_BYTES = 1 << 20
-
 
 def seed_format(path: str | os.PathLike) -> str:
     """``"tsv"``, ``"bed"`` or ``"parquet"``, by a file's ending; ``-``, standard output, is TSV.
@@ -166,44 +164,11 @@ def _skipped_lines(kmers: KmerBatch, queries: Names) -> np.ndarray:
     return reason_lines(queries, numbers, starts, reasons, _REASONS)
 
 
-class _EvenBlocks:
-    """Hands bytes on to a file in blocks of one size, whatever the sizes they come in.
-
-    What a compressor makes of the same bytes depends on how they are handed to it.
-    """
-
-    def __init__(self, file: IO[bytes]):
-        self._file = file
-        self._waiting = bytearray()
-
-    def write(self, data: bytes | np.ndarray) -> None:
-        self._waiting.extend(memoryview(data))
-        whole = len(self._waiting) // _BLOCK_BYTES * _BLOCK_BYTES
-        for start in range(0, whole, _BLOCK_BYTES):
-            self._file.write(self._waiting[start : start + _BLOCK_BYTES])
-        del self._waiting[:whole]
-
-    def write_rest(self) -> None:
-        self._file.write(self._waiting)
-
-
-@contextmanager
-def _open_text(path: str | os.PathLike) -> Iterator[IO[bytes] | _EvenBlocks]:
-    """The file of a table, or what feeds its compressor."""
-    with atomic_file(path) as file:
-        if Path(path).suffix != ".gz":
-            yield file
-            return
-        blocks = _EvenBlocks(file)
-        yield blocks
-        blocks.write_rest()
-
-
 @contextmanager
 def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
     """A table of counts, TSV, and its sibling of skipped k-mers, as `open_seed_tables`."""
     with ExitStack() as stack:
-        file = stack.enter_context(_open_text(path))
+        file = stack.enter_context(atomic_file(path))
         file.write(_NUMBER_HEADER)
         skipped = None
         if str(path) != "-":
@@ -223,7 +188,7 @@ def open_seed_tables(
     layout = seed_format(path)
     over = skipped = None
     with ExitStack() as stack:
-        file = stack.enter_context(_open_text(path))
+        file = stack.enter_context(atomic_file(path))
         if str(path) != "-":
             over = stack.enter_context(atomic_file(sibling(path, "over")))
             over.write(_NUMBER_HEADER)

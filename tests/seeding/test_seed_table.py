@@ -12,7 +12,6 @@ from index_oracle import index_of
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
 import bwarp.seeding.seed_parquet as seed_parquet
-import bwarp.seeding.seed_table as seed_table
 from bwarp.errors import UsageError
 from bwarp.fastx import read_sequences
 from bwarp.seeding.find import find_in_passes, kmer_batches
@@ -58,7 +57,6 @@ def reads(tmp_path_factory):
 def test_the_same_bytes_however_the_work_is_divided(monkeypatch, reads, tmp_path):
     index = index_of_genome("repeats")
     monkeypatch.setattr(seed_parquet, "ROWS_A_GROUP", 1000)
-    monkeypatch.setattr(seed_table, "_BLOCK_BYTES", 10_000)
     for ending in ("tsv", "bed.gz", "parquet"):
         for k, step in ((None, 1), (11, 2)):
             digests = set()
