@@ -53,28 +53,31 @@ class KmerTable:
 
 
 def build_kmer_table(reference: Reference, min_length: int, threads: int = 1) -> KmerTable:
-    """The table that finds matches of at least `min_length` bases in a reference."""
+    """The table that finds matches of at least `min_length` bases in a reference.
+
+    A counting sort: threads count the k-mers of a part of the reference each, sums over all of
+    them tell every thread where its places go, and so they stay in order.
+    """
     k = min(choose_kmer_length(reference.text_length, min_length, spare=-1), _LONGEST_KMER)
-    n_kmers = 4**k
-    # Counts go two places on: summed up they are one place on, and when all is placed, right.
-    starts = np.zeros(n_kmers + 2, np.uint32)
     lengths = np.diff(reference.segment_text) - 1
     places = np.empty(int(np.maximum(lengths - k + 1, 0).sum()), np.uint32)
     arrays = reference.packed, reference.segment_genome, reference.segment_text, k
-    # Each thread goes over the whole reference and takes care of its part of the k-mers.
-    n_parts = threads if places.size > 1 << 16 else 1
-    edges = [_u64(n_kmers * i // n_parts) for i in range(n_parts + 1)]
+    # Counts of all threads together take no more than some bytes a base.
+    n_parts = max(1, min(threads, 2 * places.size // 4**k))
+    edges = [reference.text_length * part // n_parts for part in range(n_parts + 1)]
+    counts = np.zeros((n_parts, 4**k), np.uint32)
 
     def each_part(function, *more) -> None:
         def work(part):
-            return lambda: function(*arrays, edges[part], edges[part + 1], starts, *more)
+            return lambda: function(*arrays, edges[part], edges[part + 1], counts[part], *more)
 
         run_together([work(part) for part in range(n_parts)], threads)
 
     each_part(_count_kmers)
-    np.cumsum(starts, out=starts)
+    starts = np.empty(4**k + 1, np.uint32)
+    _sum_up(counts, starts)
     each_part(_place_kmers, places)
-    return KmerTable(reference, k, starts[:-1], places)
+    return KmerTable(reference, k, starts, places)
 
 
 def table_matches(
@@ -114,28 +117,51 @@ def table_matches(
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_kmers(packed, segment_genome, segment_text, k, least, most, starts):
-    """Count the k-mers from `least` to `most` in all segments, each two places on."""
-    for segment in range(segment_genome.size):
-        first = _u64(segment_genome[segment])
-        n = segment_text[segment + 1] - segment_text[segment] - k
-        for i in range(n):
-            kmer = kmer_at(packed, first + _u64(i), k)
-            if least <= kmer and kmer < most:
-                starts[kmer + _u64(2)] += np.uint32(1)
+def _count_kmers(packed, segment_genome, segment_text, k, start, stop, counts):
+    """Count the k-mers at the text positions from `start` to `stop`."""
+    segment = np.searchsorted(segment_text, start, side="right") - 1
+    while segment < segment_genome.size and segment_text[segment] < stop:
+        first = max(start, segment_text[segment])
+        last = min(stop, segment_text[segment + 1] - k)
+        base = _u64(segment_genome[segment]) + _u64(first - segment_text[segment])
+        for i in range(last - first):
+            ahead = base + _u64(min(i + _READ_AHEAD, last - first - 1))
+            prefetch(counts, np.int64(kmer_at(packed, ahead, k)))
+            counts[kmer_at(packed, base + _u64(i), k)] += np.uint32(1)
+        segment += 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _place_kmers(packed, segment_genome, segment_text, k, least, most, starts, places):
-    """Put the text positions of the k-mers from `least` to `most` in their places."""
-    for segment in range(segment_genome.size):
-        first = _u64(segment_genome[segment])
-        n = segment_text[segment + 1] - segment_text[segment] - k
-        for i in range(n):
-            kmer = kmer_at(packed, first + _u64(i), k)
-            if least <= kmer and kmer < most:
-                places[starts[kmer + _u64(1)]] = segment_text[segment] + i
-                starts[kmer + _u64(1)] += np.uint32(1)
+def _sum_up(counts, starts):
+    """Where every k-mer begins, and in place of each part's counts where the part's begin."""
+    n = np.uint32(0)
+    for kmer in range(counts.shape[1]):
+        starts[kmer] = n
+        for part in range(counts.shape[0]):
+            count = counts[part, kmer]
+            counts[part, kmer] = n
+            n += count
+    starts[counts.shape[1]] = n
+
+
+@numba.njit(cache=True, nogil=True)
+def _place_kmers(packed, segment_genome, segment_text, k, start, stop, counts, places):
+    """Put the text positions from `start` to `stop` in the places of their k-mers."""
+    segment = np.searchsorted(segment_text, start, side="right") - 1
+    while segment < segment_genome.size and segment_text[segment] < stop:
+        first = max(start, segment_text[segment])
+        last = min(stop, segment_text[segment + 1] - k)
+        base = _u64(segment_genome[segment]) + _u64(first - segment_text[segment])
+        for i in range(last - first):
+            # First the count is asked for, then, once it is there, the place it leads to.
+            farther = base + _u64(min(i + 2 * _READ_AHEAD, last - first - 1))
+            prefetch(counts, np.int64(kmer_at(packed, farther, k)))
+            ahead = base + _u64(min(i + _READ_AHEAD, last - first - 1))
+            prefetch(places, np.int64(counts[kmer_at(packed, ahead, k)]))
+            kmer = kmer_at(packed, base + _u64(i), k)
+            places[counts[kmer]] = first + i
+            counts[kmer] += np.uint32(1)
+        segment += 1
 
 
 def _look_up(table, words, positions, threads):

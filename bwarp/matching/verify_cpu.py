@@ -100,6 +100,8 @@ def _verify(
     """Write the matches of all groups, in order; return how many there are."""
     n = 0
     for group in range(positions.size):
+        # A group's places may lie anywhere, and so do they in the genome.
+        prefetch(places, np.int64(firsts[min(group + _READ_AHEAD, positions.size - 1)]))
         first = n
         run = runs[group]
         position = _u64(positions[group])
@@ -109,7 +111,7 @@ def _verify(
         reach = _u64(reaches[group])
         query_shift = _u64(text_starts[run_queries[run]])
         for i in range(np.int64(firsts[group]), np.int64(lasts[group])):
-            # Hits lie anywhere in the genome; text and genome differ little between segments.
+            # Text and genome differ little between segments.
             ahead = min(i + _READ_AHEAD, places.size - 1)
             prefetch(genome, np.int64(places[ahead] >> np.uint32(5)))
             place = _u64(places[i])
