@@ -81,9 +81,10 @@ def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
     for more in (("--threads", 1), ("--threads", 3), ("--algorithm", "backtracking")):
         done = run_program(SCRIPT, *arguments, "--max-hits", 20, "--backend", "cpu", *more)
         assert (done.rc, done.stdout) == (0, "")
-        assert done.stderr == (
+        # Before it, a slow machine that has to compile reports its progress.
+        assert done.stderr.splitlines()[-1] == (
             f"4 k-mers searched: {hits.count(chr(10)) - 1:,} hits of 2, 1 over the limit, "
-            "1 without a hit; 3 skipped\n"
+            "1 without a hit; 3 skipped"
         )
         assert output.read_text() == hits
         assert (tmp_path / "new_folder" / "out.over.tsv").read_text() == over
