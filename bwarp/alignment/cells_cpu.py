@@ -106,11 +106,16 @@ def _floored(vector, floor):
 
 @numba.njit(forceinline=True)
 def _cell(diagonal, score, deletion, insertion, first, more, floor):
-    """H of a cell, D of its right neighbour and I of the one below it."""
-    h = floored(maximum(maximum(add(diagonal, score), deletion), insertion), floor)
-    opened = subtract(h, first)
+    """H of a cell, D of its right neighbour and I of the one below it.
+
+    D opens after a match or a D only, not after an I: an insertion and then a deletion score as
+    the same two the other way round, between the same cells, so that H and I stay what they are.
+    It leaves one subtraction and one maximum in the chain that runs down a column.
+    """
+    before = maximum(add(diagonal, score), deletion)
+    opened = subtract(before, first)
     return (
-        h,
+        floored(maximum(before, insertion), floor),
         maximum(subtract(deletion, more), opened),
         maximum(subtract(insertion, more), opened),
     )

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import numba
 import numpy as np
 
-from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_rows
+from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_rows, interleave
 from bwarp.alignment.database import Database
 from bwarp.alignment.ends_cpu import ELEMENT_TYPES, element_frame, longest_of, put_everywhere
 from bwarp.alignment.scheme import LOCAL, MATRIX_SCORE, Scoring, element_type
@@ -32,8 +32,9 @@ __all__ = ["search_scores"]
 #: Queries that run over a batch while it is in the cache.
 _GROUP = 16
 
-#: Columns of a batch, unless a sequence is longer: what stays in a core's second-level cache.
-_COLUMNS = 2048
+#: Columns of a batch, unless a sequence is longer: half a megabyte of a core's second-level
+#: cache.
+_COLUMNS = 1024
 
 #: Sequences are cut only when they are longer than this.
 _UNCUT = 16_384
@@ -232,6 +233,10 @@ def _search_batches(
     for query in range(best.shape[0]):
         rows = max(rows, profile_rows[query + 1] - profile_rows[query])
     reference = np.empty(columns * lanes, np.uint8)
+    strips = np.empty(columns * lanes, np.uint8)
+    strip_starts = np.empty(lanes, np.int64)
+    strip_sizes = np.empty(lanes, np.int32)
+    same = np.arange(256).astype(np.uint8)
     breaks = np.empty(columns, np.uint8)
     left = np.empty((rows + 1) * lanes, left.dtype)
     put_everywhere(left, left.size, frame.origin)
@@ -245,13 +250,18 @@ def _search_batches(
     for batch in batches:
         columns = columns_of[batch]
         members = order[batch_edges[batch] : batch_edges[batch + 1]]
-        put_everywhere(reference, columns * lanes, padding)
+        put_everywhere(strips, columns * lanes, padding)
         put_everywhere(breaks, columns, 0)
         for piece in members:
-            at = column_of[piece] * lanes + lane_of[piece]
+            at = lane_of[piece] * columns + column_of[piece]
             for i in range(sizes[piece]):
-                reference[at + i * lanes] = codes[starts[piece] + i]
+                strips[at + i] = codes[starts[piece] + i]
             breaks[column_of[piece] + sizes[piece]] = 1
+        for lane in range(lanes):
+            strip_starts[lane], strip_sizes[lane] = lane * columns, columns
+        interleave(
+            strips, strip_starts, strip_sizes, same, padding, columns, reference, np.int64(0)
+        )
         for query in range(best.shape[0]):
             put_everywhere(row_H, columns * lanes, frame.origin)
             put_everywhere(row_I, columns * lanes, frame.origin)
