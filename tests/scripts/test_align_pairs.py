@@ -196,6 +196,25 @@ def test_other_refusals(run_program, files):
     assert done.stderr.endswith("error: SAM holds nucleotides: with --matrix, write .tsv or .paf\n")
     (files / "q.fa").write_text(">a\nACZT\n>b\nA\n>c\nA\n")
     done = align(run_program, files, "out.tsv")
-    assert done.rc == 1
-    assert "q.fa" in done.stderr
-    assert "'Z'" in done.stderr
+    assert (done.rc, done.stderr) == (
+        1, "align_pairs.py: error: q.fa, line 2: 'Z' is not a letter of this kind of sequence\n"
+    )  # fmt: skip
+    done = align(run_program, files, "out.tsv", "--matrix", "TRANS")
+    assert done.rc == 1, "a matrix over ACGT has no Z either"
+
+
+def test_a_matrix_without_a_letter_and_scores_beyond_the_bound_are_refused(run_program, files):
+    done = align(run_program, files, "out.tsv", "--matrix", "HOXD70")
+    assert (done.rc, done.stderr) == (
+        1, "align_pairs.py: error: q.fa, line 6: 'N' is not a letter of this kind of sequence\n"
+    )  # fmt: skip
+    (files / "t.tsv").write_text(f"{'A' * 60_000}\t{'C' * 60_000}\n")
+    done = run_program(
+        "align_pairs.py", "--backend", "cpu", "--pairs", "t.tsv", "-o", "o.tsv", "--match", 10_000,
+        cwd=files,
+    )  # fmt: skip
+    assert (done.rc, done.stderr) == (
+        1,
+        "align_pairs.py: error: 60000 against 60000 letters can score 600010000 or -120023, beyond "
+        "the 536870912 that fits: use smaller scores and gap costs, or shorter sequences\n",
+    )
