@@ -13,15 +13,16 @@ from typing import IO
 from bwarp.errors import BwarpError, UsageError
 from bwarp.output import atomic_file, private_folder
 
-__all__ = ["alignment_file"]
+__all__ = ["alignment_file", "samtools"]
 
-# pysam keeps what samtools says for its exception; the last line of it is passed on.
-_RUN = """
+# pysam keeps what samtools says for its exception, as Python text; its last line is passed on.
+_RUN = r"""
 import sys, pysam, pysam.samtools
 try:
     getattr(pysam.samtools, sys.argv[1])(*sys.argv[2:], catch_stdout=False)
 except pysam.SamtoolsError as error:
-    sys.exit(str(error).partition("stderr=")[2].strip().splitlines()[-1])
+    said = str(error).partition("stderr=")[2].strip("b'\"").replace("\\n", "\n")
+    sys.exit(said.strip().splitlines()[-1])
 """
 
 #: A disk with less room than this after samtools failed is why it failed.
@@ -47,19 +48,20 @@ def alignment_file(path: str, header: bytes, sort: bool, threads: int) -> Iterat
     with private_folder(path) as folder:
         made = str(folder / f"out{ending}")
         kind = ["sort", "-O", ending[1:], "-T", str(folder / "run")] if sort else ["view", "-b"]
-        with _samtools([*kind, "--no-PG", "-@", str(threads - 1), "-o", made, "-"], path) as text:
+        with samtools([*kind, "--no-PG", "-@", str(threads - 1), "-o", made, "-"], path) as text:
             text.write(header)
             yield text
         final = os.path.realpath(path)
         if sort and ending == ".bam":
-            with _samtools(["index", "-@", str(threads - 1), made, f"{made}.bai"], path):
+            with samtools(["index", "-@", str(threads - 1), made, f"{made}.bai"], path):
                 pass
             os.replace(f"{made}.bai", f"{final}.bai")
         os.replace(made, final)
 
 
 @contextmanager
-def _samtools(arguments: list[str], path: str) -> Iterator[IO[bytes]]:
+def samtools(arguments: list[str], path: str) -> Iterator[IO[bytes]]:
+    """Run samtools in a process of its own, with a pipe to write to; `path` is what it makes."""
     command = [sys.executable, "-c", _RUN, *arguments]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
@@ -78,4 +80,4 @@ def _samtools(arguments: list[str], path: str) -> Iterator[IO[bytes]]:
         if shutil.disk_usage(Path(path).parent).free < _FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         last = message.splitlines()[-1] if message else f"exit code {process.returncode}"
-        raise BwarpError(f"{path}: samtools {arguments[0]} failed: {last}")
+        raise BwarpError(f"{path}: {last}")

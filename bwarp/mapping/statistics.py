@@ -4,7 +4,7 @@ import numpy as np
 
 from bwarp.mapping.mapper import MappedChunk
 
-__all__ = ["add_chunk", "empty_statistics"]
+__all__ = ["add_chunk", "empty_statistics", "merged_statistics"]
 
 
 def empty_statistics() -> dict:
@@ -41,3 +41,18 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
     statistics["mapping_qualities"] = [
         int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
     ]
+
+
+def merged_statistics(units: dict[str, dict]) -> dict:
+    """The sums of the units' counts, and under `units` each by itself; insert sizes are theirs."""
+    merged = empty_statistics()
+    del merged["insert_size"]
+    for statistics in units.values():
+        for key, value in merged.items():
+            more = statistics[key]
+            merged[key] = (
+                [old + new for old, new in zip(value, more, strict=True)]
+                if isinstance(value, list)
+                else value + more
+            )
+    return merged | {"units": units}
