@@ -10,6 +10,7 @@ from packed queries on the host to matches on the host, transfers included. One 
 import argparse
 import hashlib
 import json
+import statistics
 import time
 from pathlib import Path
 
@@ -167,12 +168,14 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
                     len(m) for m in find_matches(reference, text, MIN_LENGTH, kind, "cuda", threads)
                 )
                 times.append(round(time.perf_counter() - begun, 4))
+            words = {"mumreference": "unique", "maxmatch": "all"}[kind]
+            ends = "strand" if len(strands) == 1 else "strands"
             yield line | {
-                "what": "matched",
-                "kind": kind,
-                "strands": len(strands),
-                "matches": n_matches,
+                "what": f"{words} matches of {n_reads:,} reads of 100 b, {len(strands)} {ends}",
+                "seconds": statistics.median(times),
                 "times_s": times,
+                "matches": n_matches,
+                "machine": "one H200" if "H200" in line["device"] else line["device"],
             }
 
 

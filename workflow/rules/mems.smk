@@ -1,0 +1,34 @@
+# Maximal exact matches between the queries and the reference, as MUMmer writes them.
+
+RESULTS[result_of("mems", ".mums")] = "the maximal exact matches, in MUMmer's format"
+
+
+rule find_mems:
+    input:
+        index=INDEX,
+        queries=file_of("mems", "queries"),
+    output:
+        matches=result_of("mems", ".mums"),
+    log:
+        "logs/find_mems.log",
+    benchmark:
+        "logs/find_mems.benchmark.tsv"
+    conda:
+        ENVIRONMENT
+    threads: 16
+    resources:
+        gpu=GPUS,
+        backend=config["backend"],
+    params:
+        program=program("find_mems.py"),
+        code=code("find_mems.py"),
+        options=options_of("mems", "queries"),
+    shell:
+        "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
+        " -o {output.matches:q} {params.options:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule mems:
+    input:
+        result_of("mems", ".mums"),
