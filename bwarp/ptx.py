@@ -9,9 +9,6 @@ the types it was given and emits one asm block. `$0`, `$1`, ... in the text are 
 then the operands; the constraint string says what each is: `r` a 32-bit register, `l` a 64-bit
 one, `=` a result. An operation without side effects may be moved, merged or dropped by the
 compiler like any arithmetic.
-
-Numba does not see that a cached kernel depends on this file: remove __pycache__ after changing an
-operation's meaning.
 """
 
 from llvmlite import ir
