@@ -8,11 +8,13 @@ and device functions likewise. Arrays are checked: an index outside of them (or 
 Numba would wrap) is an error, and so is a shuffle or barrier that the threads of a warp (block)
 do not reach together.
 
-Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
+Threads take turns, so that what they find never depends on chance (and a missing barrier may go
+unnoticed). Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
 """
 
 import threading
 import types
+from collections import deque
 
 import numba
 import numpy as np
@@ -74,20 +76,63 @@ _CONVERSIONS = {
 }
 
 
+class _Turns:
+    """Lets the threads of a block run one at a time, and change where they wait for each other."""
+
+    def __init__(self, threads):
+        self.locks = [threading.Lock() for _ in range(threads)]
+        for lock in self.locks:
+            lock.acquire()
+        self.ready = deque(range(1, threads))
+        self.running = threads
+        self.failure = None
+
+    def wait(self, thread):
+        """Let another thread go on until someone makes this one ready."""
+        if not self.ready:
+            raise AssertionError("threads wait for others that wait elsewhere")
+        self.locks[self.ready.popleft()].release()
+        self.begin(thread)
+
+    def begin(self, thread):
+        self.locks[thread].acquire()
+        if self.failure:
+            raise _AbandonedError
+
+    def end(self):
+        self.running -= 1
+        if self.running and not self.ready:
+            self.failure = self.failure or AssertionError("threads wait for others that ended")
+        if self.failure:
+            for lock in self.locks:
+                if lock.locked():
+                    lock.release()
+        elif self.ready:
+            self.locks[self.ready.popleft()].release()
+
+
+class _AbandonedError(Exception):
+    """Another thread failed."""
+
+
 class _Meeting:
-    """Where threads that must arrive together exchange values."""
+    """Where some threads must arrive together, and exchange values."""
 
-    def __init__(self, size):
-        self.barrier = threading.Barrier(size)
-        self.values = [None] * size
+    def __init__(self, turns, threads):
+        self.turns, self.threads = turns, threads
+        self.arrived, self.exchanged = {}, None
 
-    def exchange(self, place, operation, value):
-        self.values[place] = (operation, value)
-        self.barrier.wait(20)
-        values = list(self.values)
-        self.barrier.wait(20)
-        assert all(name == operation for name, _ in values), "threads meet in different operations"
-        return [value for _, value in values]
+    def exchange(self, thread, operation, value):
+        self.arrived[thread] = operation, value
+        if len(self.arrived) < len(self.threads):
+            self.turns.wait(thread)
+            return self.exchanged
+        operations = {name for name, _ in self.arrived.values()}
+        assert len(operations) == 1, f"threads meet in different operations: {operations}"
+        self.exchanged = [self.arrived[other][1] for other in self.threads]
+        self.arrived = {}
+        self.turns.ready.extend(other for other in self.threads if other != thread)
+        return self.exchanged
 
 
 class _Shared:
@@ -137,7 +182,7 @@ class _Thread:
         return tuple(array[first + i] for i in range(4))
 
     def _meet(self, operation, value=None):
-        return self._warp.exchange(self.laneid, operation, value)
+        return self._warp.exchange(self.threadIdx.x, operation, value)
 
     def shfl_sync(self, _mask, value, lane):
         return self._meet("shfl", value)[lane % WARP]
@@ -238,34 +283,29 @@ def launch(kernel, grid, block, *arguments):
     assert block % WARP == 0, "whole warps"
     arguments = [Memory(a) if isinstance(a, np.ndarray) else a for a in arguments]
     for block_index in range(grid):
-        shared, whole_block = _Shared(), _Meeting(block)
-        warps = [_Meeting(WARP) for _ in range(block // WARP)]
-        failures = []
+        turns, shared = _Turns(block), _Shared()
+        whole_block = _Meeting(turns, range(block))
+        warps = [_Meeting(turns, range(i, i + WARP)) for i in range(0, block, WARP)]
 
-        def run(
-            index,
-            shared=shared,
-            whole_block=whole_block,
-            warps=warps,
-            at=block_index,
-            failures=failures,
-        ):
-            thread = _Thread(grid, block, at, index, warps[index // WARP], whole_block, shared)
+        def run(index, turns=turns, shared=shared, whole=whole_block, warps=warps, at=block_index):
+            thread = _Thread(grid, block, at, index, warps[index // WARP], whole, shared)
             try:
+                turns.begin(index)
                 _bound(kernel, thread, {})(*arguments)
+            except _AbandonedError:
+                pass
             except Exception as error:
-                failures.append(error)
-                for meeting in (*warps, whole_block):
-                    meeting.barrier.abort()
+                turns.failure = turns.failure or error
+            turns.end()
 
         threads = [threading.Thread(target=run, args=(i,)) for i in range(block)]
         for thread in threads:
             thread.start()
+        turns.locks[0].release()
         for thread in threads:
             thread.join()
-        real = [e for e in failures if not isinstance(e, threading.BrokenBarrierError)]
-        if failures:
-            raise (real or failures)[0]
+        if turns.failure:
+            raise turns.failure
 
 
 class _DeviceArray(np.ndarray):
@@ -287,8 +327,14 @@ def _device_array(shape, dtype):
     return _never_written(shape, dtype).view(_DeviceArray)
 
 
-def pretend_gpu(monkeypatch, capability=(9, 0), free_bytes=1 << 30):
-    """Make library code that launches kernels run them here, as if there were a card."""
+def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30):
+    """Make library code that launches kernels run them here, as if there were a card.
+
+    Blocks are of one warp where the modules let `BLOCK` say so.
+    """
+    for module in modules:
+        if hasattr(module, "BLOCK"):
+            monkeypatch.setattr(module, "BLOCK", WARP)
 
     class Launcher:
         def __init__(self, kernel, configuration):

@@ -58,17 +58,15 @@ def high_lane(register):
 
 
 @cuda.jit(device=True)
-def border(index, is_free, above, first, extend):
-    """H on a border, `index` letters from the corner; `above` rows of padding before it.
+def left_border(index, is_free, corner, first, extend):
+    """H left of the first column, `index` query letters down; above 0 lies the padding.
 
-    A padding row is the upper border again: a step along its diagonal costs one gap letter, and
-    the corner of the first lies so that the first step gives the cost of a gap of one.
+    The padding is the upper border again: a step along its diagonal costs one further gap letter,
+    and `corner` is such that the first step gives what a gap of one letter costs.
     """
-    if is_free:
-        return int32(0)
     if index < 0:
-        return int32(above)
-    if index == 0:
+        return int32(corner)
+    if index == 0 or is_free:
         return int32(0)
     return int32(first + (index - 1) * extend)
 
@@ -134,11 +132,12 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
 
     Notes
     -----
-    The kernel reads each query letter once and each reference letter once a tile. `parameters`
-    holds, as int32: match + shift, mismatch + shift, padding score + shift, shift, the score of a
-    gap's first letter and of a further one (negative), bias, one, query_start, query_end,
-    reference_start, reference_end. `edge` is global memory for the last rows of tiles, two words a
-    column and group; it may be empty where every query fits one tile.
+    `order` names the pairs, two by two with reference lengths that are equal. The kernel reads each
+    query letter once, and four bytes a column of the reference for both pairs. `parameters` holds,
+    as int32: match + shift, mismatch + shift, padding score + shift, shift, the score of a gap's
+    first letter and of a further one (negative), bias, and query_start, query_end, reference_start,
+    reference_end of the mode. `one` is 1. `edge` is global memory for the last rows of tiles, two
+    words a column and group; it may be empty where every query fits one tile.
     """
     tile = threads * rows
 
@@ -222,20 +221,16 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     stored[r] = int32(floor_lanes + shift_lanes)
                     deletion[r] = floor_lanes
                 else:
-                    start_a = border(
-                        index_a, free_query_start and index_a > 0, corner, first, extend
-                    )
-                    start_b = border(
-                        index_b, free_query_start and index_b > 0, corner, first, extend
-                    )
+                    start_a = left_border(index_a, free_query_start, corner, first, extend)
+                    start_b = left_border(index_b, free_query_start, corner, first, extend)
                     stored[r] = both(start_a + bias - shift, start_b + bias - shift)
                     deletion[r] = int32(stored[r] + from_stored_to_gap)
             if local:
                 diagonal = int32(floor_lanes + shift_lanes)
             else:
                 index_a, index_b = top + length_a, top + length_b
-                start_a = border(index_a, free_query_start and index_a > 0, corner, first, extend)
-                start_b = border(index_b, free_query_start and index_b > 0, corner, first, extend)
+                start_a = left_border(index_a, free_query_start, corner, first, extend)
+                start_b = left_border(index_b, free_query_start, corner, first, extend)
                 diagonal = both(start_a + bias - shift, start_b + bias - shift)
             insertion = int32(0)
             # The best of this tile alone: of equal scores a later tile may hold the first column.
@@ -417,4 +412,4 @@ KERNEL_SIGNATURES = {
     packed_kernel(32, 5, True, False, False, False): _PACKED,
 }
 # Registers spill where the profile is built, before the loop over columns; none in the loop.
-LOCAL_MEMORY = dict.fromkeys(KERNEL_SIGNATURES, 256)
+LOCAL_MEMORY = dict.fromkeys(KERNEL_SIGNATURES, 384)

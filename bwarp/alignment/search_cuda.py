@@ -28,6 +28,8 @@ from bwarp.errors import InputError
 
 __all__ = ["best_rows", "search_scores"]
 
+#: What a 16-bit lane holds.
+LIMIT = 32_767
 #: Queries that a part of the database meets before the next part comes to the card.
 QUERY_GROUP = 64
 #: Bytes on the card a residue: code, half a letter word, half an edge; and some to spare.
@@ -157,7 +159,7 @@ def _scores_of_part(query: np.ndarray, part: _Part, scoring: Scoring) -> np.ndar
         )
     # Two 16-bit lanes a word, the first target of each pair in the low one.
     scores = best.copy_to_host().view("<i2")[:count].astype(np.int32)
-    over = np.flatnonzero(scores > 32767 - highest).astype(np.int32)
+    over = np.flatnonzero(scores > LIMIT - highest).astype(np.int32)
     scores -= bias
     if over.size:
         scores[over] = _scores_in_32_bits(query, part, scoring, over)

@@ -1,0 +1,34 @@
+"""The GPU's alignment engine on a pretended one, its tiles so small that short pairs fill them."""
+
+import pytest
+from emulated_cuda import pretend_gpu
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.alignment import (
+    batch_cuda,
+    gatk_cuda,
+    gatk_run_lengths_cuda,
+    pairs_cuda,
+    paths_cuda,
+    prefix_scan_cuda,
+    profile_cuda,
+    search_cuda,
+)
+
+MODULES = (
+    batch_cuda,
+    gatk_cuda,
+    gatk_run_lengths_cuda,
+    pairs_cuda,
+    paths_cuda,
+    profile_cuda,
+    search_cuda,
+)
+
+
+def pretend(monkeypatch, **card):
+    """Kernels of the alignment engine run here from now on."""
+    pretend_gpu(monkeypatch, MODULES, **card)
+    monkeypatch.setattr(pairs_cuda, "FEW_TILES", ((8, 2), (16, 2), (8, 5)))
+    monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 2)

@@ -1,0 +1,199 @@
+"""The GPU engine against whole matrices in plain Python, emulated; and on a GPU, against the CPU.
+
+Emulation runs the kernels' own source (tests/emulated_cuda.py): shuffles, packed lanes and all.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from alignment_oracle import align
+from emulated_alignment import pretend
+from random_pairs import random_pairs
+
+from bwarp.alignment import pairs_cpu, pairs_cuda, paths_cuda
+from bwarp.alignment.batch_cuda import by_size, paired_order, reference_windows
+from bwarp.alignment.pairs import PairBatch, cigar_text, sequences_of
+from bwarp.alignment.scheme import (
+    FITTING,
+    GLOBAL,
+    LOCAL,
+    SEMIGLOBAL,
+    Mode,
+    Scoring,
+    matrix_scoring,
+    nucleotide_scoring,
+)
+from bwarp.sequence import pack
+
+ALL_MODES = [LOCAL] + [Mode(False, *ends) for ends in itertools.product((False, True), repeat=4)]
+
+
+def uneven_matrix():
+    """A matrix over five letters that is not symmetric."""
+    matrix = np.array(
+        [[5, -3, 1, -7, 0], [-2, 4, -4, -1, -1], [0, -6, 7, -2, -3], [-5, 2, -4, 6, -1], [-1] * 5]
+    )
+    return Scoring(b"ACGTN", np.full(256, 255, np.uint8), matrix.astype(np.int16), 3, 2)
+
+
+SCHEMES = {
+    "bwa": nucleotide_scoring(1, -4, 6, 1),
+    "linear": nucleotide_scoring(2, -3, 0, 2),
+    "distance": nucleotide_scoring(0, -1, 1, 0),
+    "large": nucleotide_scoring(200, -150, 249, 11),
+    "free gaps": nucleotide_scoring(1, 0, 0, 0),
+    "uneven matrix": uneven_matrix(),
+    "protein": matrix_scoring("BLOSUM62", 10, 1),
+    "huge": nucleotide_scoring(9000, -8000, 9999, 9000),
+}
+
+
+def check_against_oracle(pairs, scoring, mode):
+    got = pairs_cuda.pair_alignments(pairs, scoring, mode)
+    np.testing.assert_array_equal(pairs_cuda.pair_scores(pairs, scoring, mode), got.scores)
+    for i in range(pairs.count):
+        query, reference = (side.sequence(i).tolist() for side in (pairs.queries, pairs.references))
+        expected = align(query, reference, scoring, mode)
+        cigar = cigar_text(got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]])
+        assert (
+            got.scores[i],
+            got.query_starts[i],
+            got.query_ends[i],
+            got.reference_starts[i],
+            got.reference_ends[i],
+            got.edit_distances[i],
+            cigar,
+        ) == (
+            expected.score,
+            expected.query_start,
+            expected.query_end,
+            expected.reference_start,
+            expected.reference_end,
+            expected.edit_distance,
+            "".join(f"{length}{operation}" for length, operation in expected.cigar) or "*",
+        ), (query, reference, mode)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_equals_the_oracle(monkeypatch, name):
+    pretend(monkeypatch)
+    rng = np.random.default_rng(list(SCHEMES).index(name))
+    scoring = SCHEMES[name]
+    modes = [LOCAL, *(ALL_MODES[i] for i in rng.choice(len(ALL_MODES), 2, replace=False))]
+    for mode in modes:
+        letters = len(scoring.letters)
+        check_against_oracle(random_pairs(rng, 4, letters, 24), scoring, mode)
+
+
+def test_older_cards_give_the_same(monkeypatch):
+    pretend(monkeypatch, capability=(8, 0))
+    rng = np.random.default_rng(20)
+    check_against_oracle(random_pairs(rng, 4, 5, 30), SCHEMES["bwa"], LOCAL)
+    check_against_oracle(random_pairs(rng, 4, 5, 30), SCHEMES["bwa"], FITTING)
+
+
+def test_little_memory_gives_the_same(monkeypatch):
+    pretend(monkeypatch, free_bytes=1)
+    rng = np.random.default_rng(21)
+    check_against_oracle(random_pairs(rng, 5, 4, 20), SCHEMES["bwa"], SEMIGLOBAL)
+
+
+def test_queries_of_several_tiles_and_strips(monkeypatch):
+    pretend(monkeypatch)
+    rng = np.random.default_rng(22)
+    for mode in (LOCAL, GLOBAL):
+        queries = [rng.integers(0, 4, 90, dtype=np.uint8) for _ in range(2)]
+        references = [np.concatenate([query[:40], query[43:]]) for query in queries]
+        pairs = PairBatch(sequences_of(queries), sequences_of(references))
+        check_against_oracle(pairs, SCHEMES["bwa"], mode)
+
+
+def test_no_pairs(monkeypatch):
+    pretend(monkeypatch)
+    nothing = sequences_of([])
+    got = pairs_cuda.pair_alignments(PairBatch(nothing, nothing), SCHEMES["bwa"], LOCAL)
+    assert got.scores.size == got.cigar.size == 0
+    assert got.cigar_offsets.tolist() == [0]
+
+
+def test_windows_of_a_packed_reference(monkeypatch):
+    pretend(monkeypatch)
+    rng = np.random.default_rng(23)
+    genome = rng.integers(0, 4, 200, dtype=np.uint8)
+    starts, lengths = np.array([0, 31, 150, 60]), np.array([40, 33, 50, 1])
+    from numba import cuda
+
+    windows = reference_windows(cuda.to_device(pack(genome)), starts, lengths)
+    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        assert windows.sequence(i).tolist() == genome[start : start + length].tolist()
+    queries = sequences_of([genome[s + 2 : s + 20] if s else genome[:9] for s in starts])
+    got = pairs_cuda.pair_ends(PairBatch(queries, windows), SCHEMES["bwa"], LOCAL)
+    assert got.scores.tolist()[:3] == [9, 18, 18]
+
+
+def test_pairs_of_two_share_their_reference_length():
+    rng = np.random.default_rng(24)
+    rows = rng.integers(1, 50, 101).astype(np.int32)
+    columns = rng.integers(1, 9, 101).astype(np.int32)
+    ids = rng.permutation(101).astype(np.int32)
+    order = paired_order(ids, rows, columns)
+    assert sorted(set(order.tolist())) == list(range(101))
+    assert (columns[order[::2]] == columns[order[1::2]]).all()
+    # Only the odd one out of each length stands twice.
+    assert order.size - 101 == (np.bincount(columns) % 2).sum()
+    same = paired_order(ids, np.full(101, 7), np.full(101, 9))
+    assert same.tolist() == [*ids.tolist(), ids[-1]]
+
+
+def test_sorting_by_size_is_stable():
+    first, last = np.array([3, 1, 1, 70_000, 3]), np.array([2, 2, 1, 1, 2])
+    assert by_size(np.arange(5), first, last).tolist() == [2, 3, 1, 0, 4]
+
+
+def test_portions_hold_what_fits(monkeypatch):
+    monkeypatch.setattr(paths_cuda, "free_bytes", lambda: 4 * 20_000)
+    rng = np.random.default_rng(25)
+    bands = rng.integers(0, 20, 50).astype(np.int32)
+    rows = columns = np.full(50, 100, np.int32)
+    seen = []
+    for ids, starts in paths_cuda._portions(np.arange(50, dtype=np.int32), bands, rows, columns):
+        assert starts.size == ids.size + 1
+        assert starts[-1] <= 8000 or ids.size == 1
+        assert (np.diff(starts)[bands[ids] == 0] == 0).all()
+        seen += ids.tolist()
+    assert sorted(seen) == list(range(50))
+
+
+# --- On a GPU -----------------------------------------------------------------------------------
+
+
+def check_against_cpu(pairs, scoring, mode):
+    got = pairs_cuda.pair_alignments(pairs, scoring, mode)
+    np.testing.assert_array_equal(pairs_cuda.pair_scores(pairs, scoring, mode), got.scores)
+    for field, expected in vars(pairs_cpu.pair_alignments(pairs, scoring, mode, 4)).items():
+        np.testing.assert_array_equal(getattr(got, field), expected, field)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", SCHEMES)
+def test_equals_the_cpu_engine(name):
+    rng = np.random.default_rng(30)
+    scoring = SCHEMES[name]
+    for mode in ALL_MODES:
+        check_against_cpu(random_pairs(rng, 3000, len(scoring.letters), 160), scoring, mode)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", [LOCAL, GLOBAL, FITTING, SEMIGLOBAL], ids=str)
+def test_long_pairs_equal_the_cpu_engine(mode):
+    rng = np.random.default_rng(31)
+    check_against_cpu(random_pairs(rng, 20, 4, 3000), SCHEMES["bwa"], mode)
+
+
+@pytest.mark.gpu
+def test_many_reads_equal_the_cpu_engine():
+    rng = np.random.default_rng(32)
+    pairs = random_pairs(rng, 40_000, 4, 150)
+    check_against_cpu(pairs, SCHEMES["bwa"], LOCAL)
+    check_against_cpu(pairs, SCHEMES["bwa"], FITTING)
