@@ -11,12 +11,17 @@ lies in no other to the next:
     window                      |-------|
 
 Everything still to be found ends at or behind the window's end. Sampled k-mers
-(`bwarp.matching.sampling`), which are searched many at a time beforehand, rule out most windows
-that match nowhere. What is left of them is searched one at a time: a window is searched backwards
-from its end until it fails, or few places are left. Those are located and extended both ways; of
-the matches that hold the window, the one that reaches farthest is the `e` of the next step. Where
-a window still has many places the match is grown along the transforms instead, to the left as
-far as it goes, then to the right until few places, or none, are left.
+(`bwarp.matching.sampling`), one of which lies in every window, are searched many at a time
+beforehand. The first one in a window decides what is done:
+
+    no place        the window moves behind the k-mer's start
+    few places      they are located and extended both ways; nothing else can hold the k-mer
+    many places     the window is searched backwards from its end, until it fails or few places
+                    are left, which are located; where many are left to the last, the match is
+                    grown along the transforms, to the left as far as it goes, then to the right
+                    until few places, or none, are left
+
+Of what has been located the stretch that reaches farthest is the `e` of the next step.
 """
 
 from collections.abc import Iterator
@@ -36,8 +41,8 @@ from bwarp.threads import for_each_range
 
 __all__ = ["cut_runs", "unique_matches"]
 
-#: A window with at most so many rows left is located.
-FEW = 8
+#: A sample or window with at most so many rows is located.
+FEW = 4
 
 #: Bases of a window searched before it may be located: random ones have failed by then.
 _SEARCHED = 20
@@ -100,7 +105,6 @@ def _search_pieces(
     first, last = int(counts[pieces[0, 0]]), int(counts[pieces[-1, 0] + 1])
     samples = sample_slice(text, counts, step, first, last)
     starts, stops = kmer_rows(index, text.words, samples.positions, k, threads)
-    occurs = starts < stops
     table_k = index.prefix_length if index.prefix_length <= min_length else 0
 
     def search(start: int, stop: int) -> Matches:
@@ -122,9 +126,10 @@ def _search_pieces(
             text.run_stops,
             mine,
             min_length,
-            occurs,
+            starts,
+            stops,
             counts - first,
-            step,
+            k,
             (found.queries, found.query_starts, found.reference_starts, found.lengths),
         )
         # A copy, so that the room for what was not found is given back.
@@ -154,9 +159,10 @@ def _search(
     run_stops,
     pieces,
     min_length,
-    occurs,
+    sample_starts,
+    sample_stops,
     sample_counts,
-    step,
+    k,
     found,
 ):
     """Write the unique matches that begin in the pieces; return how many there are."""
@@ -167,6 +173,7 @@ def _search(
     rights = np.empty(FEW, np.uint64)
     bases = np.empty(FEW, np.uint64)
     size = _u64(min_length)
+    step = _u64(min_length - k + 1)
     mask = (_u64(1) << _u64(2 * table_k)) - _u64(1)
     n = 0
     for piece in range(len(pieces)):
@@ -178,16 +185,25 @@ def _search(
         least = first  # what is still to be found begins here or later
         while least < last and window + size <= run_stop:
             # The first sample at or behind the window's start lies in it whole.
-            number = (window - run_start) // _u64(step)
-            if not occurs[_u64(sample_counts[run]) + number]:
-                window = run_start + (number + _u64(1)) * _u64(step)
+            number = (window - run_start) // step
+            behind = run_start + (number + _u64(1)) * step
+            number += _u64(sample_counts[run])
+            low, high = _u64(sample_starts[number]), _u64(sample_stops[number])
+            if low == high:
+                window = behind
                 least = max(least, window)
                 continue
-            # The window's rows, backwards from its end.
-            reach = end = window + size
-            at = end
-            low, high = _u64(0), _u64(first_rows[4])
-            if table_k:
+            reach = window + size
+            few = high - low <= _u64(FEW)
+            if few:
+                # Wherever it begins, all that holds the sample is told by the sample's places.
+                window = at = behind - _u64(1)
+                end = at + _u64(k)
+            else:
+                # The window's rows, backwards from its end.
+                at = end = reach
+                low, high = _u64(0), _u64(first_rows[4])
+            if table_k and not few:
                 at = end - _u64(table_k)
                 entry = _u64(2) * (kmer_at(words, at, 32) >> _u64(64 - 2 * table_k) & mask)
                 low = _u64(table[entry])
@@ -276,7 +292,7 @@ def _search(
                 rights[i] = end + right
                 bases[i] = base - left
                 nearest = min(nearest, lefts[i])
-                if lefts[i] <= window and rights[i] >= reach:
+                if lefts[i] <= window:
                     farthest = max(farthest, rights[i])
             if farthest == _u64(0):
                 window = nearest
@@ -286,6 +302,7 @@ def _search(
             for i in range(count):
                 alone = lefts[i] <= window and rights[i] >= reach
                 alone &= lefts[i] >= first and lefts[i] < last
+                alone &= rights[i] - lefts[i] >= size
                 for j in range(count):
                     alone &= i == j or lefts[j] > lefts[i] or rights[j] < rights[i]
                 if alone:
@@ -302,5 +319,6 @@ def _search(
                     found[3][j] = rights[i] - lefts[i]
                     n += 1
             least = max(least, window + _u64(1))
-            window = farthest + _u64(1) - size
+            farthest += _u64(1)
+            window = max(window + _u64(1), farthest - min(farthest, size))
     return n
