@@ -3,38 +3,130 @@
     python benchmarks/speed_table.py            write it
     python benchmarks/speed_table.py --check    only say whether it is up to date, by the exit code
 
-A result is a JSON line; those with `what` and `seconds` are shown, one row for each thing that was
-timed, with the peers that were timed in the same run beside bwarp.
+Every benchmark writes JSON lines of its own; one function for each of them here picks what belongs
+on the front page: what was done, on what, how fast, how fast others were in the same run, where.
 """
 
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+RESULTS = CHECKOUT / "benchmarks" / "results"
 MARKED = re.compile(
     r"(?<=<!-- speed table: begin -->\n).*?(?=<!-- speed table: end -->)", re.DOTALL
 )
+Row = tuple[str, str, str, str, str]
 
 
-def read_results(folder: Path) -> list[dict]:
-    """Every timed result, in the order of the files' names and lines."""
-    lines = [line for path in sorted(folder.glob("*.json*")) for line in path.open()]
-    return [result for result in map(json.loads, lines) if {"what", "seconds"} <= result.keys()]
+def results(name: str) -> list[dict]:
+    """The lines of a file of results; none where it is not there."""
+    path = RESULTS / name
+    return [json.loads(line) for line in path.open()] if path.exists() else []
 
 
-def speed_table(results: list[dict]) -> str:
+def in_turn(what: str, name: str) -> Iterator[Row]:
+    """Rows of jobs that bwarp and others were timed at in turn, a line for each program."""
+    jobs = {}
+    for line in results(name):
+        if {"what", "program", "seconds"} <= line.keys():
+            of = f"{line['what']}, {line['reference'].removesuffix('.ix')}"
+            jobs.setdefault(of, {})[line["program"]] = line
+    for of, job in jobs.items():
+        if "bwarp" in job:
+            ours = job.pop("bwarp")
+            others = ", ".join(f"{name} {shown(line['seconds'])}" for name, line in job.items())
+            machine = ours.get("machine") or f"{ours['threads']} threads"
+            yield what, of, shown(ours["seconds"]), others, machine
+
+
+def index_rows() -> Iterator[Row]:
+    runs = {}
+    for line in results("index_cpu.json"):
+        if line["what"].startswith("index"):
+            runs.setdefault(line["reference"], {})[line["program"]] = line
+    for reference, line in runs.items():
+        others = f"bwa index {shown(line['bwa index']['seconds'])}" if "bwa index" in line else ""
+        ours = line["bwarp"]
+        yield "index, FASTA to folder", reference, shown(ours["seconds"]), others, ours["machine"]
+    for line in results("index_whole_genome.jsonl"):
+        bases = f"{line['bases'] / 1e9:.1f} Gb simulated"
+        yield "index, FASTA to folder", bases, shown(line["seconds"]), "", line["machine"]
+    for line in results("suffix_array.jsonl")[-1:]:
+        letters = f"{line['letters'] / 1e9:.1f} Gb simulated"
+        yield "suffix array alone", letters, shown(line["median_seconds"]), "", line["gpu"]
+
+
+def mapping_rows() -> Iterator[Row]:
+    speed = {line["mapper"]: line for line in results("map_cpu.json")}
+    if "bwarp" in speed:
+        ours = speed["bwarp"]
+        of = f"2 x {ours['read_length']} bases, {ours['reference']}"
+        others = ", ".join(
+            f"{name} {line['reads_a_cpu_second']:,.0f}"
+            for name, line in speed.items()
+            if name != "bwarp"
+        )
+        what = "map: reads a CPU second, to SAM"
+        yield what, of, f"{ours['reads_a_cpu_second']:,.0f}", others, ours["machine"]
+
+
+def seed_rows() -> Iterator[Row]:
+    yield from in_turn("seeds, FASTA to table", "seeds_cpu.jsonl")
+    for line in results("seeds_gpu.jsonl"):
+        fastest = {}
+        for run in line["exact"]:
+            speed = run["searches_a_second"]
+            fastest[run["k"]] = max(fastest.get(run["k"], 0), speed)
+        for k in (20, 30):
+            if k in fastest:
+                of = f"{line['bases'] / 1e9:.1f} Gb simulated, {k}-mers"
+                speed = f"{fastest[k] / 1e9:.1f} G/s"
+                yield "seeds: exact search, kernel", of, speed, "", line["gpu"]
+
+
+def match_rows() -> Iterator[Row]:
+    yield from in_turn("mems", "mems_cpu.jsonl")
+    for line in results("mems_h200.jsonl"):
+        if "seconds" in line and "unique" in line["what"] and line["strands"] == 2:
+            of = f"{line['what']}, {line['bases'] / 1e6:,.0f} Mb"
+            yield "mems", of, shown(line["seconds"]), "", line["device"]
+
+
+def alignment_rows() -> Iterator[Row]:
+    for line in results("pairs_cpu.jsonl"):
+        if line.get("part") == "dna" and line["mode"] in ("local", "semiglobal"):
+            of = f"DNA {line['lengths']}, {line['mode']}"
+            others = f"parasail {line['parasail_gcups']:.1f}"
+            ours = f"{line['score_gcups']:.1f} (CIGAR {line['cigar_gcups']:.1f})"
+            yield "pairs, GCUPS", of, ours, others, f"{line['cpu']}, 1 core"
+    proteins = [line for line in results("search_cpu.jsonl") if line.get("part") == "proteins"]
+    for line in proteins:
+        if line["query"] in ("P02232", "P07756", "Q9UKN1"):
+            of = f"protein of {line['length']:,} against Swiss-Prot"
+            others = f"parasail {line['parasail_gcups']:.1f}"
+            yield "search, GCUPS", of, f"{line['gcups']:.1f}", others, f"{line['cpu']}, 1 core"
+
+
+def scan_rows() -> Iterator[Row]:
+    for name in ("scan_cpu.jsonl", "scan_h200.jsonl"):
+        fastest = 0.0
+        for line in results(name):
+            if line.get("part") == "paper" and line["algorithm"] != "gather":
+                fastest = max(fastest, line["giga_comparisons_a_second"])
+        if fastest:
+            of = "61,120 queries, 40 Mb"
+            what = "scan, comparisons of windows"
+            yield what, of, f"{fastest:,.0f} G/s", "", line["machine"]
+
+
+def speed_table() -> str:
     """A Markdown table with a row for each thing that was timed."""
-    rows = {}
-    for result in results:
-        of = result.get("reference") or f"{result['bases'] / 1e6:,.0f} Mb"
-        row = rows.setdefault((result["what"], of, result["machine"]), {})
-        row[result.get("program", "bwarp")] = result["seconds"]
     table = ["| what | of | bwarp | others | on |", "|---|---|---|---|---|"]
-    for (what, of, machine), seconds in rows.items():
-        peers = ", ".join(f"{name} {shown(s)}" for name, s in seconds.items() if name != "bwarp")
-        table.append(f"| {what} | {of} | {shown(seconds['bwarp'])} | {peers} | {machine} |")
+    for rows in (index_rows, mapping_rows, seed_rows, match_rows, alignment_rows, scan_rows):
+        table += [f"| {' | '.join(row)} |" for row in rows()]
     return "\n".join(table) + "\n"
 
 
@@ -45,8 +137,7 @@ def shown(seconds: float) -> str:
 def main() -> None:
     page = CHECKOUT / "README.md"
     old = page.read_text()
-    table = speed_table(read_results(CHECKOUT / "benchmarks" / "results"))
-    new = MARKED.sub(lambda _: table, old)
+    new = MARKED.sub(lambda _: speed_table(), old)
     if "--check" in sys.argv[1:]:
         sys.exit(new != old and "README.md: run python benchmarks/speed_table.py")
     page.write_text(new)

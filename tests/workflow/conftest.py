@@ -13,7 +13,7 @@ from small_genome import write_genome
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
 
 
-TARGETS = ("default", "all", "index", "map", "seeds", "scan", "pairs", "search")
+TARGETS = ("default", "all", "index", "map", "seeds", "mems", "scan", "pairs", "search")
 
 
 class Copy:

@@ -103,6 +103,7 @@ def test_the_sample_sheet_in_the_repository(checkout, schemas):
 PROGRAMS = {
     "index": "index_reference.py",
     "seeds": "find_seeds.py",
+    "mems": "find_mems.py",
     "scan": "scan_composition.py",
     "pairs": "align_pairs.py",
     "search": "search_database.py",
@@ -117,7 +118,7 @@ def test_the_programs_have_the_same_defaults(schemas, run_program, section):
     help_text = run_program(PROGRAMS[section], "--help").stdout.partition("examples:")[0]
     for key, rule in schemas["config"]["properties"][section]["properties"].items():
         option = "-k" if key == "k" else f"--{key.replace('_', '-')}"
-        description = re.search(rf"\n  (?:-\w [^-]*, )?{option}\b(.*?)\n(?:  -|$)", help_text, re.S)
+        description = re.search(rf"\n  (?:-\w[^-]*, )?{option}\b(.*?)\n(?:  -|$)", help_text, re.S)
         assert description, f"{PROGRAMS[section]} has no {option}"
         default = rule.get("default", "auto")
         if default not in ("auto", "whole", False):

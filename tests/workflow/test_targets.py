@@ -6,6 +6,7 @@ import pytest
 
 RESULTS = {
     "seeds": ("results/seeds/primers.tsv", "query\tkmer_start\tstrand\tcontig\tposition"),
+    "mems": ("results/mems/primers.mums", "> "),
     "scan": ("results/scan/guides.tsv", "query\treference\t"),
     "pairs": ("results/pairs/haplotype_reads.tsv", "pair\treference\tquery\tscore\t"),
     "search": ("results/search/proteins.tsv", "query\ttarget\tscore\t"),
@@ -28,7 +29,9 @@ def test_the_example_of_a_target(copy, target):
 
 def test_the_targets_of_the_plain_configuration(copy):
     planned = copy.planned(*RESULTS)
-    assert {"find_seeds", "scan_composition", "align_pairs", "search_database"} <= set(planned)
+    assert {"find_seeds", "find_mems", "scan_composition", "align_pairs", "search_database"} <= set(
+        planned
+    )
 
 
 def test_a_target_whose_section_is_missing(copy, tmp_path):

@@ -154,6 +154,56 @@ def print_results():
             print(f"  {path:<40}  {what}")
 
 
+def read_units():
+    """The rows of the sample sheet by sample and unit."""
+    sheet = config.get("samples")
+    if not isinstance(sheet, str) or not os.path.isfile(sheet):
+        return {}
+    rows, _ = read_sheet(sheet, Path(sheet).read_bytes(), read_schema("samples"))
+    cells = [{"unit": "1", **row.cells} for row in rows]
+    return {(row["sample"], row["unit"]): row for row in cells}
+
+
+def reads_of(wildcards):
+    """The one or two files of a unit."""
+    row = UNITS[wildcards.sample, wildcards.unit]
+    return [row[key] for key in ("fq1", "fq2") if row.get(key)]
+
+
+def read_options(wildcards):
+    """-1 and -2 with the files of a unit, and its read group."""
+    flags = [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
+    group = rf"@RG\tID:{wildcards.sample}.{wildcards.unit}\tSM:{wildcards.sample}"
+    return [*flags, "--read-group", group]
+
+
+def units_of(ending):
+    """An input function: a file of every unit of a sample."""
+
+    def paths(wildcards):
+        return [
+            f"results/map/units/{sample}/{unit}{ending}"
+            for sample, unit in UNITS
+            if sample == wildcards.sample
+        ]
+
+    return paths
+
+
+def print_truth():
+    """Say how many of the demo's reads lie where they are from: their names tell."""
+    from bwarp.mapping.truth import count_right
+
+    for (sample, _), row in UNITS.items():
+        bam = f"results/map/{sample}.bam"
+        if [row.get("fq1"), row.get("fq2")] == DEMO_READS and os.path.exists(bam):
+            counts = count_right(bam)
+            print(
+                f"Of the demo's {counts.total:,} reads, {sum(counts.right):,} lie where they "
+                f"are from ({100 * sum(counts.right) / counts.total:.2f} %)."
+            )
+
+
 def stem(path):
     """The name of a sequence file without its folder and endings."""
     name = Path(path).name.removesuffix(".gz")
