@@ -6,11 +6,10 @@ from contextlib import ExitStack
 from bwarp.errors import UsageError
 from bwarp.output import atomic_file
 from bwarp.program import bounded_int, program_parser, run_program, say
-from bwarp.reference import read_reference
+from bwarp.reference import codes_of, read_reference
 from bwarp.simulation.fastq import fastq_pieces
 from bwarp.simulation.read_names import encode_contig_names
 from bwarp.simulation.reads import ReadParameters, simulate_reads
-from bwarp.simulation.reference_codes import reference_codes
 from bwarp.simulation.variants import VariantParameters, simulate_variants, vcf_lines
 
 #: Reads made at once, both ends together; what is written does not depend on it.
@@ -117,7 +116,7 @@ def main(arguments):
         files = [stack.enter_context(atomic_file(output)) for output in outputs]
         vcf = stack.enter_context(atomic_file(arguments.vcf)) if arguments.vcf else None
         reference = read_reference(arguments.reference, arguments.threads)
-        codes = reference_codes(reference)
+        codes = codes_of(reference)
         names, offsets = reference.names, reference.contig_starts
         encode_contig_names(names)
         variants = simulate_variants(
