@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run       index the demo genome and find seeds of its reads, into results/"
+	@echo "make run       index the demo genome, map its reads and find their seeds, into results/"
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
 	@echo "make lint      check the style of the code and of the workflow"
