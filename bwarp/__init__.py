@@ -5,10 +5,8 @@ Nothing here parses arguments or knows of Snakemake; the programs in scripts/ an
 workflow/ do that.
 """
 
-from pathlib import Path
-
 from bwarp.compiled_code import keep_compiled_code
 
 __version__ = "0.1.0"
 
-keep_compiled_code(Path(__file__).parent)
+keep_compiled_code()

@@ -1,56 +1,111 @@
-"""Where compiled functions are kept between runs: a folder for every state of the code.
+"""Where compiled functions are kept between runs: a folder for every state of their sources.
 
 Numba keeps a compiled function until its own file changes. It does not see that one which was
 compiled into it, from another file, has changed, and would go on running the old one. So the
-folder's name holds a digest of the whole package: after an update or an edit everything is
-compiled once more.
+folder's name holds a digest of the module and of all that it imports of this package:
+
+    bwarp/__pycache__/compiled/cpu-<digest of a module and its imports>/    functions for the CPU
+                               cuda-<digest of the whole package>/          kernels
+
+An edit compiles again what could have changed and nothing else. The package
+says so to Numba before any module of it is imported.
 """
 
 import hashlib
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
+import numba.core.caching
+
+from bwarp.source_digest import program_digest
+
 __all__ = ["keep_compiled_code"]
 
-_DAY = 86400
+_PACKAGE = Path(__file__).parent
+
+#: Folders that no run has used for so many seconds are removed: a week.
+_UNUSED = 7 * 86400
+
+#: A folder's time says when it was used, to so many seconds: an hour.
+_USED = 3600
 
 
-def keep_compiled_code(package: Path) -> None:
-    """Choose the folder for compiled functions, unless the environment names one.
+class _SourcesLocator:
+    """Tells Numba where to keep the functions of a file, and when they are out of date."""
 
-    It lies in the package's __pycache__, or where that cannot be written in the user's cache.
-    """
-    if "NUMBA_CACHE_DIR" in os.environ:
+    def __init__(self, line: int, digest: str, path: Path):
+        self._line, self._digest, self._path = line, digest, path
+
+    @classmethod
+    def from_function(cls, function, file: str) -> "_SourcesLocator | None":
+        """The locator of a function; None for one that is not of this package."""
+        source = Path(file)
+        if not source.is_relative_to(_PACKAGE):
+            return None
+        digest = program_digest(source, _PACKAGE)
+        path = _parent_folder() / f"cpu-{digest}"
+        try:
+            _mark_used(path)
+        except OSError:
+            # Nowhere to keep anything: Numba falls back on its own places.
+            return None
+        return cls(function.__code__.co_firstlineno, digest, path)
+
+    def ensure_cache_path(self) -> None:
+        self._path.mkdir(parents=True, exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        return str(self._path)
+
+    def get_source_stamp(self) -> str:
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+def keep_compiled_code() -> None:
+    """Make Numba keep the functions of this package where this module says."""
+    locators = numba.core.caching.CacheImpl._locator_classes
+    if _SourcesLocator in locators:
         return
-    folder = package / "__pycache__"
-    if not os.access(folder if folder.exists() else package, os.W_OK):
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bwarp"
-    folder /= f"numba-{_state_of(package)}"
-    if not folder.exists():
-        _remove_unused(folder.parent)
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = str(folder)
+    locators.insert(0, _SourcesLocator)
+    if not numba.config.CACHE_DIR:
+        # Kernels are located by numba-cuda, which asks this setting only.
+        numba.config.CACHE_DIR = str(_parent_folder() / f"cuda-{_digest_of_package()}")
 
 
-def _state_of(package: Path) -> str:
-    """A digest of the names, sizes and times of the package's sources."""
+def _parent_folder() -> Path:
+    """Where the environment says, in the package's __pycache__, or in the user's cache."""
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    folder = _PACKAGE / "__pycache__"
+    if os.access(folder if folder.exists() else _PACKAGE, os.W_OK):
+        return folder / "compiled"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bwarp"
+
+
+def _digest_of_package() -> str:
     digest = hashlib.sha256()
-    for source in sorted(package.rglob("*.py")):
-        status = source.stat()
-        digest.update(f"{source}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    for source in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(f"{source.relative_to(_PACKAGE)}\0".encode() + source.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _remove_unused(parent: Path) -> None:
-    """Remove folders of other states of the code that no run has written to for a day."""
-    for folder in parent.glob("numba-*"):
+def _mark_used(folder: Path) -> None:
+    """Make the folder, or note that it is in use; a new one is a time to remove old ones."""
+    now = time.time()
+    if folder.exists():
+        if now - folder.stat().st_mtime > _USED:
+            os.utime(folder)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for other in folder.parent.glob("c*-*"):
         try:
-            if time.time() - folder.stat().st_mtime > _DAY:
-                shutil.rmtree(folder, ignore_errors=True)
+            if now - other.stat().st_mtime > _UNUSED:
+                shutil.rmtree(other, ignore_errors=True)
         except OSError:
-            # Another run removed it first, or it is not ours: nothing depends on it.
+            # Another run removed it first: nothing depends on it.
             continue

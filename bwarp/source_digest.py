@@ -1,15 +1,23 @@
-"""A short digest of the code a program runs, so that edited code makes the workflow rerun it.
+"""A short digest of the code that a program or module runs.
 
-Only the program and the modules of this package that it imports, directly or through others,
-count: an edit to the alignment code does not build the index again.
+Only the file itself and the modules of this package that it imports, directly or through others,
+count. The workflow runs a program again when its digest changes, and an edit to the alignment code
+does not build the index again; functions compiled of a module are kept under its digest.
 """
 
-import ast
+import functools
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["program_digest"]
+
+#: A quick look for imports: parsing every module would be felt at each start of a program.
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:import[ \t]+([\w.,\t ]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]+))",
+    re.MULTILINE,
+)
 
 
 def program_digest(program: Path, package: Path) -> str:
@@ -21,27 +29,34 @@ def program_digest(program: Path, package: Path) -> str:
     while waiting:
         source = waiting.pop()
         if source not in found:
-            found[source] = source.read_bytes()
-            waiting += _imported_files(found[source], package)
+            status = source.stat()
+            found[source], imported = _read(source, package, status.st_mtime_ns, status.st_size)
+            waiting += imported
     digest = hashlib.sha256()
     for source in sorted(found):
         # The same code in another folder has the same digest.
         name = source.relative_to(package) if source.is_relative_to(package) else source.name
-        digest.update(f"{name} {hashlib.sha256(found[source]).hexdigest()}\n".encode())
+        digest.update(f"{name} {found[source]}\n".encode())
     return digest.hexdigest()[:16]
+
+
+@functools.cache
+def _read(source: Path, package: Path, mtime_ns: int, size: int) -> tuple[str, tuple[Path, ...]]:
+    """The digest of one file and the files it imports; a file that changed is read again."""
+    text = source.read_bytes()
+    return hashlib.sha256(text).hexdigest(), tuple(_imported_files(text, package))
 
 
 def _imported_files(source: bytes, package: Path) -> Iterator[Path]:
     """The files of `package` that a Python source imports, packages' __init__.py included."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            # `from package import name`: the name may be a module or something inside one.
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+    for plain, module, names in _IMPORT.findall(source):
+        if plain:
+            wanted = [part.split()[0] for part in plain.decode().split(",") if part.strip()]
         else:
-            continue
-        for name in names:
+            # `from package import name`: the name may be a module or something inside one.
+            words = re.findall(r"(\w+)(?:[ \t]+as[ \t]+\w+)?", names.decode())
+            wanted = [f"{module.decode()}.{word}" for word in words]
+        for name in wanted:
             first, *parts = name.split(".")
             if first == package.name:
                 yield from _files_of(package, parts)

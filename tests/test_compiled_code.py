@@ -1,55 +1,100 @@
-"""Compiled functions are kept apart for every state of the code that they were made of."""
+"""Compiled functions are kept under a digest of the code that they were made of."""
 
 import os
+import shutil
+import subprocess
+import sys
+import time
 
 import pytest
 
-from bwarp.compiled_code import keep_compiled_code
+CALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from bwarp.one import twice
+print(twice(1), sum(twice.stats.cache_hits.values()))
+"""
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr("numba.config.CACHE_DIR", "")
-    folder = tmp_path / "package"
-    (folder / "part").mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "part" / "kernels.py").write_text("a = 1\n")
-    yield folder
-    os.environ.pop("NUMBA_CACHE_DIR", None)
+def package(checkout, tmp_path):
+    """A copy of the package with three modules of its own: one compiles in a function of two."""
+    folder = tmp_path / "copy" / "bwarp"
+    folder.mkdir(parents=True)
+    for name in ("__init__.py", "compiled_code.py", "source_digest.py"):
+        shutil.copy(checkout / "bwarp" / name, folder)
+    (folder / "two.py").write_text("import numba\n@numba.njit\ndef step(x):\n    return x + 1\n")
+    (folder / "one.py").write_text(
+        "import numba\nfrom bwarp.two import step\n"
+        "@numba.njit(cache=True)\ndef twice(x):\n    return step(step(x))\n"
+    )
+    (folder / "three.py").write_text("")
+    return folder
 
 
-def folder_for(package) -> str:
-    os.environ.pop("NUMBA_CACHE_DIR", None)
-    keep_compiled_code(package)
-    return os.environ["NUMBA_CACHE_DIR"]
+def run(package, **environment) -> tuple[int, int]:
+    """The answer of `twice(1)` in a new process, and how often it was found compiled."""
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(package.parent)],
+        env=clean | environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    answer, hits = done.stdout.split()
+    return int(answer), int(hits)
 
 
-def test_an_edit_anywhere_in_the_package_changes_the_folder(package):
-    before = folder_for(package)
-    assert before.startswith(str(package / "__pycache__"))
-    assert folder_for(package) == before
-    (package / "part" / "kernels.py").write_text("a = 10\n")
-    assert folder_for(package) != before
+def folders(parent) -> set[str]:
+    return {folder.name for folder in parent.glob("cpu-*")}
 
 
-def test_what_the_environment_says_is_kept(package, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "/somewhere")
-    keep_compiled_code(package)
-    assert os.environ["NUMBA_CACHE_DIR"] == "/somewhere"
+def test_a_function_is_compiled_once(package):
+    assert run(package) == (3, 0)
+    assert run(package) == (3, 1)
+
+
+def test_an_edit_of_what_was_compiled_in_compiles_again(package):
+    run(package)
+    (package / "two.py").write_text((package / "two.py").read_text().replace("+ 1", "+ 5"))
+    assert run(package) == (11, 0)
+
+
+def test_an_edit_elsewhere_does_not(package):
+    run(package)
+    (package / "three.py").write_text("A = 1\n")
+    assert run(package) == (3, 1)
+
+
+def test_the_folder_is_where_the_environment_says(package, tmp_path):
+    run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    assert folders(tmp_path / "kept")
+    assert not (package / "__pycache__" / "compiled").exists()
+
+
+def test_two_copies_of_the_same_code_share_what_is_kept(package, tmp_path):
+    shutil.copytree(package.parent, tmp_path / "other")
+    assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 0)
+    other = tmp_path / "other" / "bwarp"
+    assert run(other, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
 
 
 def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypatch, tmp_path):
+    from bwarp import compiled_code
+
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr("os.access", lambda path, mode: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert folder_for(package).startswith(str(tmp_path / "cache" / "bwarp" / "numba-"))
+    assert compiled_code._parent_folder() == tmp_path / "cache" / "bwarp"
 
 
-def test_folders_unused_for_a_day_are_removed(package):
-    old, new = (package / "__pycache__" / f"numba-{name}" for name in ("old", "new"))
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
-    folder_for(package)
-    assert not old.exists()
-    assert new.exists()
+def test_folders_unused_for_a_week_are_removed(package):
+    run(package)
+    kept = package / "__pycache__" / "compiled"
+    (used,) = folders(kept)
+    for name, days in (("cpu-old", 8), ("cuda-old", 8), ("cpu-new", 6)):
+        (kept / name).mkdir()
+        os.utime(kept / name, (0, time.time() - days * 86400))
+    (package / "two.py").write_text((package / "two.py").read_text() + "# edited\n")
+    run(package)
+    names = {folder.name for folder in kept.iterdir()}
+    assert {used, "cpu-new"} <= names
+    assert not {"cpu-old", "cuda-old"} & names
