@@ -9,11 +9,13 @@ from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.mapping.alignment_file import alignment_file
+from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import interleaved_chunks, paired_chunks, single_chunks
-from bwarp.mapping.sam_lines import contig_names, sam_header, sam_lines
+from bwarp.mapping.record_text import contig_names
+from bwarp.mapping.sam_lines import sam_header, sam_lines
 from bwarp.mapping.statistics import add_chunk, empty_statistics
 from bwarp.output import atomic_file
 from bwarp.program import program_parser, run_program, say
@@ -63,10 +65,8 @@ def main(options):
             index, genome, chunks_of(options), MappingParameters(), options.threads
         )
         for done in mapped_chunks:
-            lines = sam_lines(
-                genome, names, done.chunk, done.both, done.mapped, done.choice, group,
-                options.threads,
-            )  # fmt: skip
+            records = alignment_records(genome.contig_starts, done.chunk, done.mapped, done.choice)
+            lines = sam_lines(genome, names, done.chunk, done.both, records, group, options.threads)
             for part in lines:
                 file.write(part)
             add_chunk(statistics, done)

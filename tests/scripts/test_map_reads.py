@@ -17,11 +17,13 @@ import pytest
 
 from bwarp.index.store import load_index
 from bwarp.mapping import mapper
+from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import paired_chunks
-from bwarp.mapping.sam_lines import contig_names, sam_lines
+from bwarp.mapping.record_text import contig_names
+from bwarp.mapping.sam_lines import sam_lines
 from bwarp.reference import codes_of
 from bwarp.simulation.read_names import parse_read_name
 
@@ -255,7 +257,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
         lines, inserts = b"", set()
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
         for done in map_chunks(index, genome, chunks, MappingParameters()):
-            parts = sam_lines(genome, names, done.chunk, done.both, done.mapped, done.choice, b"g1")
+            records = alignment_records(genome.contig_starts, done.chunk, done.mapped, done.choice)
+            parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1")
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts

@@ -1,0 +1,199 @@
+"""The text that SAM lines and BAM records hold alike: numbers, CIGARs, MD, SA and XA.
+
+The functions write into a byte array and return where they stopped; the array must be long enough.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.reference import Reference
+
+__all__ = [
+    "ContigNames",
+    "contig_names",
+    "count_edits",
+    "put_alternatives",
+    "put_bytes",
+    "put_cigar",
+    "put_md",
+    "put_number",
+    "put_split",
+]
+
+_LETTERS = np.frombuffer(b"ACGTN", np.uint8)
+_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
+_REVERSE = 16
+
+
+@dataclass(frozen=True)
+class ContigNames:
+    """Contig names as bytes end to end, and where each begins."""
+
+    text: np.ndarray
+    starts: np.ndarray
+
+
+def contig_names(reference: Reference) -> ContigNames:
+    names = [name.encode() for name in reference.names]
+    starts = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
+    return ContigNames(np.frombuffer(b"".join(names), np.uint8), starts)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_bytes(out, at, source, start, stop):
+    for i in range(start, stop):
+        out[at] = source[i]
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_number(out, at, number):
+    if number < 0:
+        out[at] = 45
+        at += 1
+        number = -number
+    digits = 1
+    power = 10
+    while number >= power:
+        digits += 1
+        power *= 10
+    for i in range(digits - 1, -1, -1):
+        out[at + i] = 48 + number % 10
+        number //= 10
+    return at + digits
+
+
+@numba.njit(cache=True, nogil=True)
+def put_cigar(out, at, cigar, start, stop):
+    for i in range(start, stop):
+        at = put_number(out, at, np.int64(cigar[i] >> 4))
+        out[at] = _OPERATIONS[cigar[i] & 15]
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def count_edits(genome, place, both, read, cigar, start, stop):
+    """Mismatched, inserted and deleted bases: NM.
+
+    `place` is the genome position of the first aligned base; ``both[read]`` is the read's first
+    base on its strand, clipped ones included. An ambiguous base is a mismatch.
+    """
+    edits = 0
+    for i in range(start, stop):
+        length = np.int64(cigar[i] >> 4)
+        operation = cigar[i] & 15
+        if operation == 0:
+            for j in range(length):
+                edits += both[read + j] != genome[place + j] or both[read + j] > 3
+            read += length
+            place += length
+        elif operation == 2:
+            edits += length
+            place += length
+        else:
+            edits += length if operation == 1 else 0
+            read += length
+    return edits
+
+
+@numba.njit(cache=True, nogil=True)
+def put_md(out, at, genome, place, both, read, cigar, start, stop):
+    """MD: the reference's bases at mismatches and deletions, with how many agree between them.
+
+    Parameters as of `count_edits`.
+    """
+    same = 0
+    for i in range(start, stop):
+        length = np.int64(cigar[i] >> 4)
+        operation = cigar[i] & 15
+        if operation == 0:
+            for j in range(length):
+                if both[read + j] == genome[place + j] and both[read + j] < 4:
+                    same += 1
+                else:
+                    at = put_number(out, at, same)
+                    out[at] = _LETTERS[genome[place + j]]
+                    at += 1
+                    same = 0
+            read += length
+            place += length
+        elif operation == 2:
+            at = put_number(out, at, same)
+            out[at] = 94
+            at += 1
+            for j in range(length):
+                out[at] = _LETTERS[genome[place + j]]
+                at += 1
+            same = 0
+            place += length
+        else:
+            read += length
+    return put_number(out, at, same)
+
+
+@numba.njit(cache=True, nogil=True)
+def put_split(
+    out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets, cigar,
+    first_rows, genome, contig_starts, contig_text, contig_names, both, offsets,
+):  # fmt: skip
+    """SA: the other lines of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;"""
+    read = reads[row]
+    for other in range(first_rows[read], first_rows[read + 1]):
+        if other == row:
+            continue
+        contig = contigs[other]
+        reverse = flags[other] & _REVERSE != 0
+        at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
+        out[at] = 44
+        at = put_number(out, at + 1, positions[other] - contig_starts[contig] + 1)
+        out[at] = 44
+        out[at + 1] = 45 if reverse else 43
+        out[at + 2] = 44
+        at += 3
+        for i in range(cigar_offsets[other], cigar_offsets[other + 1]):
+            at = put_number(out, at, np.int64(cigar[i] >> 4))
+            # Whether the other line has its clipped bases does not matter here.
+            operation = cigar[i] & 15
+            out[at] = _OPERATIONS[4 if operation == 5 else operation]
+            at += 1
+        out[at] = 44
+        at = put_number(out, at + 1, np.int64(mapping_qualities[other]))
+        out[at] = 44
+        base = offsets[read] + (both.size // 2 if reverse else 0)
+        edits = count_edits(
+            genome, positions[other], both, base, cigar, cigar_offsets[other],
+            cigar_offsets[other + 1],
+        )  # fmt: skip
+        at = put_number(out, at + 1, edits)
+        out[at] = 59
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def put_alternatives(
+    out, at, first, last, strands, positions, cigar_offsets, cigar,
+    genome, contig_starts, contig_text, contig_names, both, base,
+):  # fmt: skip
+    """XA: places as contig,strand and position,CIGAR,NM; `base` is the read's place in `both`."""
+    for place in range(first, last):
+        contig = np.searchsorted(contig_starts, positions[place], side="right") - 1
+        at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
+        out[at] = 44
+        out[at + 1] = 45 if strands[place] else 43
+        at = put_number(out, at + 2, positions[place] - contig_starts[contig] + 1)
+        out[at] = 44
+        at = put_cigar(out, at + 1, cigar, cigar_offsets[place], cigar_offsets[place + 1])
+        out[at] = 44
+        edits = count_edits(
+            genome, positions[place], both, base + (both.size // 2 if strands[place] else 0),
+            cigar, cigar_offsets[place], cigar_offsets[place + 1],
+        )  # fmt: skip
+        at = put_number(out, at + 1, edits)
+        out[at] = 59
+        at += 1
+    return at
