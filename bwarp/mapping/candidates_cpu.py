@@ -187,7 +187,7 @@ def _choose_seeds(firsts, counts, budget, start, stop, taken, left_out):
             for item in range(first, last):
                 taken[item] = counts[item]
             continue
-        order = np.argsort(counts[first:last])
+        order = np.argsort(counts[first:last], kind="mergesort")
         used = np.int64(0)
         for i in order:
             count = np.int64(counts[first + i])
