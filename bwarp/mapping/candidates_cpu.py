@@ -8,7 +8,12 @@ gaps share a diagonal; a gap moves the rest by its length.
                      read              strand    diagonal + DIAGONAL_SHIFT
 
 Rare seeds are located first. A read whose seeds are all frequent gets a part of their hits, evenly
-spread, and is marked: its mapping quality must not claim that nothing else was as good.
+spread. What a place that was not looked at can score at most is then known from the seeds that were
+located in full: it differs from the read in every one of them.
+
+    read        |=======|   |=======|   |=======|   |=======|
+    hits            3        10,000         5          812        64 are located: of two seeds all
+                                                                  unseen: two differences or more
 """
 
 from dataclasses import dataclass
@@ -25,6 +30,9 @@ from bwarp.threads import for_each_range
 __all__ = ["Candidates", "find_candidates"]
 
 DIAGONAL_SHIFT = 1 << 16
+
+#: In place of a number of differences: no place of the read was left out.
+ALL_SEEN = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -44,8 +52,9 @@ class Candidates:
         How many seeds lie there.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
         The candidates of read i are those from offsets[i] to offsets[i + 1].
-    left_out : ndarray, shape=(n_reads,), dtype=float32
-        The share of a read's seeds of which not all hits were located, 0 for most reads.
+    unseen : ndarray, shape=(n_reads,), dtype=int32
+        What a place of the read that was not looked at can score at most, its clipped ends paid
+        for; 0 for most reads: all hits of their seeds were located.
     """
 
     reads: np.ndarray
@@ -55,7 +64,7 @@ class Candidates:
     highest: np.ndarray
     seeds: np.ndarray
     offsets: np.ndarray
-    left_out: np.ndarray
+    unseen: np.ndarray
 
 
 def find_candidates(
@@ -83,11 +92,11 @@ def find_candidates(
     starts, stops = exact_rows(index, words, seed_length, threads)
     # A seed over an ambiguous base was searched as if that were A: it has no hits.
     counts = np.where(np.repeat(places < 0, 2), 0, stops - starts).astype(np.uint32)
-    left_out = np.zeros(n_reads, np.float32)
     taken = np.zeros(counts.size, np.uint32)
+    differences = np.full(n_reads, ALL_SEEN, np.int32)
     for_each_range(
         lambda start, stop: _choose_seeds(
-            firsts, counts, hits_a_read, start, stop, taken, left_out
+            firsts, places, seed_length, counts, hits_a_read, start, stop, taken, differences
         ),
         n_reads,
         threads,
@@ -131,9 +140,11 @@ def find_candidates(
             stop,
             parameters.largest_gap,
             parameters.candidates_a_read,
+            -(-seed_length // seed_step),
+            firsts,
             found,
             ends,
-            left_out,
+            differences,
         )
         return found[:n_found], ends
 
@@ -149,8 +160,15 @@ def find_candidates(
         highest=found[:, 4].copy(),
         seeds=found[:, 5].astype(np.int32),
         offsets=np.concatenate([[0], *ends]).astype(np.int64),
-        left_out=left_out,
+        unseen=_best_unseen(np.diff(offsets), differences, parameters),
     )
+
+
+def _best_unseen(lengths, differences, parameters: MappingParameters) -> np.ndarray:
+    """The best score with so many differences."""
+    loss = min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend)
+    scores = parameters.match * lengths - loss * differences.astype(np.int64)
+    return np.where(differences == ALL_SEEN, 0, np.maximum(scores, 0)).astype(np.int32)
 
 
 def _seeds_a_read(offsets: np.ndarray, k: int, step: int) -> np.ndarray:
@@ -176,7 +194,7 @@ def _cut_seeds(codes, offsets, k, step, firsts, start, stop, words, places):
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose_seeds(firsts, counts, budget, start, stop, taken, left_out):
+def _choose_seeds(firsts, places, k, counts, budget, start, stop, taken, differences):
     """How many hits of each seed to locate: of the rarest all, until a read has its budget."""
     for read in range(start, stop):
         first, last = 2 * firsts[read], 2 * firsts[read + 1]
@@ -200,12 +218,15 @@ def _choose_seeds(firsts, counts, budget, start, stop, taken, left_out):
                 # Nothing rare enough: some hits of this one, evenly spread over its rows.
                 taken[first + i] = budget - used
                 used = budget
-        n_present = n_left_out = 0
+        # A place not seen differs in every seed located in full; count seeds side by side.
+        apart, end = 0, 0
         for seed in range(firsts[read], firsts[read + 1]):
-            count = np.int64(counts[2 * seed]) + counts[2 * seed + 1]
-            n_present += count > 0
-            n_left_out += np.int64(taken[2 * seed]) + taken[2 * seed + 1] < count
-        left_out[read] = np.float32(n_left_out / n_present)
+            full = taken[2 * seed] == counts[2 * seed]
+            full = full and taken[2 * seed + 1] == counts[2 * seed + 1]
+            if full and places[seed] >= end:
+                apart += 1
+                end = places[seed] + k
+        differences[read] = apart
 
 
 @numba.njit(cache=True, nogil=True)
@@ -247,8 +268,11 @@ def _make_keys(
 
 
 @numba.njit(cache=True, nogil=True)
-def _group(keys, start, stop, largest_gap, most, found, ends, left_out):
+def _group(keys, start, stop, largest_gap, most, overlap, firsts, found, ends, differences):
     """Gather sorted keys of reads start to stop; keep the `most` groups of each with most seeds.
+
+    A base lies in at most `overlap` seeds, or in one more at the read's end, so what a group that
+    is not kept lacks in seeds says how much it differs at least.
 
     A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
     a tandem repeat it is another place, and with an indel it will turn out to be the same one.
@@ -295,11 +319,9 @@ def _group(keys, start, stop, largest_gap, most, found, ends, left_out):
                     )  # fmt: skip
                     n_found += 1
         if n_found - first_found > most:
-            # Places with far fewer seeds than the best one are no rivals of it.
-            rivals = 0
-            for i in range(first_found + most, n_found):
-                rivals += 2 * found[i, 5] >= found[first_found, 5]
-            left_out[read] = max(left_out[read], np.float32(rivals / (most + rivals)))
+            lacking = firsts[read + 1] - firsts[read] - found[first_found + most, 5]
+            least = max(0, lacking - 1 + overlap - 1) // overlap
+            differences[read] = min(differences[read], least)
             n_found = first_found + most
         ends[read - start] = n_found
     return n_found

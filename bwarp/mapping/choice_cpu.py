@@ -44,13 +44,13 @@ class Choice:
 
 
 def choose_single(
-    places: Places, left_out: np.ndarray, parameters: MappingParameters, seeds: np.ndarray
+    places: Places, unseen: np.ndarray, parameters: MappingParameters, seeds: np.ndarray
 ) -> Choice:
     """Choose for reads that have no mates; `seeds` (uint64 a read) break ties."""
     n_reads = len(places.offsets) - 1
     choice = _empty_choice(n_reads)
     _choose_single(
-        places.offsets, places.scores, places.starts, places.ends, left_out, seeds,
+        places.offsets, places.scores, places.starts, places.ends, unseen, seeds,
         parameters.match, parameters.mismatch, parameters.gap_open + parameters.gap_extend,
         0, n_reads, choice.places, choice.qualities, choice.others,
     )  # fmt: skip
@@ -60,7 +60,7 @@ def choose_single(
 def choose_paired(
     places: Places,
     lengths: np.ndarray,
-    left_out: np.ndarray,
+    unseen: np.ndarray,
     insert: InsertSize,
     parameters: MappingParameters,
     seeds: np.ndarray,
@@ -76,13 +76,13 @@ def choose_paired(
 
     def run(first: int, last: int) -> None:
         _choose_single(
-            places.offsets, places.scores, places.starts, places.ends, left_out, seeds,
+            places.offsets, places.scores, places.starts, places.ends, unseen, seeds,
             parameters.match, parameters.mismatch, gap,
             2 * first, 2 * last, choice.places, choice.qualities, choice.others,
         )  # fmt: skip
         if insert.highest:
             _choose_pairs(
-                places.offsets, places.scores, places.strands, starts, ends, contigs, left_out,
+                places.offsets, places.scores, places.strands, starts, ends, contigs, unseen,
                 seeds, insert.mean, insert.deviation, insert.lowest, insert.highest,
                 parameters.match, parameters.mismatch, gap, first, last,
                 choice.places, choice.qualities, choice.others, choice.proper,
@@ -102,9 +102,9 @@ def _empty_choice(n_reads: int) -> Choice:
 
 
 @numba.njit(cache=True, nogil=True)
-def _single_quality(score, other, n_others, aligned, left_out, match, mismatch):
-    """bwa's mem_approx_mapq_se; what was left out lowers it like bwa's repetitive fraction."""
-    other = max(other, _SHORTEST_SEED * match)
+def _single_quality(score, other, n_others, aligned, unseen, match, mismatch):
+    """bwa's mem_approx_mapq_se; a place not looked at counts as if it were as good as it may be."""
+    other = max(other, unseen, _SHORTEST_SEED * match)
     if other >= score:
         return 0
     identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
@@ -113,8 +113,7 @@ def _single_quality(score, other, n_others, aligned, left_out, match, mismatch):
     quality = int(6.02 * (score - other) / match * factor * factor + 0.499)
     if n_others > 0:
         quality -= int(4.343 * math.log(n_others + 1) + 0.499)
-    quality = min(max(quality, 0), 60)
-    return int(quality * (1.0 - left_out) + 0.499)
+    return min(max(quality, 0), 60)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -133,7 +132,7 @@ def _others(offsets, scores, read, chosen, margin):
 
 @numba.njit(cache=True, nogil=True)
 def _choose_single(
-    offsets, scores, starts, ends, left_out, seeds, match, mismatch, gap, first, last,
+    offsets, scores, starts, ends, unseen, seeds, match, mismatch, gap, first, last,
     chosen, qualities, others,
 ):  # fmt: skip
     for read in range(first, last):
@@ -149,13 +148,13 @@ def _choose_single(
         other, n = _others(offsets, scores, read, place, max(match - mismatch, gap))
         others[read] = other
         qualities[read] = _single_quality(
-            scores[place], other, n, ends[place] - starts[place], left_out[read], match, mismatch
+            scores[place], other, n, ends[place] - starts[place], unseen[read], match, mismatch
         )
 
 
 @numba.njit(cache=True, nogil=True)
 def _choose_pairs(
-    offsets, scores, strands, starts, ends, contigs, left_out, seeds, mean, deviation, lowest,
+    offsets, scores, strands, starts, ends, contigs, unseen, seeds, mean, deviation, lowest,
     highest, match, mismatch, gap, first, last, chosen, qualities, others, proper,
 ):  # fmt: skip
     margin = max(match - mismatch, gap)
@@ -195,18 +194,17 @@ def _choose_pairs(
         if best <= unpaired:
             continue
         proper[a] = proper[b] = True
-        other = max(second, float(unpaired))
+        other = max(second, float(unpaired), float(unseen[a] + unseen[b]))
         pair_quality = int(6.02 * (best - other) / match + 0.499)
         if n_second > 0 and second >= unpaired:
             pair_quality -= int(4.343 * math.log(n_second + 1) + 0.499)
         pair_quality = min(max(pair_quality, 0), 60)
-        pair_quality = int(pair_quality * (1.0 - 0.5 * (left_out[a] + left_out[b])) + 0.499)
         for end in range(2):
             read = a + end
             place = best_a if end == 0 else best_b
             score, n = _others(offsets, scores, read, place, margin)
             alone = _single_quality(
-                scores[place], score, n, ends[place] - starts[place], left_out[read], match,
+                scores[place], score, n, ends[place] - starts[place], unseen[read], match,
                 mismatch,
             )  # fmt: skip
             quality = alone if alone >= pair_quality else min(pair_quality, alone + 40)

@@ -56,7 +56,7 @@ class _Placed:
     chunk: ReadChunk
     both: np.ndarray
     places: Places
-    left_out: np.ndarray
+    unseen: np.ndarray
 
 
 def map_chunks(
@@ -105,25 +105,26 @@ def _place(
     parameters: MappingParameters,
     threads: int,
 ) -> _Placed:
-    """Scored places of a chunk's reads, and the share of seed hits that was left out."""
+    """Scored places of a chunk's reads, and what a place not looked at can score at most."""
     both = both_strands(chunk.codes, chunk.offsets, threads)
     candidates = find_candidates(
         index, chunk.codes, chunk.offsets, parameters.seed_length, parameters.seed_step,
         parameters.hits_a_read, parameters, threads,
     )  # fmt: skip
     places = extend(genome, both, chunk.offsets, candidates, parameters, threads)
-    left_out = candidates.left_out
+    unseen = candidates.unseen
 
     def again(reads: np.ndarray, seed_length: int, seed_step: int, hits: int) -> Places:
         codes, offsets = _reads_of(chunk, reads)
         found = find_candidates(
             index, codes, offsets, seed_length, seed_step, hits, parameters, threads
         )
-        left_out[reads] = found.left_out
+        # What was seen in neither round scores no more than the lower of both bounds.
+        unseen[reads] = np.minimum(unseen[reads], found.unseen)
         found = _numbered(found, reads, chunk.n_reads)
         return merge(places, extend(genome, both, chunk.offsets, found, parameters, threads))
 
-    frequent = np.flatnonzero(left_out)
+    frequent = np.flatnonzero(unseen)
     if frequent.size:
         places = again(frequent, parameters.long_length, parameters.long_step, parameters.long_hits)
     best = np.zeros(chunk.n_reads, np.int32)
@@ -132,7 +133,7 @@ def _place(
     poor = np.flatnonzero(best < parameters.poor_score * np.diff(chunk.offsets))
     if poor.size:
         places = again(poor, parameters.dense_length, parameters.dense_step, parameters.hits_a_read)
-    return _Placed(chunk, both, places, left_out)
+    return _Placed(chunk, both, places, unseen)
 
 
 def _reads_of(chunk: ReadChunk, reads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,7 +164,7 @@ def _finish(
     chunk, both, places = placed.chunk, placed.both, placed.places
     seeds = tie_seeds(chunk)
     if chunk.ends == 1:
-        choice = choose_single(places, placed.left_out, parameters, seeds)
+        choice = choose_single(places, placed.unseen, parameters, seeds)
     else:
         if insert.highest:
             candidates = rescue_candidates(
@@ -172,7 +173,7 @@ def _finish(
             more = extend(genome, both, chunk.offsets, candidates, parameters, threads)
             places = merge(places, more)
         choice = choose_paired(
-            places, np.diff(chunk.offsets), placed.left_out, insert, parameters, seeds,
+            places, np.diff(chunk.offsets), placed.unseen, insert, parameters, seeds,
             genome.contig_starts, threads,
         )  # fmt: skip
     mapped = align_chosen(genome, both, chunk.offsets, places, choice.places, parameters, threads)

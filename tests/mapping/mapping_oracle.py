@@ -41,7 +41,7 @@ def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
         highest=diagonals,
         seeds=np.ones(diagonals.size, np.int32),
         offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
-        left_out=np.zeros(n_reads, np.float32),
+        unseen=np.zeros(n_reads, np.int32),
     )
 
 

@@ -1,12 +1,14 @@
 """Candidates hold every place where a seed is found by comparing it with all windows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from mapping_oracle import flat, index_and_genome, opposite, random_letters
+from mapping_oracle import best_stretch, flat, index_and_genome, opposite, random_letters
 
 from bwarp.mapping.candidates_cpu import find_candidates
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.sequence import encode
+from bwarp.sequence import decode, encode
 
 PARAMETERS = MappingParameters()
 K, STEP = 12, 10
@@ -67,7 +69,7 @@ def test_all_hits_are_in_candidates(repeats):
     reads += [np.full(50, 4, np.uint8), np.empty(0, np.uint8)]
     codes, offsets = flat(reads)
     found = find_candidates(index, codes, offsets, K, STEP, 10_000, PARAMETERS)
-    assert not found.left_out.any()
+    assert not found.unseen.any()
     n_hits = 0
     for i, read in enumerate(reads):
         expected = diagonals_by_comparing(genome, read, K, STEP)
@@ -97,18 +99,54 @@ def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
     assert {90, 115, 140} <= set(found.diagonals.tolist())
 
 
-def test_frequent_seeds_are_sampled_and_marked():
+@pytest.mark.parametrize(("step", "hits", "most"), [(12, 10, 16), (12, 10_000, 3), (5, 12, 4)])
+def test_what_was_not_looked_at_scores_no_more_than_said(step, hits, most):
+    rng = np.random.default_rng(4)
+    unit = encode(random_letters(rng, 60))
+    copies = []
+    for _ in range(30):
+        copy = unit.copy()
+        changed = rng.random(60) < 0.06
+        copy[changed] = rng.integers(0, 4, changed.sum())
+        copies.append(decode(copy) + random_letters(rng, 30))
+    index, genome = index_and_genome([b"".join(copies)])
+    reads = [genome.codes[90 * i : 90 * i + 60].copy() for i in range(30)]
+    reads.append(encode(random_letters(rng, 60)))
+    codes, offsets = flat(reads)
+    parameters = replace(PARAMETERS, candidates_a_read=most)
+    found = find_candidates(index, codes, offsets, K, step, hits, parameters)
+    n_reached = 0
+    for i, read in enumerate(reads):
+        mine = range(found.offsets[i], found.offsets[i + 1])
+        assert len(mine) <= most
+        best = 0
+        for diagonal in (90 * copy for copy in range(30)):
+            looked_at = any(
+                found.strands[j] == 0 and found.lowest[j] <= diagonal <= found.highest[j]
+                for j in mine
+            )
+            best = max(
+                best, 0 if looked_at else best_stretch(read, genome.codes, diagonal, 0, 60, 5)
+            )
+        if found.unseen[i]:
+            assert best <= found.unseen[i] <= 60
+            n_reached += best >= found.unseen[i] - 10
+    assert np.count_nonzero(found.unseen[:30]) > 20
+    assert found.unseen[30] == 0
+    assert n_reached > 3
+
+
+def test_of_frequent_seeds_some_hits_are_located():
     rng = np.random.default_rng(4)
     unit = random_letters(rng, 60)
     contigs = [unit + random_letters(rng, 70) for _ in range(20)] + [random_letters(rng, 200)]
     index, genome = index_and_genome(contigs)
-    repeat, unique = encode(unit), encode(contigs[-1][:60])
-    codes, offsets = flat([repeat, unique])
+    codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
     found = find_candidates(index, codes, offsets, K, STEP, 30, PARAMETERS)
-    assert found.left_out[0] > 0.5
-    assert found.left_out[1] == 0
+    # One seed's hits fit: another place could differ by a single base.
+    assert found.unseen.tolist() == [55, 0]
     first = slice(0, found.offsets[1])
-    assert 1 <= found.seeds[first].sum() <= 30
+    assert found.seeds[first].tolist() == [1] * PARAMETERS.candidates_a_read
     assert set(found.diagonals[first].tolist()) <= {130 * i for i in range(20)}
 
 
@@ -120,7 +158,7 @@ def test_threads_change_nothing(repeats, threads):
     more = find_candidates(index, codes, offsets, K, STEP, 20, PARAMETERS, threads)
     for name, values in vars(one).items():
         assert np.array_equal(values, getattr(more, name)), name
-    assert one.left_out.any()
+    assert one.unseen.any()
 
 
 def test_no_reads(repeats):

@@ -16,9 +16,9 @@ INSERT = InsertSize(400.0, 50.0, 200, 600)
 CONTIG_STARTS = np.array([0, 100_000, 200_000])
 
 
-def quality_alone(score, others, aligned, left_out=0.0):
-    """bwa's mem_approx_mapq_se, with the share left out in place of its repetitive fraction."""
-    sub = max([*others, 19])
+def quality_alone(score, others, aligned, unseen=0):
+    """bwa's mem_approx_mapq_se, with what was not looked at as one more place."""
+    sub = max([*others, unseen, 19])
     if sub >= score:
         return 0
     identity = 1 - (aligned - score) / 5 / aligned
@@ -27,15 +27,15 @@ def quality_alone(score, others, aligned, left_out=0.0):
     near = sum(max(others) - other <= 7 for other in others) if others else 0
     if near:
         quality -= int(4.343 * math.log(near + 1) + 0.499)
-    return int(min(max(quality, 0), 60) * (1 - left_out) + 0.499)
+    return min(max(quality, 0), 60)
 
 
-def single(scores, length=150, left_out=0.0, seed=0):
+def single(scores, length=150, unseen=0, seed=0):
     places = places_of(
         [[(score, 0, 1000 * i, 1000 * i + length) for i, score in enumerate(scores)]]
     )
     return choose_single(
-        places, np.array([left_out], np.float32), PARAMETERS, np.array([seed], np.uint64)
+        places, np.array([unseen], np.int32), PARAMETERS, np.array([seed], np.uint64)
     )
 
 
@@ -44,10 +44,10 @@ def test_single_qualities(length):
     for loss, *losses in itertools.product((0, 5, 20), (0, 5, 12, 40, 100), (0, 8, 60)):
         best = length - loss
         scores = sorted([best, *(best - more for more in losses if best - more > 0)])[::-1]
-        for left_out in (0.0, 0.5):
-            choice = single(scores, length, left_out)
+        for unseen in (0, length - 25, length):
+            choice = single(scores, length, unseen)
             others = scores[1:]
-            assert choice.qualities[0] == quality_alone(scores[0], others, length, left_out)
+            assert choice.qualities[0] == quality_alone(scores[0], others, length, unseen)
             assert choice.others[0] == max(others, default=0)
 
 
@@ -95,7 +95,7 @@ def test_pairs_against_trying_all():
                 start = int(rng.integers(0, 2000)) + 100_000 * int(rng.integers(2))
                 rows[-1].append((score, int(rng.integers(2)), start, start + 150))
         choice = choose_paired(
-            places_of(rows), np.full(2, 150), np.zeros(2, np.float32), INSERT, PARAMETERS,
+            places_of(rows), np.full(2, 150), np.zeros(2, np.int32), INSERT, PARAMETERS,
             np.array([number, number], np.uint64), CONTIG_STARTS,
         )  # fmt: skip
         pair, best, second = pair_by_trying_all(rows)
@@ -124,7 +124,7 @@ def test_pairs_against_trying_all():
 def test_nothing_is_proper_where_the_insert_size_is_not_known():
     rows = [[(150, 0, 100, 250)], [(150, 1, 350, 500)]]
     choice = choose_paired(
-        places_of(rows), np.full(2, 150), np.zeros(2, np.float32), InsertSize(0.0, 0.0, 0, 0),
+        places_of(rows), np.full(2, 150), np.zeros(2, np.int32), InsertSize(0.0, 0.0, 0, 0),
         PARAMETERS, np.zeros(2, np.uint64), CONTIG_STARTS,
     )  # fmt: skip
     assert choice.places.tolist() == [0, 1]

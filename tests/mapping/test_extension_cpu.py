@@ -119,6 +119,16 @@ def test_low_scores_and_second_sights_are_left_out():
     assert (places.scores[0], places.ends[0], places.gapless[0]) == (78 - 8, 130, False)
 
 
+def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
+    rng = np.random.default_rng(6)
+    genome = genome_of(random_letters(rng, 300))
+    codes, offsets = flat([genome.codes[50:150]])
+    # The second candidate's window ends 4 bases before the read's true place does.
+    found = candidates_at([0, 0], [0, 0], [50, 150 - 4 - 30 - 100], 1)
+    places = extend(genome, both_strands(codes, offsets), offsets, found, PARAMETERS)
+    assert places.scores.tolist() == [100]
+
+
 def test_merged_places_are_in_order_and_there_once():
     rng = np.random.default_rng(5)
     unit = random_letters(rng, 70)
