@@ -14,6 +14,7 @@ __all__ = [
     "ContigNames",
     "contig_names",
     "count_edits",
+    "most_bytes",
     "put_alternatives",
     "put_bytes",
     "put_cigar",
@@ -39,6 +40,41 @@ def contig_names(reference: Reference) -> ContigNames:
     names = [name.encode() for name in reference.names]
     starts = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
     return ContigNames(np.frombuffer(b"".join(names), np.uint8), starts)
+
+
+@numba.njit(cache=True, nogil=True)
+def most_bytes(
+    first, last, ends, offsets, names, reads, mates, cigar_offsets, cigar, first_rows,
+    alternative_offsets, alternative_cigar_offsets, contig_names, group,
+):  # fmt: skip
+    """More bytes than the lines or records can take.
+
+    A number takes 20 at most, an operation of a CIGAR 12.
+    """
+    longest = 0
+    for contig in range(contig_names.size - 1):
+        longest = max(longest, contig_names[contig + 1] - contig_names[contig])
+    total = 0
+    for row in range(first, last):
+        read = reads[row]
+        template = read // ends
+        total += names[template, 1] - names[template, 0] + 2 * longest + group + 300
+        # Bases and qualities, and an MD that at worst names every base with a number before it.
+        total += 5 * (offsets[read + 1] - offsets[read])
+        for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
+            total += 12
+            if cigar[at] & 15 == 2:
+                total += cigar[at] >> 4
+        if mates[row] >= 0:
+            total += 12 * (cigar_offsets[mates[row] + 1] - cigar_offsets[mates[row]])
+        if first_rows[read + 1] - first_rows[read] > 1:
+            for other in range(first_rows[read], first_rows[read + 1]):
+                total += longest + 60
+                total += 12 * (cigar_offsets[other + 1] - cigar_offsets[other])
+        begin, end = alternative_offsets[row], alternative_offsets[row + 1]
+        total += (end - begin) * (longest + 60)
+        total += 12 * (alternative_cigar_offsets[end] - alternative_cigar_offsets[begin])
+    return total
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -21,6 +21,7 @@ from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.record_text import (
     ContigNames,
     count_edits,
+    most_bytes,
     put_alternatives,
     put_bytes,
     put_cigar,
@@ -79,7 +80,7 @@ def sam_lines(
     group = np.frombuffer(read_group, np.uint8)
 
     def write(first: int, last: int) -> np.ndarray:
-        bound = _bound(
+        bound = most_bytes(
             first, last, chunk.ends, chunk.offsets, chunk.names, records.reads, records.mates,
             records.cigar_offsets, records.cigar, records.first_rows, records.alternative_offsets,
             records.alternative_cigar_offsets, contigs.starts, group.size,
@@ -98,38 +99,6 @@ def sam_lines(
         return out[:used]
 
     return for_each_range(write, records.n_rows, threads)
-
-
-@numba.njit(cache=True, nogil=True)
-def _bound(
-    first, last, ends, offsets, names, reads, mates, cigar_offsets, cigar, first_rows,
-    alternative_offsets, alternative_cigar_offsets, contig_names, group,
-):  # fmt: skip
-    """More bytes than the lines can take: a number takes 20 at most, a CIGAR's operation 12."""
-    longest = 0
-    for contig in range(contig_names.size - 1):
-        longest = max(longest, contig_names[contig + 1] - contig_names[contig])
-    total = 0
-    for row in range(first, last):
-        read = reads[row]
-        template = read // ends
-        total += names[template, 1] - names[template, 0] + 2 * longest + group + 300
-        # Bases and qualities, and an MD that at worst names every base with a number before it.
-        total += 5 * (offsets[read + 1] - offsets[read])
-        for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
-            total += 12
-            if cigar[at] & 15 == 2:
-                total += cigar[at] >> 4
-        if mates[row] >= 0:
-            total += 12 * (cigar_offsets[mates[row] + 1] - cigar_offsets[mates[row]])
-        if first_rows[read + 1] - first_rows[read] > 1:
-            for other in range(first_rows[read], first_rows[read + 1]):
-                total += longest + 60
-                total += 12 * (cigar_offsets[other + 1] - cigar_offsets[other])
-        begin, end = alternative_offsets[row], alternative_offsets[row + 1]
-        total += (end - begin) * (longest + 60)
-        total += 12 * (alternative_cigar_offsets[end] - alternative_cigar_offsets[begin])
-    return total
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -1,0 +1,102 @@
+"""BAM records as bytes end to end, and what is read of them without an object a record.
+
+data    |size contig place ... tags|size contig ...|...|
+starts   0                          ^               ^     one more than there are records
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+__all__ = [
+    "Records",
+    "first_bin",
+    "get_int32",
+    "put_int16",
+    "put_int32",
+    "record_starts",
+]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Some BAM records.
+
+    Attributes
+    ----------
+    data : ndarray, dtype=uint8
+        Whole records, each beginning with its size.
+    starts : ndarray, shape=(n + 1,), dtype=int64
+        Where each begins; the last is where they end.
+    keys : ndarray, shape=(n,), dtype=uint64
+        What they are sorted by (see `bwarp.bam.order`).
+    """
+
+    data: np.ndarray
+    starts: np.ndarray
+    keys: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.keys)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_int16(out, at, number):
+    out[at] = number & 255
+    out[at + 1] = number >> 8 & 255
+    return at + 2
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_int32(out, at, number):
+    out[at] = number & 255
+    out[at + 1] = number >> 8 & 255
+    out[at + 2] = number >> 16 & 255
+    out[at + 3] = number >> 24 & 255
+    return at + 4
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def get_int32(data, at):
+    """The number at ``data[at:at + 4]``, with its sign."""
+    number = (
+        np.int64(data[at])
+        | np.int64(data[at + 1]) << 8
+        | np.int64(data[at + 2]) << 16
+        | np.int64(data[at + 3]) << 24
+    )
+    return (number ^ 0x80000000) - 0x80000000
+
+
+@numba.njit(cache=True, nogil=True)
+def first_bin(start, stop, shift=14, depth=5):
+    """The smallest bin of the binning scheme of BAI and CSI that holds ``[start, stop)``."""
+    stop -= 1
+    offset = ((1 << 3 * depth) - 1) // 7
+    for level in range(depth, 0, -1):
+        if start >> shift == stop >> shift:
+            return offset + (start >> shift)
+        shift += 3
+        offset -= 1 << 3 * (level - 1)
+    return np.int64(0)
+
+
+@numba.njit(cache=True, nogil=True)
+def record_starts(data):
+    """Where the records begin, as far as they are whole, and where the last whole one ends.
+
+    Returns
+    -------
+    starts : ndarray, shape=(n + 1,), dtype=int64
+    """
+    count = 0
+    at = np.int64(0)
+    while at + 4 <= data.size and at + 4 + get_int32(data, at) <= data.size:
+        at += 4 + get_int32(data, at)
+        count += 1
+    starts = np.zeros(count + 1, np.int64)
+    for i in range(count):
+        starts[i + 1] = starts[i] + 4 + get_int32(data, starts[i])
+    return starts
