@@ -4,21 +4,18 @@
 import json
 import re
 
-from bwarp import __version__
 from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.mapping.alignment_file import alignment_file
+from bwarp.mapping.alignment_file import AlignmentOutput, alignment_file, default_sort_bytes
 from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import interleaved_chunks, paired_chunks, single_chunks
-from bwarp.mapping.record_text import contig_names
-from bwarp.mapping.sam_lines import sam_header, sam_lines
 from bwarp.mapping.statistics import add_chunk, empty_statistics
 from bwarp.output import atomic_file
-from bwarp.program import program_parser, run_program, say
+from bwarp.program import bounded_int, program_parser, run_program, say
 from bwarp.reference import codes_of
 
 EXAMPLES = """
@@ -43,6 +40,13 @@ def parse_options():
         "-o", "--output", required=True, metavar="OUT.bam|OUT.sam", help="- is SAM to stdout"
     )
     parser.add_argument("--sort", action="store_true", help="sort by position; BAM gets an index")
+    parser.add_argument(
+        "--sort-memory",
+        type=bounded_int(1, 1 << 20),
+        metavar="MB",
+        help="records sorted in memory; more are sorted in parts, on disk beside the output "
+        "(default: 512 a thread, at most a quarter of the memory there is)",
+    )
     parser.add_argument("--read-group", metavar="'@RG\\tID:..'", help="header line of the reads")
     parser.add_argument("--stats", metavar="OUT.json", help="counts of what became of the reads")
     return parser
@@ -57,18 +61,18 @@ def main(options):
     index = load_index(options.index)
     reference = index.reference
     genome = Genome(codes_of(reference), reference.contig_starts)
-    names = contig_names(reference)
     statistics = empty_statistics()
-    header = sam_header(reference, __version__, group_line)
-    with alignment_file(options.output, header, options.sort, options.threads) as file:
+    sort_bytes = default_sort_bytes(options.threads)
+    if options.sort_memory:
+        sort_bytes = options.sort_memory << 20
+    output = AlignmentOutput(options.output, options.sort, group_line, group, sort_bytes)
+    with alignment_file(output, reference, genome, options.threads) as write:
         mapped_chunks = map_chunks(
             index, genome, chunks_of(options), MappingParameters(), options.threads
         )
         for done in mapped_chunks:
             records = alignment_records(genome.contig_starts, done.chunk, done.mapped, done.choice)
-            lines = sam_lines(genome, names, done.chunk, done.both, records, group, options.threads)
-            for part in lines:
-                file.write(part)
+            write(done.chunk, done.both, records)
             add_chunk(statistics, done)
     say(
         f"{statistics['reads']:,} reads, {statistics['mapped']:,} mapped, "

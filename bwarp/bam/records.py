@@ -15,6 +15,7 @@ __all__ = [
     "get_int32",
     "put_int16",
     "put_int32",
+    "put_int64",
     "record_starts",
 ]
 
@@ -56,6 +57,13 @@ def put_int32(out, at, number):
     out[at + 2] = number >> 16 & 255
     out[at + 3] = number >> 24 & 255
     return at + 4
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_int64(out, at, number):
+    for i in range(8):
+        out[at + i] = number >> 8 * i & 255
+    return at + 8
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -39,8 +39,10 @@ _SAM_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
 
-def sam_header(reference: Reference, version: str, read_group: str | None) -> bytes:
+def sam_header(reference: Reference, version: str, read_group: str | None, order: str) -> bytes:
     """@HD, @SQ with lengths and checksums, @RG and @PG.
+
+    `order` is what @HD says of it, such as ``SO:coordinate``.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def sam_header(reference: Reference, version: str, read_group: str | None) -> by
                 f"contig {name!r}: SAM allows no such name (printable ASCII, no comma, quote or "
                 "bracket, not * or = at the start): rename it in the reference and index again"
             )
-    lines = ["@HD\tVN:1.6\tSO:unsorted\tGO:query"]
+    lines = [f"@HD\tVN:1.6\t{order}"]
     for name, length, md5 in zip(
         reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
     ):

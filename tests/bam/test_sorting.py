@@ -1,0 +1,84 @@
+"""Sorting and merging BAM records: the order of samtools, whatever memory and threads there are."""
+
+import gzip
+
+import numpy as np
+import pysam
+import pytest
+from small_records import header_of, joined, random_record
+
+from bwarp.bam.bam_file import bam_file, indexed_bam_file
+from bwarp.bam.bgzf import read_bgzf
+from bwarp.bam.header import header_bytes, split_header
+from bwarp.bam.merging import whole_records
+from bwarp.bam.order import NO_PLACE, sorted_order
+from bwarp.bam.sorting import RecordSorter
+
+CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(4)
+    header = header_of(CONTIGS)
+    return [random_record(rng, number, header) for number in range(6000)]
+
+
+@pytest.mark.parametrize("largest", [0, 1, 2047, 2048, 1 << 40])
+def test_sorted_order_is_stable(largest):
+    rng = np.random.default_rng(largest)
+    keys = rng.integers(0, largest + 1, 3000).astype(np.uint64)
+    keys[rng.random(3000) < 0.1] = NO_PLACE
+    for some in (keys, keys[:1], keys[:0], np.full(5, NO_PLACE)):
+        assert np.array_equal(sorted_order(some), np.argsort(some, kind="stable"))
+
+
+def sort(records, folder, most_bytes, threads, parts=7):
+    """The bytes of a sorted file and of its index."""
+    folder.mkdir()
+    header = header_of(CONTIGS, "coordinate")
+    sorter = RecordSorter(folder, header.contig_starts, most_bytes, threads)
+    for part in np.array_split(np.arange(len(records)), parts):
+        sorter.add(joined([records[number] for number in part]))
+    with indexed_bam_file(folder / "out.bam", header, threads) as writer:
+        sorter.finish(writer)
+    return (folder / "out.bam").read_bytes(), (folder / "out.bam.bai").read_bytes()
+
+
+def test_order_is_that_of_samtools(records, tmp_path):
+    header = header_of(CONTIGS)
+    with (
+        open(tmp_path / "in.bam", "wb") as file,
+        bam_file(file, header, 2) as writer,
+    ):
+        for part in (records[:10], records[10:11], records[11:]):
+            some = joined(part)
+            writer.write(some.data, some.starts)
+    found = gzip.decompress((tmp_path / "in.bam").read_bytes())
+    assert found == header_bytes(header) + b"".join(data for data, _ in records)
+    pysam.sort("--no-PG", "-o", str(tmp_path / "sorted.bam"), str(tmp_path / "in.bam"))
+    expected = gzip.decompress((tmp_path / "sorted.bam").read_bytes())
+    data, index = sort(records, tmp_path / "a", 1 << 24, 1)
+    assert gzip.decompress(data) == expected
+    # The same bytes however much fits into memory and whoever works.
+    total = sum(len(data) for data, _ in records)
+    for number, most_bytes in enumerate((total // 2, total // 9, 1)):
+        folder = tmp_path / str(number)
+        assert sort(records, folder, most_bytes, 1 + number, parts=11) == (data, index)
+        assert (folder / "run1").exists()
+
+
+def test_nothing_to_sort(tmp_path):
+    data, _ = sort([], tmp_path / "a", 1 << 20, 1)
+    assert gzip.decompress(data) == header_bytes(header_of(CONTIGS, "coordinate"))
+
+
+def test_reading_a_file_back(records, tmp_path):
+    sort(records, tmp_path / "a", 1 << 24, 1)
+    path = tmp_path / "a" / "out.bam"
+    header, blocks = split_header(path, read_bgzf(path, 2, blocks_at_once=1))
+    assert header == header_of(CONTIGS, "coordinate")
+    found = list(whole_records(blocks, header.contig_starts))
+    assert len(found) > 3
+    keys = np.concatenate([part.keys for part in found])
+    assert np.array_equal(keys, np.sort([key for _, key in records]))
