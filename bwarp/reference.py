@@ -170,14 +170,14 @@ def make_reference(
     )
 
 
-def codes_of(reference: Reference) -> np.ndarray:
+def codes_of(reference: Reference, threads: int = 1) -> np.ndarray:
     """The contigs end to end: 0 to 3 for A, C, G, T, and 4 for every ambiguous base.
 
     Returns
     -------
     codes : ndarray, shape=(n_bases,), dtype=uint8
     """
-    codes = unpack(reference.packed, 0, reference.n_bases)
+    codes = unpack(reference.packed, 0, reference.n_bases, threads)
     starts = reference.segment_genome.astype(np.int64)
     stops = starts + np.diff(reference.segment_text) - 1
     # What lies between segments is ambiguous; a contig's border alone leaves a gap of no bases.

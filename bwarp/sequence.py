@@ -115,10 +115,12 @@ def pack(codes: np.ndarray, threads: int = 1) -> np.ndarray:
     return words
 
 
-def unpack(words: np.ndarray, start: int, stop: int) -> np.ndarray:
+def unpack(words: np.ndarray, start: int, stop: int, threads: int = 1) -> np.ndarray:
     """The codes of the bases from `start` to `stop` of a packed sequence, dtype uint8."""
     codes = np.empty(stop - start, np.uint8)
-    _unpack(words, start, codes)
+    for_each_range(
+        lambda first, last: _unpack(words, start + first, codes[first:last]), codes.size, threads
+    )
     return codes
 
 

@@ -6,11 +6,13 @@ that cannot depend on the number of threads because every item is computed by it
 """
 
 import os
-from collections.abc import Callable, Sequence
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-__all__ = ["available_threads", "for_each_range", "run_together"]
+__all__ = ["available_threads", "for_each_range", "read_ahead", "run_together"]
 
 
 def available_threads() -> int:
@@ -52,3 +54,40 @@ def run_together(functions: Sequence[Callable[[], object]], threads: int) -> lis
         raise
     pool.shutdown()
     return results
+
+
+def read_ahead(items: Iterator, most: int = 2) -> Iterator:
+    """The same items, made by a thread of their own, up to `most` before they are asked for."""
+    made = queue.Queue(most)
+    is_wanted = threading.Event()
+    is_wanted.set()
+
+    def hand_on(item, error: BaseException | None) -> None:
+        while is_wanted.is_set():
+            try:
+                made.put((item, error), timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def make() -> None:
+        try:
+            for item in items:
+                hand_on(item, None)
+                if not is_wanted.is_set():
+                    return
+            hand_on(None, StopIteration())
+        except BaseException as error:
+            hand_on(None, error)
+
+    threading.Thread(target=make, daemon=True).start()
+    try:
+        while True:
+            item, error = made.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item
+    finally:
+        is_wanted.clear()

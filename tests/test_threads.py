@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bwarp.threads import available_threads, for_each_range, run_together
+from bwarp.threads import available_threads, for_each_range, read_ahead, run_together
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 16])
@@ -67,3 +67,51 @@ def test_a_failure_of_any_function_is_raised():
 
     with pytest.raises(ValueError, match="this one"):
         run_together([lambda: 1, fail, lambda: 2], threads=2)
+
+
+def test_items_are_made_ahead_in_order_and_no_more_than_asked_for():
+    made = []
+
+    def items():
+        for item in range(7):
+            made.append(item)
+            yield item
+
+    ahead = read_ahead(items(), most=2)
+    assert next(ahead) == 0
+    deadline = time.monotonic() + 30
+    while len(made) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    assert made == [0, 1, 2, 3]  # two wait, and a third for room
+    assert list(ahead) == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_error_of_the_maker_is_raised_after_the_items_before_it():
+    def items():
+        yield 1
+        raise ValueError("no more")
+
+    ahead = read_ahead(items())
+    assert next(ahead) == 1
+    with pytest.raises(ValueError, match="no more"):
+        next(ahead)
+
+
+def test_a_maker_stops_when_no_one_asks_any_more():
+    made = []
+    ended = threading.Event()
+
+    def items():
+        try:
+            for item in range(1000):
+                made.append(item)
+                yield item
+        finally:
+            ended.set()
+
+    ahead = read_ahead(items(), most=1)
+    next(ahead)
+    ahead.close()
+    assert ended.wait(30)
+    assert len(made) < 5

@@ -12,6 +12,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.fastx import SequenceBatch, read_sequences
+from bwarp.threads import read_ahead
 
 __all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "single_chunks"]
 
@@ -70,9 +71,9 @@ def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
 
 def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     """The pairs of two files with equally many reads in the same order."""
-    second = _in_pieces(path_2, reads // 2)
+    second = read_ahead(_in_pieces(path_2, reads // 2))
     first = 0
-    for one in _in_pieces(path_1, reads // 2):
+    for one in read_ahead(_in_pieces(path_1, reads // 2)):
         two = next(second, None)
         if two is None or two.count < one.count:
             found = first + (two.count if two else 0)
