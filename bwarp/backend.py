@@ -2,9 +2,9 @@
 
 import os
 
-from bwarp.errors import UsageError
+from bwarp.errors import GpuMemoryError, UsageError
 
-__all__ = ["BACKENDS", "choose_backend", "gpu_problem"]
+__all__ = ["BACKENDS", "choose_backend", "gpu_problem", "is_gpu_memory_error"]
 
 BACKENDS = ("auto", "cpu", "cuda")
 
@@ -52,3 +52,11 @@ def gpu_problem() -> str | None:
     if capability < (7, 5):
         return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
     return None
+
+
+def is_gpu_memory_error(error: Exception) -> bool:
+    """Whether an error says that the memory of the GPU is used up."""
+    if isinstance(error, GpuMemoryError):
+        return True
+    # numba-cuda's own class can be imported only where numba-cuda is installed.
+    return type(error).__name__ == "CudaAPIError" and "OUT_OF_MEMORY" in str(error)

@@ -4,7 +4,7 @@ Every message is one sentence that says what is wrong, where (file, line or reco
 what to type or do instead. The programs print it as their last line and exit with `exit_code`.
 """
 
-__all__ = ["BwarpError", "InputError", "UsageError"]
+__all__ = ["BwarpError", "GpuMemoryError", "InputError", "UsageError"]
 
 
 class BwarpError(Exception):
@@ -23,3 +23,11 @@ class UsageError(BwarpError):
     """An option or a config value cannot be used."""
 
     exit_code = 2
+
+
+class GpuMemoryError(UsageError):
+    """The GPU has too little memory for what was asked of it; `reason` says just that."""
+
+    def __init__(self, reason: str):
+        super().__init__(f"{reason}: use --backend cpu, or a GPU with more memory")
+        self.reason = reason

@@ -15,12 +15,16 @@ import textwrap
 import threading
 from collections.abc import Callable, Sequence
 
+import numba.core.event
+
 from bwarp import __version__
-from bwarp.backend import BACKENDS
+from bwarp.backend import BACKENDS, choose_backend, is_gpu_memory_error
 from bwarp.errors import BwarpError, UsageError
+from bwarp.gpu_choice import claim_gpu
+from bwarp.progress import announce_compilation, say
 from bwarp.threads import available_threads
 
-__all__ = ["bounded_int", "program_parser", "run_program", "say"]
+__all__ = ["bounded_int", "choose_engine", "program_parser", "run_program", "say"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,9 +80,16 @@ def bounded_int(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
-def say(message: str) -> None:
-    """Write one line of progress to standard error at once."""
-    print(message, file=sys.stderr, flush=True)
+def choose_engine(requested: str) -> str:
+    """The engine for a requested backend, with a GPU of its own for this process if it is one."""
+    if requested != "cpu":
+        claim_gpu(say)
+    backend = choose_backend(requested)
+    if backend == "cuda":
+        import numba.cuda.core.event
+
+        announce_compilation(numba.cuda.core.event, "numba-cuda:run_pass")
+    return backend
 
 
 def run_program(
@@ -90,6 +101,7 @@ def run_program(
     arguments = sys.argv[1:] if arguments is None else arguments
     # A job that a scheduler ends gets SIGTERM: leave as on Ctrl-C, so that half-written files go.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    announce_compilation(numba.core.event)
     try:
         main(parser.parse_args(arguments))
         sys.stdout.flush()
@@ -108,6 +120,11 @@ def run_program(
         _leave(parser, arguments, message, 1)
     except MemoryError:
         _leave(parser, arguments, "out of memory: give the job more, or a smaller input", 1)
+    except Exception as error:
+        if not is_gpu_memory_error(error):
+            raise
+        message = "the GPU is out of memory: end what else runs on it, or use --backend cpu"
+        _leave(parser, arguments, message, 1)
 
 
 def _leave(parser, arguments, message: str, code: int) -> None:
@@ -115,7 +132,7 @@ def _leave(parser, arguments, message: str, code: int) -> None:
         raise
     with contextlib.suppress(OSError):  # standard output may be what failed
         sys.stdout.flush()
-    print(f"{parser.prog}: error: {message}", file=sys.stderr, flush=True)
+    say(f"{parser.prog}: error: {message}")
     if code == 130 and threading.active_count() > 1:
         os._exit(code)  # threads deep in compiled code would be waited for
     sys.exit(code)

@@ -27,11 +27,11 @@ from bwarp.alignment.pair_lines import (
     tsv_lines,
 )
 from bwarp.alignment.scheme import MODES, Mode, matrix_scoring, nucleotide_scoring
-from bwarp.backend import choose_backend
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
@@ -116,7 +116,7 @@ def parse_options():
 
 def main(options):
     output_format = format_of(options)
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     if options.mode == "gatk":
         align, lines = gatk_engine(options, backend, output_format)
         code_of_byte, scoring = LETTER_OF_BYTE, None
@@ -134,11 +134,13 @@ def main(options):
 
     count = 0
     header = header_of(options, output_format, scoring)
-    with atomic_file(options.output, "wt") as output:
+    files = [options.pairs] if options.pairs else [options.references, options.queries]
+    with atomic_file(options.output, "wt") as output, progress("pairs", files=files) as report:
         output.write(header)
         for named in read_pairs(options, code_of_byte):
             output.write(lines(named, align(named.pairs)))
             count += named.pairs.count
+            report(count)
     say(f"aligned {count:,} pairs on {backend}")
 
 

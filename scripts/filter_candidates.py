@@ -15,12 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.backend import choose_backend
 from bwarp.errors import InputError, UsageError
 from bwarp.filtering.candidates import Candidates, check_word_length
 from bwarp.index.store import load_index
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 
 EXAMPLES = """
 scripts/filter_candidates.py --index genome.index --reads reads.npz --candidates c.npz -o kept.npz
@@ -60,7 +59,7 @@ def main(options):
     if not options.output.endswith(".npz"):
         raise UsageError(f"{options.output}: the ending must be .npz")
     check_word_length(options.word_length)
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     if backend == "cuda":
         from bwarp.filtering.filter_cuda import filter_candidates
     else:

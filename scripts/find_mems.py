@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.backend import choose_backend
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import CHUNK_BYTES, read_sequences
 from bwarp.index.store import load_index
@@ -29,7 +28,8 @@ from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
 from bwarp.matching.query_text import STRANDS, make_query_text
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 from bwarp.reference import read_reference
 
 EXAMPLES = """
@@ -118,6 +118,7 @@ def main(options):
     with (
         atomic_file(options.output) as file,
         match_writer(file, output_format, options, reference, strands) as write,
+        progress("queries", files=[options.queries]) as report,
     ):
         for batch in read_sequences(options.queries, chunk_bytes=bytes_at_once(options)):
             refuse_nameless(options.queries, batch)
@@ -127,6 +128,7 @@ def main(options):
             n_queries += batch.count
             for matches in write(search(text), batch):
                 n_matches += len(matches)
+                report(n_queries, f"{n_matches:,} matches")
     say(f"{n_queries:,} queries, {n_matches:,} matches of at least {options.min_length} bases")
 
 
@@ -157,7 +159,7 @@ def searcher(options):
     """A function from a query text to its matches, and the reference."""
     length, kind, threads = options.min_length, options.kind, options.threads
     if options.chunk_bases:
-        backend = choose_backend(options.backend)
+        backend = choose_engine(options.backend)
         if options.reference:
             reference = read_reference(options.reference, threads)
         else:
@@ -173,7 +175,7 @@ def searcher(options):
         reference = read_reference(options.reference, threads)
         table = build_kmer_table(reference, length, threads)
         return lambda text: find_table_matches(table, text, length, kind, threads), reference
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     index = stored = load_index(options.index)
     if backend == "cuda":
         from bwarp.matching.device_text_cuda import prepare

@@ -12,10 +12,10 @@ OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries th
 or too long.
 """
 
-from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 from bwarp.seeding.find import count_seeds, find_in_passes, prepare
 from bwarp.seeding.hits import (
     ALGORITHMS,
@@ -25,7 +25,6 @@ from bwarp.seeding.hits import (
     check_options,
 )
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
-from bwarp.seeding.progress import Progress
 from bwarp.seeding.queries import read_kmers
 from bwarp.seeding.seed_table import open_count_table, open_seed_tables, seed_format
 
@@ -115,7 +114,7 @@ def main(options):
     table_format = seed_format(options.output)
     if options.count_only and table_format != "tsv":
         raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     seed_options = SeedOptions(
         options.mismatches, options.max_hits, options.algorithm, options.locate
     )
@@ -131,27 +130,29 @@ def main(options):
 
 
 def write_hits(options, index, reference, seed_options, backend):
-    progress = Progress()
-    with open_seed_tables(options.output, reference, options.threads) as tables:
+    with (
+        open_seed_tables(options.output, reference, options.threads) as tables,
+        progress("k-mers", files=[options.queries]) as report,
+    ):
         counts = tables.counts
         for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
             done = counts.searched
             tables.add_kmers(kmers, queries)
             for found in find_in_passes(index, kmers, seed_options, backend, options.threads):
                 for hits in tables.add_found(found, kmers, queries):
-                    progress.report(done + int(hits.kmers[-1]) + 1, counts.hits)
-    progress.clear()
+                    report(done + int(hits.kmers[-1]) + 1, f"{counts.hits:,} hits")
     say_outcome(options, counts)
 
 
 def write_counts(options, index, seed_options, backend):
-    progress = Progress()
-    with open_count_table(options.output) as table:
+    with (
+        open_count_table(options.output) as table,
+        progress("k-mers", files=[options.queries]) as report,
+    ):
         for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
             hits = count_seeds(index, kmers, seed_options, backend, options.threads)
             table.add(kmers, queries, hits)
-            progress.report(table.counts.searched, table.counts.hits)
-    progress.clear()
+            report(table.counts.searched, f"{table.counts.hits:,} hits")
     say_outcome(options, table.counts)
 
 

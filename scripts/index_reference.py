@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Index a reference for every other program of bwarp."""
 
-from bwarp.backend import choose_backend
-from bwarp.errors import UsageError
+from bwarp.backend import is_gpu_memory_error
+from bwarp.errors import GpuMemoryError, UsageError
 from bwarp.index.build import build_index
 from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
 from bwarp.index.size_table import size_table
 from bwarp.index.store import load_index, new_index_folder, write_index
 from bwarp.index.verify import verify_index
-from bwarp.program import program_parser, run_program, say
+from bwarp.program import choose_engine, program_parser, run_program, say
+from bwarp.progress import steps
 from bwarp.reference import read_reference
 
 EXAMPLES = """
@@ -81,7 +82,7 @@ def main(options):
 def build(options):
     # Wrong options, and a folder that cannot be written, are found before any work is done.
     choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     with new_index_folder(options.output) as folder:
         reference = read_reference(options.reference, options.threads)
         parameters = choose_parameters(
@@ -91,9 +92,22 @@ def build(options):
         say(
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
         )
-        index = build_index(reference, parameters, backend, options.threads)
-        write_index(index, folder, options.threads)
+        with steps() as done:
+            index = build_or_fall_back(reference, parameters, backend, options, done)
+            write_index(index, folder, options.threads)
     return index
+
+
+def build_or_fall_back(reference, parameters, backend, options, done):
+    """Build with a backend; where a GPU that was not insisted on is too small, with the CPU."""
+    try:
+        return build_index(reference, parameters, backend, options.threads, done)
+    except Exception as error:
+        if options.backend != "auto" or not is_gpu_memory_error(error):
+            raise
+        reason = error.reason if isinstance(error, GpuMemoryError) else "the GPU is out of memory"
+    say(f"{reason}: indexing on the CPU")
+    return build_index(reference, parameters, "cpu", options.threads, done)
 
 
 def warn_of_contigs_without_bases(names):

@@ -7,8 +7,8 @@ OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 
 from bwarp.index.store import load_index
 from bwarp.program import program_parser, run_program, say
+from bwarp.progress import progress
 from bwarp.seeding.frames import open_frames
-from bwarp.seeding.progress import Progress
 from bwarp.seeding.seed_table import open_seed_tables, seed_format
 from bwarp.seeding.stages import check_index, read_found
 
@@ -43,10 +43,10 @@ def parse_options():
 def main(options):
     seed_format(options.output)
     index = load_index(options.index)
-    progress = Progress()
     with (
         open_frames(options.seeds, "seeds") as reader,
         open_seed_tables(options.output, index.reference, options.threads) as tables,
+        progress("k-mers", files=[options.seeds]) as report,
     ):
         check_index(options.seeds, reader, index)
         counts = tables.counts
@@ -55,8 +55,7 @@ def main(options):
                 tables.add_kmers(kmers, queries)
                 continue
             for _ in tables.add_found(found, kmers, queries):
-                progress.report(counts.searched, counts.hits)
-    progress.clear()
+                report(counts.searched, f"{counts.hits:,} hits")
     say(counts.sentence())
 
 

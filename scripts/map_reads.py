@@ -4,7 +4,6 @@
 import json
 import re
 
-from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.mapping.alignment_file import AlignmentOutput, alignment_file, default_sort_bytes
@@ -15,7 +14,8 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import interleaved_chunks, paired_chunks, single_chunks
 from bwarp.mapping.statistics import add_chunk, empty_statistics
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 from bwarp.reference import codes_of
 
 EXAMPLES = """
@@ -56,7 +56,7 @@ def main(options):
     if options.second and options.interleaved:
         raise UsageError("give either -2 or --interleaved, not both")
     group_line, group = parse_read_group(options.read_group)
-    if choose_backend(options.backend) == "cuda":
+    if choose_engine(options.backend) == "cuda":
         say("mapping runs on the CPU: its GPU engine is not there yet")
     index = load_index(options.index)
     reference = index.reference
@@ -66,7 +66,10 @@ def main(options):
     if options.sort_memory:
         sort_bytes = options.sort_memory << 20
     output = AlignmentOutput(options.output, options.sort, group_line, group, sort_bytes)
-    with alignment_file(output, reference, genome, options.threads) as write:
+    with (
+        alignment_file(output, reference, genome, options.threads) as write,
+        progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
+    ):
         mapped_chunks = map_chunks(
             index, genome, chunks_of(options), MappingParameters(), options.threads
         )
@@ -74,6 +77,8 @@ def main(options):
             records = alignment_records(genome.contig_starts, done.chunk, done.mapped, done.choice)
             write(done.chunk, done.both, records)
             add_chunk(statistics, done)
+            share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
+            report(statistics["reads"], f"{share:.1f} % mapped")
     say(
         f"{statistics['reads']:,} reads, {statistics['mapped']:,} mapped, "
         f"{statistics['properly_paired']:,} properly paired"

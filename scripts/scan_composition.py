@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.backend import choose_backend
 from bwarp.composition.blocks import join_regions
 from bwarp.composition.histogram import LONGEST_QUERY, count_letters, group_queries
 from bwarp.composition.references import gather_references, window_count
@@ -32,7 +31,8 @@ from bwarp.composition.text_tables import NameTable, bed_lines, tsv_header, tsv_
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 
 EXAMPLES = """
 scripts/scan_composition.py --reference hairpin.fa.gz --queries mature.fa.gz -o hits.tsv \\
@@ -106,16 +106,18 @@ def parse_options():
 def main(options):
     output_format = format_of(options)
     similarity = parse_similarity(options.similarity)
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     references = read_references(options.reference)
     names, lengths, counts = read_queries(options.queries)
     groups = group_queries(counts, lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
+    total = None
     if options.best:
         blocks = scan_best(scan, groups, options.best)
     else:
-        hits = count_hits(scan, groups)
+        with progress("queries", total=len(names)) as report:
+            hits = count_hits(scan, groups, report)
         total = sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
         say(f"{total:,} hits at similarity {options.similarity}")
         if options.count_only:
@@ -125,7 +127,8 @@ def main(options):
         blocks = scan_hits(scan, groups, hits)
     if options.regions:
         blocks = (join_regions(block, references.starts) for block in blocks)
-    n_rows = write_rows(options, output_format, names, references, blocks)
+        total = None  # of regions
+    n_rows = write_rows(options, output_format, names, references, blocks, total)
     say(f"wrote {n_rows:,} {'regions' if options.regions else 'hits'} to {options.output}")
 
 
@@ -252,16 +255,18 @@ def write_counts(path, output_format, names, lengths, groups, hits):
         file.write("".join(f"{name}\t{length}\t{n}\n" for name, length, n in rows).encode())
 
 
-def write_rows(options, output_format, names, references, blocks) -> int:
+def write_rows(options, output_format, names, references, blocks, total) -> int:
     n_rows = 0
     with (
         atomic_file(options.output) as file,
         row_writer(file, output_format, options, names, references.names) as write,
+        progress("regions" if options.regions else "hits", total=total) as report,
     ):
         for block in blocks:
             for rows in rows_of_block(block, references.starts):
                 write(rows)
                 n_rows += rows.queries.size
+                report(n_rows)
     return n_rows
 
 

@@ -22,11 +22,11 @@ from bwarp.alignment.hits import (
     top_hits,
 )
 from bwarp.alignment.scheme import LOCAL, matrix_scoring, nucleotide_scoring
-from bwarp.backend import choose_backend
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 
 EXAMPLES = """
 scripts/search_database.py --queries Q.fa --database D.fa.gz -o hits.tsv
@@ -110,7 +110,7 @@ def main(options):
         )
     if not options.prepare and not (options.queries and options.output):
         raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)
     else:
@@ -144,9 +144,11 @@ def search(options, scoring, parameters, database, backend):
 
     names, queries = read_queries(options.queries, scoring.code_of_byte)
     found = []
-    for number, scores in enumerate(search_scores(queries, database, scoring, options.threads)):
-        targets = top_hits(scores, database.order, options.top, options.min_score)
-        found.append((np.full(targets.size, number), targets, scores[targets]))
+    with progress("queries", total=len(queries)) as report:
+        for scores in search_scores(queries, database, scoring, options.threads):
+            targets = top_hits(scores, database.order, options.top, options.min_score)
+            found.append((np.full(targets.size, len(found)), targets, scores[targets]))
+            report(len(found))
     hits = Hits(*(np.concatenate(column) for column in zip(*found, strict=True)))
     say(f"searched {len(queries):,} queries on {backend}: {hits.scores.size:,} hits")
 

@@ -7,10 +7,10 @@ sampled row and the steps to it for every hit (Liu and Schmidt's j and t); or wi
 positions. - is standard output.
 """
 
-from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
 from bwarp.seeding.frames import open_frames, write_frames
 from bwarp.seeding.hits import (
@@ -19,7 +19,6 @@ from bwarp.seeding.hits import (
     MOST_MISMATCHES,
     SeedOptions,
 )
-from bwarp.seeding.progress import Progress
 from bwarp.seeding.search_cpu import search_in_passes
 from bwarp.seeding.stages import (
     index_sum,
@@ -81,7 +80,7 @@ def parse_options():
 
 
 def main(options):
-    backend = choose_backend(options.backend)
+    backend = choose_engine(options.backend)
     locate = options.locate
     if locate == "auto":
         locate = "gpu" if backend == "cuda" else "cpu"
@@ -90,11 +89,11 @@ def main(options):
             "locate gpu needs a GPU, and the backend is cpu: use --locate cpu or hybrid"
         )
     index = load_index(options.index)
-    progress = Progress()
     searched = hits = 0
     with (
         open_frames(options.kmers, "k-mers") as reader,
         write_frames(options.output, holds="seeds", index=index_sum(index)) as writer,
+        progress("k-mers", files=[options.kmers]) as report,
     ):
         write_found = writer_on_gpu if locate == "gpu" else writer_on_cpu
         write_seeds = write_found(writer, index, locate, options)
@@ -103,8 +102,7 @@ def main(options):
             write_kmers(writer, kmers, queries)
             hits += write_seeds(kmers)
             searched += kmers.count
-            progress.report(searched, hits)
-    progress.clear()
+            report(searched, f"{hits:,} hits")
     say(f"{searched:,} k-mers searched: {hits:,} hits")
 
 

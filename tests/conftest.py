@@ -78,8 +78,10 @@ def run_program():
     """A function that runs ``scripts/NAME`` with arguments, in a process of its own.
 
     ``run_program("index_reference.py", fasta, "-o", folder, cwd=..., env=..., stdin=...)`` returns
-    ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment.
+    ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment. Progress is left out.
     """
+
+    from program_output import without_progress
 
     def run(script, *arguments, cwd=None, env=None, stdin=None, timeout=280) -> Finished:
         process = subprocess.run(
@@ -93,6 +95,6 @@ def run_program():
             timeout=timeout,
             check=False,
         )
-        return Finished(process.returncode, process.stdout, process.stderr)
+        return Finished(process.returncode, process.stdout, without_progress(process.stderr))
 
     return run

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from bwarp import backend
-from bwarp.backend import choose_backend, gpu_problem
-from bwarp.errors import UsageError
+from bwarp.backend import choose_backend, gpu_problem, is_gpu_memory_error
+from bwarp.errors import GpuMemoryError, UsageError
 
 
 def test_cpu_is_taken_without_asking_for_a_gpu(monkeypatch):
@@ -64,3 +64,11 @@ def test_hidden_gpus_are_not_used():
 def test_the_gpu_of_this_machine_is_taken():
     assert gpu_problem() is None
     assert choose_backend("auto") == "cuda"
+
+
+def test_errors_that_are_about_the_memory_of_the_gpu():
+    driver_error = type("CudaAPIError", (Exception,), {})
+    assert is_gpu_memory_error(driver_error("[2] Call to cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"))
+    assert is_gpu_memory_error(GpuMemoryError("sorting takes 9 GB of GPU memory"))
+    assert not is_gpu_memory_error(driver_error("[1] CUDA_ERROR_INVALID_VALUE"))
+    assert not is_gpu_memory_error(UsageError("CUDA_ERROR_OUT_OF_MEMORY"))

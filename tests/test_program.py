@@ -66,6 +66,11 @@ def run(tmp_path):
         ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
         ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
         (
+            "raise type('CudaAPIError', (Exception,), {})('CUDA_ERROR_OUT_OF_MEMORY')",
+            1,
+            "the GPU is out of memory: end what else runs on it, or use --backend cpu",
+        ),
+        (
             "import no_such_thing",
             1,
             "the Python package no_such_thing is needed for this: pip install no_such_thing",

@@ -5,7 +5,7 @@ shortest length to the longest, of one length in the order of the file; each que
 reference and position, or nearest first where only the best are wanted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,6 +30,8 @@ LONGEST_REFERENCES = 2**32 - 2**24
 #: The CPU takes longer queries, whose counts do not fit in bytes.
 _LONGEST_ON_DEVICE = 255
 _MANY_QUERIES = 1000
+#: Comparisons between two reports: some seconds of a few CPU cores.
+_COMPARISONS_AT_ONCE = 1 << 40
 #: Tables of more classes than this (of a length of 256) would leave the caches far behind.
 _MOST_CLASSES = 1 << 24
 #: Tables this small are worth it for any references; larger ones must have fewer entries than
@@ -61,15 +63,29 @@ class Scan:
     threads: int
 
 
-def count_hits(scan: Scan, groups: list[QueryGroups]) -> list[np.ndarray]:
-    """How many windows each group of each length hits: int64 arrays, in the order of `groups`."""
+def count_hits(
+    scan: Scan, groups: list[QueryGroups], report: Callable[[int], None] = lambda queries: None
+) -> list[np.ndarray]:
+    """How many windows each group of each length hits: int64 arrays, in the order of `groups`.
+
+    `report` is told every now and then how many queries have been compared.
+    """
     lengths = _Lengths(scan)
-    return [
-        lengths.of(group).count(group.counts, _largest(scan, group))
-        if window_count(scan.references, group.length)
-        else np.zeros(len(group.counts), np.int64)
-        for group in groups
-    ]
+    done = 0
+    hits = []
+    for group in groups:
+        of_group = np.zeros(len(group.counts), np.int64)
+        windows = window_count(scan.references, group.length)
+        if windows:
+            length, largest = lengths.of(group), _largest(scan, group)
+            at_once = max(_MANY_QUERIES, _COMPARISONS_AT_ONCE // windows)
+            for first in range(0, of_group.size, at_once):
+                part = slice(first, first + at_once)
+                of_group[part] = length.count(group.counts[part], largest[part])
+                report(done + len(group.queries) * min(part.stop, of_group.size) // of_group.size)
+        done += len(group.queries)
+        hits.append(of_group)
+    return hits
 
 
 def scan_hits(

@@ -1,5 +1,7 @@
 """Building an index: the same arrays from either engine."""
 
+from collections.abc import Callable
+
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference, text_of
@@ -12,6 +14,7 @@ def build_index(
     parameters: IndexParameters,
     backend: str,
     threads: int = 1,
+    done: Callable[[str], None] = lambda step: None,
 ) -> FMIndex:
     """Index a reference.
 
@@ -21,11 +24,14 @@ def build_index(
     parameters : IndexParameters
     backend : str
         ``"cpu"`` or ``"cuda"``; the arrays are equal to the byte.
+    threads : int
+    done : function of str
+        Told of every step that is done.
     """
     text = text_of(reference, threads)
     if backend == "cuda":
         from bwarp.index.build_cuda import build_transforms
     else:
         from bwarp.index.build_cpu import build_transforms
-    forward, reverse, suffixes, table = build_transforms(text, parameters, threads)
+    forward, reverse, suffixes, table = build_transforms(text, parameters, threads, done)
     return FMIndex(reference, forward, reverse, table, suffixes, parameters.sa_rate)

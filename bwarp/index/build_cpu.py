@@ -1,5 +1,7 @@
 """From a suffix array to an FM-index, on the CPU: blocks, sampled suffix array, prefix table."""
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 
@@ -24,7 +26,10 @@ _READ_AHEAD = 48
 
 
 def build_transforms(
-    text: np.ndarray, parameters: IndexParameters, threads: int = 1
+    text: np.ndarray,
+    parameters: IndexParameters,
+    threads: int = 1,
+    done: Callable[[str], None] = lambda step: None,
 ) -> tuple[BurrowsWheeler, BurrowsWheeler, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text.
 
@@ -32,6 +37,10 @@ def build_transforms(
     ----------
     text : ndarray, shape=(n,), dtype=uint8
         0 for a separator, 1 to 4 for A, C, G, T; the last is a separator.
+    parameters : IndexParameters
+    threads : int
+    done : function of str
+        Told of every step that is done.
 
     Returns
     -------
@@ -47,12 +56,14 @@ def build_transforms(
 
     def forward_part():
         suffixes = suffix_array(text)
+        done("suffix array of the text")
         forward = burrows_wheeler(text, suffixes, parameters.occ_rate, FORWARD, half)
         sampled = keep_every(suffixes, parameters.sa_rate)
         return forward, sampled, prefix_table(text, parameters.prefix_length)
 
     def reverse_part():
         suffixes = suffix_array(reversed_text(text))
+        done("suffix array of the reversed text")
         return burrows_wheeler(text, suffixes, parameters.occ_rate, BACKWARD, half)
 
     (forward, sampled, table), reverse = run_together((forward_part, reverse_part), threads)

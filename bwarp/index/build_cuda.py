@@ -4,6 +4,8 @@ Arrays here that are named `text` and `suffixes` lie on the device. At most one 
 there at a time, and every result goes to the host as soon as it is whole.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import cuda
 from numba.cuda import types
@@ -28,12 +30,16 @@ _ALL_LANES = 0xFFFFFFFF
 
 
 def build_transforms(
-    text: np.ndarray, parameters: IndexParameters, threads: int = 1
+    text: np.ndarray,
+    parameters: IndexParameters,
+    threads: int = 1,
+    done: Callable[[str], None] = lambda step: None,
 ) -> tuple[BurrowsWheeler, BurrowsWheeler, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text; see `bwarp.index.build_cpu`."""
     text = cuda.to_device(text)
     table = prefix_table(text, parameters.prefix_length)
     suffixes = suffix_array_on_device(text)
+    done("suffix array of the text")
     forward = burrows_wheeler(text, suffixes, parameters.occ_rate)
     sampled = keep_every(suffixes, parameters.sa_rate)
     del suffixes

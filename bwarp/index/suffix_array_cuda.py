@@ -17,7 +17,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
-from bwarp.errors import UsageError
+from bwarp.errors import GpuMemoryError
 from bwarp.index.prefix_sum_cuda import exclusive_sum
 from bwarp.index.radix_sort_cuda import pair_sorter
 
@@ -107,9 +107,8 @@ def _require_device_memory(needed: int, purpose: str) -> None:
     context.memory_manager.deallocations.clear()
     free = context.get_memory_info().free
     if needed > free:
-        raise UsageError(
-            f"{purpose} takes {needed / 1e9:.1f} GB of GPU memory and {free / 1e9:.1f} GB are "
-            "free: use --backend cpu, or a GPU with more memory"
+        raise GpuMemoryError(
+            f"{purpose} takes {needed / 1e9:.1f} GB of GPU memory and {free / 1e9:.1f} GB are free"
         )
 
 

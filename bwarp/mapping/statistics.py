@@ -2,13 +2,22 @@
 
 import numpy as np
 
+from bwarp.alignment.pairs import DELETION, MATCH
+from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.mapper import MappedChunk
 
-__all__ = ["add_chunk", "empty_statistics", "merged_statistics"]
+__all__ = ["INSERT_BIN", "add_chunk", "empty_statistics", "merged_statistics"]
+
+#: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
+INSERT_BIN, INSERT_BINS = 10, 201
 
 
 def empty_statistics() -> dict:
-    """Counts of no reads; `mapping_qualities` has one count a quality from 0 to 60."""
+    """Counts of no reads.
+
+    `mapping_qualities` has one count of reads a quality from 0 to 60, and `insert_sizes` one of
+    proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last.
+    """
     return {
         "reads": 0,
         "bases": 0,
@@ -17,6 +26,7 @@ def empty_statistics() -> dict:
         "properly_paired": 0,
         "insert_size": None,
         "mapping_qualities": [0] * 61,
+        "insert_sizes": [0] * INSERT_BINS,
     }
 
 
@@ -41,6 +51,24 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
     statistics["mapping_qualities"] = [
         int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
     ]
+    if chunk.ends == 2:
+        counts = _insert_sizes(mapped, choice.proper)
+        statistics["insert_sizes"] = [
+            int(old + new) for old, new in zip(statistics["insert_sizes"], counts, strict=True)
+        ]
+
+
+def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
+    """How many proper pairs there are of every insert size."""
+    lengths = np.where(np.isin(mapped.cigar & 15, (MATCH, DELETION)), mapped.cigar >> 4, 0)
+    before = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=before[1:])
+    spans = np.diff(before[mapped.cigar_offsets])
+    starts = mapped.positions.reshape(-1, 2)[proper[::2]]
+    stops = starts + spans.reshape(-1, 2)[proper[::2]]
+    sizes = stops.max(axis=1) - starts.min(axis=1)
+    bins = np.minimum(sizes // INSERT_BIN, INSERT_BINS - 1)
+    return np.bincount(bins, minlength=INSERT_BINS)
 
 
 def merged_statistics(units: dict[str, dict]) -> dict:

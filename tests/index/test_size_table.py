@@ -6,7 +6,7 @@ import re
 import pytest
 from index_oracle import HOSTILE, index_of
 
-from bwarp.index.size_table import size_table
+from bwarp.index.size_table import parse_size_table, part_sizes, size_table
 from bwarp.index.store import load_index, save_index
 
 
@@ -42,3 +42,4 @@ def test_every_number(tmp_path, occ_rate, sa_rate, prefix_length):
     assert not re.search(r" $", table, re.MULTILINE)
     save_index(index, tmp_path / "index")
     assert size_table(load_index(tmp_path / "index")) == table
+    assert parse_size_table(table) == part_sizes(index)

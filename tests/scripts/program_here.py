@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from program_output import without_progress
 
 from bwarp.program import run_program
 
@@ -20,4 +21,4 @@ def refusal(script: Path, arguments, monkeypatch, capsys) -> tuple[int, str]:
         run_program(parser, program.main, list(map(str, arguments)))
     written = capsys.readouterr()
     assert written.out == ""
-    return left.value.code, written.err
+    return left.value.code, without_progress(written.err)

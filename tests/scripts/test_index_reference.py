@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from bwarp.errors import GpuMemoryError
+from bwarp.index.build import build_index
 from bwarp.index.size_table import size_table
 from bwarp.index.store import load_index
 from bwarp.index.verify import verify_index
@@ -336,3 +338,31 @@ def test_a_folder_that_may_not_be_written(index_reference, fasta, tmp_path):
     answer = index_reference("r.fa", "-o", locked / "i")
     assert answer == (1, "", f"index_reference.py: error: {locked}: no permission to write here: "
                       "choose another output")  # fmt: skip
+
+
+def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
+    index_reference, program, tmp_path, monkeypatch
+):
+    (tmp_path / "small.fa").write_bytes(FASTA)
+    used = []
+
+    def build(reference, parameters, backend, threads, done):
+        used.append(backend)
+        if backend == "cuda":
+            raise GpuMemoryError("sorting takes 75.0 GB of GPU memory and 20.0 GB are free")
+        return build_index(reference, parameters, backend, threads, done)
+
+    monkeypatch.setattr(program, "build_index", build)
+    monkeypatch.setattr(program, "choose_engine", lambda requested: "cuda")
+    said = []
+    monkeypatch.setattr(program, "say", said.append)
+    assert index_reference("small.fa", "-o", "small.index", "--verify").rc == 0
+    assert used == ["cuda", "cpu"]
+    assert "sorting takes 75.0 GB of GPU memory and 20.0 GB are free: indexing on the CPU" in said
+    answer = index_reference("small.fa", "-o", "other.index", "--backend", "cuda")
+    assert answer == (
+        2,
+        "",
+        "index_reference.py: error: sorting takes 75.0 GB of GPU memory and 20.0 GB are free: "
+        "use --backend cpu, or a GPU with more memory",
+    )

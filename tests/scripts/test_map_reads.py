@@ -106,6 +106,10 @@ def test_where_pairs_are_from(folder, pairs_sam):
         ("wrong", False): 206,
     }
     statistics = json.loads((folder / "pairs.json").read_text())
+    sizes = Counter(
+        abs(r.template_length) // 10 for r in records(output) if r.is_proper_pair and r.is_read1
+    )
+    assert statistics.pop("insert_sizes") == [sizes[size] for size in range(201)]
     qualities = Counter(r.mapping_quality for r in records(output) if not r.is_unmapped)
     assert statistics.pop("mapping_qualities") == [qualities[q] for q in range(61)]
     assert statistics == {

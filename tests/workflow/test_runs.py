@@ -28,7 +28,7 @@ def test_the_index_is_built_and_the_run_says_where(built):
 
 def test_the_log_holds_what_the_program_said(built):
     log = (built / "logs/index_reference/small.log").read_text()
-    assert log.startswith("indexing 20,000 bases of 2 contigs on ")
+    assert "indexing 20,000 bases of 2 contigs on " in log
 
 
 def test_nothing_is_left_to_do(built):

@@ -1,0 +1,134 @@
+"""A GPU for every program where several run on one machine: a card, and a lock that holds it.
+
+Snakemake counts GPUs but hands out none, and CUDA gives everybody the first. So a program takes a
+lock on a card that no other program of bwarp holds, and shows CUDA that card alone. Where
+CUDA_VISIBLE_DEVICES names one card, somebody has chosen already, and nothing is done.
+
+The lock is an empty file in the folder for temporary files. It is released by the system when
+the program ends, however that happens.
+"""
+
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+__all__ = ["claim_gpu", "installed_gpus", "visible_gpus"]
+
+#: Seconds between two looks for a card that has become free.
+PATIENCE = 0.5
+
+#: Set where this process, or one that started it, holds a card: its children share it.
+HELD = "BWARP_GPU"
+
+#: Held until the process ends.
+_locks: list[int] = []
+
+
+def claim_gpu(
+    say: Callable[[str], None],
+    folder: Path | None = None,
+    driver: Path = Path("/proc/driver/nvidia/gpus"),
+    devices: Path = Path("/dev"),
+) -> str | None:
+    """Take a free GPU for this process, which must not have used CUDA yet; wait for one.
+
+    Parameters
+    ----------
+    say : function of str
+        Told if one must be waited for.
+    folder : Path, optional
+        Where the locks are, the folder for temporary files by default.
+    driver, devices : Path
+        Where the driver and the system list the cards.
+
+    Returns
+    -------
+    gpu : str or None
+        What CUDA calls the card; None where there is no choice to make.
+    """
+    if HELD in os.environ:
+        return None
+    gpus = visible_gpus(os.environ, driver, devices)
+    assigned = len(gpus) == 1 and "CUDA_VISIBLE_DEVICES" in os.environ
+    if not gpus or assigned:
+        return None
+    gpu = _lock_one(gpus, Path(folder or tempfile.gettempdir()), say)
+    if gpu is not None:
+        os.environ[HELD] = gpu
+        if len(gpus) > 1:
+            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    return gpu
+
+
+def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:
+    """What CUDA calls the cards that a process may use: those of CUDA_VISIBLE_DEVICES, or all."""
+    named = environment.get("CUDA_VISIBLE_DEVICES")
+    if named is None:
+        return installed_gpus(driver, devices)
+    # CUDA stops at the first name that is none.
+    gpus = []
+    for name in (word.strip() for word in named.split(",")):
+        if not re.fullmatch(r"\d+|(GPU|MIG)-[\w/-]+", name):
+            break
+        gpus.append(name)
+    return gpus
+
+
+def installed_gpus(driver: Path, devices: Path) -> list[str]:
+    """The UUIDs of the cards that the driver lists and this process may open, by their slots."""
+    gpus = []
+    for information in sorted(driver.glob("*/information")):
+        text = information.read_text()
+        uuid = re.search(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)$", text, re.MULTILINE)
+        minor = re.search(r"^Device Minor:\s*(\d+)$", text, re.MULTILINE)
+        # A container may list all cards of its host, and own one.
+        if uuid and minor and _can_open(devices / f"nvidia{minor[1]}"):
+            gpus.append(uuid[1])
+    return gpus
+
+
+def _can_open(path: Path) -> bool:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> str | None:
+    """The first card that can be locked, at once or later; None where no lock can be made."""
+    waiting = False
+    while True:
+        for gpu in gpus:
+            try:
+                lock = _open_lock(folder / f"bwarp-{gpu.replace('/', '-')}.lock")
+            except OSError:
+                return None
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                continue
+            _locks.append(lock)
+            return gpu
+        if not waiting:
+            waiting = True
+            cards = "the GPU is" if len(gpus) == 1 else f"all {len(gpus)} GPUs are"
+            say(f"{cards} in use by other programs of bwarp: waiting for one")
+        time.sleep(PATIENCE)
+
+
+def _open_lock(path: Path) -> int:
+    # Reading is enough for a lock, and all that others may do with our file in a shared folder.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        try:
+            return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            return os.open(path, flags)

@@ -1,0 +1,195 @@
+"""How far a program is, on standard error: a line rewritten on a terminal, now and then in a log.
+
+    1,310,720 reads done, 512,400 a second, 98.7 % mapped, 3 min 20 s left
+
+The time left is known where the number of items is, or where the input files have a size: how far
+a file has been read is asked of the system, so that no reader has to tell.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import TextIO
+
+__all__ = [
+    "announce_compilation",
+    "duration",
+    "on_terminal",
+    "part_read",
+    "progress",
+    "progress_line",
+    "say",
+    "status_line",
+    "steps",
+]
+
+#: Seconds between two reports.
+ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
+
+#: Compiling for fewer seconds than this is not worth a line.
+LONG_TO_COMPILE = 1.0
+
+#: To the line's start, and all of it wiped out.
+_WIPE = "\r\x1b[K"
+
+
+def say(message: str, stream: TextIO | None = None) -> None:
+    """Write one line to standard error at once, in place of a line of progress."""
+    stream = stream or sys.stderr
+    wipe = _WIPE if on_terminal(stream) else ""
+    print(wipe + message, file=stream, flush=True)
+
+
+def on_terminal(stream: TextIO) -> bool:
+    """Whether somebody looks at a stream, on something that can wipe out a line."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+@contextmanager
+def status_line(
+    stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[Callable[[float], str]], None]]:
+    """Yield a function that shows a line where the last one was shown long enough ago.
+
+    It is given a function that makes the line from the seconds since the beginning.
+    """
+    stream = stream or sys.stderr
+    terminal = on_terminal(stream)
+    every = ON_A_TERMINAL if terminal else IN_A_LOG
+    start = last = clock()
+
+    def show(line: Callable[[float], str]) -> None:
+        nonlocal last
+        now = clock()
+        if now - last >= every:
+            last = now
+            stream.write(_WIPE + line(now - start) if terminal else line(now - start) + "\n")
+            stream.flush()
+
+    try:
+        yield show
+    finally:
+        if terminal and last > start:
+            stream.write(_WIPE)
+            stream.flush()
+
+
+@contextmanager
+def progress(
+    items: str,
+    total: int | None = None,
+    files: Sequence[str] = (),
+    stream: TextIO | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Callable[[int, str], None]]:
+    """Yield a function that says how much is done, where the last time is long enough ago.
+
+    Parameters
+    ----------
+    items : str
+        What is counted, in the plural.
+    total : int, optional
+        How many there are.
+    files : sequence of str
+        The input, where `total` is not known.
+
+    Examples
+    --------
+    >>> with progress("reads", files=["reads.fq.gz"]) as report:
+    ...     report(65_536, "98.7 % mapped")  # says something if it is time to
+    """
+    with status_line(stream, clock) as show:
+
+        def report(done: int, more: str = "") -> None:
+            def line(seconds: float) -> str:
+                part = done / total if total else part_read(files)
+                return progress_line(items, done, more, part, seconds)
+
+            show(line)
+
+        yield report
+
+
+@contextmanager
+def steps(
+    stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[str], None]]:
+    """Yield a function that says which step of long work is done, and how long that took."""
+    with status_line(stream, clock) as show:
+        yield lambda step: show(lambda seconds: f"{step}: done after {duration(seconds)}")
+
+
+def progress_line(items: str, done: int, more: str, part: float | None, seconds: float) -> str:
+    """What `progress` says when a part of the work was done in some seconds."""
+    speed = done / seconds
+    parts = [f"{done:,} {items} done", f"{speed:,.{0 if speed >= 10 else 1}f} a second"]
+    if more:
+        parts.append(more)
+    if part is not None and 0 < part < 1:
+        parts.append(f"{duration(seconds * (1 - part) / part)} left")
+    return ", ".join(parts)
+
+
+def part_read(files: Sequence[str]) -> float | None:
+    """Which part of the bytes of some open files has been read; None where that is unknown."""
+    try:
+        sizes = {os.path.realpath(name): os.stat(name).st_size for name in files}
+        read = dict.fromkeys(sizes, 0)
+        for entry in Path("/proc/self/fd").iterdir():
+            name = os.path.realpath(entry)
+            if name in read:
+                at = Path("/proc/self/fdinfo", entry.name).read_text().split()[1]
+                read[name] = max(read[name], int(at))
+    except OSError:
+        return None
+    # A file that is not open has been read, or will be after the others: one cannot tell.
+    if not sizes or not sum(sizes.values()) or not all(read.values()):
+        return None
+    return min(1.0, sum(read.values()) / sum(sizes.values()))
+
+
+def duration(seconds: float) -> str:
+    """A time for people: 50 s, 3 min 20 s, 2 h 05 min."""
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+def announce_compilation(
+    events: ModuleType, kind: str = "numba:compile", write: Callable[[str], None] = say
+) -> None:
+    """Say once in this process that functions are being compiled, where that takes its time.
+
+    Compiled functions are kept between runs, so most runs say nothing.
+
+    Parameters
+    ----------
+    events : module
+        Where the compiler says what it does: ``numba.core.event``, or ``numba.cuda.core.event``
+        for kernels.
+    kind : str
+        What it calls its work there.
+    """
+    seconds = 0.0
+    started: list[float] = []  # of functions that are compiled because others call them, too
+
+    class Announcer(events.Listener):
+        def on_start(self, event) -> None:
+            started.append(time.monotonic())
+
+        def on_end(self, event) -> None:
+            nonlocal seconds
+            taken = time.monotonic() - started.pop()
+            if not started:
+                before, seconds = seconds, seconds + taken
+                if before < LONG_TO_COMPILE <= seconds:
+                    write("compiling for this machine, once: up to a minute")
+
+    events.register(kind, Announcer())
