@@ -23,11 +23,12 @@ ready_to_test := .venv/ready-to-test$(CUDA)
 # .venv/bin comes first, so that `python` in the rules is the one that has bwarp.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run test test-gpu lint bench
+.PHONY: help run doctor test test-gpu lint bench
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run       index the demo genome, map its reads and find their seeds, into results/"
+	@echo "make doctor    say what GPU and packages are here, which engine runs, and what is missing"
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
 	@echo "make lint      check the style of the code and of the workflow"
@@ -39,6 +40,9 @@ help:
 run: $(ready_to_run)
 	@echo "== Running the workflow. The first run compiles the programs, which takes some seconds a step."
 	@.venv/bin/python -m snakemake $(ARGS)
+
+doctor: $(ready_to_run)
+	@.venv/bin/python scripts/doctor.py $(ARGS)
 
 # Test files run side by side; a file stays in one process, with what its tests share.
 test: $(ready_to_test)
