@@ -158,10 +158,12 @@ def _gather(data, starts, order, bounds, first, stop, out, at):
     row = np.searchsorted(bounds, first, side="right") - 1
     skip = first - bounds[row]
     while first < stop:
-        source = starts[order[row]] + skip
+        source = np.uint64(starts[order[row]] + skip)
         length = min(bounds[row + 1], stop) - first
-        for i in range(length):
-            out[at + i] = data[source + i]
+        to = np.uint64(at)
+        # Only unsigned indexes let LLVM copy in vectors.
+        for i in range(np.uint64(length)):
+            out[to + i] = data[source + i]
         at += length
         first += length
         skip = np.int64(0)

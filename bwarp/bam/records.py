@@ -43,27 +43,30 @@ class Records:
         return len(self.keys)
 
 
+# With unsigned indexes LLVM makes one store of the following.
+
+
 @numba.njit(cache=True, nogil=True, inline="always")
 def put_int16(out, at, number):
-    out[at] = number & 255
-    out[at + 1] = number >> 8 & 255
+    to = np.uint64(at)
+    out[to] = number & 255
+    out[to + np.uint64(1)] = number >> 8 & 255
     return at + 2
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def put_int32(out, at, number):
-    out[at] = number & 255
-    out[at + 1] = number >> 8 & 255
-    out[at + 2] = number >> 16 & 255
-    out[at + 3] = number >> 24 & 255
+    to = np.uint64(at)
+    out[to] = number & 255
+    out[to + np.uint64(1)] = number >> 8 & 255
+    out[to + np.uint64(2)] = number >> 16 & 255
+    out[to + np.uint64(3)] = number >> 24 & 255
     return at + 4
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def put_int64(out, at, number):
-    for i in range(8):
-        out[at + i] = number >> 8 * i & 255
-    return at + 8
+    return put_int32(out, put_int32(out, at, number), number >> 32)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -34,9 +34,6 @@ from bwarp.threads import for_each_range
 
 __all__ = ["bam_records"]
 
-#: A, C, G, T and N as bits.
-_NIBBLES = np.array([1, 2, 4, 8, 15], np.uint8)
-
 
 def bam_records(
     genome: Genome,
@@ -111,15 +108,23 @@ def _end_text(out, at):
     return at + 1
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _nibble(code):
+    """A, C, G, T are a bit each, and N is all of them."""
+    return min(np.uint8(1) << code, np.uint8(15))
+
+
 @numba.njit(cache=True, nogil=True)
 def _put_bases(out, at, both, start, stop):
     """Two bases a byte, the first in the upper half."""
-    for i in range((stop - start) // 2):
-        high, low = both[start + 2 * i], both[start + 2 * i + 1]
-        out[at + i] = _NIBBLES[high] << np.uint8(4) | _NIBBLES[low]
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64((stop - start) // 2)):
+        two = begin + i + i
+        high, low = both[two], both[two + np.uint64(1)]
+        out[to + i] = _nibble(high) << np.uint8(4) | _nibble(low)
     at += (stop - start) // 2
     if (stop - start) % 2:
-        out[at] = _NIBBLES[both[stop - 1]] << np.uint8(4)
+        out[at] = _nibble(both[stop - 1]) << np.uint8(4)
         at += 1
     return at
 
@@ -127,17 +132,19 @@ def _put_bases(out, at, both, start, stop):
 @numba.njit(cache=True, nogil=True)
 def _put_qualities(out, at, qualities, start, stop, first, last, turned):
     """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
-    length = stop - start
+    to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
         for i in range(length):
-            out[at + i] = 255
+            out[to + i] = 255
     elif turned:
+        begin = np.uint64(last - 1 - start)
         for i in range(length):
-            out[at + i] = qualities[last - 1 - start - i] - 33
+            out[to + i] = qualities[begin - i] - np.uint8(33)
     else:
+        begin = np.uint64(first + start)
         for i in range(length):
-            out[at + i] = qualities[first + start + i] - 33
-    return at + length
+            out[to + i] = qualities[begin + i] - np.uint8(33)
+    return at + stop - start
 
 
 @numba.njit(cache=True, nogil=True)

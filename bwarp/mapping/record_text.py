@@ -1,6 +1,7 @@
 """The text that SAM lines and BAM records hold alike: numbers, CIGARs, MD, SA and XA.
 
 The functions write into a byte array and return where they stopped; the array must be long enough.
+Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,15 @@ import numba
 import numpy as np
 
 from bwarp.reference import Reference
+from bwarp.simd import (
+    VECTOR_BYTES,
+    equal,
+    fill,
+    greater,
+    load,
+    mask_bits,
+    population_count,
+)
 
 __all__ = [
     "ContigNames",
@@ -79,10 +89,10 @@ def most_bytes(
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def put_bytes(out, at, source, start, stop):
-    for i in range(start, stop):
-        out[at] = source[i]
-        at += 1
-    return at
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64(stop - start)):
+        out[to + i] = source[begin + i]
+    return at + stop - start
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -91,14 +101,15 @@ def put_number(out, at, number):
         out[at] = 45
         at += 1
         number = -number
+    rest = np.uint64(number)
     digits = 1
-    power = 10
-    while number >= power:
+    power = np.uint64(10)
+    while rest >= power:
         digits += 1
-        power *= 10
+        power *= np.uint64(10)
     for i in range(digits - 1, -1, -1):
-        out[at + i] = 48 + number % 10
-        number //= 10
+        out[np.uint64(at + i)] = np.uint64(48) + rest % np.uint64(10)
+        rest //= np.uint64(10)
     return at + digits
 
 
@@ -112,19 +123,44 @@ def put_cigar(out, at, cigar, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
+def _mismatches(genome, place, both, read, start, length):
+    """Which of some bases of an alignment differ: the first of them, and a bit for each.
+
+    Bases are numbered within ``[0, length)``; those from `start` on are looked at, `VECTOR_BYTES`
+    of them or up to the end. An ambiguous base is a mismatch.
+    """
+    if length >= VECTOR_BYTES:
+        first = min(start, length - VECTOR_BYTES)
+        bases = load(both, read + first)
+        bits = ~mask_bits(equal(bases, load(genome, place + first)))
+        bits |= mask_bits(greater(bases, fill(np.uint8(3))))
+        # What was looked at before is shifted out and in again.
+        skip = np.uint64(start - first)
+        return first, np.uint64(bits) >> skip << skip
+    bits = np.uint64(0)
+    for i in range(start, min(length, start + VECTOR_BYTES)):
+        differs = both[read + i] != genome[place + i] or both[read + i] > 3
+        bits |= np.uint64(differs) << np.uint64(i)
+    return np.int64(0), bits
+
+
+@numba.njit(cache=True, nogil=True)
 def count_edits(genome, place, both, read, cigar, start, stop):
     """Mismatched, inserted and deleted bases: NM.
 
     `place` is the genome position of the first aligned base; ``both[read]`` is the read's first
     base on its strand, clipped ones included. An ambiguous base is a mismatch.
     """
-    edits = 0
+    edits = np.int64(0)
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
         operation = cigar[i] & 15
         if operation == 0:
-            for j in range(length):
-                edits += both[read + j] != genome[place + j] or both[read + j] > 3
+            at = np.int64(0)
+            while at < length:
+                first, bits = _mismatches(genome, place, both, read, at, length)
+                edits += population_count(bits)
+                at = first + VECTOR_BYTES
             read += length
             place += length
         elif operation == 2:
@@ -142,19 +178,23 @@ def put_md(out, at, genome, place, both, read, cigar, start, stop):
 
     Parameters as of `count_edits`.
     """
-    same = 0
+    same = np.int64(0)
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
         operation = cigar[i] & 15
         if operation == 0:
-            for j in range(length):
-                if both[read + j] == genome[place + j] and both[read + j] < 4:
-                    same += 1
-                else:
-                    at = put_number(out, at, same)
-                    out[at] = _LETTERS[genome[place + j]]
+            done = looked_at = np.int64(0)
+            while looked_at < length:
+                first, bits = _mismatches(genome, place, both, read, looked_at, length)
+                while bits:
+                    found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
+                    bits &= bits - np.uint64(1)
+                    at = put_number(out, at, same + found - done)
+                    out[at] = _LETTERS[genome[place + found]]
                     at += 1
-                    same = 0
+                    same, done = np.int64(0), found + 1
+                looked_at = first + VECTOR_BYTES
+            same += length - done
             read += length
             place += length
         elif operation == 2:
@@ -164,7 +204,7 @@ def put_md(out, at, genome, place, both, read, cigar, start, stop):
             for j in range(length):
                 out[at] = _LETTERS[genome[place + j]]
                 at += 1
-            same = 0
+            same = np.int64(0)
             place += length
         else:
             read += length

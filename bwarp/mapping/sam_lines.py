@@ -36,8 +36,6 @@ __all__ = ["sam_header", "sam_lines"]
 
 _SAM_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
-_LETTERS = np.frombuffer(b"ACGTN", np.uint8)
-
 
 def sam_header(reference: Reference, version: str, read_group: str | None, order: str) -> bytes:
     """@HD, @SQ with lengths and checksums, @RG and @PG.
@@ -122,6 +120,26 @@ def _put_star(out, at):
 
 
 @numba.njit(cache=True, nogil=True)
+def _put_letters(out, at, codes, start, stop):
+    """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64(stop - start)):
+        code = codes[begin + i]
+        letter = np.uint8(65) + (code == 1) * np.uint8(2) + (code == 2) * np.uint8(6)
+        out[to + i] = letter + (code == 3) * np.uint8(19) + (code == 4) * np.uint8(13)
+    return at + stop - start
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_turned(out, at, source, start, stop):
+    """Bytes from the last to the first."""
+    to, last = np.uint64(at), np.uint64(stop - 1)
+    for i in range(np.uint64(stop - start)):
+        out[to + i] = source[last - i]
+    return at + stop - start
+
+
+@numba.njit(cache=True, nogil=True)
 def _write_lines(
     first, last, ends, offsets, text, names, both, qualities,
     genome, contig_starts, contig_text, contig_names,
@@ -193,17 +211,14 @@ def _write_lines(
             stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == 5 else 0
         if start == stop:
             at = _put_star(out, at)
-        for i in range(start, stop):
-            out[at] = _LETTERS[both[base + i]]
-            at += 1
+        at = _put_letters(out, at, both, base + start, base + stop)
         out[at] = 9
         at += 1
         if qualities.size == 0 or start == stop:
             at = _put_star(out, at)
         elif turned:
-            for i in range(start, stop):
-                out[at] = qualities[offsets[read + 1] - 1 - i]
-                at += 1
+            last = offsets[read + 1] - start
+            at = _put_turned(out, at, qualities, last - (stop - start), last)
         else:
             at = put_bytes(out, at, qualities, offsets[read] + start, offsets[read] + stop)
         if mapped:

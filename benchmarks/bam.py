@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Time what happens to mapped reads: SAM text, BAM records, sorting, blocks, index; and samtools.
+
+    python benchmarks/bam.py -o benchmarks/results/bam_cpu.jsonl
+
+Made-up pairs of 2 x 150 on a random genome, one base in 200 different, qualities of four kinds as
+new sequencers give them. Each step's wall and processor seconds, medians of turns taken; samtools
+sorts and indexes the same records in the same run. One JSON line each.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import bwarp
+from bwarp.bam.bam_file import bam_file, indexed_bam_file
+from bwarp.bam.header import BamHeader
+from bwarp.bam.sorting import RecordSorter
+from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.bam_records import bam_records
+from bwarp.mapping.choice_cpu import Choice
+from bwarp.mapping.extension_cpu import Genome, both_strands
+from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.read_chunks import ReadChunk
+from bwarp.mapping.record_text import ContigNames
+from bwarp.mapping.sam_lines import sam_lines
+from bwarp.threads import available_threads
+
+LENGTH = 150
+READS_A_CHUNK = 1 << 16
+CONTIGS = 24
+GROUP = b"sample.lane1"
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--reads", type=int, default=500_000)
+    parser.add_argument("--bases", type=int, default=100_000_000, help="of the genome")
+    parser.add_argument("--threads", type=int, default=available_threads())
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("-o", "--output", type=Path, help="write the JSON lines to this file too")
+    return parser.parse_args()
+
+
+def main(options):
+    genome, names, header = made_up_genome(options.bases)
+    rng = np.random.default_rng(1)
+    chunks = []
+    for first in range(0, options.reads, READS_A_CHUNK):
+        n_pairs = min(READS_A_CHUNK, options.reads - first) // 2
+        chunks.append(made_up_pairs(rng, genome, n_pairs, first // 2))
+    tables = [alignment_records(genome.contig_starts, *chunk[:1], *chunk[2:]) for chunk in chunks]
+    with tempfile.TemporaryDirectory() as work:
+        turns = [one_turn(Path(work), options, genome, names, header, chunks, tables)]
+        turns = [  # the first turn compiles, where that has not been done
+            one_turn(Path(work), options, genome, names, header, chunks, tables)
+            for _ in range(options.repeats)
+        ]
+    text = ""
+    for step in turns[0]:
+        wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
+        line = {
+            "step": step,
+            "records": options.reads,
+            "threads": options.threads,
+            "wall_seconds": round(wall, 3),
+            "processor_seconds": round(processor, 3),
+            "million_records_a_second": round(options.reads / wall / 1e6, 2),
+            "megabytes": round(turns[0][step][2] / 1e6, 1),
+            **machine(),
+        }
+        text += json.dumps(line) + "\n"
+    if options.output:
+        options.output.write_text(text)
+    print(text, end="")
+
+
+def made_up_genome(bases: int) -> tuple[Genome, ContigNames, BamHeader]:
+    rng = np.random.default_rng(20)
+    starts = np.linspace(0, bases, CONTIGS + 1).astype(np.int64)
+    names = [f"chr{number + 1}".encode() for number in range(CONTIGS)]
+    text = b"@HD\tVN:1.6\tSO:coordinate\n" + b"".join(
+        b"@SQ\tSN:%b\tLN:%d\n" % (name, length)
+        for name, length in zip(names, np.diff(starts), strict=True)
+    )
+    header = BamHeader(text, tuple(names), tuple(np.diff(starts).tolist()))
+    ends = np.cumsum([0, *map(len, names)])
+    return (
+        Genome(rng.integers(0, 4, bases).astype(np.uint8), starts),
+        ContigNames(np.frombuffer(b"".join(names), np.uint8), ends),
+        header,
+    )
+
+
+def made_up_pairs(rng, genome: Genome, n_pairs: int, first: int):
+    """A chunk, its reads on both strands, and alignments where they are from."""
+    n_reads = 2 * n_pairs
+    contigs = rng.integers(0, CONTIGS, n_pairs)
+    lengths = np.diff(genome.contig_starts)[contigs]
+    sizes = rng.normal(400, 50, n_pairs).astype(np.int64).clip(LENGTH, 800)
+    lefts = genome.contig_starts[contigs] + (rng.random(n_pairs) * (lengths - 800)).astype(np.int64)
+    positions = np.column_stack([lefts, lefts + sizes - LENGTH]).reshape(-1)
+    strands = np.tile(np.array([0, 1], np.uint8), n_pairs)
+    letters = genome.codes[positions[:, None] + np.arange(LENGTH)]
+    other = rng.random(letters.shape) < 0.005
+    letters[other] = (letters[other] + 1) % 4
+    scores = LENGTH - 5 * np.count_nonzero(other, axis=1)
+    letters[1::2] = 3 - letters[1::2, ::-1]
+    offsets = np.arange(n_reads + 1) * LENGTH
+    qualities = rng.choice(np.frombuffer(b"FFFFFFFFFFFFF:,#", np.uint8), (n_reads, LENGTH))
+    text = b"".join(
+        b"A00123:45:HXXXXXXXX:1:%d:%d:%d" % (1101 + i % 500, 1000 + 7 * i % 30_000, i)
+        for i in range(first, first + n_pairs)
+    )
+    widths = [len(b"A00123:45:HXXXXXXXX:1:%d:%d:%d" % (1101 + i % 500, 1000 + 7 * i % 30_000, i))
+              for i in range(first, first + n_pairs)]  # fmt: skip
+    ends = np.cumsum(widths)
+    names = np.column_stack([ends - widths, ends])
+    chunk = ReadChunk(
+        letters.reshape(-1), offsets, qualities.reshape(-1), np.frombuffer(text, np.uint8), names,
+        2, first,
+    )  # fmt: skip
+    mapped = MappedReads(
+        positions, strands, np.zeros(n_reads, np.int32), np.full(n_reads, LENGTH, np.int32),
+        scores.astype(np.int32), np.arange(n_reads + 1), np.full(n_reads, LENGTH << 4, np.uint32),
+    )  # fmt: skip
+    choice = Choice(
+        np.zeros(n_reads, np.int64), np.full(n_reads, 60, np.uint8), np.zeros(n_reads, np.int32),
+        np.ones(n_reads, bool),
+    )  # fmt: skip
+    return chunk, both_strands(chunk.codes, offsets), mapped, choice
+
+
+def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict:
+    """Wall and processor seconds and bytes of every step."""
+    measured = {}
+
+    def measure(step, run):
+        before, start = used(), time.perf_counter()
+        result, size = run()
+        measured[step] = (time.perf_counter() - start, used() - before, size)
+        return result
+
+    def sam():
+        return None, sum(
+            part.size
+            for chunk, table in zip(chunks, tables, strict=True)
+            for part in sam_lines(genome, names, *chunk[:2], table, GROUP, options.threads)
+        )
+
+    def encode():
+        parts = [
+            part
+            for chunk, table in zip(chunks, tables, strict=True)
+            for part in bam_records(genome, names, *chunk[:2], table, GROUP, options.threads)
+        ]
+        return parts, sum(part.data.size for part in parts)
+
+    def unsorted():
+        with open(work / "in.bam", "wb") as file, bam_file(file, header, options.threads) as out:
+            for part in parts:
+                out.write(part.data, part.starts)
+        return None, (work / "in.bam").stat().st_size
+
+    def in_order(most_bytes):
+        folder = work / "runs"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        sorter = RecordSorter(folder, header.contig_starts, most_bytes, options.threads)
+        for part in parts:
+            sorter.add(part)
+        with indexed_bam_file(work / "out.bam", header, options.threads) as writer:
+            sorter.finish(writer)
+        return None, (work / "out.bam").stat().st_size
+
+    def samtools(*arguments):
+        subprocess.run(["samtools", *arguments, "-@", str(options.threads)], check=True)
+        return None, (work / "theirs.bam").stat().st_size
+
+    measure("SAM lines", sam)
+    parts = measure("BAM records", encode)
+    measure("unsorted BAM of records", unsorted)
+    total = sum(part.data.size for part in parts)
+    measure("sorted, indexed BAM of records", lambda: in_order(total))
+    measure("the same with memory for an eighth", lambda: in_order(total // 8))
+    if shutil.which("samtools"):
+        output = ["-o", str(work / "theirs.bam"), str(work / "in.bam")]
+        measure("samtools sort -l 1", lambda: samtools("sort", "-l", "1", *output))
+        measure("samtools index", lambda: samtools("index", str(work / "theirs.bam")))
+    return measured
+
+
+def used() -> float:
+    """Processor seconds of this process and those it has waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def machine() -> dict:
+    return {"cpus": os.cpu_count(), "machine": platform.machine(), "bwarp": bwarp.__version__}
+
+
+if __name__ == "__main__":
+    main(parse_options())
