@@ -1,5 +1,6 @@
 """Compiling CUDA kernels for any architecture where there is no GPU."""
 
+import functools
 import importlib.util
 import re
 import subprocess
@@ -26,8 +27,19 @@ def missing_compiler() -> str | None:
 
 def compile_ptx(kernel, argument_types, architecture) -> str:
     """The PTX of a kernel for the given Numba types of its arguments."""
+    (text,) = _typed_code(kernel, argument_types).get_asm_strs(cc=architecture)
+    return text
+
+
+@functools.lru_cache(maxsize=8)
+def _typed_code(kernel, argument_types):
+    """A kernel as NVVM takes it: the greater part of compiling, and the same for every GPU.
+
+    What Numba does here asks for the compute capability only where half-precision numbers or
+    GPUs before sm_60 are concerned.
+    """
     import numba.cuda.dispatcher as dispatcher
-    from numba import cuda
+    from numba.cuda.compiler import _compile_pyfunc_with_fixup
 
     options = {
         name: kernel.targetoptions[name]
@@ -35,10 +47,17 @@ def compile_ptx(kernel, argument_types, architecture) -> str:
         if kernel.targetoptions.get(name) is not None
     }
     # A kernel's device functions are compiled for "the current device".
-    device = SimpleNamespace(compute_capability=architecture)
+    device = SimpleNamespace(compute_capability=ARCHITECTURES[0])
     with mock.patch.object(dispatcher, "get_current_device", return_value=device):
-        text, _ = cuda.compile_ptx(kernel.py_func, argument_types, cc=architecture, **options)
-    return text
+        code, _ = _compile_pyfunc_with_fixup(
+            kernel.py_func,
+            argument_types,
+            device=False,
+            abi="numba",
+            cc=ARCHITECTURES[0],
+            **options,
+        )
+    return code
 
 
 def local_memory(ptx: str, architecture, max_registers: int | None = None) -> int:
