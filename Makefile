@@ -47,7 +47,7 @@ doctor: $(ready_to_run)
 # Test files run side by side; a file stays in one process, with what its tests share.
 test: $(ready_to_test)
 	@echo "== Running the tests. What they call is compiled as they go."
-	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-gpu: $(ready_to_test)
 	@.venv/bin/python -m pytest -m gpu $(ARGS)

@@ -1,5 +1,6 @@
 """Fixtures that every test shares, and the rule that GPU tests wait for a GPU."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -11,6 +12,29 @@ import pytest
 from bwarp.backend import gpu_problem
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+
+# What the programs import, for the most part.
+PRELOADED = (
+    "numpy",
+    "pysam",
+    "bwarp.alignment.pairs_cpu",
+    "bwarp.composition.scan",
+    "bwarp.index.verify",
+    "bwarp.mapping.mapper",
+    "bwarp.matching.find",
+    "bwarp.seeding.find",
+)
+
+# Files that take long, after those of tests/workflow; the others are shorter.
+LONG_FILES = (
+    "test_cuda_compilation.py",
+    "test_map_reads.py",
+    "test_pairs_cpu.py",
+    "test_search_cpu.py",
+    "test_scan.py",
+    "test_find.py",
+    "test_find_mems.py",
+)
 
 # Test modules of the same name may stand in different folders; the helpers and oracles that they
 # import from their own folder are found here.
@@ -25,8 +49,24 @@ class Finished(NamedTuple):
     stderr: str
 
 
+def without_pytest(environment) -> dict:
+    """The environment without the name of the test that runs."""
+    return {name: value for name, value in environment.items() if "PYTEST" not in name}
+
+
+def place_in_run(path: Path) -> int:
+    """0 for what comes first."""
+    if path.parent.name == "workflow":
+        return 0
+    return 1 + (LONG_FILES.index(path.name) if path.name in LONG_FILES else len(LONG_FILES))
+
+
 def pytest_collection_modifyitems(items):
-    """Skip the tests marked `gpu`, with the reason, where no GPU can be used."""
+    """Put long files first, and skip the tests marked `gpu` where no GPU can be used.
+
+    Files are handed out to processes in this order: one that takes long must not come last.
+    """
+    items.sort(key=lambda item: place_in_run(item.path))
     marked = [item for item in items if item.get_closest_marker("gpu")]
     problem = gpu_problem() if marked else None
     if problem is not None:
@@ -74,18 +114,34 @@ def large_data():
 
 
 @pytest.fixture(scope="session")
-def run_program():
+def program_servers():
+    """Two servers that run the programs in turn: their sets have different orders."""
+    from program_server import ProgramServer
+
+    servers = [ProgramServer("bwarp.program", *PRELOADED) for _ in range(2)]
+    yield itertools.cycle(servers)
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(scope="session")
+def run_program(program_servers):
     """A function that runs ``scripts/NAME`` with arguments, in a process of its own.
 
     ``run_program("index_reference.py", fasta, "-o", folder, cwd=..., env=..., stdin=...)`` returns
     ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment. Progress is left out.
     """
+    environment = without_pytest(os.environ)
 
     from program_output import without_progress
 
     def run(script, *arguments, cwd=None, env=None, stdin=None, timeout=280) -> Finished:
+        words = [CHECKOUT / "scripts" / script, *arguments]
+        if not env and environment == without_pytest(os.environ):
+            server = next(program_servers)
+            return Finished(*server.run(words, cwd=cwd, stdin=stdin or "", timeout=timeout))
         process = subprocess.run(
-            [sys.executable, CHECKOUT / "scripts" / script, *map(str, arguments)],
+            [sys.executable, *map(str, words)],
             cwd=cwd,
             env=os.environ | (env or {}),
             input=stdin,

@@ -1,13 +1,12 @@
 """A copy of the checkout to run Snakemake in; its name breaks careless quoting."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from program_server import ProgramServer
 from small_genome import write_genome
 
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
@@ -19,8 +18,9 @@ TARGETS = ("default", "all", "index", "map", "seeds", "mems", "scan", "pairs", "
 class Copy:
     """A copy of the checkout, and Snakemake in it."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, server: ProgramServer):
         self.folder = folder
+        self.server = server
 
     def __truediv__(self, name) -> Path:
         return self.folder / name
@@ -30,21 +30,14 @@ class Copy:
 
     def snakemake(self, *arguments, cwd=None, rc=0) -> str:
         """Run Snakemake and return all it said, without its warnings of where it runs."""
-        process = subprocess.run(
-            self.command(*arguments),
+        code, said, _ = self.server.run(
+            ["-m", "snakemake", *arguments],
             cwd=cwd or self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"XDG_CACHE_HOME": str(self.folder.parent / "cache")},
-            text=True,
-            timeout=240,
-            check=False,
+            environment={"XDG_CACHE_HOME": str(self.folder.parent / "cache")},
+            merged=True,
         )
-        assert process.returncode == rc, process.stdout
-        return re.sub(
-            r"Using workflow specific profile .*\n|Assuming unrestricted .*\n", "", process.stdout
-        )
+        assert code == rc, said
+        return re.sub(r"Using workflow specific profile .*\n|Assuming unrestricted .*\n", "", said)
 
     def planned(self, *arguments) -> list[str]:
         """The rules that a run would execute, target rules aside."""
@@ -54,7 +47,15 @@ class Copy:
 
 
 @pytest.fixture(scope="session")
-def make_copy(checkout, tmp_path_factory):
+def snakemake_server():
+    """A server that has imported Snakemake and what its rule files import, except bwarp itself."""
+    server = ProgramServer("snakemake.cli", "snakemake.workflow", "numba", "jsonschema", "yaml")
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def make_copy(checkout, tmp_path_factory, snakemake_server):
     """A function that makes a copy of the checkout with a small genome, `small.fa`, in it."""
 
     def make(name: str = "with späces") -> Copy:
@@ -67,6 +68,6 @@ def make_copy(checkout, tmp_path_factory):
             else:
                 shutil.copy2(source, folder / part)
         write_genome(folder / "small.fa", 20_000)
-        return Copy(folder)
+        return Copy(folder, snakemake_server)
 
     return make

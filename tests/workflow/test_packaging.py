@@ -124,20 +124,3 @@ def test_make_without_a_usable_python(checkout, tmp_path):
         "name one with make PYTHON=/path/to/python3.12 ...\n"
     )
     assert not (folder / ".venv").exists()
-
-
-def test_the_style_of_the_workflow(checkout):
-    for command in (
-        ["snakefmt", "--check", "Snakefile", "workflow"],
-        ["snakemake", "--lint"],
-    ):
-        process = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=checkout,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert process.returncode == 0, process.stdout

@@ -29,30 +29,23 @@ def copy(make_copy):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_commands(checkout, copy, page):
+def test_commands(checkout, copy, program_servers, page):
     for words in commands(checkout, page):
         program = words[0].removeprefix(".venv/bin/")
-        if program == "make":
-            command = [*words, "-n"]
-        elif "config/examples" in words[-1]:
+        if "config/examples" in words[-1]:
             continue  # test_targets.py runs every example
+        if program == "make":
+            command = [*words, "--directory", checkout, "-n"]
+            process = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert process.returncode == 0, process.stderr
         elif program == "snakemake":
             # The programs have tests of their own; --executor because Slurm may not be here.
-            command = [*copy.command(*words[1:]), "-n", "--executor", "local"]
+            copy.snakemake(*words[1:], "-n", "--executor", "local")
         elif program == "python":
-            command = [sys.executable, *words[1:]]
+            rc, said, _ = next(program_servers).run(words[1:], cwd=copy.folder, merged=True)
+            assert rc == 0, f"{shlex.join(words)}\n{said}"
         else:
             pytest.fail(f"{page} tells to run {words[0]}, which this test does not know")
-        process = subprocess.run(
-            command,
-            cwd=checkout if program == "make" else copy.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert process.returncode == 0, f"{shlex.join(words)}\n{process.stdout}"
 
 
 def test_the_front_page_begins_with_make_run(checkout):

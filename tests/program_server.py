@@ -1,0 +1,121 @@
+"""Starting programs without importing NumPy, Numba or Snakemake anew for every one of them.
+
+A server is a Python process that has imported them. For every program it forks, and the fork runs
+the program as `python SCRIPT ...` or `python -m MODULE ...` would: with its own arguments, folder,
+standard streams and exit code. Most of what the tests of programs used to wait for was imports.
+
+    test process --- {"words": [...], "cwd": ..., ...} --> server --- fork ---> program
+                 <-- process number, then exit code -----'
+"""
+
+import atexit
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from pathlib import Path
+
+__all__ = ["ProgramServer"]
+
+
+class ProgramServer:
+    """A process that has imported some modules, and forks for each program it is to run."""
+
+    def __init__(self, *modules: str):
+        requests, self._requests = os.pipe()
+        self._answers, answers = os.pipe()
+        command = [sys.executable, __file__, str(requests), str(answers), *modules]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, pass_fds=[requests, answers]
+        )
+        os.close(requests)
+        os.close(answers)
+        self._answers = open(self._answers)  # noqa: SIM115
+
+    def run(self, words, *, cwd=None, environment=(), stdin="", merged=False, timeout=280):
+        """Run a script with arguments, or -m and a module with arguments.
+
+        `environment` is added to the one the server was started in; what is read while modules
+        are imported cannot be changed. Returns the exit code, standard output and standard error;
+        `merged` puts both streams into the first, in the order in which they were written.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            streams = [Path(folder, name) for name in ("in", "out", "err")]
+            streams[0].write_text(stdin)
+            if merged:
+                streams[2] = streams[1]
+            request = {
+                "words": list(map(str, words)),
+                "cwd": str(cwd or os.getcwd()),
+                "environment": dict(environment),
+                "streams": list(map(str, streams)),
+            }
+            os.write(self._requests, json.dumps(request).encode() + b"\n")
+            process = int(self._answers.readline())
+            killer = threading.Timer(timeout, os.kill, (process, 9))
+            killer.start()
+            rc = int(self._answers.readline())
+            killer.cancel()
+            out, err = (stream.read_text() for stream in streams[1:])
+        if rc == -9:
+            raise subprocess.TimeoutExpired(words, timeout, out, err)
+        return rc, out, "" if merged else err
+
+    def close(self):
+        os.close(self._requests)
+        self._answers.close()
+        self._process.wait()
+
+
+def _serve(requests: int, answers: int) -> None:
+    with open(requests) as lines:
+        for line in lines:
+            process = os.fork()
+            if process == 0:
+                os.close(requests)
+                os.close(answers)
+                _run(**json.loads(line))
+            os.write(answers, f"{process}\n".encode())
+            _, status = os.waitpid(process, 0)
+            os.write(answers, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[str]) -> None:
+    """Be the program, to its very end."""
+    os.chdir(cwd)
+    os.environ.update(environment)
+    for number, (path, mode) in enumerate(zip(streams, ("r", "a", "a"), strict=True)):
+        with open(path, mode) as file:
+            os.dup2(file.fileno(), number)
+    code = 0
+    try:
+        if words[0] == "-m":
+            sys.argv = words[1:]
+            sys.path.insert(0, cwd)
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = words
+            sys.path.insert(0, str(Path(words[0]).parent))
+            runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as left:
+        code = left.code if isinstance(left.code, int) else int(left.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    # A script's own folder is not where the programs import from.
+    sys.path.pop(0)
+    for name in sys.argv[3:]:
+        __import__(name)
+    _serve(int(sys.argv[1]), int(sys.argv[2]))
