@@ -1,9 +1,13 @@
 """Which place of each read is the one, and how sure that is: bwa's pairing and mapping quality.
 
-A pair of places that face each other at a likely distance scores the sum of both and the logarithm
-of that distance's probability; it is taken where that beats the two best places by themselves less
-a penalty. The quality compares the chosen place with the best other one: of the read by itself, and
-of the pair.
+A pair of places that lie to each other as the run's pairs do scores the sum of both and the
+logarithm of its distance's probability; it is taken where that beats the two best places by
+themselves less a penalty. The quality compares the chosen place with the best other one that
+explains the same bases: of the read by itself, and of the pair.
+
+Places that nobody looked at have a bound (Candidates.unseen), not a score. They are copies of a
+repeat of which other copies were seen; one of them is taken to be as good as the best copy seen,
+or as `UNSEEN_LOSS` below the bound, whichever is more.
 """
 
 import math
@@ -13,13 +17,14 @@ import numba
 import numpy as np
 
 from bwarp.mapping.extension_cpu import Places
-from bwarp.mapping.insert_size import InsertSize, template_ends
+from bwarp.mapping.insert_size import SCORE_UNITS, InsertSize, distance_scores, pair_distance
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.threads import for_each_range
 
-__all__ = ["Choice", "choose_paired", "choose_single"]
+__all__ = ["Choice", "choose_paired", "choose_single", "quality_alone", "read_span"]
 
 UNPAIRED_PENALTY = 17
+UNSEEN_LOSS = 20
 _SHORTEST_SEED = 19
 
 
@@ -33,7 +38,7 @@ class Choice:
         The number of the chosen place, or -1.
     qualities : ndarray, shape=(n_reads,), dtype=uint8
     others : ndarray, shape=(n_reads,), dtype=int32
-        The best score of any other place, 0 where there is none: XS.
+        The best score of any other place of the same bases, 0 where there is none: XS.
     proper : ndarray, shape=(n_reads,), dtype=bool
     """
 
@@ -44,15 +49,23 @@ class Choice:
 
 
 def choose_single(
-    places: Places, unseen: np.ndarray, parameters: MappingParameters, seeds: np.ndarray
+    places: Places,
+    lengths: np.ndarray,
+    unseen: np.ndarray,
+    parameters: MappingParameters,
+    seeds: np.ndarray,
+    threads: int = 1,
 ) -> Choice:
     """Choose for reads that have no mates; `seeds` (uint64 a read) break ties."""
     n_reads = len(places.offsets) - 1
     choice = _empty_choice(n_reads)
-    _choose_single(
-        places.offsets, places.scores, places.starts, places.ends, unseen, seeds,
-        parameters.match, parameters.mismatch, parameters.gap_open + parameters.gap_extend,
-        0, n_reads, choice.places, choice.qualities, choice.others,
+    for_each_range(
+        lambda first, last: _choose_single(
+            *_of_places(places), lengths, unseen, seeds, *_scores_of(parameters),
+            parameters.least_score, first, last, choice.places, choice.qualities, choice.others,
+        ),
+        n_reads,
+        threads,
     )  # fmt: skip
     return choice
 
@@ -70,21 +83,18 @@ def choose_paired(
     """Choose for pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
     n_reads = len(places.offsets) - 1
     choice = _empty_choice(n_reads)
-    starts, ends = template_ends(places, lengths)
-    contigs = np.searchsorted(contig_starts, places.starts, side="right")
-    gap = parameters.gap_open + parameters.gap_extend
+    likely = distance_scores(insert, parameters.match) if insert.highest else None
 
     def run(first: int, last: int) -> None:
         _choose_single(
-            places.offsets, places.scores, places.starts, places.ends, unseen, seeds,
-            parameters.match, parameters.mismatch, gap,
-            2 * first, 2 * last, choice.places, choice.qualities, choice.others,
+            *_of_places(places), lengths, unseen, seeds, *_scores_of(parameters),
+            parameters.least_score, 2 * first, 2 * last,
+            choice.places, choice.qualities, choice.others,
         )  # fmt: skip
-        if insert.highest:
+        if likely is not None:
             _choose_pairs(
-                places.offsets, places.scores, places.strands, starts, ends, contigs, unseen,
-                seeds, insert.mean, insert.deviation, insert.lowest, insert.highest,
-                parameters.match, parameters.mismatch, gap, first, last,
+                *_of_places(places), lengths, unseen, seeds, *_scores_of(parameters),
+                contig_starts, likely, insert.lowest, insert.orientation, first, last,
                 choice.places, choice.qualities, choice.others, choice.proper,
             )  # fmt: skip
 
@@ -101,10 +111,63 @@ def _empty_choice(n_reads: int) -> Choice:
     )
 
 
+def _of_places(places: Places) -> tuple[np.ndarray, ...]:
+    return (
+        places.offsets, places.scores, places.strands, places.starts, places.ends,
+        places.read_starts, places.read_ends, places.gapless,
+    )  # fmt: skip
+
+
+def _scores_of(parameters: MappingParameters) -> tuple[int, int, int]:
+    gap = parameters.gap_open + parameters.gap_extend
+    return parameters.match, parameters.mismatch, gap
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def read_span(score, strand, read_start, read_end, gapless, length, match):
+    """The bases of the read, as it was read, that a place explains.
+
+    A gapped place's start is not known before it is aligned: it is taken to be where the score
+    would be reached without differences.
+    """
+    if not gapless:
+        read_start = max(0, read_end - score // match)
+    if strand:
+        return length - read_end, length - read_start
+    return np.int64(read_start), np.int64(read_end)
+
+
 @numba.njit(cache=True, nogil=True)
-def _single_quality(score, other, n_others, aligned, unseen, match, mismatch):
-    """bwa's mem_approx_mapq_se; a place not looked at counts as if it were as good as it may be."""
-    other = max(other, unseen, _SHORTEST_SEED * match)
+def _others(
+    offsets, scores, strands, read_starts, read_ends, gapless, length, match, read, chosen, margin
+):  # fmt: skip
+    """The best score of the other places of the same bases of a read, and how many such places
+    are within `margin` of the chosen. The same bases: half of the shorter stretch or more.
+    """
+    best = 0
+    n = 0
+    start, end = read_span(
+        scores[chosen], strands[chosen], read_starts[chosen], read_ends[chosen], gapless[chosen],
+        length, match,
+    )  # fmt: skip
+    for i in range(offsets[read], offsets[read + 1]):
+        if i == chosen:
+            continue
+        start_2, end_2 = read_span(
+            scores[i], strands[i], read_starts[i], read_ends[i], gapless[i], length, match
+        )
+        shared = min(end, end_2) - max(start, start_2)
+        if 2 * shared < min(end - start, end_2 - start_2):
+            continue
+        best = max(best, scores[i])
+        n += scores[chosen] - scores[i] <= margin
+    return best, n
+
+
+@numba.njit(cache=True, nogil=True)
+def quality_alone(score, other, n_others, aligned, unseen, match, mismatch):
+    """bwa's mem_approx_mapq_se."""
+    other = max(other, unseen - UNSEEN_LOSS * match, _SHORTEST_SEED * match)
     if other >= score:
         return 0
     identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
@@ -117,27 +180,13 @@ def _single_quality(score, other, n_others, aligned, unseen, match, mismatch):
 
 
 @numba.njit(cache=True, nogil=True)
-def _others(offsets, scores, read, chosen, margin):
-    """The best other score of a read, and how many places are within `margin` of that one."""
-    best = 0
-    for i in range(offsets[read], offsets[read + 1]):
-        if i != chosen:
-            best = max(best, scores[i])
-    n = 0
-    for i in range(offsets[read], offsets[read + 1]):
-        if i != chosen and best - scores[i] <= margin and best > 0:
-            n += 1
-    return best, n
-
-
-@numba.njit(cache=True, nogil=True)
 def _choose_single(
-    offsets, scores, starts, ends, unseen, seeds, match, mismatch, gap, first, last,
-    chosen, qualities, others,
+    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unseen, seeds,
+    match, mismatch, gap, least, first, last, chosen, qualities, others,
 ):  # fmt: skip
     for read in range(first, last):
         begin, end = offsets[read], offsets[read + 1]
-        if begin == end:
+        if begin == end or scores[begin] < least:
             continue
         # Among equals one is taken by the read's own number, so that no repeat is favoured.
         equals = 1
@@ -145,41 +194,71 @@ def _choose_single(
             equals += 1
         place = begin + np.int64(seeds[read] % np.uint64(equals))
         chosen[read] = place
-        other, n = _others(offsets, scores, read, place, max(match - mismatch, gap))
+        other, n = _others(
+            offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match, read,
+            place, max(match - mismatch, gap),
+        )  # fmt: skip
         others[read] = other
-        qualities[read] = _single_quality(
+        qualities[read] = quality_alone(
             scores[place], other, n, ends[place] - starts[place], unseen[read], match, mismatch
         )
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _five_prime(strand, start, end, read_start, read_end, length):
+    """Where the read's first base lies, clipped bases included."""
+    return end + length - read_end if strand else start - read_start
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _one_contig(contig_starts, position, position_2):
+    contig = np.searchsorted(contig_starts, position, side="right")
+    return contig_starts[contig - 1] <= position_2 < contig_starts[contig]
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _unseen_rival(unseen, other, match):
+    """What a place that was not looked at may score; 0 if there is none."""
+    return max(min(unseen, other), unseen - UNSEEN_LOSS * match) if unseen else 0
+
+
 @numba.njit(cache=True, nogil=True)
 def _choose_pairs(
-    offsets, scores, strands, starts, ends, contigs, unseen, seeds, mean, deviation, lowest,
-    highest, match, mismatch, gap, first, last, chosen, qualities, others, proper,
+    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unseen, seeds,
+    match, mismatch, gap, contig_starts, likely, lowest, orientation, first, last,
+    chosen, qualities, others, proper,
 ):  # fmt: skip
     margin = max(match - mismatch, gap)
+    same_strand, side = orientation >> 1, -1 if orientation & 1 else 1
+    nothing = np.int64(-(1 << 60))
     for template in range(first, last):
         a, b = 2 * template, 2 * template + 1
         if offsets[a] == offsets[a + 1] or offsets[b] == offsets[b + 1]:
             continue
-        best, second = -1e9, -1e9
+        best, second = nothing, nothing
         n_second = 0
-        best_a, best_b = -1, -1
+        best_a, best_b = np.int64(-1), np.int64(-1)
         best_tie = np.uint64(0)
         for round_ in range(2):
             for i in range(offsets[a], offsets[a + 1]):
+                five_prime = _five_prime(
+                    strands[i], starts[i], ends[i], read_starts[i], read_ends[i], lengths[a]
+                )
                 for j in range(offsets[b], offsets[b + 1]):
-                    if strands[i] == strands[j] or contigs[i] != contigs[j]:
+                    if (strands[i] == strands[j]) != same_strand:
                         continue
-                    size = ends[j] - starts[i] if strands[i] == 0 else ends[i] - starts[j]
-                    if size < lowest or size > highest:
+                    five_prime_2 = _five_prime(
+                        strands[j], starts[j], ends[j], read_starts[j], read_ends[j], lengths[b]
+                    )
+                    size = side * pair_distance(five_prime, strands[i], five_prime_2) - lowest
+                    if size < 0 or size >= likely.size:
                         continue
-                    distance = abs(size - mean) / deviation
-                    likely = 0.721 * math.log(2.0 * math.erfc(distance * math.sqrt(0.5)))
-                    score = float(int(scores[i] + scores[j] + likely * match + 0.499))
+                    if not _one_contig(contig_starts, ends[i] - 1, ends[j] - 1):
+                        continue
+                    score = SCORE_UNITS * (np.int64(scores[i]) + scores[j]) + likely[size]
                     if round_ == 1:
-                        if (i != best_a or j != best_b) and second - score <= margin:
-                            n_second += 1
+                        near = second - score <= SCORE_UNITS * margin
+                        n_second += near and (i != best_a or j != best_b)
                         continue
                     number = np.uint64((i - offsets[a]) * 7919 + j - offsets[b])
                     tie = (seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
@@ -188,26 +267,33 @@ def _choose_pairs(
                         best, best_a, best_b, best_tie = score, i, j, tie
                     else:
                         second = max(second, score)
+            if second == nothing:
+                break
         if best_a < 0:
             continue
-        unpaired = scores[offsets[a]] + scores[offsets[b]] - UNPAIRED_PENALTY * match
-        if best <= unpaired:
+        unpaired = np.int64(scores[offsets[a]]) + scores[offsets[b]] - UNPAIRED_PENALTY * match
+        if best <= SCORE_UNITS * unpaired:
             continue
         proper[a] = proper[b] = True
-        other = max(second, float(unpaired), float(unseen[a] + unseen[b]))
-        pair_quality = int(6.02 * (best - other) / match + 0.499)
-        if n_second > 0 and second >= unpaired:
-            pair_quality -= int(4.343 * math.log(n_second + 1) + 0.499)
-        pair_quality = min(max(pair_quality, 0), 60)
         for end in range(2):
-            read = a + end
-            place = best_a if end == 0 else best_b
-            score, n = _others(offsets, scores, read, place, margin)
-            alone = _single_quality(
-                scores[place], score, n, ends[place] - starts[place], unseen[read], match,
+            read, place = (a, best_a) if end == 0 else (b, best_b)
+            chosen[read] = place
+            others[read], n = _others(
+                offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match,
+                read, place, margin,
+            )  # fmt: skip
+            qualities[read] = quality_alone(
+                scores[place], others[read], n, ends[place] - starts[place], unseen[read], match,
                 mismatch,
             )  # fmt: skip
-            quality = alone if alone >= pair_quality else min(pair_quality, alone + 40)
-            chosen[read] = place
-            others[read] = score
-            qualities[read] = min(quality, 60)
+        rivals = _unseen_rival(unseen[a], others[a], match)
+        rivals += _unseen_rival(unseen[b], others[b], match)
+        other = max(second, SCORE_UNITS * max(unpaired, np.int64(rivals)))
+        together = int(6.02 * (best - other) / (SCORE_UNITS * match) + 0.499)
+        if n_second > 0 and second >= SCORE_UNITS * unpaired:
+            together -= int(4.343 * math.log(n_second + 1) + 0.499)
+        together = min(max(together, 0), 60)
+        for read in (a, b):
+            alone = np.int64(qualities[read])
+            if together > alone:
+                qualities[read] = min(together, alone + 40)

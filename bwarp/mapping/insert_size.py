@@ -1,12 +1,36 @@
-"""The distance between the ends of pairs, estimated once from a run's first pairs, as bwa does."""
+"""How the ends of pairs lie to each other: orientation and distance, estimated once a run as bwa
+does, or given.
 
+A read's first base is its 5' end, on either strand. The distance of a pair goes from the first
+base of read 1 to that of read 2, counted in the direction in which read 1 is read:
+
+    FR  1 ====>           <==== 2     other strand, ahead     the usual one
+    RF  <==== 1           2 ====>     other strand, behind    mate pairs
+    FF  1 ====>           2 ====>     same strand, ahead
+    RR  2 ====>           1 ====>     same strand, behind
+"""
+
+import math
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from bwarp.mapping.extension_cpu import Places
 
-__all__ = ["FIRST_PAIRS", "InsertSize", "clear_distances", "insert_size_of", "template_ends"]
+__all__ = [
+    "FIRST_PAIRS",
+    "ORIENTATIONS",
+    "SCORE_UNITS",
+    "InsertSize",
+    "clear_distances",
+    "distance_scores",
+    "given_insert_size",
+    "insert_size_of",
+    "mate_lies",
+    "pair_distance",
+    "template_ends",
+]
 
 #: How many pairs of a run the estimate is made from, whatever the chunks they come in.
 FIRST_PAIRS = 1 << 15
@@ -17,28 +41,37 @@ LEAST_PAIRS = 25
 #: Pairs farther apart are of two places.
 LARGEST = 10_000
 
+#: In the order of their numbers: bit 1 the same strand, bit 0 behind.
+ORIENTATIONS = ("FR", "RF", "FF", "RR")
+
+#: Scores of pairs are counted in parts, so that the more likely distance breaks a tie.
+SCORE_UNITS = 256
+
 
 @dataclass(frozen=True)
 class InsertSize:
-    """Outer distance of pairs whose ends point at each other.
+    """How the ends of a run's pairs lie to each other.
 
     Attributes
     ----------
     mean, deviation : float
     lowest, highest : int
         A pair whose distance is within is a proper pair. 0 and 0 where nothing is known.
+    orientation : int
+        Its number in `ORIENTATIONS`.
     """
 
     mean: float
     deviation: float
     lowest: int
     highest: int
+    orientation: int = 0
 
 
 def clear_distances(
     places: Places, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
-) -> np.ndarray:
-    """Distances of the pairs of which both ends have one clearly best place and face each other.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances and orientations of the pairs of which both ends have one clearly best place.
 
     Only the first `most_pairs` pairs are looked at.
 
@@ -51,8 +84,7 @@ def clear_distances(
 
     Returns
     -------
-    distances : ndarray, dtype=int64
-        From the one read's first base to the other's, both included.
+    distances, orientations : ndarray, dtype=int64
     """
     firsts, counts = places.offsets[:-1], np.diff(places.offsets)
     clear = counts > 0
@@ -62,26 +94,77 @@ def clear_distances(
     templates = np.flatnonzero((clear[0::2] & clear[1::2])[:most_pairs])
     one, two = firsts[2 * templates], firsts[2 * templates + 1]
     starts, ends = template_ends(places, lengths)
-    facing = places.strands[one] != places.strands[two]
-    left = np.where(places.strands[one] == 0, one, two)
-    right = np.where(places.strands[one] == 0, two, one)
-    distances = ends[right] - starts[left]
+    five_primes = np.where(places.strands == 0, starts, ends)
+    ahead = (five_primes[two] - five_primes[one]) * np.where(places.strands[one] == 0, 1, -1)
+    orientations = 2 * (places.strands[one] == places.strands[two]) + (ahead < 0)
+    distances = np.abs(ahead)
     contig = np.searchsorted(contig_starts, places.starts[one], side="right")
-    facing &= contig == np.searchsorted(contig_starts, places.starts[two], side="right")
-    return distances[facing & (distances > 0) & (distances < LARGEST)]
+    counted = contig == np.searchsorted(contig_starts, places.starts[two], side="right")
+    counted &= (distances > 0) & (distances < LARGEST)
+    return distances[counted], orientations[counted]
 
 
-def insert_size_of(distances: np.ndarray) -> InsertSize:
-    """Mean, deviation and limits from distances of clear pairs, outliers left out as bwa does."""
-    if distances.size < LEAST_PAIRS:
-        return InsertSize(0.0, 0.0, 0, 0)
-    sizes = np.sort(distances)
+def insert_size_of(
+    distances: np.ndarray, orientations: np.ndarray, orientation: int | None = None
+) -> InsertSize:
+    """Mean, deviation and limits from clear pairs of the commonest orientation, or of the given.
+
+    Outliers are left out as bwa does.
+    """
+    if orientation is None:
+        orientation = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
+    sizes = np.sort(distances[orientations == orientation])
+    if sizes.size < LEAST_PAIRS:
+        return InsertSize(0.0, 0.0, 0, 0, orientation)
     low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
     inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
     mean, deviation = float(inside.mean()), max(float(inside.std()), 1.0)
     lowest = min(low - 3 * (high - low), round(mean - 4 * deviation))
     highest = max(high + 3 * (high - low), round(mean + 4 * deviation))
-    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest))
+    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest), orientation)
+
+
+def given_insert_size(mean: float, deviation: float, orientation: int) -> InsertSize:
+    """What is known of the pairs; proper ones are within four deviations."""
+    lowest, highest = round(mean - 4 * deviation), round(mean + 4 * deviation)
+    return InsertSize(mean, deviation, max(1, lowest), max(1, highest), orientation)
+
+
+def distance_scores(insert: InsertSize, match: int) -> np.ndarray:
+    """What a pair's distance adds to its score, for distances from `lowest` to `highest`.
+
+    bwa's: the logarithm, to the base 4, of how likely a distance as far from the mean is.
+
+    Returns
+    -------
+    scores : ndarray, shape=(highest - lowest + 1,), dtype=int64
+        In parts of 1 / `SCORE_UNITS`.
+    """
+    scores = []
+    for size in range(insert.lowest, insert.highest + 1):
+        far = abs(size - insert.mean) / insert.deviation
+        # Beyond 37 deviations erfc is 0.
+        likely = math.log(max(2.0 * math.erfc(far * math.sqrt(0.5)), 1e-300)) / math.log(4.0)
+        scores.append(round(likely * match * SCORE_UNITS))
+    return np.array(scores, np.int64)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def pair_distance(five_prime_1, strand_1, five_prime_2):
+    """How far read 2 begins ahead of read 1 (behind: negative)."""
+    ahead = five_prime_2 - five_prime_1
+    return ahead if strand_1 == 0 else -ahead
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def mate_lies(orientation, is_second, strand):
+    """The strand of a read's mate, and whether it begins to the right (1) or the left (-1)."""
+    same = orientation >> 1
+    side = -1 if orientation & 1 else 1
+    # Seen from read 2 a mate on the same strand lies the other way.
+    if same and is_second:
+        side = -side
+    return (strand if same else 1 - strand), (side if strand == 0 else -side)
 
 
 def template_ends(places: Places, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -95,7 +95,8 @@ def _estimate(waiting: list[_Placed], genome: Genome) -> InsertSize:
         for placed in waiting
         if placed.chunk.ends == 2
     ]
-    return insert_size_of(np.concatenate([*distances, np.empty(0, np.int64)]))
+    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
+    return insert_size_of(*map(np.concatenate, zip(nothing, *distances, strict=True)))
 
 
 def _place(
@@ -164,7 +165,9 @@ def _finish(
     chunk, both, places = placed.chunk, placed.both, placed.places
     seeds = tie_seeds(chunk)
     if chunk.ends == 1:
-        choice = choose_single(places, placed.unseen, parameters, seeds)
+        choice = choose_single(
+            places, np.diff(chunk.offsets), placed.unseen, parameters, seeds, threads
+        )
     else:
         if insert.highest:
             candidates = rescue_candidates(

@@ -1,6 +1,6 @@
 """Candidates for a read where its mate says that it should be: what seeds missed or left out.
 
-    anchor, forward          the mate's read, reverse, begins on one of these diagonals
+    anchor, forward          its mate in FR, reverse, begins on one of these diagonals
     |=====>                              |..........|   <=====|
     start                    start + lowest - length    start + highest - length
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.extension_cpu import Genome, Places
-from bwarp.mapping.insert_size import InsertSize, template_ends
+from bwarp.mapping.insert_size import InsertSize, mate_lies, template_ends
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.threads import for_each_range
 
@@ -45,7 +45,7 @@ def rescue_candidates(
         n_found = _find_mates(
             genome.codes, genome.contig_starts, both, offsets, places.offsets, places.scores,
             places.strands, starts, ends, contigs, insert.lowest, insert.highest,
-            parameters.rescue_margin, first, last, found,
+            insert.orientation, parameters.rescue_margin, first, last, found,
         )  # fmt: skip
         return found[:n_found]
 
@@ -67,7 +67,7 @@ def rescue_candidates(
 @numba.njit(cache=True, nogil=True)
 def _find_mates(
     genome, contig_starts, both, offsets, place_offsets, scores, strands, starts, ends, contigs,
-    lowest, highest, margin, first, last, found,
+    lowest, highest, orientation, margin, first, last, found,
 ):  # fmt: skip
     n_found = 0
     # heads[word] is 1 + the last place of the word in the read, before[] 1 + the one before it.
@@ -84,8 +84,10 @@ def _find_mates(
         for place in range(place_offsets[anchor], place_offsets[anchor + 1]):
             if scores[place] < best - margin:
                 break
-            strand = 1 - strands[place]
-            low = starts[place] + lowest - length if strand else ends[place] - highest
+            strand, side = mate_lies(orientation, anchor & 1, strands[place])
+            first_base = ends[place] if strands[place] else starts[place]
+            low = first_base + lowest if side > 0 else first_base - highest
+            low -= length if strand else 0
             high = low + highest - lowest
             partner = False
             for other in range(place_offsets[mate], place_offsets[mate + 1]):

@@ -5,7 +5,7 @@ import pytest
 from mapping_oracle import flat, index_and_genome, opposite, places_of, random_letters
 
 from bwarp.mapping.extension_cpu import both_strands
-from bwarp.mapping.insert_size import InsertSize
+from bwarp.mapping.insert_size import ORIENTATIONS, InsertSize, mate_lies
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.rescue_cpu import rescue_candidates
 
@@ -31,10 +31,10 @@ def pair_at(genome, start, size):
     return first, opposite(worn(genome.codes[start + size - LENGTH : start + size]))
 
 
-def rescued(genome, reads, rows, threads=1):
+def rescued(genome, reads, rows, threads=1, insert=INSERT):
     codes, offsets = flat(reads)
     found = rescue_candidates(
-        genome, both_strands(codes, offsets), offsets, places_of(rows), INSERT,
+        genome, both_strands(codes, offsets), offsets, places_of(rows), insert,
         MappingParameters(), threads,
     )  # fmt: skip
     assert found.offsets.tolist() == np.searchsorted(found.reads, range(len(reads) + 1)).tolist()
@@ -53,6 +53,25 @@ def test_a_mate_without_seeds_is_found(genome, start, size):
     # Seen from the other end: the reverse read is the anchor, and first in its pair.
     anchor = (50, 1, mate, mate + LENGTH)
     assert rescued(genome, [second, worn(first)], [[anchor], []]) == [(1, 0, start)]
+
+
+@pytest.mark.parametrize("orientation", range(4), ids=ORIENTATIONS)
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("strand", [0, 1])
+def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
+    insert = InsertSize(300.0, 20.0, 220, 380, orientation)
+    other, side = mate_lies(orientation, end, strand)
+    start = 500
+    five_prime = (start + LENGTH if strand else start) + side * 300
+    mate = five_prime - LENGTH if other else five_prime
+    reads = [genome.codes[at : at + LENGTH] for at in (start, mate)]
+    reads[1] = worn(reads[1])
+    reads = [opposite(r) if turned else r for r, turned in zip(reads, (strand, other), strict=True)]
+    place = [(LENGTH, strand, start, start + LENGTH)]
+    rows = [place, []]
+    if end:
+        reads, rows = reads[::-1], rows[::-1]
+    assert rescued(genome, reads, rows, insert=insert) == [(1 - end, other, mate)]
 
 
 def test_where_nothing_is_to_be_found(genome):
