@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_records import plain_records
 
 from bwarp import fastx
 from bwarp.errors import InputError
 from bwarp.fastx import read_blocks, read_sequences
-from bwarp.sequence import CODE_OF_BYTE, decode, encode
+from bwarp.sequence import CODE_OF_BYTE, decode
 
 CUT_OFF = "the last FASTQ record is cut off: a record is four lines (@name, bases, +, qualities)"
 
@@ -46,59 +47,6 @@ def outcome(path, **options):
         return records_of(path, **options)
     except InputError as error:
         return str(error)
-
-
-def plain_records(text: bytes):
-    """The oracle: the records, or the number of the line where something is wrong."""
-    blank = len(text) - len(text.lstrip(b"\r\n"))
-    if blank == len(text):
-        return []
-    if text[blank : blank + 1] == b">":
-        return plain_fasta(text, blank)
-    if text[blank : blank + 1] == b"@":
-        return plain_fastq(text + b"\n", blank)
-    return text.count(b"\n", 0, blank) + 1
-
-
-def plain_fasta(text: bytes, at: int):
-    first_line = text.count(b"\n", 0, at) + 1
-    records: list[list[bytes]] = []
-    for number, line in enumerate(text[at:].split(b"\n"), first_line):
-        line = line.removesuffix(b"\r")
-        if line.startswith(b">"):
-            if b"\r" in line:
-                return number
-            records.append([line[1:], b""])
-            continue
-        bases = line.translate(None, b" \t")
-        if not re.fullmatch(rb"[ACGTURYSWKMBDHVN]*", bases, re.IGNORECASE):
-            return number
-        records[-1][1] += decode(encode(bases))
-    return [(header, bases, None) for header, bases in records]
-
-
-def plain_fastq(text: bytes, at: int):
-    records = []
-    while True:
-        while text[at : at + 1] in (b"\r", b"\n"):
-            at += 1
-        if at == len(text):
-            return records
-        line = text.count(b"\n", 0, at) + 1
-        four = text[at:].split(b"\n", 4)
-        if len(four) < 5:
-            return line
-        header, bases, plus, qualities = (part.removesuffix(b"\r") for part in four[:4])
-        if not header.startswith(b"@"):
-            return line
-        if not re.fullmatch(rb"[ACGTURYSWKMBDHVN]*", bases, re.IGNORECASE):
-            return line + 1
-        if plus not in (b"+", b"+" + header[1:]):
-            return line + 2
-        if not re.fullmatch(rb"[!-~]*", qualities) or len(qualities) != len(bases):
-            return line + 3
-        records.append((header[1:], decode(encode(bases)), qualities))
-        at += len(text[at:]) - len(four[4])
 
 
 def agree(path, text: bytes, **options):
@@ -398,7 +346,7 @@ COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "z
 
 @pytest.mark.parametrize("kind", COMPRESSORS)
 def test_compressed_whatever_its_name(tmp_path, kind):
-    expected = plain_fastq(TEXT, 0)
+    expected = plain_records(TEXT)
     for name in (f"reads.fq.{kind}", "reads.fq", "reads.fq.gz", "reads.fq.xz"):
         path = tmp_path / name
         path.write_bytes(COMPRESSORS[kind](TEXT))
@@ -413,7 +361,7 @@ def test_compressed_whatever_its_name(tmp_path, kind):
 def test_plain_in_spite_of_its_name(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(TEXT)
-    assert records_of(path) == plain_fastq(TEXT, 0)
+    assert records_of(path) == plain_records(TEXT)
 
 
 @pytest.mark.parametrize("kind", COMPRESSORS)
@@ -433,7 +381,7 @@ def test_every_truncated_compressed_file_is_refused(tmp_path, kind):
 def test_a_flipped_bit_in_a_compressed_file_never_passes(tmp_path, kind):
     whole = COMPRESSORS[kind](TEXT)
     path = tmp_path / f"reads.fq.{kind}"
-    expected = plain_fastq(TEXT, 0)
+    expected = plain_records(TEXT)
     refused = 0
     for at in range(0, len(whole), 1 + len(whole) // 300):
         damaged = bytearray(whole)

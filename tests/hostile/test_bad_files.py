@@ -1,0 +1,252 @@
+"""Every file of Biopython's tests, good and bad, through every program that reads sequences.
+
+A program either refuses a file in one sentence with its line and leaves nothing, or gives what a
+plain reading of the file leads to.
+"""
+
+import functools
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from plain_records import AMINO_ACIDS, NUCLEOTIDES, plain_records
+from programs_here import run_here
+
+from bwarp.index.store import load_index
+
+GENOME = b">one\nACGTTGCAACGGTATCGGATATCGCCTTAGGCATCGATTAGCAGCATCGGATCCGGTTAAC\n>two\nACGATCG\n"
+PROTEIN = b">p\nMKVLAAGIVGLLLAQWERTYHHSDE\n"
+WORD = b">w\nATCGGATATCGC\n"
+
+COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")
+
+
+@pytest.fixture(scope="module")
+def files(shared_data):
+    folder = shared_data("badinput_biopython")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A folder with an index and small files of the right kinds."""
+    folder = tmp_path_factory.mktemp("given")
+    for name, text in (("genome.fa", GENOME), ("protein.fa", PROTEIN), ("word.fa", WORD)):
+        (folder / name).write_bytes(text)
+    done = run_here("index_reference", folder / "genome.fa", "-o", folder / "i", folder=folder)
+    assert done.rc == 0
+    return folder
+
+
+@functools.cache
+def content(path: Path) -> bytes:
+    text = path.read_bytes()
+    return gzip.decompress(text) if text.startswith(b"\x1f\x8b") else text
+
+
+@functools.cache
+def records(path: Path, letters: bytes = NUCLEOTIDES):
+    return plain_records(content(path), letters)
+
+
+def names_of(path: Path) -> list[str]:
+    return [header.split()[0].decode() for header, *_ in records(path)]
+
+
+def is_alignments(path: Path) -> bool:
+    return content(path).startswith((b"BAM\x01", b"@HD\t", b"@SQ\t"))
+
+
+def check(name, path, arguments, folder, letters=NUCLEOTIDES, refused=None) -> bool:
+    """Whether a program accepts a file; that it refuses it when and as it should.
+
+    `refused` is what it refuses besides files that cannot be read, as a pattern of the message.
+    """
+    done = run_here(name, *arguments, folder=folder)
+    assert "Traceback" not in done.said
+    found = records(path, letters)
+    if is_alignments(path):
+        message = ": these are alignments: make FASTQ of them (samtools fastq)"
+    elif isinstance(found, int):
+        message = f", line {found}: "
+    else:
+        message = None
+    if message is None and not refused:
+        assert done.rc == 0, done.said
+        return True
+    assert done.rc == 1, (path, done)
+    assert done.left == []
+    assert done.last_line.startswith(f"{name}.py: error: {path}{message or ''}")
+    if message is None:
+        assert re.search(refused, done.last_line), done.last_line
+    return False
+
+
+def no_sequence(path: Path, letters) -> str | None:
+    """What is said of records without letters, where there are some."""
+    found = records(path, letters)
+    if isinstance(found, int) or all(bases for _, bases, _ in found):
+        return None
+    return r"record \d+ \(EMWLCP001DHOHL\) has no sequence: remove it"
+
+
+def test_index_reference(files, tmp_path):
+    accepted = 0
+    for number, path in enumerate(files):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        arguments = (path, "-o", folder / "index", "--prefix-length", 2)
+        found = records(path)
+        if isinstance(found, list) and found[0][2] is None:
+            names = names_of(path)
+            twice = "stands in line" if len(set(names)) < len(names) else None
+            if check("index_reference", path, arguments, folder, refused=twice):
+                reference = load_index(folder / "index").reference
+                assert list(reference.names) == names
+                lengths = [len(bases) for _, bases, _ in found]
+                assert (reference.contig_starts[1:] - reference.contig_starts[:-1]).tolist() == (
+                    lengths
+                )
+                accepted += 1
+            continue
+        done = run_here("index_reference", *arguments, folder=folder)
+        assert (done.rc, done.left) == (1, [])
+        assert done.said.startswith(f"index_reference.py: error: {path}, line ")
+        assert done.said.count("\n") == 1
+        if content(path).startswith(b"@"):
+            assert "line 1: this looks like FASTQ" in done.said
+        elif content(path).startswith(b">"):
+            assert f"line {found}: " in done.said
+    assert accepted == 11
+
+
+def test_map_reads(files, given, tmp_path):
+    accepted = 0
+    for path in files:
+        output = tmp_path / "out.sam"
+        arguments = ("--index", given / "i", "-1", path, "-o", output)
+        if not check("map_reads", path, arguments, tmp_path):
+            continue
+        mapped = []
+        for line in output.read_text().splitlines():
+            if not line.startswith("@"):
+                name, flag, *_, bases, qualities = line.split("\t")[:11]
+                if int(flag) & 16:
+                    bases = bases.encode().translate(COMPLEMENT)[::-1].decode()
+                    qualities = qualities[::-1]
+                mapped.append((name, bases, qualities))
+        assert mapped == [
+            (
+                name.removesuffix("/1").removesuffix("/2"),
+                bases.decode() or "*",
+                (qualities or b"*").decode(),
+            )
+            for name, (_, bases, qualities) in zip(names_of(path), records(path), strict=True)
+        ]
+        output.unlink()
+        accepted += 1
+    assert accepted == 50
+
+
+def test_map_reads_interleaved(files, given, tmp_path):
+    for path in files:
+        found = records(path)
+        refused = None
+        if isinstance(found, list):
+            names = names_of(path)
+            pairs = len(names) % 2 == 0 and all(
+                a.removesuffix("/1") == b.removesuffix("/2")
+                for a, b in zip(names[::2], names[1::2], strict=True)
+            )
+            refused = None if pairs else r"an odd number|the names '.*' and '.*' differ"
+        arguments = ("--index", given / "i", "-1", path, "--interleaved", "-o", tmp_path / "o.sam")
+        if check("map_reads", path, arguments, tmp_path, refused=refused):
+            (tmp_path / "o.sam").unlink()
+
+
+def test_find_seeds(files, given, tmp_path):
+    for path in files:
+        output = tmp_path / "hits.tsv"
+        arguments = ("--index", given / "i", "--queries", path, "-o", output, "-k", 12)
+        if not check("find_seeds", path, arguments, tmp_path):
+            continue
+        words = [bases[i : i + 12] for _, bases, _ in records(path) for i in range(len(bases) - 11)]
+        genome = GENOME.split(b"\n")[1]
+        expected = sum(
+            genome.count(word) + genome.count(word.translate(COMPLEMENT)[::-1])
+            for word in words
+            if b"N" not in word
+        )
+        assert len(output.read_text().splitlines()) == 1 + expected
+        skipped = len((tmp_path / "hits.skipped.tsv").read_text().splitlines()) - 1
+        short = sum(len(bases) < 12 for _, bases, _ in records(path))
+        assert skipped == sum(b"N" in word for word in words) + short
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
+def test_find_mems(files, given, tmp_path):
+    for path in files:
+        output = tmp_path / "out.mums"
+        arguments = ("--index", given / "i", "--queries", path, "-o", output)
+        if check("find_mems", path, arguments, tmp_path):
+            lines = output.read_text().splitlines()
+            assert [line[2:] for line in lines if line.startswith(">")] == names_of(path)
+            output.unlink()
+
+
+@pytest.mark.parametrize("side", ["--reference", "--queries"])
+def test_scan_composition(files, given, tmp_path, side):
+    other = {"--reference": "--queries", "--queries": "--reference"}[side]
+    for path in files:
+        output = tmp_path / "out.tsv"
+        arguments = (side, path, other, given / "word.fa", "-o", output, "--similarity", 1)
+        if check("scan_composition", path, arguments, tmp_path):
+            lines = output.read_text().splitlines()[1:]
+            word = WORD.split(b"\n")[1]
+            pairs = [(bases, word) for _, bases, _ in records(path)]
+            if side == "--queries":
+                pairs = [(word, bases) for bases, word in pairs]
+            expected = sum(
+                sorted(text[i : i + len(query)]) == sorted(query)
+                for text, query in pairs
+                for i in range(len(text) - len(query) + 1)
+                if query
+            )
+            assert len(lines) == expected
+            output.unlink()
+
+
+@pytest.mark.parametrize("letters", [NUCLEOTIDES, AMINO_ACIDS])
+def test_align_pairs(files, tmp_path, letters):
+    matrix = [] if letters == NUCLEOTIDES else ["--matrix", "BLOSUM62"]
+    for path in files:
+        output = tmp_path / "out.tsv"
+        arguments = ("--references", path, "--queries", path, "-o", output, *matrix)
+        refused = no_sequence(path, letters)
+        if check("align_pairs", path, arguments, tmp_path, letters, refused):
+            lines = output.read_text().splitlines()[1:]
+            assert [line.split("\t")[1] for line in lines] == [
+                header.split()[0].decode() for header, *_ in records(path, letters)
+            ]
+            output.unlink()
+
+
+@pytest.mark.parametrize("side", ["--queries", "--database"])
+def test_search_database(files, given, tmp_path, side):
+    other = {"--database": "--queries", "--queries": "--database"}[side]
+    for path in files:
+        output = tmp_path / "out.tsv"
+        arguments = (side, path, other, given / "protein.fa", "-o", output)
+        refused = no_sequence(path, AMINO_ACIDS)
+        if check("search_database", path, arguments, tmp_path, AMINO_ACIDS, refused):
+            assert output.read_text().startswith("query\ttarget\tscore\t")
+            output.unlink()
+
+
+def test_batch_reads(files, tmp_path):
+    for path in files:
+        output = tmp_path / "reads.kmers"
+        if check("batch_reads", path, ("--queries", path, "-o", output, "-k", 12), tmp_path):
+            output.unlink()

@@ -1,0 +1,173 @@
+"""Right FASTA and FASTQ files with one thing or several made wrong, through whole programs.
+
+tests/test_fastx.py holds the reader itself to plain parsing on any text; here the programs around
+it are. More examples: BWARP_EXAMPLES=2000 pytest tests/hostile
+"""
+
+import gzip
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plain_records import AMINO_ACIDS, NUCLEOTIDES, plain_records
+from programs_here import run_here
+
+EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
+
+FASTA = b">a one\nACGTTGCAACGG\nTATCGGATATCG\n>b\nCCTTAGGCATCGATTAGCAGCAT\n>c\nNNNNACGUacgu\n"
+FASTQ = (
+    b"@a/1 x\nACGTTGCAACGGTATCGGATAT\n+\n!~II@+>IIIIIIIIIIIIIII\n"
+    b"@b\nCCTTAGGCATCG\n+b\n@@@@@@@@@@@@\n@c\nACGT\n+\nIIII\n"
+)
+
+#: What is put into a file, or in place of a part of it.
+PIECES = [
+    b"", b"\n", b"\r\n", b"\r", b"\x00", b" ", b"\t", b">", b"@", b"+", b"-", b"*", b"\xef\xbb\xbf",
+    b"\xff", b"E", b"\n\n\n", b"@a/1 x\nAC\n+\nII\n", b">a\n", b"A" * 5000, b"\x1a", b" \n", b"n",
+]  # fmt: skip
+
+
+@st.composite
+def broken_files(draw):
+    """A right file, changed in up to three places, with other line ends, compressed, cut off."""
+    text = draw(st.sampled_from([FASTA, FASTQ]))
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(text)))
+        end = min(len(text), at + draw(st.sampled_from([0, 0, 1, 2, 30])))
+        text = text[:at] + draw(st.sampled_from(PIECES)) + text[end:]
+    if draw(st.booleans()):
+        text = text.replace(b"\n", b"\r\n")
+    if draw(st.booleans()):
+        text = text.removesuffix(b"\n")
+    stored = text
+    kind = draw(st.sampled_from(["plain", "plain", "gz", "two members", "cut off", "trailing"]))
+    if kind != "plain":
+        half = len(text) // 2
+        parts = [text] if kind != "two members" else [text[:half], text[half:]]
+        stored = b"".join(gzip.compress(part, mtime=0) for part in parts)
+    if kind == "cut off":
+        stored = stored[: draw(st.integers(3, len(stored) - 1))]
+        text = None
+    if kind == "trailing":
+        stored += b"rubbish after the end"
+        text = None
+    return stored, text
+
+
+def expected_of(text, letters=NUCLEOTIDES):
+    """The records, or None where the file must be refused."""
+    found = None if text is None else plain_records(text, letters)
+    return None if isinstance(found, int) else found
+
+
+def all_named(records) -> bool:
+    return all(header.split() for header, *_ in records)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzzed")
+    (folder / "given").mkdir()
+    (folder / "given/genome.fa").write_bytes(b">g\nACGTTGCAACGGTATCGGATATCGCCTTAGGCATCGATTAG\n")
+    (folder / "given/protein.fa").write_bytes(b">p\nMKVLAAGIVGLLLAQ\n")
+    index = ("index_reference", folder / "given/genome.fa", "-o", folder / "given/i")
+    assert run_here(*index, folder=folder).rc == 0
+    return folder
+
+
+def run_on(folder, stored, name, *arguments):
+    """Run a program on a file; the words FILE and OUT stand for it and for the output."""
+    file, out = folder / "given/file", folder / "out"
+    out.mkdir(exist_ok=True)
+    for old in out.iterdir():
+        old.unlink()
+    file.write_bytes(stored)
+    words = {"FILE": file, "OUT": out / "out.tsv", "INDEX": folder / "given/i"}
+    done = run_here(name, *(words.get(word, word) for word in arguments), folder=out)
+    assert "Traceback" not in done.said
+    if done.rc:
+        assert done.rc == 1
+        assert done.left == []
+        assert str(file) in done.last_line
+        assert done.last_line.startswith(f"{name}.py: error: ")
+    return done, out / "out.tsv"
+
+
+fuzzed = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=EXAMPLES == 40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+@fuzzed
+@given(broken_files())
+def test_reads_are_cut_or_refused(folder, file):
+    stored, text = file
+    expected = expected_of(text)
+    done, _ = run_on(folder, stored, "batch_reads", "--queries", "FILE", "-o", "OUT", "-k", "8")
+    assert (done.rc == 0) == (expected is not None and all_named(expected)), done
+    if done.rc == 0:
+        words = [b[i : i + 8] for _, b, _ in expected for i in range(max(1, len(b) - 7))]
+        right = sum(len(word) == 8 and b"N" not in word for word in words)
+        assert done.last_line == f"{right:,} k-mers; {len(words) - right:,} skipped"
+
+
+@fuzzed
+@given(broken_files())
+def test_reads_are_mapped_or_refused(folder, file):
+    stored, text = file
+    expected = expected_of(text)
+    done, out = run_on(folder, stored, "map_reads", "--index", "INDEX", "-1", "FILE", "-o", "-")
+    if done.rc == 0:
+        assert expected is not None
+        assert done.last_line.startswith(f"{len(expected):,} reads, ")
+    else:
+        assert expected is None or not all_named(expected), done
+
+
+@fuzzed
+@given(broken_files())
+def test_a_reference_is_read_or_refused(folder, file):
+    stored, text = file
+    arguments = ("--reference", "FILE", "--queries", "FILE", "-o", "OUT", "-l", "4")
+    done, out = run_on(folder, stored, "find_mems", *arguments)
+    expected = expected_of(text)
+    if done.rc == 0:
+        names = [line[2:] for line in out.read_bytes().split(b"\n") if line.startswith(b">")]
+        assert names == [header.split()[0] for header, *_ in expected]
+    elif expected:
+        names = [header.split()[:1] for header, *_ in expected]
+        repeated = any(names.count(name) > 1 for name in names)
+        fastq = expected[0][2] is not None
+        empty = not any(set(bases) - set(b"N") for _, bases, _ in expected)
+        assert repeated or fastq or empty or not all_named(expected), done
+
+
+@fuzzed
+@given(broken_files())
+def test_proteins_are_searched_or_refused(folder, file):
+    stored, text = file
+    database = str(folder / "given/protein.fa")
+    arguments = ("--queries", "FILE", "--database", database, "-o", "OUT")
+    done, out = run_on(folder, stored, "search_database", *arguments)
+    expected = expected_of(text, AMINO_ACIDS)
+    usable = expected and all(bases for _, bases, _ in expected)
+    assert (done.rc == 0) == bool(usable), done
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("index_reference", ["FILE", "-o", "OUT"]),
+        ("batch_reads", ["--queries", "FILE", "-o", "OUT"]),
+        ("search_database", ["--queries", "FILE", "--database", "FILE", "-o", "OUT"]),
+        ("align_pairs", ["--references", "FILE", "--queries", "FILE", "-o", "OUT"]),
+    ],
+)
+@settings(fuzzed, max_examples=EXAMPLES // 2)
+@given(stored=st.binary(max_size=300))
+def test_any_bytes_are_refused_or_read(folder, name, arguments, stored):
+    run_on(folder, stored, name, *arguments)
