@@ -18,6 +18,9 @@ __all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "single_chunks"]
 
 READS_A_CHUNK = 1 << 16
 
+#: A record of BAM keeps the length of its name, and a zero at the end, in one byte.
+LONGEST_NAME = 254
+
 
 @dataclass(frozen=True)
 class ReadChunk:
@@ -63,8 +66,7 @@ def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     """The reads of one file, in chunks of so many."""
     first = 0
     for batch in _in_pieces(path, reads):
-        names = np.empty_like(batch.headers)
-        _name_spans(batch.text, batch.headers, names)
+        names = _names(path, batch, first)
         yield ReadChunk(batch.codes, batch.offsets, batch.qualities, batch.text, names, 1, first)
         first += batch.count
 
@@ -98,8 +100,7 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
                 f"{path}: {2 * first + batch.count:,} reads are an odd number, so they are not "
                 "pairs one after the other: leave --interleaved out, or mend the file"
             )
-        names = np.empty_like(batch.headers)
-        _name_spans(batch.text, batch.headers, names)
+        names = _names(path, batch, 2 * first)
         differing = _first_difference(batch.text, names[0::2], batch.text, names[1::2])
         if differing >= 0:
             one, two = batch.name(2 * differing), batch.name(2 * differing + 1)
@@ -174,9 +175,7 @@ def _interleave(path_1, path_2, one: SequenceBatch, two: SequenceBatch, first: i
         raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
     lengths = np.column_stack([np.diff(one.offsets), np.diff(two.offsets)]).reshape(-1)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    names, mates = np.empty_like(one.headers), np.empty_like(two.headers)
-    _name_spans(one.text, one.headers, names)
-    _name_spans(two.text, two.headers, mates)
+    names, mates = _names(path_1, one, first), _names(path_2, two, first)
     differing = _first_difference(one.text, names, two.text, mates)
     if differing >= 0:
         raise InputError(
@@ -191,6 +190,19 @@ def _interleave(path_1, path_2, one: SequenceBatch, two: SequenceBatch, first: i
         qualities = np.empty(offsets[-1], np.uint8)
         _weave(one.qualities, one.offsets, two.qualities, two.offsets, offsets, qualities)
     return ReadChunk(codes, offsets, qualities, one.text, names, 2, first)
+
+
+def _names(path, batch: SequenceBatch, first_read: int) -> np.ndarray:
+    """Where the name of every read begins and ends in the batch's text."""
+    names = np.empty_like(batch.headers)
+    _name_spans(batch.text, batch.headers, names)
+    lengths = names[:, 1] - names[:, 0]
+    for i in np.flatnonzero(lengths > LONGEST_NAME)[:1]:
+        raise InputError(
+            f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
+            f"allows {LONGEST_NAME}: shorten it"
+        )
+    return names
 
 
 @numba.njit(cache=True, nogil=True)

@@ -119,3 +119,20 @@ def test_damage_is_named(file, tmp_path):
     )
     uneven = file("uneven.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
     assert message(single_chunks(uneven)).startswith(f"{uneven}, line 8: ")
+
+
+def test_names_longer_than_a_record_can_hold(file):
+    short, long = "n" * 254, "n" * 255
+    fine = file("fine.fq", fastq([("a", "A", 0), (short, "A", 0)], "/1"))
+    too_long = file("long.fq", fastq([("a", "A", 0), (long, "A", 0)]))
+    records = records_of(single_chunks(fine))
+    assert [name for name, *_ in records] == ["a", short]
+    message = f"{too_long}, read 2: its name has 255 characters, and SAM allows 254: shorten it"
+    for chunks in (
+        single_chunks(too_long, 1),
+        interleaved_chunks(too_long),
+        paired_chunks(too_long, too_long),
+    ):
+        with pytest.raises(InputError) as error:
+            list(chunks)
+        assert str(error.value) == message
