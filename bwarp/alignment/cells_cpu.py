@@ -105,8 +105,8 @@ def _floored(vector, floor):
 
 
 @numba.njit(forceinline=True)
-def _cell(diagonal, score, deletion, insertion, first, more, floor):
-    """H of a cell, D of its right neighbour and I of the one below it.
+def next_cell(diagonal, score, deletion, insertion, first, more, floor):
+    """H of a cell, D of its right neighbour and I of the one below it; all are vectors.
 
     D opens after a match or a D only, not after an I: an insertion and then a deletion score as
     the same two the other way round, between the same cells, so that H and I stay what they are.
@@ -141,8 +141,6 @@ def fill_rows(
     row_H,
     row_I,
     row_maxima,
-    breaks,
-    padding,
     query_lengths,
     from_row,
     last_row,
@@ -169,9 +167,6 @@ def fill_rows(
         H(row_begin, j) and I(row_begin + 1, j) for j >= 1; replaced by those of row_end.
     row_maxima : bool
         Raise last_row to the maximum of each column (local alignments).
-    breaks : array, shape=(columns,), dtype=uint8
-        Not 0 where lanes with the letter `padding` begin anew: H and D there are `floor`.
-    padding : uint8
     query_lengths, reference_lengths : array, shape=(lanes,), dtype=int32
     from_row, last_row
         From this row on, keep H of the last row of each lane in ``last_row[(j - 1) * lanes]``.
@@ -207,39 +202,29 @@ def fill_rows(
             down = load(row_I, j * lanes)
             h = h0
             score = substitution(scheme, query, at, letters, h)
-            h0, d0, down = _cell(diagonal, score, d0, down, first_cost, more_cost, lowest)
+            h0, d0, down = next_cell(diagonal, score, d0, down, first_cost, more_cost, lowest)
             diagonal, h = h, h1
             score = substitution(scheme, query, at + lanes, letters, h)
-            h1, d1, down = _cell(diagonal, score, d1, down, first_cost, more_cost, lowest)
+            h1, d1, down = next_cell(diagonal, score, d1, down, first_cost, more_cost, lowest)
             diagonal, h = h, h2
             score = substitution(scheme, query, at + 2 * lanes, letters, h)
-            h2, d2, down = _cell(diagonal, score, d2, down, first_cost, more_cost, lowest)
+            h2, d2, down = next_cell(diagonal, score, d2, down, first_cost, more_cost, lowest)
             diagonal, h = h, h3
             score = substitution(scheme, query, at + 3 * lanes, letters, h)
-            h3, d3, down = _cell(diagonal, score, d3, down, first_cost, more_cost, lowest)
+            h3, d3, down = next_cell(diagonal, score, d3, down, first_cost, more_cost, lowest)
             diagonal, h = h, h4
             score = substitution(scheme, query, at + 4 * lanes, letters, h)
-            h4, d4, down = _cell(diagonal, score, d4, down, first_cost, more_cost, lowest)
+            h4, d4, down = next_cell(diagonal, score, d4, down, first_cost, more_cost, lowest)
             diagonal, h = h, h5
             score = substitution(scheme, query, at + 5 * lanes, letters, h)
-            h5, d5, down = _cell(diagonal, score, d5, down, first_cost, more_cost, lowest)
+            h5, d5, down = next_cell(diagonal, score, d5, down, first_cost, more_cost, lowest)
             diagonal, h = h, h6
             score = substitution(scheme, query, at + 6 * lanes, letters, h)
-            h6, d6, down = _cell(diagonal, score, d6, down, first_cost, more_cost, lowest)
+            h6, d6, down = next_cell(diagonal, score, d6, down, first_cost, more_cost, lowest)
             diagonal, h = h, h7
             score = substitution(scheme, query, at + 7 * lanes, letters, h)
-            h7, d7, down = _cell(diagonal, score, d7, down, first_cost, more_cost, lowest)
+            h7, d7, down = next_cell(diagonal, score, d7, down, first_cost, more_cost, lowest)
             diagonal = above
-            if breaks[j]:
-                here = equal(letters, fill_like(padding, letters))
-                h0, d0 = select(here, lowest, h0), select(here, lowest, d0)
-                h1, d1 = select(here, lowest, h1), select(here, lowest, d1)
-                h2, d2 = select(here, lowest, h2), select(here, lowest, d2)
-                h3, d3 = select(here, lowest, h3), select(here, lowest, d3)
-                h4, d4 = select(here, lowest, h4), select(here, lowest, d4)
-                h5, d5 = select(here, lowest, h5), select(here, lowest, d5)
-                h6, d6 = select(here, lowest, h6), select(here, lowest, d6)
-                h7, d7 = select(here, lowest, h7), select(here, lowest, d7)
             store(row_H, j * lanes, h7)
             store(row_I, j * lanes, down)
             if row_maxima:

@@ -252,7 +252,6 @@ def _ends_of_batches(
     left = np.empty((rows + 1) * lanes, left.dtype)
     last_column = np.empty(rows * lanes, left.dtype)
     row_H = np.empty(columns * lanes, left.dtype)
-    whole = np.zeros(columns, np.uint8)
     row_I = np.empty(columns * lanes, left.dtype)
     last_row = np.empty(columns * lanes, left.dtype)
     best_row = np.empty(lanes, left.dtype)
@@ -282,7 +281,7 @@ def _ends_of_batches(
         put_everywhere(last_column, height, frame.lowest)
         fill_rows(
             scheme, query[: planes * height], reference, np.int64(0), rows, columns, left, first,
-            more, floor, row_H, row_I, frame.local, whole, tables.reference_padding,
+            more, floor, row_H, row_I, frame.local,
             m, np.int64(NEVER) if frame.local else np.int64(m.min()), last_row,
             n, np.int64(n.min()) if frame.query_end else np.int64(NEVER), last_column,
         )  # fmt: skip
@@ -303,7 +302,7 @@ def _ends_of_batches(
             set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
             fill_rows(
                 scheme, query[: planes * height], reference, np.int64(0), rows, columns, left,
-                first, more, floor, row_H, row_I, np.bool_(False), whole, tables.reference_padding,
+                first, more, floor, row_H, row_I, np.bool_(False),
                 m, np.int64(NEVER), last_row, n, fill_from, last_column,
             )  # fmt: skip
         put_everywhere(best_column, lanes, frame.lowest)

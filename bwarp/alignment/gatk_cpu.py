@@ -218,7 +218,6 @@ def _ends_of_batches(
     row_H = np.empty(columns * lanes, left.dtype)
     row_I = np.empty(columns * lanes, left.dtype)
     last_row = np.empty(columns * lanes, left.dtype)
-    whole = np.zeros(columns, np.uint8)
     floor = left.dtype.type(frame.lowest)
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
@@ -236,7 +235,7 @@ def _ends_of_batches(
         set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
         fill_rows(
             scheme, query, reference, np.int64(0), rows, columns, left, first, more, floor,
-            row_H, row_I, np.bool_(False), whole, tables.reference_padding,
+            row_H, row_I, np.bool_(False),
             m, np.int64(m.min()), last_row, n, np.int64(n.min()), last_column,
         )  # fmt: skip
         for lane in range(lanes):

@@ -312,7 +312,6 @@ def _paths_of_batches(
     reference = np.empty(columns * lanes, np.uint8)
     left = np.empty((rows + 1) * lanes, left.dtype)
     row_H = np.empty(columns * lanes, left.dtype)
-    whole = np.zeros(columns, np.uint8)
     row_I = np.empty(columns * lanes, left.dtype)
     slice_rows = rows
     if rows * columns * 4 * directions.itemsize > most_bytes:
@@ -362,8 +361,7 @@ def _paths_of_batches(
             fill_rows(
                 scheme, query[: planes * height], reference, number * slice_rows,
                 (number + 1) * slice_rows, columns, left, first, more, floor, row_H, row_I,
-                np.bool_(False), whole, tables.reference_padding,
-                m, np.int64(NEVER), nothing, n, np.int64(NEVER), nothing,
+                np.bool_(False), m, np.int64(NEVER), nothing, n, np.int64(NEVER), nothing,
             )  # fmt: skip
         for number in range(slices - 1, -1, -1):
             above = number * slice_rows

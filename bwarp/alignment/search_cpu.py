@@ -1,16 +1,16 @@
 """Exact local scores of queries against a database on the CPU.
 
-A lane is a strip of database sequences one after another, each followed by a column of padding
-where all rows begin anew, so that lanes stay full whatever the lengths are:
+A lane is a strip of database sequences one after another, each filled up with padding to whole
+blocks of columns, so that lanes stay full whatever the lengths are:
 
-    lane 0   [ long sequence ................ ].[ short ].
-    lane 1   [ sequence ......... ].[ sequence ........].
-    lane 2   [ ....... ].[ ........... ].[ ...].[ .... ]..        . padding
-             one vector a column, thousands of columns a batch
+    lane 0   [ long sequence ................ ]...[ short ]...
+    lane 1   [ sequence ......... ].[ sequence ........]......
+    lane 2   [ ....... ]...[ ........... ]..[ ...].[ .... ]...      . padding
+             |           |           |           |                  a block
 
-A batch is laid out once and every query of a group runs over it while it is in the cache. Scores
-that reach the end of 8 bits are computed again in 16, then in 32. Sequences much longer than any
-alignment of the query can be are cut into pieces that overlap by that much.
+A batch of strips is laid out once and every query of a group runs over it, block by block (see
+strips_cpu.py). Scores that reach the end of 8 bits are computed again in 16, then in 32. Sequences
+much longer than any alignment of the query can be are cut into pieces that overlap by that much.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 import numba
 import numpy as np
 
-from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_rows, interleave
+from bwarp.alignment.cells_cpu import NEVER, ROWS, interleave
 from bwarp.alignment.database import Database
 from bwarp.alignment.ends_cpu import ELEMENT_TYPES, element_frame, longest_of, put_everywhere
 from bwarp.alignment.scheme import LOCAL, MATRIX_SCORE, Scoring, element_type
-from bwarp.alignment.substitution_cpu import Profile, query_profile
+from bwarp.alignment.strips_cpu import BLOCK, PADDING, fill_block, look_up_scores, score_table
 from bwarp.errors import InputError, UsageError
-from bwarp.simd import equal, fill_like, lanes_of, load, load_like, maximum, select, store
+from bwarp.simd import lanes_of
 from bwarp.threads import for_each_range
 
 __all__ = ["search_scores"]
@@ -32,8 +32,8 @@ __all__ = ["search_scores"]
 #: Queries that run over a batch while it is in the cache.
 _GROUP = 16
 
-#: Columns of a batch, unless a sequence is longer: half a megabyte of a core's second-level
-#: cache.
+#: Columns of a batch, unless a sequence is longer: at most 64 kB of letters, which stay in a core's
+#: second-level cache beside the rows of a query.
 _COLUMNS = 1024
 
 #: Sequences are cut only when they are longer than this.
@@ -123,15 +123,16 @@ def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.
 def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, threads):
     """The best score of each query (row) in each piece (column), int32."""
     lanes = lanes_of(dtype)
-    order, lane_of, column_of, batch_edges = _pack(sizes, lanes, _COLUMNS)
+    widths = -(-sizes // BLOCK) * BLOCK
+    order, lane_of, column_of, batch_edges = _pack(widths, lanes, _COLUMNS)
     columns = np.array(
-        [int((column_of[p] + sizes[p]).max()) + 1 for p in np.split(order, batch_edges[1:-1])]
+        [int((column_of[p] + widths[p]).max()) for p in np.split(order, batch_edges[1:-1])]
     )
-    rows = [-(-query.size // ROWS) * ROWS for query in queries]
-    profiles = [query_profile(scoring, q, r) for q, r in zip(queries, rows, strict=True)]
-    profile = np.concatenate([p.rows for p, _, _ in profiles])
-    padding = profiles[0][2]
-    profile_rows = np.concatenate([[0], np.cumsum(rows)])
+    padded = [np.pad(query, (0, -query.size % ROWS), constant_values=PADDING) for query in queries]
+    letters, number = np.unique(np.concatenate(padded), return_inverse=True)
+    row_scores = number * (BLOCK * lanes)
+    query_edges = np.concatenate([[0], np.cumsum([query.size for query in padded])])
+    table = score_table(scoring, letters)
     best = np.zeros((len(queries), sizes.size), np.int32)
     # Long batches come first; dealt out in turn, every thread gets as much of them.
     batches = np.arange(columns.size)
@@ -139,7 +140,7 @@ def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, thread
     def run(begin, end):
         _search_batches(
             batches[begin:end], order, lane_of, column_of, batch_edges, columns, codes, starts,
-            sizes, profile, profile_rows, padding, frame, dtype(frame.gap_open + frame.gap_extend),
+            sizes, table, row_scores, query_edges, frame, dtype(frame.gap_open + frame.gap_extend),
             dtype(frame.gap_extend), np.empty(0, dtype), best, lanes,
         )  # fmt: skip
 
@@ -190,7 +191,7 @@ def _deal(sizes, lanes, columns, pieces, batch_of, lane_of, column_of):
                 free[k] = k - 1
                 piece = pieces[k - 1]
                 batch_of[piece], lane_of[piece], column_of[piece] = batch, lane, at
-                at += sizes[k - 1] + 1
+                at += sizes[k - 1]
                 left -= 1
         batch += 1
 
@@ -217,89 +218,62 @@ def _search_batches(
     codes,
     starts,
     sizes,
-    profile,
-    profile_rows,
-    padding,
+    table,
+    row_scores,
+    query_edges,
     frame,
     first,
     more,
-    left,
+    kind,
     best,
     lanes,
 ):
-    """Run all queries over some batches; `left` gives the type of the scores."""
+    """Run all queries over some batches; `kind` gives the type of the scores."""
     columns = longest_of(columns_of, batches)
     rows = 0
     for query in range(best.shape[0]):
-        rows = max(rows, profile_rows[query + 1] - profile_rows[query])
+        rows = max(rows, query_edges[query + 1] - query_edges[query])
     reference = np.empty(columns * lanes, np.uint8)
     strips = np.empty(columns * lanes, np.uint8)
     strip_starts = np.empty(lanes, np.int64)
     strip_sizes = np.empty(lanes, np.int32)
+    begins = np.empty(columns // BLOCK * lanes, np.uint8)
     same = np.arange(256).astype(np.uint8)
-    breaks = np.empty(columns, np.uint8)
-    left = np.empty((rows + 1) * lanes, left.dtype)
-    put_everywhere(left, left.size, frame.origin)
-    row_H = np.empty(columns * lanes, left.dtype)
-    row_I = np.empty(columns * lanes, left.dtype)
-    last_row = np.empty(columns * lanes, left.dtype)
-    found = np.empty(lanes, left.dtype)
-    codes_of_query = np.empty(0, np.uint8)
-    no_lengths = np.zeros(lanes, np.int32)
-    floor = left.dtype.type(frame.lowest)
+    scores = np.zeros(table.size // 32 * BLOCK * lanes, kind.dtype)
+    left_H = np.empty(rows * lanes, kind.dtype)
+    left_D = np.empty(rows * lanes, kind.dtype)
+    row_H = np.empty(BLOCK * lanes, kind.dtype)
+    row_I = np.empty(BLOCK * lanes, kind.dtype)
+    found = np.empty(lanes, kind.dtype)
+    floor = kind.dtype.type(frame.lowest)
     for batch in batches:
         columns = columns_of[batch]
         members = order[batch_edges[batch] : batch_edges[batch + 1]]
-        put_everywhere(strips, columns * lanes, padding)
-        put_everywhere(breaks, columns, 0)
+        put_everywhere(strips, columns * lanes, PADDING)
+        put_everywhere(begins, columns // BLOCK * lanes, 0)
         for piece in members:
             at = lane_of[piece] * columns + column_of[piece]
             for i in range(sizes[piece]):
                 strips[at + i] = codes[starts[piece] + i]
-            breaks[column_of[piece] + sizes[piece]] = 1
+            begins[column_of[piece] // BLOCK * lanes + lane_of[piece]] = 1
         for lane in range(lanes):
             strip_starts[lane], strip_sizes[lane] = lane * columns, columns
         interleave(
-            strips, strip_starts, strip_sizes, same, padding, columns, reference, np.int64(0)
-        )
+            strips, strip_starts, strip_sizes, same, np.uint8(PADDING), columns, reference,
+            np.int64(0),
+        )  # fmt: skip
         for query in range(best.shape[0]):
-            put_everywhere(row_H, columns * lanes, frame.origin)
-            put_everywhere(row_I, columns * lanes, frame.origin)
-            put_everywhere(last_row, columns * lanes, frame.origin)
-            begin, end = profile_rows[query], profile_rows[query + 1]
-            fill_rows(
-                Profile(profile[begin * 32 : end * 32]), codes_of_query, reference, np.int64(0),
-                end - begin,
-                columns, left, first, more, floor, row_H, row_I, np.bool_(True), breaks, padding,
-                no_lengths, np.int64(NEVER), last_row, no_lengths, np.int64(NEVER), last_row,
-            )  # fmt: skip
-            _best_of_strips(
-                last_row, reference, columns, breaks, padding, members, lane_of, column_of, sizes,
-                found, frame.origin, best[query],
-            )  # fmt: skip
-
-
-@numba.njit(cache=True, nogil=True)
-def _best_of_strips(
-    last_row, reference, columns, breaks, padding, members, lane_of, column_of, sizes, found,
-    origin, best,
-):  # fmt: skip
-    """The highest of the columns of each piece; `members` by the column where they end."""
-    lanes = found.size
-    nothing = load(last_row, 0)
-    put_everywhere(found, lanes, origin)
-    lowest = load(found, 0)
-    highest = lowest
-    number = 0
-    for j in range(columns):
-        highest = maximum(highest, load(last_row, j * lanes))
-        if breaks[j]:
-            store(found, 0, highest)
-            while number < members.size:
-                piece = members[number]
-                if column_of[piece] + sizes[piece] != j:
-                    break
-                best[piece] = np.int64(found[lane_of[piece]]) - origin
-                number += 1
-            letters = load_like(reference, j * lanes, nothing)
-            highest = select(equal(letters, fill_like(padding, letters)), lowest, highest)
+            rows_of_query = row_scores[query_edges[query] : query_edges[query + 1]]
+            number = 0
+            for block in range(columns // BLOCK):
+                look_up_scores(table, reference, block * BLOCK * lanes, scores)
+                fill_block(
+                    scores, rows_of_query, begins, block * lanes, first, more, floor, left_H,
+                    left_D, row_H, row_I, found,
+                )  # fmt: skip
+                while number < members.size:
+                    piece = members[number]
+                    if column_of[piece] + sizes[piece] > (block + 1) * BLOCK:
+                        break
+                    best[query, piece] = np.int64(found[lane_of[piece]]) - frame.origin
+                    number += 1

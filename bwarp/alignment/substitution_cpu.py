@@ -1,6 +1,6 @@
 """The score of a letter against a letter, in vectors: one lane a pair.
 
-Four ways to the same number, each a small tuple that the kernels take as `scheme`; Numba compiles
+Three ways to the same number, each a small tuple that the kernels take as `scheme`; Numba compiles
 a kernel for the kind of tuple it is given. Codes come in vectors of bytes, one lane a pair, laid
 out by `interleave` and translated by the tables that `pair_scheme` gives with the tuple.
 
@@ -8,7 +8,6 @@ out by `interleave` and translated by the tables that `pair_scheme` gives with t
                     numbers on the two sides, so that they equal nothing.
     SmallMatrix     at most 7 codes: one 64-byte table, query code * 8 + reference code
     LargeMatrix     at most 27 codes: seven tables of 128 bytes, each for four query codes
-    Profile         one query for all lanes: a 32-byte row of the matrix for each query letter
 """
 
 from typing import NamedTuple
@@ -19,16 +18,14 @@ from numba.core import types
 from numba.extending import overload
 
 from bwarp.alignment.scheme import Scoring
-from bwarp.simd import add, equal, extend, fill_like, lane_count, load_like, lookup, select
+from bwarp.simd import add, equal, extend, fill_like, load_like, lookup, select
 
 __all__ = [
     "LargeMatrix",
     "MatchMismatch",
-    "Profile",
     "SmallMatrix",
     "Tables",
     "pair_scheme",
-    "query_profile",
     "substitution",
 ]
 
@@ -54,12 +51,6 @@ class LargeMatrix(NamedTuple):
     """int8[896]: entry query code * 32 + reference code."""
 
     large: np.ndarray
-
-
-class Profile(NamedTuple):
-    """int8[rows * 32]: entry query row * 32 + reference code."""
-
-    rows: np.ndarray
 
 
 class Tables(NamedTuple):
@@ -104,24 +95,14 @@ def pair_scheme(scoring: Scoring, dtype) -> tuple[NamedTuple, Tables]:
     return LargeMatrix(table.ravel()), tables
 
 
-def query_profile(
-    scoring: Scoring, query: np.ndarray, rows: int
-) -> tuple[Profile, np.ndarray, np.uint8]:
-    """A profile of one query padded to `rows` rows; the table and the padding of references."""
-    reference = np.arange(256).astype(np.uint8)
-    table = np.full((rows, 32), _LOWEST, np.int8)
-    table[: query.size, : len(scoring.letters)] = scoring.matrix[query]
-    return Profile(table.ravel()), reference, np.uint8(_PADDING)
-
-
 def substitution(scheme, codes, at, letters, like):
     """The scores of a row of the query side against `letters`, in compiled code.
 
     Parameters
     ----------
-    scheme : MatchMismatch, SmallMatrix, LargeMatrix or Profile
+    scheme : MatchMismatch, SmallMatrix or LargeMatrix
     codes : array of uint8
-        Interleaved query codes, plane after plane; not read by Profile.
+        Interleaved query codes, plane after plane.
     at : int
         Query row times lanes.
     letters : vector of uint8
@@ -166,13 +147,8 @@ def _one_of_seven(table, piece, low):
     return scores
 
 
-def _profile(scheme, codes, at, letters, like):
-    return extend(lookup(scheme.rows, at // lane_count(letters) * 32, 32, letters), like)
-
-
 _WAYS = {
     MatchMismatch: _match_mismatch,
     SmallMatrix: _small_matrix,
     LargeMatrix: _large_matrix,
-    Profile: _profile,
 }

@@ -9,11 +9,13 @@ from alignment_oracle import end_cell, matrices
 from random_pairs import mutated, random_sequence
 
 from bwarp.alignment import search_cpu
+from bwarp.alignment.cells_cpu import ROWS
 from bwarp.alignment.database import read_database, sorted_database
 from bwarp.alignment.hits import Hits, hit_pairs, top_hits
 from bwarp.alignment.pairs_cpu import pair_ends
-from bwarp.alignment.scheme import LOCAL, matrix_scoring, nucleotide_scoring
+from bwarp.alignment.scheme import AMINO_ACIDS, LOCAL, matrix_scoring, nucleotide_scoring
 from bwarp.alignment.search_cpu import search_scores
+from bwarp.alignment.strips_cpu import BLOCK
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
 
@@ -39,8 +41,34 @@ def check_against_oracle(queries, targets, scoring, threads=1):
 
 @pytest.mark.parametrize("gaps", [(11, 1), (0, 4), (300, 2)])
 def test_equals_the_oracle(gaps):
-    queries, targets = random_search(np.random.default_rng(31), 20, 40, 60)
+    queries, targets = random_search(np.random.default_rng(31), len(AMINO_ACIDS), 40, 60)
     check_against_oracle(queries, targets, matrix_scoring("BLOSUM62", *gaps))
+
+
+def test_sequences_of_every_length_follow_one_another_in_a_lane(monkeypatch):
+    monkeypatch.setattr(search_cpu, "_COLUMNS", 3 * BLOCK)
+    rng = np.random.default_rng(35)
+    targets = [rng.integers(0, 3, n, dtype=np.uint8) for n in range(1, 3 * BLOCK + 2)] * 6
+    queries = [rng.integers(0, 3, n, dtype=np.uint8) for n in (1, ROWS - 1, ROWS, ROWS + 1)]
+    check_against_oracle(queries, targets, nucleotide_scoring(2, -3, 3, 1), threads=2)
+
+
+@pytest.mark.parametrize(
+    ("match", "lengths"), [(1, (126, 129)), (1, (253, 258)), (127, (256, 260))]
+)
+@pytest.mark.parametrize("others", [0, 70])
+def test_scores_around_the_ends_of_the_types(match, lengths, others):
+    """Runs of one letter score their length; sequences of another letter beside them do not."""
+    lengths = np.arange(*lengths)
+    targets = [np.zeros(n, np.uint8) for n in (*lengths, *2 * lengths)]
+    targets += [np.ones(n, np.uint8) for n in range(others, 0, -1)]
+    database = sorted_database(targets, [""] * len(targets))
+    scoring = nucleotide_scoring(match, -match, 100, 3)
+    queries = [np.zeros(n, np.uint8) for n in (*lengths, *2 * lengths)]
+    own = np.array([database.sequence(i)[0] == 0 for i in range(database.count)])
+    for query, scores in zip(queries, search_scores(queries, database, scoring), strict=True):
+        shorter = np.minimum(np.diff(database.offsets), query.size)
+        np.testing.assert_array_equal(scores, match * shorter * own)
 
 
 def test_scores_beyond_eight_bits():
