@@ -74,7 +74,10 @@ def main(options):
             index, genome, chunks_of(options), MappingParameters(), options.threads
         )
         for done in mapped_chunks:
-            records = alignment_records(genome.contig_starts, done.chunk, done.mapped, done.choice)
+            records = alignment_records(
+                genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
+                done.alternatives,
+            )  # fmt: skip
             write(done.chunk, done.both, records)
             add_chunk(statistics, done)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)

@@ -21,7 +21,7 @@ from bwarp.mapping.insert_size import SCORE_UNITS, InsertSize, distance_scores, 
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.threads import for_each_range
 
-__all__ = ["Choice", "choose_paired", "choose_single", "quality_alone", "read_span"]
+__all__ = ["Choice", "choose_paired", "choose_single", "others_of", "quality_alone", "read_span"]
 
 UNPAIRED_PENALTY = 17
 UNSEEN_LOSS = 20
@@ -138,7 +138,7 @@ def read_span(score, strand, read_start, read_end, gapless, length, match):
 
 
 @numba.njit(cache=True, nogil=True)
-def _others(
+def others_of(
     offsets, scores, strands, read_starts, read_ends, gapless, length, match, read, chosen, margin
 ):  # fmt: skip
     """The best score of the other places of the same bases of a read, and how many such places
@@ -194,7 +194,7 @@ def _choose_single(
             equals += 1
         place = begin + np.int64(seeds[read] % np.uint64(equals))
         chosen[read] = place
-        other, n = _others(
+        other, n = others_of(
             offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match, read,
             place, max(match - mismatch, gap),
         )  # fmt: skip
@@ -278,7 +278,7 @@ def _choose_pairs(
         for end in range(2):
             read, place = (a, best_a) if end == 0 else (b, best_b)
             chosen[read] = place
-            others[read], n = _others(
+            others[read], n = others_of(
                 offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match,
                 read, place, margin,
             )  # fmt: skip

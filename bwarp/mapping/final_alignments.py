@@ -1,32 +1,46 @@
-"""The whole alignment of every chosen place: where it begins, its CIGAR, what it differs in."""
+"""The whole alignment of every chosen place: where it begins, its CIGAR, what it differs in.
 
+What a clipped end costs is a bonus for not clipping it: read and window are framed, and the read's
+frame scores that much against anything.
+
+    window     |ACGTACGTACGTAC|        | in the window matches no base
+    read          >GTACCTACG<          > and < score `clip` against any letter, | included
+
+A local alignment of the framed sequences is the best one with the clips paid for. Where clipping
+and reaching the end score the same, the end is clipped, as bwa does.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from bwarp.alignment.pairs import MATCH, Alignments, PairBatch
-from bwarp.alignment.pairs_cpu import pair_alignments
-from bwarp.alignment.scheme import FITTING, LOCAL
+from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
+from bwarp.alignment.pairs_cpu import pair_alignments as pair_alignments_cpu
+from bwarp.alignment.scheme import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
 from bwarp.mapping.extension_cpu import Genome, Places, scoring_of, window_sequences
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.sequence import AMBIGUOUS, LETTERS
 
-__all__ = ["MappedReads", "align_chosen"]
+__all__ = ["MappedReads", "align_chosen", "framed_scoring"]
+
+_READ_FRAME, _WINDOW_FRAME = len(LETTERS), len(LETTERS) + 1
 
 
 @dataclass(frozen=True)
 class MappedReads:
-    """An alignment for every read; reads without one have position -1 and no CIGAR.
+    """An alignment a row, of a read; rows without one have position -1 and no CIGAR.
 
     Attributes
     ----------
-    positions : ndarray, shape=(n_reads,), dtype=int64
+    positions : ndarray, shape=(n,), dtype=int64
         Genome position of the first aligned base.
-    strands : ndarray, shape=(n_reads,), dtype=uint8
-    read_starts, read_ends : ndarray, shape=(n_reads,), dtype=int32
+    strands : ndarray, shape=(n,), dtype=uint8
+    read_starts, read_ends : ndarray, shape=(n,), dtype=int32
         The aligned bases of the read on its strand; the others are clipped.
-    scores : ndarray, shape=(n_reads,), dtype=int32
-    cigar_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    scores : ndarray, shape=(n,), dtype=int32
+    cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
         M, I and D of the aligned bases, ``length << 4 | operation``.
     """
@@ -47,98 +61,140 @@ def align_chosen(
     places: Places,
     chosen: np.ndarray,
     parameters: MappingParameters,
+    pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
     threads: int = 1,
 ) -> MappedReads:
-    """Align every read at its chosen place (-1: none)."""
-    n_reads = len(offsets) - 1
+    """Align reads at their chosen places.
+
+    Parameters
+    ----------
+    chosen : ndarray, shape=(n,), dtype=int64
+        The place of every row; -1 for none.
+    pair_alignments : callable
+        That of the CPU's engine or of the GPU's.
+    """
     mapped = chosen >= 0
     place = chosen[mapped]
-    table = np.zeros((n_reads, 5), np.int64)
-    table[:, 0] = -1
-    table[mapped] = np.column_stack(
-        [
-            places.starts[place],
-            places.strands[place],
-            places.read_starts[place],
-            places.read_ends[place],
-            places.scores[place],
-        ]
-    )
-    gapped = np.flatnonzero(mapped)[~places.gapless[place]]
+    positions = np.full(chosen.size, -1)
+    strands, scores = np.zeros(chosen.size, np.uint8), np.zeros(chosen.size, np.int32)
+    read_starts, read_ends = scores.copy(), scores.copy()
+    positions[mapped], strands[mapped] = places.starts[place], places.strands[place]
+    read_starts[mapped], read_ends[mapped] = places.read_starts[place], places.read_ends[place]
+    scores[mapped] = places.scores[place]
+    # Of what a stretch of one diagonal clips, a short gap may save some: then it is aligned, too.
+    least = (parameters.gap_open + parameters.gap_extend - parameters.clip) // parameters.match + 1
+    lengths = np.diff(offsets)[places.reads[place]]
+    clipped = np.maximum(places.read_starts[place], lengths - places.read_ends[place])
+    gapped = np.flatnonzero(mapped)[~places.gapless[place] | (clipped >= max(least, 1))]
     n_operations = mapped.astype(np.int64)
+    found = None
     if gapped.size:
-        local, whole, use_whole = _align_gapped(
-            genome, both, offsets, places, gapped, chosen[gapped], parameters, threads
+        align = _end_to_end if parameters.mode == END_TO_END else _local
+        found = align(
+            genome, both, offsets, places, chosen[gapped], parameters, pair_alignments, threads
         )
-        for alignments, which in ((local, ~use_whole), (whole, use_whole)):
-            rows = gapped[which]
-            table[rows, 0] = places.window_starts[chosen[rows]] + alignments.reference_starts[which]
-            table[rows, 2] = alignments.query_starts[which]
-            table[rows, 3] = alignments.query_ends[which]
-            table[rows, 4] = alignments.scores[which]
-        _count_merged(local.cigar_offsets, local.cigar, ~use_whole, gapped, n_operations)
-        _count_merged(whole.cigar_offsets, whole.cigar, use_whole, gapped, n_operations)
+        positions[gapped], scores[gapped] = found.positions, found.scores
+        read_starts[gapped], read_ends[gapped] = found.read_starts, found.read_ends
+        n_operations[gapped] = np.diff(found.cigar_offsets)
     cigar_offsets = np.concatenate([[0], np.cumsum(n_operations)])
     cigar = np.zeros(cigar_offsets[-1], np.uint32)
-    single = np.flatnonzero(mapped & ~np.isin(np.arange(n_reads), gapped))
-    cigar[cigar_offsets[single]] = (table[single, 3] - table[single, 2]) << 4 | MATCH
-    if gapped.size:
-        _merge(local.cigar_offsets, local.cigar, ~use_whole, gapped, cigar_offsets, cigar)
-        _merge(whole.cigar_offsets, whole.cigar, use_whole, gapped, cigar_offsets, cigar)
-    return MappedReads(
-        positions=table[:, 0].copy(),
-        strands=table[:, 1].astype(np.uint8),
-        read_starts=table[:, 2].astype(np.int32),
-        read_ends=table[:, 3].astype(np.int32),
-        scores=table[:, 4].astype(np.int32),
-        cigar_offsets=cigar_offsets,
-        cigar=cigar,
+    mapped[gapped] = False
+    cigar[cigar_offsets[:-1][mapped]] = (read_ends - read_starts)[mapped] << 4 | MATCH
+    if found is not None:
+        counts = n_operations[gapped]
+        shifts = np.repeat(cigar_offsets[gapped] - found.cigar_offsets[:-1], counts)
+        cigar[shifts + np.arange(found.cigar.size)] = found.cigar
+    return MappedReads(positions, strands, read_starts, read_ends, scores, cigar_offsets, cigar)
+
+
+def framed_scoring(parameters: MappingParameters) -> Scoring:
+    """The scores, and those of the frames."""
+    plain = scoring_of(parameters)
+    matrix = np.full((len(LETTERS) + 2,) * 2, -MATRIX_SCORE, np.int16)
+    matrix[:_READ_FRAME, :_READ_FRAME] = plain.matrix
+    matrix[_READ_FRAME] = parameters.clip
+    return Scoring(
+        LETTERS + b">|", plain.code_of_byte, matrix, plain.gap_open, plain.gap_extend, AMBIGUOUS
     )
 
 
-def _align_gapped(
-    genome, both, offsets, places, reads, place, parameters, threads
-) -> tuple[Alignments, Alignments, np.ndarray]:
-    """Local alignments, end-to-end ones, and where the latter win: clipping has its price."""
+def _local(
+    genome, both, offsets, places, place, parameters, pair_alignments, threads
+) -> MappedReads:
+    reads, strands = places.reads[place], places.strands[place]
+    window_starts = places.window_starts[place]
     queries, windows = window_sequences(
-        genome, both, offsets, reads, places.strands[place],
-        places.window_starts[place], places.window_ends[place],
+        genome, both, offsets, reads, strands, window_starts, places.window_ends[place]
+    )
+    pairs = PairBatch(_framed(queries, _READ_FRAME), _framed(windows, _WINDOW_FRAME))
+    found = pair_alignments(pairs, framed_scoring(parameters), LOCAL, threads)
+    at_start = found.query_starts == 0
+    at_end = found.query_ends == pairs.queries.lengths
+    cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, at_start, at_end)
+    return MappedReads(
+        window_starts + found.reference_starts - 1 + at_start,
+        strands,
+        found.query_starts - 1 + at_start,
+        found.query_ends - 1 - at_end,
+        found.scores - parameters.clip * (at_start.astype(np.int32) + at_end),
+        cigar_offsets,
+        cigar,
+    )
+
+
+def _end_to_end(
+    genome, both, offsets, places, place, parameters, pair_alignments, threads
+) -> MappedReads:
+    reads, strands = places.reads[place], places.strands[place]
+    window_starts = places.window_starts[place]
+    queries, windows = window_sequences(
+        genome, both, offsets, reads, strands, window_starts, places.window_ends[place]
+    )
+    found = pair_alignments(PairBatch(queries, windows), scoring_of(parameters), FITTING, threads)
+    no = np.zeros(place.size, bool)
+    cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, no, no)
+    return MappedReads(
+        window_starts + found.reference_starts, strands, found.query_starts, found.query_ends,
+        found.scores, cigar_offsets, cigar,
     )  # fmt: skip
-    pairs, scoring = PairBatch(queries, windows), scoring_of(parameters)
-    local = pair_alignments(pairs, scoring, LOCAL, threads)
-    whole = pair_alignments(pairs, scoring, FITTING, threads)
-    clips = (local.query_starts > 0).astype(np.int32) + (local.query_ends < queries.lengths)
-    return local, whole, whole.scores >= local.scores - parameters.clip * clips
+
+
+def _framed(sequences: Sequences, frame: int) -> Sequences:
+    """Copies of the sequences with a letter before and one after each."""
+    lengths = sequences.lengths + np.int32(2)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    starts = ends - lengths
+    codes = np.full(ends[-1], frame, np.uint8)
+    _copy_inside(sequences.codes, sequences.starts, sequences.lengths, starts, codes)
+    return Sequences(codes, starts, lengths)
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_merged(offsets, cigar, wanted, reads, counts):
-    """How many operations remain where = and X become M."""
-    for i in range(reads.size):
-        if not wanted[i]:
-            continue
-        last = np.uint32(255)
-        n = 0
-        for at in range(offsets[i], offsets[i + 1]):
-            operation = cigar[at] & np.uint32(15)
-            operation = np.uint32(MATCH) if operation > 6 else operation
-            n += operation != last
-            last = operation
-        counts[reads[i]] = n
+def _copy_inside(source, starts, lengths, framed_starts, out):
+    for i in range(starts.size):
+        for j in range(lengths[i]):
+            out[framed_starts[i] + 1 + j] = source[starts[i] + j]
 
 
 @numba.njit(cache=True, nogil=True)
-def _merge(offsets, cigar, wanted, reads, merged_offsets, merged):
-    for i in range(reads.size):
-        if not wanted[i]:
-            continue
-        place = merged_offsets[reads[i]] - 1
+def _plain_cigars(offsets, cigar, at_start, at_end):
+    """CIGARs without the frames' letters, = and X joined to M."""
+    out_offsets = np.zeros(offsets.size, np.int64)
+    out = np.empty(cigar.size, np.uint32)
+    used = 0
+    for i in range(offsets.size - 1):
         last = np.uint32(255)
         for at in range(offsets[i], offsets[i + 1]):
-            operation = cigar[at] & np.uint32(15)
+            operation, length = cigar[at] & np.uint32(15), cigar[at] >> np.uint32(4)
+            length -= np.uint32(at == offsets[i] and at_start[i])
+            length -= np.uint32(at == offsets[i + 1] - 1 and at_end[i])
+            if length == 0:
+                continue
             operation = np.uint32(MATCH) if operation > 6 else operation
             if operation != last:
-                place += 1
-                merged[place] = operation
-            merged[place] += cigar[at] >> np.uint32(4) << np.uint32(4)
+                out[used] = operation
+                used += 1
+            out[used - 1] += length << np.uint32(4)
             last = operation
+        out_offsets[i + 1] = used
+    return out_offsets, out[:used].copy()

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
+from bwarp.mapping.alignment_records import Alternatives, Supplementary
 from bwarp.mapping.candidates_cpu import Candidates, find_candidates
 from bwarp.mapping.choice_cpu import Choice, choose_paired, choose_single
 from bwarp.mapping.extension_cpu import Genome, Places, both_strands, extend, merge
 from bwarp.mapping.final_alignments import MappedReads, align_chosen
+from bwarp.mapping.further_places import alternatives_of, supplementary_of
 from bwarp.mapping.insert_size import (
     FIRST_PAIRS,
     InsertSize,
@@ -24,7 +26,7 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
 
-__all__ = ["MappedChunk", "map_chunks"]
+__all__ = ["MappedChunk", "map_chunks", "mapped_chunk"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class MappedChunk:
     choice : Choice
     insert : InsertSize
         Of the whole run; nothing is known for single reads.
+    supplementary : Supplementary
+    alternatives : Alternatives
     """
 
     chunk: ReadChunk
@@ -47,6 +51,8 @@ class MappedChunk:
     mapped: MappedReads
     choice: Choice
     insert: InsertSize
+    supplementary: Supplementary
+    alternatives: Alternatives
 
 
 @dataclass(frozen=True)
@@ -173,14 +179,35 @@ def _finish(
             candidates = rescue_candidates(
                 genome, both, chunk.offsets, places, insert, parameters, threads
             )
-            more = extend(genome, both, chunk.offsets, candidates, parameters, threads)
+            # A mate that lies where it should is believed with fewer bases.
+            low = replace(parameters, least_score=parameters.least_mate_score)
+            more = extend(genome, both, chunk.offsets, candidates, low, threads)
             places = merge(places, more)
         choice = choose_paired(
             places, np.diff(chunk.offsets), placed.unseen, insert, parameters, seeds,
             genome.contig_starts, threads,
         )  # fmt: skip
-    mapped = align_chosen(genome, both, chunk.offsets, places, choice.places, parameters, threads)
-    return MappedChunk(chunk, both, mapped, choice, insert)
+    return mapped_chunk(genome, chunk, both, places, choice, insert, parameters, threads)
+
+
+def mapped_chunk(
+    genome: Genome,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    places: Places,
+    choice: Choice,
+    insert: InsertSize,
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> MappedChunk:
+    """The alignments of a chunk whose reads have their places chosen."""
+    offsets = chunk.offsets
+    mapped = align_chosen(genome, both, offsets, places, choice.places, parameters, threads=threads)
+    supplementary = supplementary_of(
+        genome, both, offsets, places, mapped, choice, parameters, threads
+    )
+    alternatives = alternatives_of(genome, both, offsets, places, choice, parameters, threads)
+    return MappedChunk(chunk, both, mapped, choice, insert, supplementary, alternatives)
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:

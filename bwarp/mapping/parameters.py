@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-__all__ = ["MappingParameters"]
+__all__ = ["END_TO_END", "LOCAL", "MappingParameters"]
+
+#: A read's ends may be clipped, or not.
+LOCAL, END_TO_END = "local", "end-to-end"
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,16 @@ class MappingParameters:
         Seeds on diagonals this far apart may belong to one alignment.
     match, mismatch, gap_open, gap_extend, clip : int
         Scores; a gap of n bases costs gap_open + n * gap_extend, a clipped end `clip`.
+    mode : str
+        `LOCAL` or `END_TO_END`.
     least_score : int
         An alignment below this is not reported.
+    least_mate_score : int
+        The same for the mate of a read, where both make a pair.
+    alternatives : int
+        Other places of a read are named (XA) if they are no more than this.
+    alternative_share : float
+        What they score at least, as a share of the read's best place.
     """
 
     seed_length: int = 20
@@ -53,4 +64,8 @@ class MappingParameters:
     gap_open: int = 6
     gap_extend: int = 1
     clip: int = 5
+    mode: str = LOCAL
     least_score: int = 30
+    least_mate_score: int = 19
+    alternatives: int = 5
+    alternative_share: float = 0.8

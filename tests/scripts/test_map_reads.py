@@ -261,7 +261,10 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
         lines, inserts = b"", set()
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
         for done in map_chunks(index, genome, chunks, MappingParameters()):
-            records = alignment_records(genome.contig_starts, done.chunk, done.mapped, done.choice)
+            records = alignment_records(
+                genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
+                done.alternatives,
+            )  # fmt: skip
             parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1")
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)

@@ -1,0 +1,162 @@
+"""How the primary alignments of two programs, or of two versions of one, differ read by read.
+
+Both are scored again by one scheme, with the price of clipped ends, so that alignments of programs
+with other scores can be compared, and each difference gets one of these kinds:
+
+    same                                   contig, position, strand and CIGAR are equal
+    same place, equal score | ...better    a base of the read lies at the same base of the genome
+    elsewhere, equal score | ...better     it does not
+    mapped here only | mapped there only   the other one has the read unmapped
+    there on a contig not known here       other references: nothing can be said
+    unmapped
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pysam
+
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.sequence import encode
+
+__all__ = ["Alignment", "kind_of", "primary_alignments", "score_of"]
+
+_INSERTION, _DELETION, _SKIP, _SOFT_CLIP = 1, 2, 3, 4
+_MATCHES = (0, 7, 8)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A read's primary line.
+
+    Attributes
+    ----------
+    contig : str
+        "" for an unmapped read.
+    position : int
+        Of the first aligned base, from 0.
+    reverse : bool
+    cigar : tuple of (int, int)
+        Operations and lengths as pysam gives them, = and X as M.
+    quality : int
+    score : int
+        By the scheme of the comparison, or `score_of`'s least where the contig is not known.
+    """
+
+    contig: str
+    position: int
+    reverse: bool
+    cigar: tuple[tuple[int, int], ...]
+    quality: int
+    score: int
+
+
+def primary_alignments(
+    path: str, contigs: Mapping[str, np.ndarray], parameters: MappingParameters
+) -> Iterator[tuple[tuple[str, int], Alignment]]:
+    """Name and end (0 or 1), and the primary alignment, of every read of a SAM or BAM file.
+
+    Parameters
+    ----------
+    contigs : mapping of str to ndarray, dtype=uint8
+        The genome's codes.
+    """
+    with pysam.AlignmentFile(path, check_sq=False) as file:
+        for record in file.fetch(until_eof=True):
+            if record.is_secondary or record.is_supplementary:
+                continue
+            key = (record.query_name, int(record.is_read2))
+            if record.is_unmapped:
+                yield key, Alignment("", -1, False, (), 0, 0)
+                continue
+            cigar = _plain(record.cigartuples)
+            contig, position = record.reference_name, record.reference_start
+            score = 0
+            if contig in contigs:
+                read = encode(record.query_sequence.encode())
+                score = score_of(cigar, read, contigs[contig], position, parameters)
+            yield (
+                key,
+                Alignment(
+                    contig, position, record.is_reverse, cigar, record.mapping_quality, score
+                ),
+            )
+
+
+def score_of(
+    cigar: tuple[tuple[int, int], ...],
+    read: np.ndarray,
+    contig: np.ndarray,
+    position: int,
+    parameters: MappingParameters,
+) -> int:
+    """The score of an alignment, the price of each clipped end paid.
+
+    Parameters
+    ----------
+    read, contig : ndarray, dtype=uint8
+        Codes; the read as its line has it.
+    """
+    total = at = 0
+    for operation, length in cigar:
+        if operation in _MATCHES:
+            part, other = read[at : at + length], contig[position : position + length]
+            same = int(np.count_nonzero((part == other) & (part < 4)))
+            total += parameters.match * same + parameters.mismatch * (length - same)
+            at, position = at + length, position + length
+        elif operation == _INSERTION:
+            total -= parameters.gap_open + parameters.gap_extend * length
+            at += length
+        elif operation in (_DELETION, _SKIP):
+            total -= parameters.gap_open + parameters.gap_extend * length
+            position += length
+        else:
+            total -= parameters.clip
+            at += length if operation == _SOFT_CLIP else 0
+    return total
+
+
+def kind_of(here: Alignment, there: Alignment, contigs: Mapping[str, np.ndarray]) -> str:
+    """In what way two alignments of one read differ: one of the kinds that the module lists."""
+    if not here.contig and not there.contig:
+        return "unmapped"
+    if there.contig and there.contig not in contigs:
+        return "there on a contig not known here"
+    if not there.contig:
+        return "mapped here only"
+    if not here.contig:
+        return "mapped there only"
+    if (here.contig, here.position, here.reverse, here.cigar) == (
+        there.contig, there.position, there.reverse, there.cigar,
+    ):  # fmt: skip
+        return "same"
+    one_strand = (here.contig, here.reverse) == (there.contig, there.reverse)
+    shared = one_strand and not _diagonals(here).isdisjoint(_diagonals(there))
+    place = "same place" if shared else "elsewhere"
+    if here.score == there.score:
+        return f"{place}, equal score"
+    return f"{place}, {'here' if here.score > there.score else 'there'} better"
+
+
+def _plain(cigar) -> tuple[tuple[int, int], ...]:
+    """= and X as M, neighbours joined."""
+    plain: list[tuple[int, int]] = []
+    for operation, length in cigar:
+        operation = 0 if operation in _MATCHES else operation
+        if plain and plain[-1][0] == operation:
+            length += plain.pop()[1]
+        plain.append((operation, length))
+    return tuple(plain)
+
+
+def _diagonals(alignment: Alignment) -> set[tuple[int, int]]:
+    """(read base, genome base) of every aligned base."""
+    aligned = set()
+    at, position = 0, alignment.position
+    for operation, length in alignment.cigar:
+        if operation in _MATCHES:
+            aligned.update((at + i, position + i) for i in range(length))
+        at += length if operation in (*_MATCHES, _INSERTION, _SOFT_CLIP) else 0
+        position += length if operation in (*_MATCHES, _DELETION, _SKIP) else 0
+    return aligned
