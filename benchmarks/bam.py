@@ -143,7 +143,7 @@ def made_up_pairs(rng, genome: Genome, n_pairs: int, first: int):
 
 def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict:
     """Wall and processor seconds and bytes of every step."""
-    measured = {}
+    measured, no_sums = {}, np.empty(0, np.int64)
 
     def measure(step, run):
         before, start = used(), time.perf_counter()
@@ -162,7 +162,9 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
         parts = [
             part
             for chunk, table in zip(chunks, tables, strict=True)
-            for part in bam_records(genome, names, *chunk[:2], table, GROUP, options.threads)
+            for part in bam_records(
+                genome, names, *chunk[:2], table, GROUP, no_sums, options.threads
+            )
         ]
         return parts, sum(part.data.size for part in parts)
 

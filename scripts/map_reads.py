@@ -37,9 +37,25 @@ def parse_options():
         "--interleaved", action="store_true", help="pairs stand one after the other in R1"
     )
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT.bam|OUT.sam", help="- is SAM to stdout"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT.bam|OUT.cram|OUT.sam",
+        help="- is SAM to stdout",
     )
-    parser.add_argument("--sort", action="store_true", help="sort by position; BAM gets an index")
+    parser.add_argument(
+        "--sort", action="store_true", help="sort by position; BAM and CRAM get an index"
+    )
+    parser.add_argument(
+        "--mark-duplicates",
+        action="store_true",
+        help="flag all but the best of pairs and reads that are alike, as samtools markdup does",
+    )
+    parser.add_argument(
+        "--reference",
+        metavar="REF.fa[.gz]",
+        help="for CRAM, where the reference has IUPAC letters other than N",
+    )
     parser.add_argument(
         "--sort-memory",
         type=bounded_int(1, 1 << 20),
@@ -65,7 +81,15 @@ def main(options):
     sort_bytes = default_sort_bytes(options.threads)
     if options.sort_memory:
         sort_bytes = options.sort_memory << 20
-    output = AlignmentOutput(options.output, options.sort, group_line, group, sort_bytes)
+    output = AlignmentOutput(
+        path=options.output,
+        sort=options.sort,
+        mark_duplicates=options.mark_duplicates,
+        read_group=group_line,
+        read_group_id=group,
+        reference_file=options.reference,
+        sort_bytes=sort_bytes,
+    )
     with (
         alignment_file(output, reference, genome, options.threads) as write,
         progress("reads", files=[options.first, *filter(None, [options.second])]) as report,

@@ -3,10 +3,15 @@
 
 import json
 import os
+from contextlib import ExitStack
 from pathlib import Path
 
+from bwarp.bam.bam_file import indexed_bam_file
+from bwarp.bam.bgzf import read_bgzf
+from bwarp.bam.header import merged_header, split_header
+from bwarp.bam.index import index_ending
+from bwarp.bam.merging import merged, whole_records
 from bwarp.errors import UsageError
-from bwarp.mapping.alignment_file import samtools
 from bwarp.mapping.statistics import merged_statistics
 from bwarp.output import atomic_file, private_folder
 from bwarp.program import program_parser, run_program, say
@@ -35,16 +40,22 @@ def main(options):
     for unit in map(Path, options.units):
         with open(unit.with_suffix(".stats.json")) as file:
             statistics[unit.stem] = json.load(file)
-    with private_folder(output) as folder:
-        made = str(folder / "out.bam")
-        more = ["--no-PG", "-c", "-p", "-@", str(options.threads - 1)]
-        with samtools(["merge", *more, "-o", made, *options.units], str(output)):
-            pass
-        with samtools(["index", made, f"{made}.bai"], str(output)):
-            pass
+    with ExitStack() as files, private_folder(output) as folder:
+        headers, runs = [], []
+        for unit in options.units:
+            file = files.enter_context(open(unit, "rb"))
+            threads_each = 1 + options.threads // len(options.units)
+            header, blocks = split_header(unit, read_bgzf(file, unit, threads_each))
+            headers.append(header)
+            runs.append(whole_records(blocks, header.contig_starts))
+        header = merged_header(options.units, headers)
+        made, index = folder / "out.bam", index_ending(header.lengths)
+        with indexed_bam_file(made, header, options.threads) as writer:
+            for records, order in merged(runs):
+                writer.write(records.data, records.starts, order)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
             file.write(json.dumps(merged_statistics(statistics), indent=1) + "\n")
-        os.replace(f"{made}.bai", f"{output}.bai")
+        os.replace(f"{made}{index}", f"{output}{index}")
         os.replace(made, output)
     say(f"{output}: {len(statistics)} units merged")
 

@@ -8,6 +8,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import IO
 
 from isal import igzip_lib, isal_zlib
 
@@ -39,22 +40,21 @@ def compressed_block(data) -> bytes:
     return b"".join([head, packed, _FOOTER.pack(isal_zlib.crc32(data), len(data))])
 
 
-def read_bgzf(path, threads: int = 1, blocks_at_once: int = 64) -> Iterator[bytes]:
+def read_bgzf(file: IO[bytes], path, threads: int = 1, blocks_at_once: int = 64) -> Iterator[bytes]:
     """The bytes of a BGZF file, some blocks at a time, decompressed in threads.
 
     Raises
     ------
     InputError
-        If the file is cut off, damaged, or not of this kind.
+        If the file is cut off, damaged, or not of this kind; it is named `path`.
     """
     pool = ThreadPoolExecutor(threads)
     waiting = deque()
     try:
-        with open(path, "rb") as file:
-            for blocks in _groups(path, file, blocks_at_once):
-                waiting.append(pool.submit(_decompressed, path, blocks))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
+        for blocks in _groups(path, file, blocks_at_once):
+            waiting.append(pool.submit(_decompressed, path, blocks))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:

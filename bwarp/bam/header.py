@@ -8,7 +8,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 
-__all__ = ["BamHeader", "header_bytes", "split_header"]
+__all__ = ["BamHeader", "header_bytes", "merged_header", "split_header"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,40 @@ def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[byt
         names.append(stream.take(stream.take_number())[:-1])
         lengths.append(stream.take_number())
     return BamHeader(text, tuple(names), tuple(lengths)), stream.rest()
+
+
+def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
+    """The header of what sorted files become together: their contigs, all lines of each once.
+
+    Raises
+    ------
+    InputError
+        If they are of different references, not sorted, or mean different things by a read group.
+    """
+    first, groups = headers[0], {}
+    lines = dict.fromkeys(first.text.splitlines())
+    for path, header in zip(paths, headers, strict=True):
+        if (header.names, header.lengths) != (first.names, first.lengths):
+            raise InputError(
+                f"{path}: its contigs are not those of {paths[0]}: "
+                "map all units to the same reference"
+            )
+        if b"\tSO:coordinate" not in header.text.partition(b"\n")[0]:
+            raise InputError(f"{path}: is not sorted: write it with map_reads.py --sort")
+        for line in header.text.splitlines():
+            if line.startswith(b"@RG\t"):
+                name = next((part for part in line.split(b"\t") if part.startswith(b"ID:")), b"")
+                if groups.setdefault(name, line) != line:
+                    raise InputError(
+                        f"{path}: its read group {name[3:].decode()!r} has another header line in "
+                        "an earlier unit: give every unit a read group of its own"
+                    )
+        lines |= dict.fromkeys(header.text.splitlines())
+    # As in a file of its own: contigs, groups, programs, the rest.
+    kinds = (b"@HD", b"@SQ", b"@RG", b"@PG")
+    rank = {kind: number for number, kind in enumerate(kinds)}
+    ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(kinds)))
+    return BamHeader(b"".join(line + b"\n" for line in ordered), first.names, first.lengths)
 
 
 class _Stream:

@@ -5,11 +5,12 @@ records in any order -> store -> in order -> file
                           '-> runs on disk ----'  merged, in order
 """
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
+from bwarp.bam.bgzf import BLOCK_BYTES, END_OF_FILE, read_bgzf
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.merging import merged, whole_records
 from bwarp.bam.order import sorted_order
@@ -60,12 +61,16 @@ class RecordSorter:
             self._write_stored(writer)
             return
         self._write_run()
-        least = max(self._data.size // (4 * len(self._runs)), 1)
+        window = self._data.size // (4 * len(self._runs))
         self._data = np.empty(0, np.uint8)
-        with_blocks = [read_bgzf(run, self._threads, least) for run in self._runs]
-        runs = [whole_records(blocks, self._contig_starts) for blocks in with_blocks]
-        for records, order in merged(runs):
-            writer.write(records.data, records.starts, order)
+        with ExitStack() as files:
+            runs = []
+            for path in self._runs:
+                file = files.enter_context(open(path, "rb"))
+                blocks = read_bgzf(file, path, 1, max(window // BLOCK_BYTES, 1))
+                runs.append(whole_records(blocks, self._contig_starts))
+            for records, order in merged(runs):
+                writer.write(records.data, records.starts, order)
 
     def _write_stored(self, writer: BlockWriter) -> None:
         starts = np.concatenate([*self._starts, [self._used]])

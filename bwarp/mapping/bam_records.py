@@ -15,6 +15,7 @@ from bwarp.mapping.alignment_records import (
     MATE_UNMAPPED,
     PAIRED,
     REVERSE,
+    SUPPLEMENTARY,
     UNMAPPED,
     AlignmentRecords,
 )
@@ -32,7 +33,30 @@ from bwarp.mapping.record_text import (
 )
 from bwarp.threads import for_each_range
 
-__all__ = ["bam_records"]
+__all__ = ["bam_records", "quality_sums"]
+
+#: Qualities below this say nothing of a read's worth among its duplicates, as samtools has it.
+_LEAST_QUALITY = 15
+
+
+def quality_sums(chunk: ReadChunk) -> np.ndarray:
+    """The sum of every read's qualities of 15 and more, by which duplicates are chosen, int64."""
+    if chunk.qualities is None:
+        # What samtools takes for the quality that says that there is none.
+        return 255 * np.diff(chunk.offsets)
+    sums = np.empty(chunk.n_reads, np.int64)
+    _sum_qualities(chunk.qualities, chunk.offsets, sums)
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)
+def _sum_qualities(qualities, offsets, sums):
+    for read in range(sums.size):
+        total = np.int64(0)
+        for i in range(np.uint64(offsets[read]), np.uint64(offsets[read + 1])):
+            quality = np.int64(qualities[i]) - 33
+            total += quality if quality >= _LEAST_QUALITY else 0
+        sums[read] = total
 
 
 def bam_records(
@@ -42,9 +66,13 @@ def bam_records(
     both: np.ndarray,
     records: AlignmentRecords,
     read_group: bytes,
+    quality_sums: np.ndarray,
     threads: int = 1,
 ) -> list[Records]:
-    """The records in order, in parts that lie one after another."""
+    """The records in order, in parts that lie one after another.
+
+    `quality_sums` of the reads stand on the first lines of their mates (ms), if they are given.
+    """
     qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
     group = np.frombuffer(read_group, np.uint8)
     # The header has no contigs without bases.
@@ -67,7 +95,7 @@ def bam_records(
             records.template_lengths, records.scores, records.others, records.first_rows,
             records.alternative_offsets, records.alternative_strands,
             records.alternative_positions, records.alternative_cigar_offsets,
-            records.alternative_cigar, group, out, starts,
+            records.alternative_cigar, group, quality_sums, out, starts,
         )  # fmt: skip
         return Records(out[: starts[-1]], starts, keys[first:last])
 
@@ -154,7 +182,7 @@ def _write_records(
     reads, flags, contigs, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
     template_lengths, scores, others, first_rows,
     alternative_offsets, alternative_strands, alternative_positions, alternative_cigar_offsets,
-    alternative_cigar, group, out, starts,
+    alternative_cigar, group, quality_sums, out, starts,
 ):  # fmt: skip
     at = np.int64(0)
     for row in range(first_row, last_row):
@@ -219,6 +247,8 @@ def _write_records(
         if mapped:
             at = _put_integer(out, at, 65, 83, np.int64(scores[row]))
             at = _put_integer(out, at, 88, 83, np.int64(others[row]))
+        if quality_sums.size and mate >= 0 and flag & SUPPLEMENTARY == 0:
+            at = _put_integer(out, at, 109, 115, quality_sums[reads[mate]])
         if group.size:
             at = _put_tag(out, at, 82, 71, 90)
             at = put_bytes(out, at, group, 0, group.size)

@@ -25,7 +25,8 @@ def test_round_trip(data, tmp_path):
     path.write_bytes(blocks_of(data))
     assert gzip.decompress(path.read_bytes()) == data
     for threads, blocks_at_once in ((1, 1), (3, 2)):
-        assert b"".join(read_bgzf(path, threads, blocks_at_once)) == data
+        with open(path, "rb") as file:
+            assert b"".join(read_bgzf(file, path, threads, blocks_at_once)) == data
 
 
 def test_blocks_fit_whatever_is_in_them(data):
@@ -52,6 +53,6 @@ def test_damage(data, tmp_path):
         (data, damaged),
     ):
         path.write_bytes(content)
-        with pytest.raises(InputError) as error:
-            list(read_bgzf(path))
+        with open(path, "rb") as file, pytest.raises(InputError) as error:
+            list(read_bgzf(file, path))
         assert str(error.value) == message

@@ -9,10 +9,11 @@ from small_records import header_of, joined, random_record
 
 from bwarp.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.bam.bgzf import read_bgzf
-from bwarp.bam.header import header_bytes, split_header
+from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.merging import whole_records
 from bwarp.bam.order import NO_PLACE, sorted_order
 from bwarp.bam.sorting import RecordSorter
+from bwarp.errors import InputError
 
 CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}
 
@@ -76,9 +77,41 @@ def test_nothing_to_sort(tmp_path):
 def test_reading_a_file_back(records, tmp_path):
     sort(records, tmp_path / "a", 1 << 24, 1)
     path = tmp_path / "a" / "out.bam"
-    header, blocks = split_header(path, read_bgzf(path, 2, blocks_at_once=1))
-    assert header == header_of(CONTIGS, "coordinate")
-    found = list(whole_records(blocks, header.contig_starts))
+    with open(path, "rb") as file:
+        header, blocks = split_header(path, read_bgzf(file, path, 2, blocks_at_once=1))
+        assert header == header_of(CONTIGS, "coordinate")
+        found = list(whole_records(blocks, header.contig_starts))
     assert len(found) > 3
     keys = np.concatenate([part.keys for part in found])
     assert np.array_equal(keys, np.sort([key for _, key in records]))
+
+
+def test_merged_headers():
+    lines = b"@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:9\n"
+    one = BamHeader(lines + b"@RG\tID:1\tSM:s\n@PG\tID:x\n@CO\thello\n", (b"c",), (9,))
+    two = BamHeader(lines + b"@RG\tSM:s\tID:2\n@RG\tID:1\tSM:s\n@PG\tID:x\n", (b"c",), (9,))
+    together = b"@RG\tID:1\tSM:s\n@RG\tSM:s\tID:2\n@PG\tID:x\n@CO\thello\n"
+    assert merged_header(["1", "2"], [one, two]) == BamHeader(lines + together, (b"c",), (9,))
+    assert merged_header(["1"], [one]) == one
+    for other, message in (
+        (BamHeader(lines, (b"c",), (8,)), "2: its contigs are not those of 1: map all units to"),
+        (BamHeader(b"@HD\tVN:1.6\n", (b"c",), (9,)), "2: is not sorted: write it with map_reads"),
+        (
+            BamHeader(lines + b"@RG\tID:1\tSM:t\n", (b"c",), (9,)),
+            "2: its read group '1' has another header line in an earlier unit: give every unit a",
+        ),
+    ):
+        with pytest.raises(InputError) as error:
+            merged_header(["1", "2"], [one, other])
+        assert str(error.value).startswith(message)
+
+
+def test_what_is_no_bam():
+    for data, message in (
+        (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that map_reads.py --sort has written"),
+        (b"", "x: the file ends within its header: write it again"),
+        (b"BAM\1\0\0\0\0\1\0\0", "x: the file ends within its header: write it again"),
+    ):
+        with pytest.raises(InputError) as error:
+            split_header("x", iter([data]))
+        assert str(error.value) == message

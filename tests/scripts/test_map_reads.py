@@ -414,8 +414,10 @@ def test_empty_files_give_a_header_alone(map_reads, tmp_path):
 
 
 USAGE = [
-    (("-o", "out.txt"), "out.txt: the output must end in .sam or .bam, or be - for SAM to stdout"),
-    (("-o", "-", "--sort"), "--sort needs a file: give -o OUT.bam or OUT.sam"),
+    (
+        ("-o", "out.txt"),
+        "out.txt: the output must end in .sam, .bam or .cram, or be - for SAM to stdout",
+    ),
     (("-2", "x.fq", "--interleaved", "-o", "-"), "give either -2 or --interleaved, not both"),
     (
         ("--read-group", "SM:s", "-o", "-"),

@@ -1,0 +1,91 @@
+"""Files of sorted records: indexed BAM, CRAM or SAM, with duplicates marked or not.
+
+                .-> our BAM
+sorted records -+-> samtools view    -> SAM or CRAM
+                '-> samtools markdup -> SAM or CRAM, or its records into our BAM
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from bwarp.bam.bam_file import indexed_bam_file, uncompressed_bam
+from bwarp.bam.bgzf import read_bgzf
+from bwarp.bam.block_writer import BlockWriter
+from bwarp.bam.header import BamHeader, split_header
+from bwarp.bam.merging import whole_records
+from bwarp.bam.samtools import samtools
+from bwarp.errors import InputError
+
+__all__ = ["duplicates_marked", "sorted_file"]
+
+#: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
+_CRAM_THREADS = "1"
+
+
+@contextmanager
+def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[BlockWriter]:
+    """Yield a writer for records in order; the file is `made`, and `path` what it will become."""
+    if made.suffix == ".bam":
+        with indexed_bam_file(made, header, threads) as writer:
+            yield writer
+        return
+    arguments = ["view", "--no-PG", "-h", *_form(made), "-o", made.name, "-"]
+    with (
+        samtools(arguments, made.parent, path) as process,
+        uncompressed_bam(process.stdin, header, threads) as writer,
+    ):
+        yield writer
+
+
+@contextmanager
+def duplicates_marked(
+    made: Path, header: BamHeader, longest_read: int, threads: int, path: str
+) -> Iterator[BlockWriter]:
+    """The same, and of pairs and reads that are alike all but the best are flagged.
+
+    The records must have the tags MC and ms, as `samtools fixmate -m` writes them.
+    """
+    arguments = ["markdup", "--no-PG", "-l", str(longest_read), "-T", "markdup"]
+    if made.suffix != ".bam":
+        with (
+            samtools([*arguments, *_form(made), "-", made.name], made.parent, path) as process,
+            uncompressed_bam(process.stdin, header, threads) as writer,
+        ):
+            yield writer
+        return
+    with (
+        ThreadPoolExecutor(1) as reader,
+        indexed_bam_file(made, header, threads) as marked,
+        samtools([*arguments, "-u", "-", "-"], made.parent, path) as process,
+    ):
+        done = reader.submit(_copy, process.stdout, made, header, marked)
+        # If nobody reads, nobody can write: the writer is to fail as well.
+        done.add_done_callback(lambda done: done.exception() and process.kill())
+        try:
+            with uncompressed_bam(process.stdin, header, threads) as writer:
+                yield writer
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        try:
+            done.result()
+        except InputError:
+            # What samtools says of its end says more.
+            if process.wait() == 0:
+                raise
+
+
+def _copy(file: IO[bytes], made: Path, header: BamHeader, writer: BlockWriter) -> None:
+    """Write the records of a BAM stream."""
+    _, blocks = split_header(made, read_bgzf(file, made))
+    for records in whole_records(blocks, header.contig_starts):
+        writer.write(records.data, records.starts)
+
+
+def _form(made: Path) -> list[str]:
+    if made.suffix == ".sam":
+        return ["-O", "sam"]
+    return ["-O", "cram", "--write-index", "-@", _CRAM_THREADS]
