@@ -27,7 +27,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run       index the demo genome, map its reads and find their seeds, into results/"
+	@echo "make run       index the demo genome, map its reads, find their seeds, and report on it all"
 	@echo "make doctor    say what GPU and packages are here, which engine runs, and what is missing"
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
@@ -64,8 +64,8 @@ bench: $(ready_to_test)
 	  .venv/bin/python benchmarks/speed_table.py; exit $$failed
 
 $(ready_to_run): pyproject.toml $(pins) | .venv/bin/pip
-	@echo "== Installing bwarp and what it runs on into .venv (about half a minute) ..."
-	@$(pip) -e '.$(if $(CUDA),[gpu-cu$(CUDA)])'
+	@echo "== Installing bwarp, what it runs on and MultiQC into .venv (about a minute) ..."
+	@$(pip) -e '.[report$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
 	@touch $@
 
 $(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip

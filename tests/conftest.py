@@ -131,15 +131,16 @@ def run_program(program_servers):
     ``run_program("index_reference.py", fasta, "-o", folder, cwd=..., env=..., stdin=...)`` returns
     ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment. Progress is left out.
     """
-    environment = without_pytest(os.environ)
-
     from program_output import without_progress
+
+    environment = without_pytest(os.environ)
 
     def run(script, *arguments, cwd=None, env=None, stdin=None, timeout=280) -> Finished:
         words = [CHECKOUT / "scripts" / script, *arguments]
         if not env and environment == without_pytest(os.environ):
             server = next(program_servers)
-            return Finished(*server.run(words, cwd=cwd, stdin=stdin or "", timeout=timeout))
+            rc, stdout, stderr = server.run(words, cwd=cwd, stdin=stdin or "", timeout=timeout)
+            return Finished(rc, stdout, without_progress(stderr))
         process = subprocess.run(
             [sys.executable, *map(str, words)],
             cwd=cwd,

@@ -44,6 +44,8 @@ class MappedChunk:
         Of the whole run; nothing is known for single reads.
     supplementary : Supplementary
     alternatives : Alternatives
+    places : Places
+        All that the choice was made among.
     """
 
     chunk: ReadChunk
@@ -53,6 +55,7 @@ class MappedChunk:
     insert: InsertSize
     supplementary: Supplementary
     alternatives: Alternatives
+    places: Places
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ def mapped_chunk(
         genome, both, offsets, places, mapped, choice, parameters, threads
     )
     alternatives = alternatives_of(genome, both, offsets, places, choice, parameters, threads)
-    return MappedChunk(chunk, both, mapped, choice, insert, supplementary, alternatives)
+    return MappedChunk(chunk, both, mapped, choice, insert, supplementary, alternatives, places)
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:

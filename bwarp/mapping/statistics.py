@@ -11,12 +11,15 @@ __all__ = ["INSERT_BIN", "add_chunk", "empty_statistics", "merged_statistics"]
 #: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
 INSERT_BIN, INSERT_BINS = 10, 201
 
+STAGES = ("reads", "places scored", "places with gaps", "reads mapped", "reads of quality 30")
+
 
 def empty_statistics() -> dict:
     """Counts of no reads.
 
     `mapping_qualities` has one count of reads a quality from 0 to 60, and `insert_sizes` one of
-    proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last.
+    proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last. `stages`
+    has what there was after each stage, in their order.
     """
     return {
         "reads": 0,
@@ -27,6 +30,7 @@ def empty_statistics() -> dict:
         "insert_size": None,
         "mapping_qualities": [0] * 61,
         "insert_sizes": [0] * INSERT_BINS,
+        "stages": dict.fromkeys(STAGES, 0),
     }
 
 
@@ -51,11 +55,24 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
     statistics["mapping_qualities"] = [
         int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
     ]
+    _add(statistics["stages"], _stages(done, n_mapped))
     if chunk.ends == 2:
         counts = _insert_sizes(mapped, choice.proper)
         statistics["insert_sizes"] = [
             int(old + new) for old, new in zip(statistics["insert_sizes"], counts, strict=True)
         ]
+
+
+def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
+    gapped = np.count_nonzero(~done.places.gapless)
+    confident = np.count_nonzero((done.choice.qualities >= 30) & (done.mapped.positions >= 0))
+    counts = (done.chunk.n_reads, done.places.gapless.size, gapped, n_mapped, confident)
+    return dict(zip(STAGES, map(int, counts), strict=True))
+
+
+def _add(counts: dict[str, int], more: dict[str, int]) -> None:
+    for key, value in more.items():
+        counts[key] += value
 
 
 def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
@@ -78,9 +95,10 @@ def merged_statistics(units: dict[str, dict]) -> dict:
     for statistics in units.values():
         for key, value in merged.items():
             more = statistics[key]
-            merged[key] = (
-                [old + new for old, new in zip(value, more, strict=True)]
-                if isinstance(value, list)
-                else value + more
-            )
+            if isinstance(value, dict):
+                _add(value, more)
+            elif isinstance(value, list):
+                merged[key] = [old + new for old, new in zip(value, more, strict=True)]
+            else:
+                merged[key] = value + more
     return merged | {"units": units}

@@ -112,6 +112,11 @@ def test_where_pairs_are_from(folder, pairs_sam):
     assert statistics.pop("insert_sizes") == [sizes[size] for size in range(201)]
     qualities = Counter(r.mapping_quality for r in records(output) if not r.is_unmapped)
     assert statistics.pop("mapping_qualities") == [qualities[q] for q in range(61)]
+    stages = statistics.pop("stages")
+    assert stages["reads"] == 3000 <= stages["places scored"]
+    assert 0 < stages["places with gaps"] < stages["places scored"]
+    assert stages["reads mapped"] == 2942
+    assert stages["reads of quality 30"] == sum(qualities[q] for q in range(30, 61))
     assert statistics == {
         "reads": 3000,
         "bases": 450000,

@@ -31,6 +31,7 @@ def units(tmp_path):
                 file.write(record)
         counts = empty_statistics() | {"reads": 3, "mapped": 3, "insert_size": {"mean": 1.5}}
         counts["mapping_qualities"][60] = 3
+        counts["stages"]["places scored"] = 5
         (tmp_path / f"{unit}.stats.json").write_text(json.dumps(counts))
         paths.append(path)
     return paths
@@ -48,6 +49,7 @@ def test_units_become_a_sample(run_program, units, tmp_path):
     statistics = json.loads((output.parent / "s.stats.json").read_text())
     assert (statistics["reads"], statistics["mapped"], statistics["unmapped"]) == (6, 6, 0)
     assert statistics["mapping_qualities"][60] == 6
+    assert statistics["stages"]["places scored"] == 10
     assert statistics["units"]["2"]["insert_size"] == {"mean": 1.5}
 
 

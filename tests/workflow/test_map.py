@@ -4,6 +4,7 @@ import json
 import re
 
 import pysam
+import pytest
 
 
 def test_units_of_a_sample(make_copy):
@@ -39,7 +40,47 @@ def test_units_of_a_sample(make_copy):
     assert not (copy / "results/map/units/s/1.a.bam").exists()
 
 
-def test_the_demo_says_how_many_reads_are_right(make_copy):
-    said = make_copy().snakemake("map")
-    right = re.search(r"Of the demo's 9,798 reads, ([\d,]+) lie where they are from \(.* %\)", said)
+@pytest.fixture(scope="module")
+def demo(make_copy):
+    """A copy in which everything has been made of the demo."""
+    copy = make_copy()
+    copy.said = copy.snakemake()
+    return copy
+
+
+def test_the_demo_says_how_many_reads_are_right(demo):
+    right = re.search(
+        r"Of the demo's 9,798 reads, ([\d,]+) lie where they are from \(.* %\)", demo.said
+    )
     assert int(right[1].replace(",", "")) > 9600
+
+
+def test_a_run_ends_with_a_table_and_where_the_report_is(demo):
+    rows = re.search(r"\nsample +reads +mapped % .*right %\ndemo +10,000 +(.*)\n\n", demo.said)
+    assert all(float(share) > 90 for share in rows[1].split())
+    assert "\n  results/report.html  " in demo.said
+    assert "RuntimeWarning" not in demo.said
+
+
+def test_nothing_is_left_to_do_for_the_report(demo):
+    assert "Nothing to be done" in demo.snakemake()
+
+
+def test_the_report_holds_every_plot_and_table_with_its_caption(demo):
+    report = (demo / "results/report.html").read_text()
+    plots = [path.stem for path in (demo / "results/qc/plots").glob("*.svg")]
+    assert sorted(plots) == ["index_sizes", "insert_size", "mapping_quality", "stages", "truth"]
+    for plot in plots:
+        assert f"results/qc/plots/{plot}.svg" in report
+    for words in ("what the formulas", "least some mapping", "fragment that was sequenced",
+                  "Every place of a word", "bytes a base"):  # fmt: skip
+        assert words in report.replace("\\n", " "), words
+    assert 'src="http' not in report
+
+
+def test_multiqc_has_the_sections_of_bwarp(demo):
+    page = (demo / "results/qc/multiqc.html").read_text()
+    for title in ("Mapping quality", "Insert size", "Where candidates went", "Right and wrong",
+                  "Index sizes"):  # fmt: skip
+        assert f"{title}\n" in page or f">{title}<" in page, title
+    assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)

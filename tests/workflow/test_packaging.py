@@ -39,7 +39,7 @@ def imported(paths):
 def test_a_plain_installation_has_what_the_library_and_the_programs_import(checkout, project):
     sources = [*checkout.glob("bwarp/**/*.py"), *checkout.glob("scripts/*.py")]
     extras = project["optional-dependencies"]
-    optional = names(extras["gpu-cu13"]) | names(extras["parquet"])
+    optional = names(extras["gpu-cu13"]) | names(extras["parquet"]) | names(extras["report"])
     assert imported(sources) - optional == names(project["dependencies"]) - NOT_IMPORTED
 
 
@@ -61,16 +61,19 @@ def pins(path):
 def test_everything_that_is_installed_is_pinned(checkout, project):
     pinned = {name.lower().replace("_", "-") for name in pins(checkout / "envs/constraints.txt")}
     extras = project["optional-dependencies"]
-    assert names([*project["dependencies"], *extras["test"], *extras["parquet"]]) <= pinned
+    wanted = [extras[extra] for extra in ("test", "parquet", "report", "slurm")]
+    assert names(sum(wanted, project["dependencies"])) <= pinned
+    assert set(extras["report"]) <= set(extras["test"])
     for version in ("12", "13"):
         assert names(extras[f"gpu-cu{version}"]) <= set(
             pins(checkout / f"envs/constraints-cu{version}.txt")
         )
 
 
-@pytest.mark.parametrize("environment", ["cpu", "gpu"])
+@pytest.mark.parametrize("environment", ["cpu", "gpu", "report"])
 def test_conda_environments_pin_the_same_versions(checkout, project, environment):
     pinned = pins(checkout / "envs/constraints.txt") | pins(checkout / "envs/constraints-cu13.txt")
+    pinned = {name.lower(): version for name, version in pinned.items()}
     parts = yaml.safe_load((checkout / "envs" / f"{environment}.yaml").read_text())["dependencies"]
     installed = {}
     for line in parts[-1]["pip"]:
@@ -80,6 +83,8 @@ def test_conda_environments_pin_the_same_versions(checkout, project, environment
     wanted = names(project["dependencies"]) - {"snakemake", "jsonschema", "pyyaml"}
     if environment == "gpu":
         wanted |= names(project["optional-dependencies"]["gpu-cu13"])
+    if environment == "report":
+        wanted |= names(project["optional-dependencies"]["report"]) | {"snakemake"}
     assert wanted <= set(installed)
 
 

@@ -8,7 +8,14 @@ import sys
 import pytest
 from small_genome import write_genome
 
-PAGES = ("README.md", "CONTRIBUTING.md", "config/README.md", "docs/index.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "config/README.md",
+    "docs/index.md",
+    "docs/report.md",
+    "docs/gpu-and-cluster.md",
+)
 
 
 def commands(checkout, page):

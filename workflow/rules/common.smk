@@ -1,10 +1,16 @@
 # Small helpers of the other rule files, and the check of everything the user wrote.
+import json
 import os
 import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
+from snakemake.settings.types import DeploymentMethod
+
+# Whether this workflow runs by itself, and not as a module of another one.
+IS_MAIN = workflow.modifier.is_main_snakefile()
 
 CHECKOUT = Path(workflow.current_basedir).parent.parent
 sys.path.insert(0, str(CHECKOUT))
@@ -20,6 +26,7 @@ from bwarp.configuration import (
     sheet_problems,
     with_defaults,
 )
+from bwarp.report.mapping_summary import summarise, summary_lines
 from bwarp.source_digest import program_digest
 
 # The programs run with the Python that runs Snakemake, or with that of a conda environment where
@@ -51,7 +58,7 @@ def config_files():
 def check_configuration():
     """Every problem of the configuration and of the sample sheet."""
     # Where this workflow is a module of another one, that one may make the input files.
-    check_files = workflow.modifier.is_main_snakefile()
+    check_files = IS_MAIN
     made = {DEMO_GENOME, *DEMO_READS}
     schema, files = read_schema("config"), config_files()
     problems = config_problems(config, schema, files)
@@ -116,9 +123,14 @@ def result_of(name, ending):
     return f"results/{name}/{stem(queries)}{ending}"
 
 
+def relative(path):
+    """A path of the checkout from the folder snakemake is started in."""
+    return os.path.relpath(CHECKOUT / path)
+
+
 def program(name):
     """The path of scripts/NAME from the folder snakemake is started in."""
-    return os.path.relpath(CHECKOUT / "scripts" / name)
+    return relative(f"scripts/{name}")
 
 
 def code(name):
@@ -140,18 +152,44 @@ def flags(settings, *left_out):
     return words
 
 
-def index_memory_mb(wildcards, input, attempt):
-    """Memory to build an index: 12 bytes a base and some; gz files of DNA grow about fourfold."""
-    growth = 4 if str(input.reference).endswith(".gz") else 1
-    return attempt * (1000 + round(12 * growth * input.size_mb))
+def reference_mb():
+    """About how many million bases the genome has; gz files of DNA grow about fourfold."""
+    path = config["reference"]
+    growth = 4 if path.endswith(".gz") else 1
+    return growth * os.path.getsize(path) / 1e6 if os.path.exists(path) else 10
+
+
+def index_memory_mb(wildcards, attempt):
+    """Memory to build an index: 12 bytes a base and some, and more where that did not do."""
+    return attempt * (1000 + round(12 * reference_mb()))
+
+
+def search_memory_mb(wildcards, attempt):
+    """Memory to search an index: 5 bytes a base, batches of reads, and more where it did not do."""
+    return attempt * (4000 + round(5 * reference_mb()))
 
 
 def print_results():
-    """Say where the results lie, at the end of a run."""
+    """Say what became of the reads, and where the results lie, at the end of a run."""
+    summaries = {sample: summary_of(sample) for sample in SAMPLES}
+    summaries = {sample: summary for sample, summary in summaries.items() if summary}
+    if summaries:
+        print("\n".join(["", *summary_lines(summaries), ""]))
     print("Results:")
     for path, what in RESULTS.items():
         if os.path.exists(path):
             print(f"  {path:<40}  {what}")
+    if not REPORT_TOOLS:
+        print("No plots and no report: pip install -e '.[report]' brings what they need.")
+
+
+def summary_of(sample):
+    """What became of the reads of a sample; None where it has not been mapped."""
+    statistics, truth = (
+        json.loads(Path(path).read_text()) if os.path.exists(path) else None
+        for path in (f"results/map/{sample}.stats.json", f"results/qc/truth/{sample}.json")
+    )
+    return None if statistics is None else summarise(statistics, truth)
 
 
 def read_units():
@@ -192,16 +230,38 @@ def units_of(ending):
 
 def print_truth():
     """Say how many of the demo's reads lie where they are from: their names tell."""
-    from bwarp.mapping.truth import count_right
+    from bwarp.mapping.truth import TruthCounts
 
-    for (sample, _), row in UNITS.items():
-        bam = f"results/map/{sample}.bam"
-        if [row.get("fq1"), row.get("fq2")] == DEMO_READS and os.path.exists(bam):
-            counts = count_right(bam)
+    for sample in SIMULATED:
+        path = Path(f"results/qc/truth/{sample}.json")
+        if path.exists():
+            counts = TruthCounts(**json.loads(path.read_text()))
             print(
                 f"Of the demo's {counts.total:,} reads, {sum(counts.right):,} lie where they "
                 f"are from ({100 * sum(counts.right) / counts.total:.2f} %)."
             )
+
+
+def plot_labels(wildcards):
+    """What the report calls a plot."""
+    return {"plot": PLOTS[wildcards.plot]}
+
+
+def previewed_table(wildcards):
+    """The table of a target that the report shows the beginning of."""
+    return result_of(wildcards.target, TABLES[wildcards.target])
+
+
+def header_option(wildcards):
+    """Tables in MUMmer's format have no line that names the columns."""
+    return "--no-header" if wildcards.target == "mems" else ""
+
+
+def can_report():
+    """Whether the plots and the report can be made: in this environment, or in one of conda's."""
+    methods = workflow.deployment_settings.deployment_method
+    here = all(find_spec(name) for name in ("multiqc", "matplotlib"))
+    return here or DeploymentMethod.CONDA in methods
 
 
 def stem(path):
@@ -221,6 +281,21 @@ INDEX = f"results/index/{REFERENCE}"
 # No job waits for a GPU that it was told not to use.
 GPUS = 0 if config["backend"] == "cpu" else 1
 ENVIRONMENT = f"../../envs/{'gpu' if config['backend'] == 'cuda' else 'cpu'}.yaml"
+
+# Targets with a table, and how its name ends.
+TABLES = {"seeds": ".tsv", "mems": ".mums", "scan": ".tsv", "pairs": ".tsv", "search": ".tsv"}
+
+# What the report calls the plots of draw_report.py.
+PLOTS = {
+    "mapping_quality": "Mapping quality",
+    "insert_size": "Insert size",
+    "stages": "Where candidates went",
+    "truth": "Right and wrong",
+    "index_sizes": "Index sizes",
+}
+
+# MultiQC and matplotlib are large, and mapping needs neither.
+REPORT_TOOLS = can_report()
 
 # What each target makes, for the list at the end of a run; every rule file adds its own.
 RESULTS = {}

@@ -9,7 +9,12 @@ rule index_reference:
         reference=config["reference"],
     output:
         index=directory(INDEX),
-        table=f"{INDEX}.txt",
+        table=report(
+            f"{INDEX}.txt",
+            caption="../report/index.rst",
+            category="Index",
+            labels={"table": "Parts and their sizes"},
+        ),
     log:
         f"logs/index_reference/{REFERENCE}.log",
     benchmark:

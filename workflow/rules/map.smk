@@ -3,6 +3,11 @@
 UNITS = read_units()
 SAMPLES = list(dict.fromkeys(sample for sample, _ in UNITS))
 
+# Samples of the demo's reads, whose names tell where they are from.
+SIMULATED = [
+    sample for (sample, _), row in UNITS.items() if [row.get("fq1"), row.get("fq2")] == DEMO_READS
+]
+
 for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.bam"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
@@ -27,6 +32,7 @@ rule map_reads:
         ENVIRONMENT
     threads: 16
     resources:
+        mem_mb=search_memory_mb,
         backend=config["backend"],
     params:
         program=program("map_reads.py"),

@@ -18,6 +18,7 @@ rule find_mems:
     threads: 16
     resources:
         gpu=GPUS,
+        mem_mb=search_memory_mb,
         backend=config["backend"],
     params:
         program=program("find_mems.py"),
@@ -32,3 +33,4 @@ rule find_mems:
 rule mems:
     input:
         result_of("mems", ".mums"),
+        "results/qc/previews/mems.html",

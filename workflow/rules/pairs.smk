@@ -32,3 +32,4 @@ rule align_pairs:
 rule pairs:
     input:
         result_of("pairs", ".tsv"),
+        "results/qc/previews/pairs.html",

@@ -32,3 +32,4 @@ rule scan_composition:
 rule scan:
     input:
         result_of("scan", ".tsv"),
+        "results/qc/previews/scan.html",

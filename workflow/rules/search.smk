@@ -32,3 +32,4 @@ rule search_database:
 rule search:
     input:
         result_of("search", ".tsv"),
+        "results/qc/previews/search.html",

@@ -20,6 +20,7 @@ rule find_seeds:
     threads: 16
     resources:
         gpu=GPUS,
+        mem_mb=search_memory_mb,
         backend=config["backend"],
     params:
         program=program("find_seeds.py"),
@@ -34,3 +35,4 @@ rule find_seeds:
 rule seeds:
     input:
         result_of("seeds", ".tsv"),
+        "results/qc/previews/seeds.html",

@@ -1,0 +1,141 @@
+"""Plots of mapped samples and of an index, as SVG that is the same bytes for the same numbers."""
+
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from bwarp.index.size_table import PartSize
+from bwarp.report.mapping_summary import share_at_least, truth_curve
+from bwarp.report.multiqc_sections import insert_size_curve
+
+__all__ = [
+    "draw_index_sizes",
+    "draw_insert_sizes",
+    "draw_qualities",
+    "draw_stages",
+    "draw_truth",
+    "save",
+]
+
+#: Told apart by people who see few colours, too (Okabe & Ito).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+#: More samples than this share one grey, and have no legend.
+_MOST_NAMED = 14
+
+
+def save(figure: Figure, file: IO[bytes]) -> None:
+    """Write a figure as SVG, without date and random names."""
+    with matplotlib.rc_context({"svg.hashsalt": "bwarp"}):
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+
+
+def draw_qualities(samples: Mapping[str, Mapping]) -> Figure:
+    """Mapped reads of at least each quality, a line a sample."""
+    figure, axes = _axes("mapping quality of at least", "mapped reads (%)")
+    for name, style, statistics in _lines(samples):
+        axes.plot(share_at_least(statistics["mapping_qualities"]), label=name, **style)
+    axes.set_ylim(0, 102)
+    axes.set_xlim(0, 60)
+    return _finished(figure, axes, len(samples))
+
+
+def draw_insert_sizes(samples: Mapping[str, Mapping]) -> Figure:
+    """Proper pairs by the distance of their ends, a line a sample."""
+    figure, axes = _axes("insert size (bases)", "proper pairs (%)")
+    curves = {name: insert_size_curve(statistics) for name, statistics in samples.items()}
+    for name, style, curve in _lines(curves):
+        axes.plot(list(curve), list(curve.values()), label=name, **style)
+    axes.set_ylim(bottom=0)
+    return _finished(figure, axes, len(samples))
+
+
+def draw_stages(samples: Mapping[str, Mapping]) -> Figure:
+    """What is left after every stage, on a logarithmic scale: a group of bars a stage."""
+    stages = list(next(iter(samples.values()))["stages"])
+    figure = Figure(figsize=(7, 1 + 0.5 * len(stages)), layout="constrained")
+    axes = figure.add_subplot()
+    high = 0.8 / len(samples)
+    for number, (name, style, statistics) in enumerate(_lines(samples)):
+        counts = [statistics["stages"][stage] for stage in stages]
+        places = np.arange(len(stages)) - 0.4 + high * (number + 0.5)
+        axes.barh(places, counts, high, label=name, color=style["color"])
+        if len(samples) == 1:
+            for place, count in zip(places, counts, strict=True):
+                axes.annotate(f" {count:,}", (max(count, 1), place), va="center", fontsize="small")
+    axes.set_xscale("log")
+    axes.set_xlim(left=1)
+    axes.margins(x=0.2)
+    axes.set_yticks(np.arange(len(stages)), stages)
+    axes.invert_yaxis()
+    axes.set_xlabel("number (logarithmic)")
+    return _finished(figure, axes, len(samples))
+
+
+def draw_truth(truths: Mapping[str, Mapping]) -> Figure:
+    """Right reads against wrong ones as the least quality falls from 60 to 0."""
+    figure, axes = _axes(
+        "wrong reads in a million mapped ones (logarithmic above 10)", "right reads (% of all)"
+    )
+    axes.set_xscale("symlog", linthresh=10)
+    for name, style, truth in _lines(truths):
+        right, wrong = truth_curve(truth)
+        axes.plot(wrong, right, label=name, marker=".", **style)
+        for quality in (0, 10, 30, 60):
+            if not np.isnan(wrong[quality]):
+                axes.annotate(
+                    f"Q{quality}",
+                    (wrong[quality], right[quality]),
+                    xytext=(4, -11),
+                    textcoords="offset points",
+                    fontsize="small",
+                )
+    axes.margins(0.08)
+    axes.set_xlim(left=-0.5)
+    return _finished(figure, axes, len(truths))
+
+
+def draw_index_sizes(parts: Sequence[PartSize]) -> Figure:
+    """Bytes of every part of an index, and what the paper's formula gives."""
+    figure = Figure(figsize=(7, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    rows = np.arange(len(parts))
+    sizes = np.array([part.size for part in parts]) / 1e6
+    formulas = np.array([np.nan if part.formula is None else part.formula for part in parts]) / 1e6
+    axes.barh(rows - 0.19, sizes, 0.36, color=COLOURS[0], label="bwarp")
+    axes.barh(rows + 0.19, formulas, 0.36, color=COLOURS[4], label="formula of Liu & Schmidt")
+    axes.set_yticks(rows, [part.name for part in parts])
+    axes.invert_yaxis()
+    axes.set_xlabel("million bytes")
+    return _finished(figure, axes, 2)
+
+
+def _axes(x: str, y: str):
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.xaxis.set_major_locator(MaxNLocator(8))
+    axes.grid(alpha=0.25)
+    return figure, axes
+
+
+def _lines(samples: Mapping[str, Mapping]):
+    """Names, line styles and values of the samples."""
+    for number, (name, values) in enumerate(samples.items()):
+        if len(samples) > _MOST_NAMED:
+            yield name, {"color": "0.4", "alpha": 0.4}, values
+            continue
+        dashes = "-" if number < len(COLOURS) else "--"
+        yield name, {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}, values
+
+
+def _finished(figure: Figure, axes, n_samples: int) -> Figure:
+    axes.spines[["top", "right"]].set_visible(False)
+    if n_samples <= _MOST_NAMED:
+        axes.legend(frameon=False, fontsize="small")
+    return figure

@@ -1,0 +1,117 @@
+"""What became of the reads of every sample, in a few numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = [
+    "CONFIDENT",
+    "SampleSummary",
+    "share_at_least",
+    "summarise",
+    "summary_lines",
+    "truth_curve",
+]
+
+#: A mapping quality that callers of variants trust.
+CONFIDENT = 30
+
+
+@dataclass(frozen=True)
+class SampleSummary:
+    """Counts and shares of one sample; shares are percentages of its reads.
+
+    Attributes
+    ----------
+    reads : int
+    mapped, paired, confident : float
+        Reads that are mapped, that are mapped as a proper pair, and whose quality is at least
+        `CONFIDENT`.
+    right : float or None
+        Of simulated reads of the reference, those that lie where they are from.
+    """
+
+    reads: int
+    mapped: float
+    paired: float
+    confident: float
+    right: float | None
+
+
+def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummary:
+    """The summary of a sample from its statistics, and from the truth where it is known.
+
+    Parameters
+    ----------
+    statistics : mapping
+        As `bwarp.mapping.statistics` makes them.
+    truth : mapping, optional
+        The fields of a `bwarp.mapping.truth.TruthCounts`.
+    """
+    reads = statistics["reads"]
+    right = None
+    if truth is not None:
+        total = sum(truth["right"]) + sum(truth["wrong"]) + truth["unmapped"]
+        right = _percent(sum(truth["right"]), total)
+    return SampleSummary(
+        reads=reads,
+        mapped=_percent(statistics["mapped"], reads),
+        paired=_percent(statistics["properly_paired"], reads),
+        confident=_percent(sum(statistics["mapping_qualities"][CONFIDENT:]), reads),
+        right=right,
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def share_at_least(counts) -> np.ndarray:
+    """Percentages of reads with at least each quality, from counts of reads by quality.
+
+    >>> share_at_least([1, 0, 3]).tolist()
+    [100.0, 75.0, 75.0]
+    """
+    counts = np.asarray(counts, np.float64)
+    above = np.cumsum(counts[::-1])[::-1]
+    return 100 * above / max(above[0], 1)
+
+
+def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
+    """How right reads of at least each quality are.
+
+    Returns
+    -------
+    right : ndarray, shape=(61,), dtype=float64
+        Percentages of all simulated reads of the reference that are right and of that quality.
+    wrong : ndarray, shape=(61,), dtype=float64
+        Wrong ones in a million of the mapped ones of that quality; NaN where there are none.
+    """
+    right, wrong = (np.cumsum(truth[key][::-1])[::-1] for key in ("right", "wrong"))
+    total = right[0] + wrong[0] + truth["unmapped"]
+    mapped = right + wrong
+    ppm = np.full(mapped.size, np.nan)
+    np.divide(1e6 * wrong, mapped, out=ppm, where=mapped > 0)
+    return 100 * right / max(total, 1), ppm
+
+
+def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
+    """A table for a terminal, a line a sample."""
+    truth = any(sample.right is not None for sample in samples.values())
+    header = ["sample", "reads", "mapped %", "proper pairs %", f"quality >= {CONFIDENT} %"]
+    rows = [[*header, *(["right %"] if truth else [])]]
+    for name, sample in samples.items():
+        shares = [sample.mapped, sample.paired, sample.confident]
+        cells = [name, f"{sample.reads:,}", *(f"{share:.2f}" for share in shares)]
+        if truth:
+            cells.append("-" if sample.right is None else f"{sample.right:.2f}")
+        rows.append(cells)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

@@ -1,0 +1,199 @@
+"""bwarp's sections of a MultiQC report, as MultiQC's custom content.
+
+Every section is a dictionary that goes to a file NAME_mqc.json; its description is the caption,
+which says how to read the plot.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from bwarp.index.size_table import PartSize
+from bwarp.mapping.statistics import INSERT_BIN
+from bwarp.report.mapping_summary import CONFIDENT, share_at_least, summarise, truth_curve
+
+__all__ = ["index_section", "insert_size_curve", "mapping_sections", "truth_section"]
+
+
+def mapping_sections(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
+    """Sections of what became of the reads, by file name, from the samples' statistics."""
+    sections = {"general": _general(samples, truths), "mapping_quality": _qualities(samples)}
+    curves = {name: insert_size_curve(statistics) for name, statistics in samples.items()}
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if curves:
+        sections["insert_size"] = _insert_sizes(curves)
+    stages = {name: s["stages"] for name, s in samples.items() if s.get("stages")}
+    if stages:
+        sections["stages"] = _stages(stages)
+    if truths:
+        sections["truth"] = truth_section(truths)
+    return sections
+
+
+def _section(name: str, title: str, description: str, kind: str, data, plot: Mapping) -> dict:
+    return {
+        "id": f"bwarp_{name}",
+        "parent_id": "bwarp",
+        "parent_name": "bwarp",
+        "parent_description": "mapped these reads: FM-index seeds, candidates filtered by "
+        "composition, alignments with CIGAR.",
+        "section_name": title,
+        "description": description,
+        "plot_type": kind,
+        "pconfig": {"id": f"bwarp_{name}_plot", "title": f"bwarp: {title}", **plot},
+        "data": data,
+    }
+
+
+def _general(samples, truths) -> dict:
+    share = {"suffix": "%", "min": 0, "max": 100, "format": "{:,.2f}"}
+    headers = {
+        "reads": {"title": "Reads", "description": "reads in the FASTQ files", "format": "{:,.0f}"},
+        "mapped": {"title": "Mapped", "description": "reads that have a place", **share},
+        "paired": {
+            "title": "Proper pairs",
+            "description": "reads whose mate faces them at a usual distance",
+            **share,
+        },
+        "confident": {
+            "title": f"Quality >= {CONFIDENT}",
+            "description": f"reads mapped with a quality of {CONFIDENT} or more: one wrong in a "
+            "thousand, or fewer",
+            **share,
+        },
+    }
+    if truths:
+        headers["right"] = {
+            "title": "Right",
+            "description": "simulated reads that lie within 20 bases of where they are from",
+            **share,
+        }
+    data = {}
+    for name, statistics in samples.items():
+        summary = summarise(statistics, truths.get(name))
+        data[name] = {key: value for key, value in vars(summary).items() if value is not None}
+    return {
+        "id": "bwarp_general",
+        "namespace": "bwarp",
+        "plot_type": "generalstats",
+        "headers": headers,
+        "data": data,
+    }
+
+
+def _qualities(samples) -> dict:
+    return _section(
+        "mapping_quality",
+        "Mapping quality",
+        "Reads by the quality they are mapped with, from 0 (could as well be elsewhere) to 60 "
+        "(sure). The line falls from the share of all mapped reads: where it is flat, few reads "
+        "have these qualities. A large first step is repeats; a sample whose line lies low all "
+        "along has short or poor reads, or another genome.",
+        "linegraph",
+        {
+            name: dict(enumerate(share_at_least(statistics["mapping_qualities"]).round(3).tolist()))
+            for name, statistics in samples.items()
+        },
+        {
+            "xlab": "mapping quality of at least",
+            "ylab": "mapped reads (%)",
+            "ymin": 0,
+            "ymax": 100,
+            "tt_label": "quality >= {point.x}: {point.y:.2f} %",
+        },
+    )
+
+
+def insert_size_curve(statistics: Mapping) -> dict[int, float]:
+    """Percentages of proper pairs by the middle of their bin; empty where there are none."""
+    counts: Sequence[int] = statistics.get("insert_sizes") or []
+    total = sum(counts)
+    # The last bin holds all that is longer and would look like a peak.
+    used = [i for i, count in enumerate(counts[:-1]) if count]
+    if not used:
+        return {}
+    return {
+        i * INSERT_BIN + INSERT_BIN // 2: round(100 * counts[i] / total, 4)
+        for i in range(max(0, used[0] - 1), min(used[-1] + 2, len(counts) - 1))
+    }
+
+
+def _insert_sizes(curves) -> dict:
+    return _section(
+        "insert_size",
+        "Insert size",
+        "Distance from the first base of a proper pair's left end to the last of its right end: "
+        "the length of the sequenced fragment. One hill is as it should be; its place is the "
+        "library's fragment length. A second hill, or one cut off at the read length, is two "
+        "libraries in one sample or fragments shorter than the reads.",
+        "linegraph",
+        curves,
+        {"xlab": "insert size (bases)", "ylab": "proper pairs (%)", "ymin": 0},
+    )
+
+
+def _stages(stages) -> dict:
+    return _section(
+        "stages",
+        "Where candidates went",
+        "How many there were after each stage of mapping, on a logarithmic scale. Places that "
+        "seeds point at are many; most of the work is saved where the bars get shorter. Far more "
+        "candidates than reads say that the genome is repetitive or that the seeds are short.",
+        "linegraph",
+        {
+            name: {stage: math.log10(max(count, 1)) for stage, count in counts.items()}
+            for name, counts in stages.items()
+        },
+        {
+            "xlab": "stage",
+            "ylab": "number (powers of ten)",
+            "categories": True,
+            "ymin": 0,
+            "style": "lines+markers",
+        },
+    )
+
+
+def truth_section(truths: Mapping[str, Mapping]) -> dict:
+    """How right simulated reads are, for every threshold of the quality."""
+    curves = {}
+    for name, truth in truths.items():
+        right, wrong = truth_curve(truth)
+        # Of qualities with equally many wrong reads the least has most right ones: it comes last.
+        points = zip(wrong[::-1].tolist(), right[::-1].tolist(), strict=True)
+        curves[name] = {
+            round(ppm, 2): round(share, 3) for ppm, share in points if not math.isnan(ppm)
+        }
+    return _section(
+        "truth",
+        "Right and wrong",
+        "Simulated reads carry the place they come from in their names. Each point keeps the "
+        "reads of at least some mapping quality, from 0 at the right to 60 at the left: up is "
+        "more reads placed right, left is fewer placed wrong. Wrong is more than 20 bases off.",
+        "linegraph",
+        curves,
+        {
+            "xlab": "wrong reads in a million mapped ones",
+            "ylab": "right reads (% of all)",
+            "style": "lines+markers",
+        },
+    )
+
+
+def index_section(parts: Sequence[PartSize]) -> dict:
+    """The bytes of every part of the index, beside the paper's formula."""
+    return _section(
+        "index_sizes",
+        "Index sizes",
+        "Bytes of each part of the index, beside what the formulas of Liu & Schmidt give for the "
+        "same genome and sampling rates. The formulas count the bits of packed numbers; the parts "
+        "also hold what makes a search quick: counts of 32 bits, a table of prefixes, the genome.",
+        "bargraph",
+        {
+            part.name: {
+                "bwarp": part.size / 1e6,
+                **({} if part.formula is None else {"paper": part.formula / 1e6}),
+            }
+            for part in parts
+        },
+        {"ylab": "million bytes", "stacking": "group", "cpswitch": False, "tt_suffix": " MB"},
+    )

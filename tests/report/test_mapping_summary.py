@@ -1,0 +1,47 @@
+"""The numbers of a sample that people see first, recounted by hand."""
+
+import numpy as np
+from report_cases import EMPTY, PAIRED, TRUTH
+
+from bwarp.report.mapping_summary import share_at_least, summarise, summary_lines, truth_curve
+
+
+def test_a_sample():
+    summary = summarise(PAIRED, TRUTH)
+    assert (summary.reads, summary.mapped, summary.paired) == (1250, 80.0, 72.0)
+    assert summary.confident == 68.0
+    assert summary.right == 96.0
+    assert summarise(PAIRED).right is None
+
+
+def test_a_sample_without_reads():
+    summary = summarise(EMPTY, {**TRUTH, "right": [0] * 61, "wrong": [0] * 61, "unmapped": 0})
+    assert vars(summary) == {
+        "reads": 0, "mapped": 0.0, "paired": 0.0, "confident": 0.0, "right": 0.0,
+    }  # fmt: skip
+
+
+def test_the_table_on_the_terminal():
+    samples = {"long_name": summarise(PAIRED, TRUTH), "s": summarise(PAIRED)}
+    assert summary_lines(samples) == [
+        "sample     reads  mapped %  proper pairs %  quality >= 30 %  right %",
+        "long_name  1,250     80.00           72.00            68.00    96.00",
+        "s          1,250     80.00           72.00            68.00        -",
+    ]
+    assert summary_lines({"s": summarise(PAIRED)})[0].endswith("quality >= 30 %")
+
+
+def test_shares_of_qualities():
+    shares = share_at_least(PAIRED["mapping_qualities"])
+    assert (shares[0], shares[1], shares[29], shares[30], shares[60]) == (100, 90, 90, 85, 85)
+    assert share_at_least([0] * 61).tolist() == [0] * 61
+
+
+def test_right_and_wrong_at_every_quality():
+    right, wrong = truth_curve(TRUTH)
+    assert (right[0], right[1], right[30], right[31], right[60]) == (96, 87, 87, 80, 80)
+    assert wrong[0] == 1e6 * 30 / 990
+    assert wrong[30] == 1e6 * 10 / 880
+    assert wrong[60] == 0
+    nothing = {**TRUTH, "right": [5] + [0] * 60, "wrong": [0] * 61}
+    assert np.isnan(truth_curve(nothing)[1][1:]).all()

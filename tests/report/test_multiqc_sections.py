@@ -1,0 +1,52 @@
+"""The sections of the MultiQC report: what they show, and that each says how to read it."""
+
+import json
+
+from report_cases import EMPTY, PAIRED, SINGLE, TRUTH
+
+from bwarp.index.size_table import PartSize
+from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
+
+
+def test_the_sections_of_two_samples():
+    sections = mapping_sections({"a": PAIRED, "b": SINGLE}, {"a": TRUTH})
+    assert list(sections) == ["general", "mapping_quality", "insert_size", "stages", "truth"]
+    sections = json.loads(json.dumps(sections, allow_nan=False))
+    assert sections["general"]["data"] == {
+        "a": {"reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "right": 96.0},
+        "b": {"reads": 1250, "mapped": 80.0, "paired": 0.0, "confident": 68.0},
+    }
+    assert sections["mapping_quality"]["data"]["b"]["30"] == 85.0
+    assert list(sections["insert_size"]["data"]) == ["a"]
+    assert sections["stages"]["data"]["a"]["reads mapped"] == 3.0
+    assert list(sections["truth"]["data"]["a"].items())[-1] == ("30303.03", 96.0)
+    assert sections["truth"]["data"]["a"]["0.0"] == 80.0
+    for name, section in sections.items():
+        if name != "general":
+            assert len(section["description"]) > 100
+            assert section["pconfig"]["xlab"]
+            assert section["pconfig"]["ylab"]
+
+
+def test_a_sample_without_reads_breaks_nothing():
+    sections = mapping_sections({"none": EMPTY}, {})
+    assert list(sections) == ["general", "mapping_quality", "stages"]
+
+
+def test_insert_sizes_without_the_bin_of_all_that_is_longer():
+    assert insert_size_curve(PAIRED) == {
+        295: 0.0, 305: 22.2222, 315: 66.6667, 325: 8.8889, 335: 0.0,
+    }  # fmt: skip
+    assert insert_size_curve(SINGLE) == {}
+    assert insert_size_curve({"reads": 5}) == {}
+
+
+def test_index_sizes():
+    parts = [
+        PartSize("suffix array", 4_000_000, 3_000_000, "yes"),
+        PartSize("genome", 10**6, None, ""),
+    ]
+    assert index_section(parts)["data"] == {
+        "suffix array": {"bwarp": 4.0, "paper": 3.0},
+        "genome": {"bwarp": 1.0},
+    }

@@ -1,0 +1,121 @@
+# What people read: plots, MultiQC, the beginnings of tables, and Snakemake's report of it all.
+
+# What the report shows: of the target all, and only where it can be made.
+MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
+REPORTED = [*MAPPING_REPORT, f"{INDEX}.txt", "results/qc/previews/seeds.html"]
+REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN else []
+
+RESULTS["results/qc/multiqc.html"] = "MultiQC: mapping, qualities, insert sizes, index"
+RESULTS["results/report.html"] = "the report: plots, tables, steps and their times"
+
+
+rule count_right:
+    input:
+        bam="results/map/{sample}.bam",
+    output:
+        truth="results/qc/truth/{sample}.json",
+    log:
+        "logs/count_right/{sample}.log",
+    wildcard_constraints:
+        sample="[^/]+",
+    conda:
+        ENVIRONMENT
+    params:
+        program=program("count_right.py"),
+        code=code("count_right.py"),
+    shell:
+        "python {params.program:q} {input.bam:q} -o {output.truth:q} 2> {log:q}"
+
+
+rule draw_report:
+    input:
+        statistics=expand("results/map/{sample}.stats.json", sample=SAMPLES),
+        truth=expand("results/qc/truth/{sample}.json", sample=SIMULATED),
+        sizes=f"{INDEX}.txt",
+    output:
+        plots=report(
+            directory("results/qc/plots"),
+            patterns=["{plot}.svg"],
+            caption="../report/plots.rst",
+            category="Mapping",
+            labels=plot_labels,
+        ),
+    log:
+        "logs/draw_report.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        program=program("draw_report.py"),
+        code=code("draw_report.py"),
+    shell:
+        "python {params.program:q} --statistics {input.statistics:q} --truth {input.truth:q}"
+        " --index-sizes {input.sizes:q} -o {output.plots:q} 2> {log:q}"
+
+
+rule multiqc:
+    input:
+        plots="results/qc/plots",
+    output:
+        html=report(
+            "results/qc/multiqc.html",
+            caption="../report/multiqc.rst",
+            category="Mapping",
+            labels={"plot": "All of these, interactive (MultiQC)"},
+        ),
+    log:
+        "logs/multiqc.log",
+    conda:
+        "../../envs/report.yaml"
+    params:
+        config=relative("workflow/report/multiqc.yaml"),
+    shell:
+        "multiqc --force --no-ansi --no-version-check --no-data-dir --config {params.config:q}"
+        " --filename {output.html:q} {input.plots:q} 2> {log:q}"
+
+
+rule preview_table:
+    input:
+        table=previewed_table,
+    output:
+        page=report(
+            "results/qc/previews/{target}.html",
+            caption="../report/tables.rst",
+            category="Tables",
+            labels={"target": "{target}"},
+        ),
+    log:
+        "logs/preview_table/{target}.log",
+    wildcard_constraints:
+        target="|".join(TABLES),
+    conda:
+        ENVIRONMENT
+    params:
+        program=program("preview_table.py"),
+        code=code("preview_table.py"),
+        header=header_option,
+    shell:
+        "python {params.program:q} {input.table:q} -o {output.page:q} {params.header} 2> {log:q}"
+
+
+# Snakemake makes a report of what has been made: here the targets of this workflow. The report of
+# a workflow that uses this one as a module is its own.
+if IS_MAIN:
+
+    rule report:
+        input:
+            REPORTED,
+        output:
+            report="results/report.html",
+        log:
+            "logs/report.log",
+        conda:
+            "../../envs/report.yaml"
+        params:
+            snakefile=os.path.relpath(workflow.main_snakefile),
+        script:
+            "../scripts/write_report.py"
+
+
+rule qc:
+    input:
+        MAPPING_REPORT,
