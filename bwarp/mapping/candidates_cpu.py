@@ -7,13 +7,25 @@ gaps share a diagonal; a gap moves the rest by its length.
     key of a hit     bits 63 ... 36    35        34 ... 0
                      read              strand    diagonal + DIAGONAL_SHIFT
 
-Rare seeds are located first. A read whose seeds are all frequent gets a part of their hits, evenly
-spread. What a place that was not looked at can score at most is then known from the seeds that were
-located in full: it differs from the read in every one of them.
+The rules, the same on every engine, a read by itself:
+
+1. A read of n >= k bases has max(1, min(n // step, n - k + 1)) seeds; seed i begins at base
+   i * (n - k) // (seeds - 1). One with an ambiguous base has no hits.
+2. An item is a seed (even number) or its reverse complement (the odd number after it). Items are
+   taken from the rarest on, equally rare ones by number; each that fits what is left of `hits` is
+   located in full. The first that does not fit while fewer than `least_hits` are used fills the
+   rest with hits evenly spread over its rows.
+3. Hits in the order of strand and diagonal are one group while the next is not more than
+   `largest_gap` away. Its main diagonal is the one with most hits, the first of several; any other
+   with half as many is a candidate of its own as well.
+4. The candidates_a_read groups with most hits stay, equal ones by strand and diagonal.
+
+What a place that is not among them can score at most follows from the seeds located in full: it
+differs from the read in every one of them.
 
     read        |=======|   |=======|   |=======|   |=======|
-    hits            3        10,000         5          812        64 are located: of two seeds all
-                                                                  unseen: two differences or more
+    hits            3        10,000         5          812        16 are located: of two seeds all
+                                                                  unlisted: two differences or more
 """
 
 from dataclasses import dataclass
@@ -23,7 +35,7 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.seeding.exact_cpu import exact_rows
 from bwarp.threads import for_each_range
 
@@ -31,8 +43,12 @@ __all__ = ["Candidates", "find_candidates"]
 
 DIAGONAL_SHIFT = 1 << 16
 
-#: In place of a number of differences: no place of the read was left out.
-ALL_SEEN = 1 << 30
+#: A place that shares but a frequent word with a read is mostly an old copy: it differs this many
+#: times as often as it must. Measured: wrong places get no more confidence, right ones do.
+_LIKELY = 2
+
+#: Reads that are searched together.
+_BLOCK = 2048
 
 
 @dataclass(frozen=True)
@@ -52,9 +68,11 @@ class Candidates:
         How many seeds lie there.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
         The candidates of read i are those from offsets[i] to offsets[i + 1].
+    unlisted : ndarray, shape=(n_reads,), dtype=int32
+        What a place of the read that is not among the candidates can score at most, its clipped
+        ends paid for.
     unseen : ndarray, shape=(n_reads,), dtype=int32
-        What a place of the read that was not looked at can score at most, its clipped ends paid
-        for; 0 for most reads: all hits of their seeds were located.
+        Where hits of the read's seeds were left out, what such a place is likely to score; else 0.
     """
 
     reads: np.ndarray
@@ -64,6 +82,7 @@ class Candidates:
     highest: np.ndarray
     seeds: np.ndarray
     offsets: np.ndarray
+    unlisted: np.ndarray
     unseen: np.ndarray
 
 
@@ -71,87 +90,36 @@ def find_candidates(
     index: FMIndex,
     codes: np.ndarray,
     offsets: np.ndarray,
-    seed_length: int,
-    seed_step: int,
-    hits_a_read: int,
+    reads: np.ndarray,
+    seeds: SeedRound,
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Candidates:
-    """The candidates of reads (flat codes and offsets) from exact seeds."""
+    """The candidates of some reads from exact seeds.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+        Read i is ``codes[offsets[i] : offsets[i + 1]]``.
+    reads : ndarray, dtype=int64
+        The numbers of the reads to search, in order; the others have no candidates.
+    """
     n_reads = len(offsets) - 1
-    firsts = np.concatenate([[0], np.cumsum(_seeds_a_read(offsets, seed_length, seed_step))])
-    words = np.zeros((firsts[-1], 1), np.uint64)
-    places = np.empty(firsts[-1], np.int32)
-    for_each_range(
-        lambda start, stop: _cut_seeds(
-            codes, offsets, seed_length, seed_step, firsts, start, stop, words, places
-        ),
-        n_reads,
-        threads,
-    )
-    starts, stops = exact_rows(index, words, seed_length, threads)
-    # A seed over an ambiguous base was searched as if that were A: it has no hits.
-    counts = np.where(np.repeat(places < 0, 2), 0, stops - starts).astype(np.uint32)
-    taken = np.zeros(counts.size, np.uint32)
-    differences = np.full(n_reads, ALL_SEEN, np.int32)
-    for_each_range(
-        lambda start, stop: _choose_seeds(
-            firsts, places, seed_length, counts, hits_a_read, start, stop, taken, differences
-        ),
-        n_reads,
-        threads,
-    )
-    hit_firsts = np.concatenate([[0], np.cumsum(taken, dtype=np.int64)])
-    rows = np.empty(hit_firsts[-1], np.uint32)
-    for_each_range(
-        lambda start, stop: _list_rows(starts, counts, taken, hit_firsts, start, stop, rows),
-        counts.size,
-        threads,
-    )
-    positions = locate(index, rows, threads)
-    keys = np.empty(rows.size, np.uint64)
-    reference = index.reference
-    for_each_range(
-        lambda start, stop: _make_keys(
-            offsets,
-            seed_length,
-            firsts,
-            places,
-            hit_firsts,
-            positions,
-            reference.segment_text,
-            reference.segment_genome,
-            start,
-            stop,
-            keys,
-        ),
-        n_reads,
-        threads,
-    )
+    unlisted, unseen = np.zeros((2, n_reads), np.int32)
 
-    def group(start: int, stop: int):
-        part = keys[hit_firsts[2 * firsts[start]] : hit_firsts[2 * firsts[stop]]]
-        part.sort()
-        found = np.empty((part.size, 6), np.int64)
-        ends = np.empty(stop - start, np.int64)
-        n_found = _group(
-            part,
-            start,
-            stop,
-            parameters.largest_gap,
-            parameters.candidates_a_read,
-            -(-seed_length // seed_step),
-            firsts,
-            found,
-            ends,
-            differences,
-        )
-        return found[:n_found], ends
+    def search(start: int, stop: int) -> np.ndarray:
+        blocks = [
+            _of_block(
+                index, codes, offsets, reads[first : min(first + _BLOCK, stop)], seeds, parameters,
+                unlisted, unseen,
+            )
+            for first in range(start, stop, _BLOCK)
+        ]  # fmt: skip
+        return np.concatenate(blocks)
 
-    groups = for_each_range(group, n_reads, threads, smallest=256)
-    found = np.concatenate([part for part, _ in groups] or [np.empty((0, 6), np.int64)])
-    sizes = np.cumsum([0] + [len(part) for part, _ in groups])
-    ends = [ends + size for (_, ends), size in zip(groups, sizes, strict=False)]
+    parts = for_each_range(search, len(reads), threads)
+    found = np.concatenate([*parts, np.empty((0, 6), np.int64)])
     return Candidates(
         reads=found[:, 0].astype(np.int32),
         strands=found[:, 1].astype(np.uint8),
@@ -159,106 +127,147 @@ def find_candidates(
         lowest=found[:, 3].copy(),
         highest=found[:, 4].copy(),
         seeds=found[:, 5].astype(np.int32),
-        offsets=np.concatenate([[0], *ends]).astype(np.int64),
-        unseen=_best_unseen(np.diff(offsets), differences, parameters),
+        offsets=np.searchsorted(found[:, 0], np.arange(n_reads + 1)),
+        unlisted=unlisted,
+        unseen=unseen,
     )
 
 
-def _best_unseen(lengths, differences, parameters: MappingParameters) -> np.ndarray:
-    """The best score with so many differences."""
-    loss = min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend)
-    scores = parameters.match * lengths - loss * differences.astype(np.int64)
-    return np.where(differences == ALL_SEEN, 0, np.maximum(scores, 0)).astype(np.int32)
-
-
-def _seeds_a_read(offsets: np.ndarray, k: int, step: int) -> np.ndarray:
-    """Seeds every `step` bases, and one that ends with the read."""
-    room = np.diff(offsets) - k
-    return np.where(room < 0, 0, room // step + 1 + (room % step > 0))
+def _of_block(index, codes, offsets, reads, seeds, parameters, unlisted, unseen) -> np.ndarray:
+    """Candidates of a few reads, whose arrays stay in the processor's cache: a row each."""
+    n, k = len(reads), seeds.length
+    firsts = np.empty(n + 1, np.int64)
+    n_seeds = _count_seeds(offsets, reads, k, seeds.step, firsts)
+    words = np.empty((n_seeds, 1), np.uint64)
+    places = np.empty(n_seeds, np.int32)
+    _cut_seeds(codes, offsets, reads, k, firsts, words, places)
+    starts, stops = exact_rows(index, words, k)
+    counts = stops - starts
+    taken = np.zeros(counts.size, np.uint32)
+    differences = np.zeros(n, np.int32)
+    n_hits = _choose_seeds(
+        firsts, places, k, counts, seeds.hits, seeds.least_hits, taken, differences
+    )
+    hit_firsts = np.empty(counts.size + 1, np.int64)
+    rows = np.empty(n_hits, np.uint32)
+    _list_rows(starts, counts, taken, hit_firsts, rows)
+    positions = locate(index, rows)
+    keys = np.empty(n_hits, np.uint64)
+    reference = index.reference
+    _make_keys(
+        offsets, reads, k, firsts, places, hit_firsts, positions, reference.segment_text,
+        reference.segment_genome, keys,
+    )  # fmt: skip
+    keys.sort()
+    found = np.empty((n_hits, 6), np.int64)
+    n_found = _group(
+        keys, offsets, reads, k, firsts, counts, taken, differences, parameters.largest_gap,
+        parameters.candidates_a_read, parameters.match,
+        min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend),
+        found, unlisted, unseen,
+    )  # fmt: skip
+    return found[:n_found]
 
 
 @numba.njit(cache=True, nogil=True)
-def _cut_seeds(codes, offsets, k, step, firsts, start, stop, words, places):
+def _count_seeds(offsets, reads, k, step, firsts):
+    """Where each read's seeds begin in a list of all; returns how many there are."""
+    n_seeds = 0
+    for i in range(reads.size):
+        firsts[i] = n_seeds
+        length = offsets[reads[i] + 1] - offsets[reads[i]]
+        if length >= k:
+            n_seeds += max(1, min(length // step, length - k + 1))
+    firsts[reads.size] = n_seeds
+    return n_seeds
+
+
+@numba.njit(cache=True, nogil=True)
+def _cut_seeds(codes, offsets, reads, k, firsts, words, places):
     """Pack the seeds of reads; a place of -1 tells of an ambiguous base."""
-    for read in range(start, stop):
-        room = offsets[read + 1] - offsets[read] - k
-        for seed in range(firsts[read], firsts[read + 1]):
-            place = min((seed - firsts[read]) * step, room)
+    for i in range(reads.size):
+        begin = offsets[reads[i]]
+        room = offsets[reads[i] + 1] - begin - k
+        n_steps = max(1, firsts[i + 1] - firsts[i] - 1)
+        for seed in range(firsts[i], firsts[i + 1]):
+            place = (seed - firsts[i]) * room // n_steps
             word = np.uint64(0)
             worst = np.uint8(0)
-            for i in range(offsets[read] + place, offsets[read] + place + k):
-                worst = max(worst, codes[i])
-                word = word << np.uint64(2) | np.uint64(codes[i] & 3)
+            for at in range(begin + place, begin + place + k):
+                worst = max(worst, codes[at])
+                word = word << np.uint64(2) | np.uint64(codes[at] & 3)
             words[seed, 0] = word << np.uint64(64 - 2 * k)
             places[seed] = place if worst < 4 else -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose_seeds(firsts, places, k, counts, budget, start, stop, taken, differences):
-    """How many hits of each seed to locate: of the rarest all, until a read has its budget."""
-    for read in range(start, stop):
-        first, last = 2 * firsts[read], 2 * firsts[read + 1]
+def _choose_seeds(firsts, places, k, counts, most, least, taken, differences):
+    """How many hits of each seed to locate: of the rarest all, until a read has `most`.
+
+    An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement. Equally
+    rare ones are taken in that order. Returns the number of hits to locate.
+    """
+    n_hits = 0
+    for i in range(firsts.size - 1):
+        first, last = 2 * firsts[i], 2 * firsts[i + 1]
         total = np.int64(0)
         for item in range(first, last):
+            # A seed over an ambiguous base was searched as if that were A: it has no hits.
+            if places[item >> 1] < 0:
+                counts[item] = 0
             total += counts[item]
-        if total <= budget:
+        if total <= most:
             for item in range(first, last):
                 taken[item] = counts[item]
-            continue
-        order = np.argsort(counts[first:last], kind="mergesort")
-        used = np.int64(0)
-        for i in order:
-            count = np.int64(counts[first + i])
-            if count == 0:
-                continue
-            if used + count <= budget:
-                taken[first + i] = count
-                used += count
-            elif used < budget // 2:
-                # Nothing rare enough: some hits of this one, evenly spread over its rows.
-                taken[first + i] = budget - used
-                used = budget
-        # A place not seen differs in every seed located in full; count seeds side by side.
-        apart, end = 0, 0
-        for seed in range(firsts[read], firsts[read + 1]):
+            n_hits += total
+        else:
+            used = np.int64(0)
+            for item in np.argsort(counts[first:last], kind="mergesort"):
+                count = np.int64(counts[first + item])
+                if used + count <= most:
+                    taken[first + item] = count
+                    used += count
+                elif used < least:
+                    # Nothing rare enough: some hits of this one, evenly spread over its rows.
+                    taken[first + item] = most - used
+                    used = most
+            n_hits += used
+        # A place that is not found differs in every seed located in full: those side by side.
+        end = 0
+        for seed in range(firsts[i], firsts[i + 1]):
             full = taken[2 * seed] == counts[2 * seed]
             full = full and taken[2 * seed + 1] == counts[2 * seed + 1]
             if full and places[seed] >= end:
-                apart += 1
+                differences[i] += 1
                 end = places[seed] + k
-        differences[read] = apart
+    return n_hits
 
 
 @numba.njit(cache=True, nogil=True)
-def _list_rows(starts, counts, taken, firsts, start, stop, rows):
-    for item in range(start, stop):
+def _list_rows(starts, counts, taken, hit_firsts, rows):
+    """The rows of the hits to locate, and where those of each item begin."""
+    hit = 0
+    for item in range(taken.size):
+        hit_firsts[item] = hit
         n = np.int64(taken[item])
         for i in range(n):
-            rows[firsts[item] + i] = np.int64(starts[item]) + i * np.int64(counts[item]) // n
+            rows[hit] = np.int64(starts[item]) + i * np.int64(counts[item]) // n
+            hit += 1
+    hit_firsts[taken.size] = hit
 
 
 @numba.njit(cache=True, nogil=True)
 def _make_keys(
-    offsets,
-    k,
-    firsts,
-    places,
-    hit_firsts,
-    positions,
-    segment_text,
-    segment_genome,
-    start,
-    stop,
-    keys,
+    offsets, reads, k, firsts, places, hit_firsts, positions, segment_text, segment_genome, keys
 ):
     n_segments = segment_genome.size
     segment = 0
-    for read in range(start, stop):
-        length = offsets[read + 1] - offsets[read]
-        for item in range(2 * firsts[read], 2 * firsts[read + 1]):
+    for i in range(reads.size):
+        room = offsets[reads[i] + 1] - offsets[reads[i]] - k
+        for item in range(2 * firsts[i], 2 * firsts[i + 1]):
             place = np.int64(places[item >> 1])
-            offset = length - k - place if item & 1 else place
-            head = np.uint64(2 * read + (item & 1)) << np.uint64(35)
+            offset = room - place if item & 1 else place
+            head = np.uint64(2 * i + (item & 1)) << np.uint64(35)
             for hit in range(hit_firsts[item], hit_firsts[item + 1]):
                 position = np.int64(positions[hit])
                 if position < segment_text[segment] or position >= segment_text[segment + 1]:
@@ -268,20 +277,20 @@ def _make_keys(
 
 
 @numba.njit(cache=True, nogil=True)
-def _group(keys, start, stop, largest_gap, most, overlap, firsts, found, ends, differences):
-    """Gather sorted keys of reads start to stop; keep the `most` groups of each with most seeds.
-
-    A base lies in at most `overlap` seeds, or in one more at the read's end, so what a group that
-    is not kept lacks in seeds says how much it differs at least.
+def _group(
+    keys, offsets, reads, k, firsts, counts, taken, differences, largest_gap, most, match, loss,
+    found, unlisted, unseen,
+):  # fmt: skip
+    """Gather sorted keys of reads; keep the `most` groups of each with most seeds.
 
     A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
     a tandem repeat it is another place, and with an indel it will turn out to be the same one.
     """
     n_found = 0
     at = 0
-    for read in range(start, stop):
+    for i in range(reads.size):
         first_found = n_found
-        while at < keys.size and np.int64(keys[at] >> np.uint64(36)) == read:
+        while at < keys.size and np.int64(keys[at] >> np.uint64(36)) == i:
             head = keys[at] >> np.uint64(35)
             group_start = at
             best, best_count = _diagonal(keys[at]), 0
@@ -299,31 +308,43 @@ def _group(keys, start, stop, largest_gap, most, overlap, firsts, found, ends, d
                 at += 1
             strand = np.int64(head & np.uint64(1))
             _insert(
-                found, first_found, n_found, read, strand, best,
+                found, first_found, n_found, reads[i], strand, best,
                 _diagonal(keys[group_start]), last, at - group_start,
             )  # fmt: skip
             n_found += 1
             if best_count == at - group_start or best_count == 1:
                 continue
             run_start = group_start
-            for i in range(group_start, at):
-                diagonal = _diagonal(keys[i])
-                if i + 1 < at and _diagonal(keys[i + 1]) == diagonal:
+            for j in range(group_start, at):
+                diagonal = _diagonal(keys[j])
+                if j + 1 < at and _diagonal(keys[j + 1]) == diagonal:
                     continue
-                count = i + 1 - run_start
-                run_start = i + 1
+                count = j + 1 - run_start
+                run_start = j + 1
                 if diagonal != best and 2 * count >= best_count:
                     _insert(
-                        found, first_found, n_found, read, strand, diagonal, diagonal, diagonal,
-                        count,
+                        found, first_found, n_found, reads[i], strand, diagonal, diagonal,
+                        diagonal, count,
                     )  # fmt: skip
                     n_found += 1
+        n_seeds = firsts[i + 1] - firsts[i]
+        length = offsets[reads[i] + 1] - offsets[reads[i]]
+        all_seen = True
+        for item in range(2 * firsts[i], 2 * firsts[i + 1]):
+            all_seen = all_seen and taken[item] == counts[item]
         if n_found - first_found > most:
-            lacking = firsts[read + 1] - firsts[read] - found[first_found + most, 5]
-            least = max(0, lacking - 1 + overlap - 1) // overlap
-            differences[read] = min(differences[read], least)
+            # A base lies in so many seeds at most, so what a group lacks in seeds says how much
+            # it differs at least.
+            overlap = 1
+            if n_seeds > 1:
+                overlap += (k - 1) // ((length - k) // (n_seeds - 1))
+            lacking = n_seeds - found[first_found + most, 5]
+            differences[i] = min(differences[i], max(0, lacking + overlap - 1) // overlap)
+            all_seen = False
             n_found = first_found + most
-        ends[read - start] = n_found
+        unlisted[reads[i]] = max(0, match * length - loss * differences[i])
+        if not all_seen:
+            unseen[reads[i]] = max(0, match * length - _LIKELY * loss * differences[i])
     return n_found
 
 

@@ -1,12 +1,21 @@
-"""Candidates become scored places: without gaps where that is provably best, else by alignment.
+"""Candidates become scored places: without gaps where none shows, else by alignment.
 
-A candidate's main diagonal is added up first. Its best stretch, each end clipped at a price or
-reaching the read's own end, is the best alignment of all when it scores at least
+A candidate's main diagonal is added up first: its best stretch, each end clipped at a price or
+reaching the read's own end (clipped where both score the same; the shorter of equal stretches). It
+is what counts when
 
-    match * read length - gap_open - gap_extend,
+- it scores, the price paid, at least ``match * read length - gap_open - gap_extend``, because every
+  alignment with a gap pays that much and gains no more; or
+- no gap shows: all seeds on one diagonal, nothing clipped, and fewer than two mismatches in the
+  first and in the last 16 bases. A gap leaves random bases on one side of it, which clip; or
+- it is hopeless: all seeds on one diagonal, and `hopeless_margin` below the best stretch of all.
 
-because every alignment with a gap pays that much and gains no more. The others are aligned by
-dynamic programming in a window around all the candidate's diagonals.
+The others are aligned by dynamic programming in a window around all the candidate's diagonals. An
+alignment takes the stretch's place where it scores more than any stretch of the main diagonal,
+clips not paid: only then it has a gap.
+
+A read's places are in the order of score, equal ones as their candidates were; a second sight of a
+better place is left out.
 """
 
 from dataclasses import dataclass
@@ -19,9 +28,26 @@ from bwarp.alignment.pairs_cpu import pair_ends
 from bwarp.alignment.scheme import LOCAL, Scoring, nucleotide_scoring
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.simd import equal, fill, greater, lane_count, load, mask_bits, population_count
 from bwarp.threads import for_each_range
 
-__all__ = ["Genome", "Places", "both_strands", "extend", "merge", "scoring_of", "window_sequences"]
+__all__ = [
+    "Genome",
+    "Places",
+    "best_scores",
+    "both_strands",
+    "extend",
+    "merge",
+    "scoring_of",
+    "window_sequences",
+    "without",
+]
+
+#: score, start, end, read start, read end, whether known in full, window start, window end
+_COLUMNS = 8
+
+#: A gap this near to a read's end may show as no more than a few mismatches there.
+_END = 16
 
 
 @dataclass(frozen=True)
@@ -100,8 +126,8 @@ def extend(
 ) -> Places:
     """Score every candidate; places below the least score are left out."""
     n = len(candidates.reads)
-    # score, start, end, read start, read end, sure, window start, window end
-    scored = np.zeros((n, 8), np.int64)
+    scored = np.empty((n, _COLUMNS), np.int64)
+    unpaid = np.empty(n, np.int32)
     for_each_range(
         lambda start, stop: _score_diagonals(
             genome.codes,
@@ -119,21 +145,18 @@ def extend(
             parameters.clip,
             parameters.largest_gap,
             scored[start:stop],
+            unpaid[start:stop],
         ),
         n,
         threads,
     )
-    # Where all seeds share a diagonal, what a gap could add lies between seeds and is short: far
-    # below the read's best score it makes neither a choice nor a quality different.
-    best = np.zeros(len(candidates.offsets) - 1, np.int64)
-    filled = np.flatnonzero(np.diff(candidates.offsets))
-    if n:
-        best[filled] = np.maximum.reduceat(scored[:, 0], candidates.offsets[filled])
-    hopeless = candidates.lowest == candidates.highest
-    hopeless &= scored[:, 0] + parameters.hopeless_margin < best[candidates.reads]
-    unsure = np.flatnonzero((scored[:, 5] == 0) & ~hopeless)
-    scored[hopeless, 5] = 1
-    if unsure.size:
+    unsure = np.empty(n, np.int64)
+    n_unsure = _list_unsure(
+        candidates.offsets, candidates.lowest, candidates.highest, parameters.hopeless_margin,
+        scored, unsure,
+    )  # fmt: skip
+    unsure = unsure[:n_unsure]
+    if n_unsure:
         queries, windows = window_sequences(
             genome,
             both,
@@ -144,55 +167,68 @@ def extend(
             scored[unsure, 7],
         )
         ends = pair_ends(PairBatch(queries, windows), scoring_of(parameters), LOCAL, threads)
-        better = ends.scores > scored[unsure, 0]
-        gapped = unsure[better]
-        scored[gapped, 0] = ends.scores[better]
-        scored[gapped, 2] = scored[gapped, 6] + ends.reference_ends[better]
-        scored[gapped, 3] = 0
-        scored[gapped, 4] = ends.query_ends[better]
-        scored[gapped, 1] = scored[gapped, 2] - scored[gapped, 4]
-        scored[unsure, 5] = 1
-        scored[gapped, 5] = 0
+        _take_better(unsure, ends.scores, ends.query_ends, ends.reference_ends, unpaid, scored)
     return _ranked(
         candidates.offsets, candidates.reads, candidates.strands, scored, parameters.least_score
     )
+
+
+def best_scores(places: Places) -> np.ndarray:
+    """The best score of every read, 0 where it has no place, dtype int32."""
+    best = np.zeros(len(places.offsets) - 1, np.int32)
+    filled = places.offsets[:-1] < places.offsets[1:]
+    best[filled] = places.scores[places.offsets[:-1][filled]]
+    return best
 
 
 def merge(places: Places, more: Places) -> Places:
     """The places of both for every read, each once, best first."""
     if len(more.reads) == 0:
         return places
-    reads = np.concatenate([places.reads, more.reads])
-    order = np.argsort(reads, kind="stable")
-    columns = [
-        (one.scores, one.starts, one.ends, one.read_starts, one.read_ends, one.gapless,
-         one.window_starts, one.window_ends)
-        for one in (places, more)
-    ]  # fmt: skip
-    scored = np.concatenate([np.column_stack(one).astype(np.int64) for one in columns])
-    strands = np.concatenate([places.strands, more.strands])
-    offsets = places.offsets + more.offsets
-    return _ranked(offsets, reads[order], strands[order], scored[order], 0)
+    n = len(places.reads) + len(more.reads)
+    reads, strands = np.empty(n, np.int32), np.empty(n, np.uint8)
+    scored = np.empty((n, _COLUMNS), np.int64)
+    ends = (more.offsets[:-1], places.offsets[1:])
+    for part, before in zip((places, more), ends, strict=True):
+        _lay_beside(
+            part.offsets, before, part.reads, part.strands, part.scores, part.starts, part.ends,
+            part.read_starts, part.read_ends, part.gapless, part.window_starts, part.window_ends,
+            reads, strands, scored,
+        )  # fmt: skip
+    return _ranked(places.offsets + more.offsets, reads, strands, scored, 0)
+
+
+def without(places: Places, dropped: np.ndarray) -> Places:
+    """The places of the other reads than those that `dropped` (bool, one a read) tells."""
+    counts = np.where(dropped, 0, np.diff(places.offsets))
+    kept = np.flatnonzero(~dropped[places.reads])
+    columns = {name: values[kept] for name, values in vars(places).items() if name != "offsets"}
+    return Places(**columns, offsets=np.concatenate([[0], np.cumsum(counts)]))
 
 
 def _ranked(offsets, reads, strands, scored, least_score) -> Places:
     kept = np.empty(len(reads), np.int64)
     places = np.zeros(len(offsets), np.int64)
-    n_kept = _rank(offsets, strands, scored, least_score, kept, places)
-    kept = kept[:n_kept]
-    return Places(
-        reads=reads[kept],
-        strands=strands[kept],
-        scores=scored[kept, 0].astype(np.int32),
-        starts=scored[kept, 1],
-        ends=scored[kept, 2],
-        read_starts=scored[kept, 3].astype(np.int32),
-        read_ends=scored[kept, 4].astype(np.int32),
-        gapless=scored[kept, 5] == 1,
-        window_starts=scored[kept, 6],
-        window_ends=scored[kept, 7],
+    n = _rank(offsets, strands, scored, least_score, kept, places)
+    ranked = Places(
+        reads=np.empty(n, np.int32),
+        strands=np.empty(n, np.uint8),
+        scores=np.empty(n, np.int32),
+        starts=np.empty(n, np.int64),
+        ends=np.empty(n, np.int64),
+        read_starts=np.empty(n, np.int32),
+        read_ends=np.empty(n, np.int32),
+        gapless=np.empty(n, np.bool_),
+        window_starts=np.empty(n, np.int64),
+        window_ends=np.empty(n, np.int64),
         offsets=places,
     )
+    _take(
+        kept[:n], reads, strands, scored, ranked.reads, ranked.strands, ranked.scores,
+        ranked.starts, ranked.ends, ranked.read_starts, ranked.read_ends, ranked.gapless,
+        ranked.window_starts, ranked.window_ends,
+    )  # fmt: skip
+    return ranked
 
 
 def window_sequences(
@@ -222,6 +258,24 @@ def _turn(codes, offsets, start, stop, both):
             both[codes.size + first + i] = np.uint8(3) - code if code < 4 else code
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _differing(genome, at, both, first, n):
+    """Which of `n` bases, at most 64, differ or are ambiguous: a bit each, the first the lowest."""
+    bits = np.uint64(0)
+    if at + 64 <= genome.size and first + 64 <= both.size:
+        lanes = lane_count(fill(np.uint8(0)))
+        for part in range(0, 64, lanes):
+            bases = load(both, first + part)
+            different = mask_bits(greater(bases, fill(np.uint8(3))))
+            different |= ~mask_bits(equal(bases, load(genome, at + part)))
+            bits |= np.uint64(different) << np.uint64(part)
+        return bits & (~np.uint64(0) >> np.uint64(64 - n))
+    for i in range(n):
+        code = both[first + i]
+        bits |= np.uint64(code != genome[at + i] or code > 3) << np.uint64(i)
+    return bits
+
+
 @numba.njit(cache=True, nogil=True)
 def _score_diagonals(
     genome,
@@ -239,8 +293,13 @@ def _score_diagonals(
     clip,
     margin,
     scored,
+    unpaid,
 ):
-    """The best stretch of each main diagonal, whether it is surely best, and the window."""
+    """The best stretch of each main diagonal, whether to look for gaps, and the window.
+
+    Reads the genome once, 64 bases a time, and works from mismatch to mismatch: a stretch that
+    can end, or begin, elsewhere is never better.
+    """
     for i in range(reads.size):
         first = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
         length = offsets[reads[i] + 1] - offsets[reads[i]]
@@ -249,23 +308,50 @@ def _score_diagonals(
         contig = max(np.searchsorted(contig_starts, diagonal, side="right") - 1, 0)
         best = np.int64(-(1 << 30))
         best_begin, best_end, best_contig = np.int64(0), np.int64(0), contig
+        crowded = False
+        highest_sum = np.int64(0)
         while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
             low = max(np.int64(0), contig_starts[contig] - diagonal)
             high = min(length, contig_starts[contig + 1] - diagonal)
-            # The sum so far, and the least sum (with its price) at which a stretch may begin.
+            # The sum before the next mismatch, and the least sum, with its price, at which a
+            # stretch may begin.
             total = np.int64(0)
             begin = low
             begin_sum = np.int64(0) if low == 0 else np.int64(clip)
-            for at in range(low, high):
-                code = both[first + at]
-                same = code == genome[diagonal + at] and code < 4
-                total += match if same else mismatch
-                if total + clip < begin_sum:
-                    begin, begin_sum = at + 1, total + clip
-                reached = total - begin_sum - (0 if at + 1 == length else clip)
-                if reached >= best:
-                    best, best_begin, best_end, best_contig = reached, begin, at + 1, contig
+            summed = low
+            open_sum = np.int64(0)
+            at_start = at_end = 0
+            for block in range(low, high, 64):
+                n = min(np.int64(64), high - block)
+                bits = _differing(genome, diagonal + block, both, first + block, n)
+                while bits:
+                    at = block + np.int64(population_count((bits & -bits) - np.uint64(1)))
+                    bits &= bits - np.uint64(1)
+                    at_start += at < _END
+                    at_end += at >= length - _END
+                    total += match * (at - summed)
+                    open_sum += match * (at - summed)
+                    highest_sum = max(highest_sum, open_sum)
+                    open_sum = max(open_sum + mismatch, 0)
+                    reached = total - begin_sum - clip
+                    if at > summed and reached > best:
+                        best, best_begin, best_end, best_contig = reached, begin, at, contig
+                    total += mismatch
+                    summed = at + 1
+                    if total + clip <= begin_sum:
+                        begin, begin_sum = summed, total + clip
+                    reached = total - begin_sum - (0 if summed == length else clip)
+                    if reached > best:
+                        best, best_begin, best_end, best_contig = reached, begin, summed, contig
+            if high > summed:
+                total += match * (high - summed)
+                highest_sum = max(highest_sum, open_sum + match * (high - summed))
+                reached = total - begin_sum - (0 if high == length else clip)
+                if reached > best:
+                    best, best_begin, best_end, best_contig = reached, begin, high, contig
+            crowded = crowded or at_start > 1 or at_end > 1
             contig += 1
+        unpaid[i] = highest_sum
         contig = best_contig
         clips = (best_begin > 0) + (best_end < length)
         scored[i, 0] = max(best + clip * clips, 0)
@@ -273,13 +359,47 @@ def _score_diagonals(
         scored[i, 2] = diagonal + best_end
         scored[i, 3] = best_begin
         scored[i, 4] = best_end
-        scored[i, 5] = best >= match * length - gap
+        gap_seen = clips > 0 or crowded or lowest[i] < highest[i]
+        scored[i, 5] = best >= match * length - gap or not gap_seen
         scored[i, 6] = max(lowest[i] - margin, contig_starts[contig])
         scored[i, 7] = min(highest[i] + length + margin, contig_starts[contig + 1])
         if scored[i, 6] >= scored[i, 7]:
             scored[i, 5] = 1
             scored[i, 6] = scored[i, 1]
             scored[i, 7] = scored[i, 2]
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_unsure(offsets, lowest, highest, hopeless_margin, scored, unsure):
+    """List the candidates to align with gaps; those that are hopeless no more count as unsure."""
+    n_unsure = 0
+    for read in range(offsets.size - 1):
+        best = np.int64(0)
+        for i in range(offsets[read], offsets[read + 1]):
+            best = max(best, scored[i, 0])
+        for i in range(offsets[read], offsets[read + 1]):
+            if scored[i, 5]:
+                continue
+            if lowest[i] == highest[i] and scored[i, 0] + hopeless_margin < best:
+                scored[i, 5] = 1
+            else:
+                unsure[n_unsure] = i
+                n_unsure += 1
+    return n_unsure
+
+
+@numba.njit(cache=True, nogil=True)
+def _take_better(unsure, scores, query_ends, reference_ends, unpaid, scored):
+    """Put alignments in the place of stretches where only a gap scores what they score."""
+    for j in range(unsure.size):
+        i = unsure[j]
+        scored[i, 5] = scores[j] <= unpaid[i]
+        if scores[j] > unpaid[i]:
+            scored[i, 0] = scores[j]
+            scored[i, 2] = scored[i, 6] + reference_ends[j]
+            scored[i, 3] = 0
+            scored[i, 4] = query_ends[j]
+            scored[i, 1] = scored[i, 2] - query_ends[j]
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -298,13 +418,26 @@ def _one_place(start, end, read_start, read_end, start_2, end_2, read_start_2, r
 
 @numba.njit(cache=True, nogil=True)
 def _rank(offsets, strands, scored, least, kept, places):
-    """Order each read's candidates by score, without low ones and second sights of one place."""
+    """Order each read's candidates by score, without low ones and second sights of one place.
+
+    Equal ones stay in their order. Ranking again changes nothing.
+    """
     n_kept = 0
     for read in range(offsets.size - 1):
         first = n_kept
+        n_listed = first
         for i in range(offsets[read], offsets[read + 1]):
             if scored[i, 0] < least:
                 continue
+            # Insertion sort: few, and nearly in order already.
+            j = n_listed
+            while j > first and scored[kept[j - 1], 0] < scored[i, 0]:
+                kept[j] = kept[j - 1]
+                j -= 1
+            kept[j] = i
+            n_listed += 1
+        for at in range(first, n_listed):
+            i = kept[at]
             same = False
             for j in range(first, n_kept):
                 other = kept[j]
@@ -313,20 +446,38 @@ def _rank(offsets, strands, scored, least, kept, places):
                     scored[i, 1], scored[i, 2], scored[i, 3], scored[i, 4],
                 ):  # fmt: skip
                     same = True
-                    if scored[i, 0] > scored[other, 0]:
-                        kept[j] = i
                     break
-            if same:
-                continue
-            kept[n_kept] = i
-            n_kept += 1
-        # Insertion sort: few, and nearly in order already.
-        for i in range(first + 1, n_kept):
-            item = kept[i]
-            j = i
-            while j > first and scored[kept[j - 1], 0] < scored[item, 0]:
-                kept[j] = kept[j - 1]
-                j -= 1
-            kept[j] = item
+            if not same:
+                kept[n_kept] = i
+                n_kept += 1
         places[read + 1] = n_kept
     return n_kept
+
+
+@numba.njit(cache=True, nogil=True)
+def _take(
+    kept, reads, strands, scored, kept_reads, kept_strands, scores, starts, ends, read_starts,
+    read_ends, gapless, window_starts, window_ends,
+):  # fmt: skip
+    for j in range(kept.size):
+        i = kept[j]
+        kept_reads[j], kept_strands[j] = reads[i], strands[i]
+        scores[j], starts[j], ends[j] = scored[i, 0], scored[i, 1], scored[i, 2]
+        read_starts[j], read_ends[j] = scored[i, 3], scored[i, 4]
+        gapless[j] = scored[i, 5] == 1
+        window_starts[j], window_ends[j] = scored[i, 6], scored[i, 7]
+
+
+@numba.njit(cache=True, nogil=True)
+def _lay_beside(
+    offsets, before, reads, strands, scores, starts, ends, read_starts, read_ends, gapless,
+    window_starts, window_ends, all_reads, all_strands, scored,
+):  # fmt: skip
+    """Copy places to where they stand beside others, of which so many lie before each read's."""
+    for read in range(offsets.size - 1):
+        for i in range(offsets[read], offsets[read + 1]):
+            j = i + before[read]
+            all_reads[j], all_strands[j] = reads[i], strands[i]
+            scored[j, 0], scored[j, 1], scored[j, 2] = scores[i], starts[i], ends[i]
+            scored[j, 3], scored[j, 4], scored[j, 5] = read_starts[i], read_ends[i], gapless[i]
+            scored[j, 6], scored[j, 7] = window_starts[i], window_ends[i]

@@ -1,6 +1,6 @@
 """From chunks of reads to alignments: the stages of mapping in a row.
 
-reads -> seeds, diagonals -> scored places -.-> again, with long seeds in repeats, dense elsewhere
+reads -> seeds, diagonals -> scored places -.-> again, with more seeds, where not settled
                                             '-> insert size (once) -> mates -> choice -> CIGARs
 """
 
@@ -13,7 +13,15 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.alignment_records import Alternatives, Supplementary
 from bwarp.mapping.candidates_cpu import Candidates, find_candidates
 from bwarp.mapping.choice_cpu import Choice, choose_paired, choose_single
-from bwarp.mapping.extension_cpu import Genome, Places, both_strands, extend, merge
+from bwarp.mapping.extension_cpu import (
+    Genome,
+    Places,
+    best_scores,
+    both_strands,
+    extend,
+    merge,
+    without,
+)
 from bwarp.mapping.final_alignments import MappedReads, align_chosen
 from bwarp.mapping.further_places import alternatives_of, supplementary_of
 from bwarp.mapping.insert_size import (
@@ -22,7 +30,7 @@ from bwarp.mapping.insert_size import (
     clear_distances,
     insert_size_of,
 )
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
 
@@ -115,53 +123,45 @@ def _place(
     parameters: MappingParameters,
     threads: int,
 ) -> _Placed:
-    """Scored places of a chunk's reads, and what a place not looked at can score at most."""
+    """Scored places of a chunk's reads, and what a place not looked at can score at most.
+
+    1. All reads are searched with few seeds. A read whose best place scores clearly more than any
+       place without these seeds could is settled.
+    2. The others begin anew with as many seeds as have room side by side.
+    3. Of those that still are not settled, reads with hits left out are searched with longer
+       seeds, which are rarer;
+    4. and reads with no place that scores well with shorter ones that overlap.
+    """
     both = both_strands(chunk.codes, chunk.offsets, threads)
-    candidates = find_candidates(
-        index, chunk.codes, chunk.offsets, parameters.seed_length, parameters.seed_step,
-        parameters.hits_a_read, parameters, threads,
-    )  # fmt: skip
-    places = extend(genome, both, chunk.offsets, candidates, parameters, threads)
-    unseen = candidates.unseen
+    lengths = np.diff(chunk.offsets)
 
-    def again(reads: np.ndarray, seed_length: int, seed_step: int, hits: int) -> Places:
-        codes, offsets = _reads_of(chunk, reads)
+    def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, Places]:
         found = find_candidates(
-            index, codes, offsets, seed_length, seed_step, hits, parameters, threads
+            index, chunk.codes, chunk.offsets, reads, seeds, parameters, threads
         )
-        # What was seen in neither round scores no more than the lower of both bounds.
-        unseen[reads] = np.minimum(unseen[reads], found.unseen)
-        found = _numbered(found, reads, chunk.n_reads)
-        return merge(places, extend(genome, both, chunk.offsets, found, parameters, threads))
+        return found, extend(genome, both, chunk.offsets, found, parameters, threads)
 
-    frequent = np.flatnonzero(unseen)
-    if frequent.size:
-        places = again(frequent, parameters.long_length, parameters.long_step, parameters.long_hits)
-    best = np.zeros(chunk.n_reads, np.int32)
-    has_place = np.diff(places.offsets) > 0
-    best[has_place] = places.scores[places.offsets[:-1][has_place]]
-    poor = np.flatnonzero(best < parameters.poor_score * np.diff(chunk.offsets))
-    if poor.size:
-        places = again(poor, parameters.dense_length, parameters.dense_step, parameters.hits_a_read)
+    found, places = search(np.arange(chunk.n_reads), parameters.first)
+    unseen = found.unseen
+    open_ = best_scores(places) < found.unlisted + parameters.settled_margin
+    reads = np.flatnonzero(open_)
+    if reads.size:
+        found, more = search(reads, parameters.second)
+        places = merge(without(places, open_), more)
+        unseen[reads] = found.unseen[reads]
+        open_ &= best_scores(places) < found.unlisted + parameters.settled_margin
+
+    for seeds in (parameters.long, parameters.dense):
+        if seeds is parameters.long:
+            reads = np.flatnonzero(open_ & (unseen > 0))
+        else:
+            reads = np.flatnonzero(best_scores(places) < parameters.poor_score * lengths)
+        if reads.size:
+            found, more = search(reads, seeds)
+            places = merge(places, more)
+            # What was seen in neither round scores no more than the lower of both bounds.
+            unseen[reads] = np.minimum(unseen[reads], found.unseen[reads])
     return _Placed(chunk, both, places, unseen)
-
-
-def _reads_of(chunk: ReadChunk, reads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes and offsets of some of a chunk's reads."""
-    starts, stops = chunk.offsets[reads], chunk.offsets[reads + 1]
-    offsets = np.concatenate([[0], np.cumsum(stops - starts)])
-    places = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
-    return chunk.codes[places], offsets
-
-
-def _numbered(candidates: Candidates, reads: np.ndarray, n_reads: int) -> Candidates:
-    """Candidates of some reads, under the numbers that these have in their chunk."""
-    numbers = reads[candidates.reads]
-    return replace(
-        candidates,
-        reads=numbers.astype(np.int32),
-        offsets=np.searchsorted(numbers, np.arange(n_reads + 1)),
-    )
 
 
 def _finish(

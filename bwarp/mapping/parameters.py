@@ -2,10 +2,33 @@
 
 from dataclasses import dataclass
 
-__all__ = ["END_TO_END", "LOCAL", "MappingParameters"]
+__all__ = ["END_TO_END", "LOCAL", "MappingParameters", "SeedRound"]
 
 #: A read's ends may be clipped, or not.
 LOCAL, END_TO_END = "local", "end-to-end"
+
+
+@dataclass(frozen=True)
+class SeedRound:
+    """How reads are searched once.
+
+    Attributes
+    ----------
+    length : int
+        Bases of a seed.
+    step : int
+        A read of n bases has n // step seeds (one at least, and none closer than a base), spread
+        evenly from its first base to its last.
+    hits : int
+        The most hits of a read: its rarest seeds are located, each in full, while they fit.
+    least_hits : int
+        A read with fewer hits than this gets some of its next seed, evenly spread, up to `hits`.
+    """
+
+    length: int
+    step: int
+    hits: int
+    least_hits: int
 
 
 @dataclass(frozen=True)
@@ -14,18 +37,20 @@ class MappingParameters:
 
     Attributes
     ----------
-    seed_length, seed_step : int
-        Exact seeds of this length are looked for every `seed_step` bases of a read.
-    long_length, long_step, long_hits : int
-        The same for reads with hits left out: longer words are rarer in repeats.
-    dense_length, dense_step : int
-        The same for reads that are still without a good place.
+    first : SeedRound
+        Of all reads.
+    settled_margin : int
+        A read whose best place scores this much more than a place without seeds could is settled.
+    second : SeedRound
+        Of the others, which begin anew.
+    long : SeedRound
+        Of reads that are not settled and have hits left out: longer seeds are rarer in repeats.
+    dense : SeedRound
+        Of reads that are still without a good place.
     poor_score : float
         A best score below this share of the read's length is not a good place.
     rescue_margin : int
         Mates are looked for near the places of a read that score no less below its best one.
-    hits_a_read : int
-        Seeds are located from the rarest on until a read has this many hits.
     candidates_a_read : int
         The most places of a read that are aligned, those with most seeds first.
     hopeless_margin : int
@@ -46,18 +71,15 @@ class MappingParameters:
         What they score at least, as a share of the read's best place.
     """
 
-    seed_length: int = 20
-    seed_step: int = 20
-    long_length: int = 32
-    long_step: int = 8
-    long_hits: int = 256
-    dense_length: int = 16
-    dense_step: int = 4
+    first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)
+    settled_margin: int = 10
+    second: SeedRound = SeedRound(length=20, step=20, hits=128, least_hits=0)
+    long: SeedRound = SeedRound(length=32, step=8, hits=256, least_hits=128)
+    dense: SeedRound = SeedRound(length=16, step=4, hits=64, least_hits=32)
     poor_score: float = 0.7
     rescue_margin: int = 17
-    hits_a_read: int = 64
-    candidates_a_read: int = 16
-    hopeless_margin: int = 70
+    candidates_a_read: int = 32
+    hopeless_margin: int = 45
     largest_gap: int = 30
     match: int = 1
     mismatch: int = -4

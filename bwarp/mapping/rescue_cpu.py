@@ -60,6 +60,7 @@ def rescue_candidates(
         highest=found[:, 2].copy(),
         seeds=found[:, 3].astype(np.int32),
         offsets=np.searchsorted(found[:, 0], np.arange(len(offsets))),
+        unlisted=np.zeros(len(offsets) - 1, np.int32),
         unseen=np.zeros(len(offsets) - 1, np.int32),
     )
 

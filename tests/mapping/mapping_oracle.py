@@ -41,6 +41,7 @@ def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
         highest=diagonals,
         seeds=np.ones(diagonals.size, np.int32),
         offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
+        unlisted=np.zeros(n_reads, np.int32),
         unseen=np.zeros(n_reads, np.int32),
     )
 

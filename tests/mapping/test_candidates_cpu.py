@@ -7,7 +7,7 @@ import pytest
 from mapping_oracle import best_stretch, flat, index_and_genome, opposite, random_letters
 
 from bwarp.mapping.candidates_cpu import find_candidates
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.sequence import decode, encode
 
 PARAMETERS = MappingParameters()
@@ -41,12 +41,19 @@ def reads_of(genome, rng, count):
     return reads
 
 
+def candidates(index, codes, offsets, step, hits, parameters=PARAMETERS, threads=1, reads=None):
+    seeds = SeedRound(K, step, hits, hits // 2)
+    reads = np.arange(len(offsets) - 1) if reads is None else reads
+    return find_candidates(index, codes, offsets, reads, seeds, parameters, threads)
+
+
 def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
     """(strand, diagonal) of every hit of every seed."""
     room = len(read) - k
     if room < 0:
         return []
-    starts = sorted({*range(0, room + 1, step), room})
+    n = max(1, min(len(read) // step, room + 1))
+    starts = [i * room // max(1, n - 1) for i in range(n)]
     borders = set(genome.contig_starts.tolist())
     found = []
     for start in starts:
@@ -68,7 +75,7 @@ def test_all_hits_are_in_candidates(repeats):
     reads = reads_of(genome, np.random.default_rng(2), 60)
     reads += [np.full(50, 4, np.uint8), np.empty(0, np.uint8)]
     codes, offsets = flat(reads)
-    found = find_candidates(index, codes, offsets, K, STEP, 10_000, PARAMETERS)
+    found = candidates(index, codes, offsets, STEP, 10_000)
     assert not found.unseen.any()
     n_hits = 0
     for i, read in enumerate(reads):
@@ -95,7 +102,7 @@ def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
     unit = random_letters(rng, 25)
     index, genome = index_and_genome([random_letters(rng, 90) + unit * 6 + random_letters(rng, 90)])
     codes, offsets = flat([genome.codes[90:190].copy()])
-    found = find_candidates(index, codes, offsets, K, STEP, 10_000, PARAMETERS)
+    found = candidates(index, codes, offsets, STEP, 10_000)
     assert {90, 115, 140} <= set(found.diagonals.tolist())
 
 
@@ -114,24 +121,25 @@ def test_what_was_not_looked_at_scores_no_more_than_said(step, hits, most):
     reads.append(encode(random_letters(rng, 60)))
     codes, offsets = flat(reads)
     parameters = replace(PARAMETERS, candidates_a_read=most)
-    found = find_candidates(index, codes, offsets, K, step, hits, parameters)
+    found = candidates(index, codes, offsets, step, hits, parameters)
     n_reached = 0
     for i, read in enumerate(reads):
         mine = range(found.offsets[i], found.offsets[i + 1])
         assert len(mine) <= most
-        best = 0
-        for diagonal in (90 * copy for copy in range(30)):
-            looked_at = any(
-                found.strands[j] == 0 and found.lowest[j] <= diagonal <= found.highest[j]
+        best = max(
+            best_stretch(read, genome.codes, 90 * copy, 0, 60, 5)
+            for copy in range(30)
+            if not any(
+                found.strands[j] == 0 and found.lowest[j] <= 90 * copy <= found.highest[j]
                 for j in mine
             )
-            best = max(
-                best, 0 if looked_at else best_stretch(read, genome.codes, diagonal, 0, 60, 5)
-            )
+        )
         if found.unseen[i]:
-            assert best <= found.unseen[i] <= 60
-            n_reached += best >= found.unseen[i] - 10
-    assert np.count_nonzero(found.unseen[:30]) > 20
+            assert best <= found.unlisted[i] <= 60
+            assert found.unseen[i] == max(0, 2 * found.unlisted[i] - 60)
+            n_reached += best >= found.unlisted[i] - 10
+    assert np.count_nonzero(found.unlisted[:30]) > 20
+    assert found.unseen[:30].any()
     assert found.unseen[30] == 0
     assert n_reached > 3
 
@@ -142,11 +150,12 @@ def test_of_frequent_seeds_some_hits_are_located():
     contigs = [unit + random_letters(rng, 70) for _ in range(20)] + [random_letters(rng, 200)]
     index, genome = index_and_genome(contigs)
     codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
-    found = find_candidates(index, codes, offsets, K, STEP, 30, PARAMETERS)
+    found = candidates(index, codes, offsets, STEP, 30)
     # One seed's hits fit: another place could differ by a single base.
-    assert found.unseen.tolist() == [55, 0]
+    assert found.unlisted.tolist() == [55, 45]
+    assert found.unseen.tolist() == [50, 0]
     first = slice(0, found.offsets[1])
-    assert found.seeds[first].tolist() == [1] * PARAMETERS.candidates_a_read
+    assert 20 <= found.seeds[first].sum() <= 30
     assert set(found.diagonals[first].tolist()) <= {130 * i for i in range(20)}
 
 
@@ -154,8 +163,8 @@ def test_of_frequent_seeds_some_hits_are_located():
 def test_threads_change_nothing(repeats, threads):
     index, genome = repeats
     codes, offsets = flat(reads_of(genome, np.random.default_rng(5), 3000))
-    one = find_candidates(index, codes, offsets, K, STEP, 20, PARAMETERS, 1)
-    more = find_candidates(index, codes, offsets, K, STEP, 20, PARAMETERS, threads)
+    one = candidates(index, codes, offsets, STEP, 20)
+    more = candidates(index, codes, offsets, STEP, 20, threads=threads)
     for name, values in vars(one).items():
         assert np.array_equal(values, getattr(more, name)), name
     assert one.unseen.any()
@@ -163,7 +172,19 @@ def test_threads_change_nothing(repeats, threads):
 
 def test_no_reads(repeats):
     index, _ = repeats
-    found = find_candidates(
-        index, np.empty(0, np.uint8), np.zeros(1, np.int64), K, STEP, 20, PARAMETERS
-    )
+    found = candidates(index, np.empty(0, np.uint8), np.zeros(1, np.int64), STEP, 20)
     assert (len(found.reads), found.offsets.tolist()) == (0, [0])
+
+
+def test_some_reads_as_if_alone(repeats):
+    index, genome = repeats
+    reads = reads_of(genome, np.random.default_rng(6), 200)
+    codes, offsets = flat(reads)
+    some = np.arange(1, 200, 3)
+    found = candidates(index, codes, offsets, STEP, 20, reads=some)
+    alone = candidates(index, *flat([reads[i] for i in some]), STEP, 20)
+    assert np.array_equal(found.reads, some[alone.reads])
+    assert np.array_equal(np.diff(found.offsets)[some], np.diff(alone.offsets))
+    for name in ("strands", "diagonals", "lowest", "highest", "seeds"):
+        assert np.array_equal(getattr(found, name), getattr(alone, name)), name
+    assert np.array_equal(found.unlisted[some], alone.unlisted)

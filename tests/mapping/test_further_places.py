@@ -31,6 +31,7 @@ def lines_of(genome, reads, rows, parameters=PARAMETERS):
         highest=flat_rows[:, 2],
         seeds=np.ones(len(flat_rows), np.int32),
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        unlisted=np.zeros(len(reads), np.int32),
         unseen=np.zeros(len(reads), np.int32),
     )
     places = extend(genome, both, offsets, candidates, parameters)
