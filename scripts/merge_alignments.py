@@ -12,7 +12,7 @@ from bwarp.bam.header import merged_header, split_header
 from bwarp.bam.index import index_ending
 from bwarp.bam.merging import merged, whole_records
 from bwarp.errors import UsageError
-from bwarp.mapping.statistics import merged_statistics
+from bwarp.mapping.statistics import merged_statistics, read_statistics
 from bwarp.output import atomic_file, private_folder
 from bwarp.program import program_parser, run_program, say
 
@@ -38,8 +38,7 @@ def main(options):
         raise UsageError(f"{output}: the output must end in .bam")
     statistics = {}
     for unit in map(Path, options.units):
-        with open(unit.with_suffix(".stats.json")) as file:
-            statistics[unit.stem] = json.load(file)
+        statistics[unit.stem] = read_statistics(unit.with_suffix(".stats.json"))
     with ExitStack() as files, private_folder(output) as folder:
         headers, runs = [], []
         for unit in options.units:

@@ -35,6 +35,8 @@ __all__ = [
 
 FORMAT_VERSION = 1
 
+_ARRAYS = ("codes", "offsets", "order", "names", "name_offsets")
+
 
 @dataclass(frozen=True)
 class Database:
@@ -127,8 +129,9 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
         description = json.loads((folder / "database.json").read_bytes())
         if description["format"] != "bwarp database":
             raise KeyError("format")
-        version, own_letters = description["version"], description["letters"]
-        files = description["files"]
+        version, own_letters = description["version"], str(description["letters"])
+        if version == FORMAT_VERSION:
+            sums = {name: _recorded(description, name) for name in _ARRAYS}
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"{folder}: not a prepared database, for it has no database.json: make one with "
@@ -148,21 +151,24 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
             f"{folder}: was prepared for the letters {own_letters}, the scores are for "
             f"{letters.decode()}: choose a matrix of the same kind or prepare it again"
         )
-    for name, recorded in files.items():
-        file = folder / name
+    for name, recorded in sums.items():
+        file = folder / f"{name}.npy"
         if not file.exists():
             raise InputError(f"{file}: the file is missing: prepare the database again")
-        if file.stat().st_size != recorded["bytes"] or _sum(file) != recorded["crc32"]:
+        if (file.stat().st_size, _sum(file)) != recorded:
             raise InputError(f"{file}: the file is damaged: prepare the database again")
-    arrays = {
-        name: np.load(folder / f"{name}.npy", mmap_mode="r")
-        for name in ("codes", "offsets", "order", "names", "name_offsets")
-    }
+    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
     text, edges = arrays["names"].tobytes(), arrays["name_offsets"].tolist()
     names = [text[a:b].decode() for a, b in zip(edges, edges[1:], strict=False)]
     return Database(
         arrays["codes"], np.asarray(arrays["offsets"]), np.asarray(arrays["order"]), names
     )
+
+
+def _recorded(description: dict, name: str) -> tuple[int, str]:
+    """The size and the sum that a description has for an array."""
+    file = description["files"][f"{name}.npy"]
+    return file["bytes"], file["crc32"]
 
 
 def _sum(file: Path) -> str:

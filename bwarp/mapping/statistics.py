@@ -1,12 +1,22 @@
 """Counts of what became of the reads; they add up."""
 
+import json
+import os
+
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, MATCH
+from bwarp.errors import InputError
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.mapper import MappedChunk
 
-__all__ = ["INSERT_BIN", "add_chunk", "empty_statistics", "merged_statistics"]
+__all__ = [
+    "INSERT_BIN",
+    "add_chunk",
+    "empty_statistics",
+    "merged_statistics",
+    "read_statistics",
+]
 
 #: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
 INSERT_BIN, INSERT_BINS = 10, 201
@@ -86,6 +96,33 @@ def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
     sizes = stops.max(axis=1) - starts.min(axis=1)
     bins = np.minimum(sizes // INSERT_BIN, INSERT_BINS - 1)
     return np.bincount(bins, minlength=INSERT_BINS)
+
+
+def read_statistics(path: str | os.PathLike) -> dict:
+    """The counts that `map_reads.py --stats` wrote.
+
+    Raises
+    ------
+    InputError
+        For a file of anything else.
+    """
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        statistics = json.loads(content)
+        whole = all(_alike(statistics[key], like) for key, like in empty_statistics().items())
+    except (ValueError, TypeError, KeyError):
+        whole = False
+    if not whole:
+        raise InputError(f"{path}: not the counts that map_reads.py writes: map these reads again")
+    return statistics
+
+
+def _alike(value, like) -> bool:
+    """Whether a count is one, and a list as many; insert sizes may be none."""
+    if isinstance(like, list):
+        return len(value) == len(like) and all(type(count) is int for count in value)
+    return type(value) is int or like is None
 
 
 def merged_statistics(units: dict[str, dict]) -> dict:

@@ -6,7 +6,8 @@
     ...                                                                        more such frames
     {"end": 2}                                                                 the number of frames
 
-Nothing but the frame at hand is in memory. A file that was cut off or changed is refused.
+Every line has a sum of itself besides, the crc32 is that of the arrays. Nothing but the frame at
+hand is in memory. A file that was cut off or changed is refused.
 """
 
 import json
@@ -19,6 +20,7 @@ from typing import IO
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.index.checksum import text_sum
 from bwarp.output import atomic_file
 
 __all__ = ["FrameReader", "FrameWriter", "open_frames", "write_frames"]
@@ -54,7 +56,8 @@ class FrameWriter:
         self._write_line({"end": self._n_frames})
 
     def _write_line(self, content: dict) -> None:
-        self._file.write(json.dumps(content).encode() + b"\n")
+        line = content | {"sum": text_sum(json.dumps(content))}
+        self._file.write(json.dumps(line).encode() + b"\n")
 
 
 @contextmanager
@@ -78,19 +81,20 @@ class FrameReader:
     def __init__(self, path, file: IO[bytes], holds: str):
         self._path = path
         self._file = file
-        self.holds = self._read_line()
-        if self.holds.get("format") != _FORMAT or self.holds.get("holds") != holds:
+        first = self._read_line()
+        if first.get("format") != _FORMAT or first.get("holds") != holds:
             raise InputError(f"{path}: not a file of {holds}: {_MADE_BY[holds]}")
-        if self.holds.get("version") != VERSION:
+        if first.get("version") != VERSION:
             raise InputError(
-                f"{path}: the file has format version {self.holds.get('version')}, this bwarp "
+                f"{path}: the file has format version {first.get('version')}, this bwarp "
                 f"reads version {VERSION}: make it again"
             )
+        self.holds = self._checked(first)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         n_frames = 0
         while True:
-            line = self._read_line()
+            line = self._checked(self._read_line())
             if line.get("end") == n_frames:
                 return
             if "frame" not in line:
@@ -107,6 +111,13 @@ class FrameReader:
         if not isinstance(content, dict):
             raise self._damaged()
         return content
+
+    def _checked(self, line: dict) -> dict:
+        """A line without its sum, which must be right."""
+        recorded = line.pop("sum", None)
+        if recorded != text_sum(json.dumps(line)):
+            raise self._damaged()
+        return line
 
     def _read_arrays(self, line: dict) -> dict[str, np.ndarray]:
         arrays = {}
