@@ -119,9 +119,11 @@ def read_statistics(path: str | os.PathLike) -> dict:
 
 
 def _alike(value, like) -> bool:
-    """Whether a count is one, and a list as many; insert sizes may be none."""
+    """Whether a count is one, and a list or dictionary has the same ones; sizes may be none."""
     if isinstance(like, list):
         return len(value) == len(like) and all(type(count) is int for count in value)
+    if isinstance(like, dict):
+        return list(value) == list(like) and all(type(value[name]) is int for name in like)
     return type(value) is int or like is None
 
 
