@@ -2,7 +2,7 @@
 
 A file is written beside its final place under a private name and renamed over it at the end; the
 same for a folder. A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
-the same output removes once its process is gone.
+the same output removes once its process is gone. Until it is complete nobody else may read it.
 """
 
 import io
@@ -42,9 +42,11 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
             yield file
         return
     part = _part_path(path)
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         with _open(part, mode, compression) as file:
             yield file
+        part.chmod(_usual_mode(0o666))
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
@@ -111,9 +113,10 @@ def atomic_folder(path: str | os.PathLike, replaces: str = "index.json") -> Iter
     elif path.exists():
         raise UsageError(f"{path}: is a file; give the name of a folder to create")
     part = _part_path(path)
-    part.mkdir()
+    part.mkdir(mode=0o700)
     try:
         yield part
+        part.chmod(_usual_mode(0o777))
         old = part.with_suffix(".old")
         if path.exists():
             os.replace(path, old)
@@ -130,11 +133,18 @@ def private_folder(path: str | os.PathLike) -> Iterator[Path]:
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; give the name of a file to write")
     part = _part_path(path)
-    part.mkdir()
+    part.mkdir(mode=0o700)
     try:
         yield part
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _usual_mode(most: int) -> int:
+    """The permissions that the user's mask leaves of those that a new file or folder may have."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return most & ~mask
 
 
 def _real_path(path: str | os.PathLike) -> Path:

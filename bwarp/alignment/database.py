@@ -157,12 +157,20 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
             raise InputError(f"{file}: the file is missing: prepare the database again")
         if (file.stat().st_size, _sum(file)) != recorded:
             raise InputError(f"{file}: the file is damaged: prepare the database again")
-    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+    arrays = {name: _mapped(folder / f"{name}.npy") for name in _ARRAYS}
     text, edges = arrays["names"].tobytes(), arrays["name_offsets"].tolist()
     names = [text[a:b].decode() for a, b in zip(edges, edges[1:], strict=False)]
     return Database(
         arrays["codes"], np.asarray(arrays["offsets"]), np.asarray(arrays["order"]), names
     )
+
+
+def _mapped(file: Path) -> np.ndarray:
+    """An array of numbers; anything else, such as pickled objects, is not what we write."""
+    try:
+        return np.load(file, mmap_mode="r", allow_pickle=False)
+    except ValueError:
+        raise InputError(f"{file}: the file is damaged: prepare the database again") from None
 
 
 def _recorded(description: dict, name: str) -> tuple[int, str]:
