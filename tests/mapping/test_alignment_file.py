@@ -43,12 +43,14 @@ def run():
 def repeated(rng, chunk: ReadChunk, times: int) -> ReadChunk:
     """The reads several times, under other names and with other qualities."""
     lengths = np.tile(np.diff(chunk.offsets), times)
-    names = "".join(f"{i * 7919 % 1000:03}:{i:04}" for i in range(60 * times))
-    places = np.arange(0, 8 * 60 * times, 8)
+    names = "".join(f"{i * 7919 % 1000:03}:{i:04} XN:i:{i:04}" for i in range(60 * times))
+    places = np.arange(0, 18 * 60 * times, 18)
+    comments = np.repeat(np.column_stack([places + 9, places + 18]), 2, axis=0)
     return ReadChunk(
         np.tile(chunk.codes, times), np.concatenate([[0], np.cumsum(lengths)]),
         rng.integers(33, 74, chunk.codes.size * times).astype(np.uint8),
         np.frombuffer(names.encode(), np.uint8), np.column_stack([places, places + 8]), 2, 0,
+        comments,
     )  # fmt: skip
 
 
@@ -76,6 +78,7 @@ def write(run, tmp_path):
             mark_duplicates=False,
             read_group="@RG\tID:a group\tSM:s",
             read_group_id=b"a group",
+            comments=False,
             reference_file=None,
             sort_bytes=default_sort_bytes(1),
         )
@@ -154,6 +157,15 @@ def test_duplicates_are_those_of_samtools(write, tmp_path):
         assert [as_by_fixmate(line) for line in lines_of(found)] == expected
     with pysam.AlignmentFile(tmp_path / "out.bam") as file:
         assert file.check_index()
+
+
+def test_comments_are_in_every_form(write):
+    with_comments = write("out.sam", comments=True).read_text().splitlines()
+    assert with_comments[-1].endswith("\tXN:i:0059")
+    assert lines_of(write("out.bam", comments=True), "-h") == [
+        line.replace("XN:i:0", "XN:i:").replace("XN:i:0", "XN:i:").replace("XN:i:0", "XN:i:")
+        for line in with_comments
+    ]
 
 
 def test_an_old_index_goes(write, tmp_path):

@@ -18,6 +18,7 @@ import pytest
 from bwarp.index.store import load_index
 from bwarp.mapping import mapper
 from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.comments import no_tags
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import MappingParameters
@@ -270,7 +271,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
                 genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
                 done.alternatives,
             )  # fmt: skip
-            parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1")
+            tags = no_tags(done.chunk.n_reads)
+            parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1", tags)
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts
