@@ -126,11 +126,8 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[W
     """BAM, and whatever is sorted."""
     header = _bam_header(text, reference)
     names = contig_names(reference)
-    longest_read = 0
 
     def encoded(chunk, both, records) -> list[Records]:
-        nonlocal longest_read
-        longest_read = max(longest_read, int(np.diff(chunk.offsets).max(initial=0)))
         sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
         group, tags = output.read_group_id, _tags(output, chunk)
         return bam_records(genome, names, chunk, both, records, group, sums, tags, threads)
@@ -142,11 +139,8 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[W
                 write_sequences(reference, genome.codes, output.reference_file, folder)
             sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
             yield lambda *lines: [sorter.add(part) for part in encoded(*lines)]
-            with (
-                duplicates_marked(made, header, longest_read, threads, output.path)
-                if output.mark_duplicates
-                else sorted_file(made, header, threads, output.path)
-            ) as writer:
+            open_file = duplicates_marked if output.mark_duplicates else sorted_file
+            with open_file(made, header, threads, output.path) as writer:
                 sorter.finish(writer)
         else:
             with open(made, "wb") as file, bam_file(file, header, threads) as writer:
