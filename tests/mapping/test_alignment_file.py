@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -227,3 +228,30 @@ def test_letters_for_cram(run, write, tmp_path):
     cram = write("x.cram", sort=True, some_reference=other, reference_file=str(fasta))
     assert sums[2] in pysam.view("-H", str(cram))
     assert len(lines_of(cram, "-T", str(fasta))) > 800
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("out.bam", {}),
+        ("out.bam", {"sort": True}),
+        ("out.bam", {"sort": True, "sort_bytes": 40_000}),
+        ("out.bam", {"sort": True, "mark_duplicates": True}),
+        ("out.cram", {"sort": True}),
+        ("out.sam", {"sort": True}),
+    ],
+)
+def test_a_full_disk_leaves_nothing(write, small_disk, name, changes):
+    with pytest.raises(OSError, match="No space left on device"):
+        write(f"disk/{name}", **changes)
+    assert os.listdir(small_disk) == []
+
+
+def test_a_folder_that_cannot_be_written(write, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for name in ("out.bam", "out.sam"):
+        with pytest.raises(InputError) as error:
+            write(f"disk/{name}", sort=name == "out.bam")
+        assert str(error.value) == (
+            f"{small_disk}: no permission to write here: choose another output"
+        )
