@@ -40,6 +40,8 @@ def copy(make_copy):
     write_genome(copy / "my_genome.fa", 5_000)
     (copy / "my_config.yaml").write_text("reference: my_genome.fa\n")
     write_sequences(copy.folder)
+    index = (copy / "genome.fa", "-o", copy / "genome.index")
+    assert run_here("index_reference", *index, folder=copy.folder).rc == 0
     return copy
 
 
