@@ -21,10 +21,26 @@ from bwarp import __version__
 from bwarp.backend import BACKENDS, choose_backend, is_gpu_memory_error
 from bwarp.errors import BwarpError, UsageError
 from bwarp.gpu_choice import claim_gpu
+from bwarp.mapping.parameters import (
+    LOCAL,
+    MODES,
+    MOST_SCORE,
+    ORIENTATIONS,
+    MappingParameters,
+    mapping_parameters,
+)
 from bwarp.progress import announce_compilation, say
 from bwarp.threads import available_threads
 
-__all__ = ["bounded_int", "choose_engine", "program_parser", "run_program", "say"]
+__all__ = [
+    "add_mapping_options",
+    "bounded_int",
+    "choose_engine",
+    "mapping_options",
+    "program_parser",
+    "run_program",
+    "say",
+]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,6 +94,64 @@ def bounded_int(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def add_mapping_options(parser: argparse.ArgumentParser) -> None:
+    """How reads are aligned: scores, what may be clipped, and how pairs lie."""
+    group = parser.add_argument_group("alignment")
+    group.add_argument(
+        "--mode",
+        choices=MODES,
+        default=LOCAL,
+        help="local: ends of reads may be clipped; end-to-end: not (default: %(default)s)",
+    )
+    whole = bounded_int(0, MOST_SCORE)
+    for flag, kind, meaning in (
+        ("--match", bounded_int(1, MOST_SCORE), "score of a match (default: 1)"),
+        ("--mismatch", bounded_int(-MOST_SCORE, -1), "score of a mismatch (default: -4)"),
+        ("--gap-open", whole, "a gap of n bases costs this and n times the next (default: 6)"),
+        ("--gap-extend", bounded_int(1, MOST_SCORE), "cost of each base of a gap (default: 1)"),
+        ("--clip", whole, "cost of a clipped end (default: 5)"),
+        ("--min-score", bounded_int(1, 10**6), "lower alignments are not told (default: 30)"),
+    ):
+        group.add_argument(flag, type=kind, metavar="N", help=meaning)
+    group.add_argument(
+        "--insert-size",
+        type=_mean_and_deviation,
+        metavar="MEAN,SD",
+        help="distance of pairs, both reads included (default: that of the first pairs)",
+    )
+    group.add_argument(
+        "--orientation",
+        choices=ORIENTATIONS,
+        help="how the ends of a pair lie (default: as most of the first pairs do)",
+    )
+
+
+def mapping_options(options: argparse.Namespace) -> MappingParameters:
+    """The parameters that were typed; what counts in matches grows with --match."""
+    return mapping_parameters(
+        match=1 if options.match is None else options.match,
+        mode=options.mode,
+        mismatch=options.mismatch,
+        gap_open=options.gap_open,
+        gap_extend=options.gap_extend,
+        clip=options.clip,
+        least_score=options.min_score,
+        insert_size=options.insert_size,
+        orientation=options.orientation,
+    )
+
+
+def _mean_and_deviation(text: str) -> tuple[float, float]:
+    parts = text.split(",")
+    try:
+        mean, deviation = (float(part) for part in parts)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write mean and deviation with a comma between, such as 400,60"
+        ) from None
+    return mean, deviation
 
 
 def choose_engine(requested: str) -> str:

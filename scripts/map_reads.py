@@ -10,11 +10,18 @@ from bwarp.mapping.alignment_file import AlignmentOutput, alignment_file, defaul
 from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
-from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.read_chunks import interleaved_chunks, paired_chunks, single_chunks
 from bwarp.mapping.statistics import add_chunk, empty_statistics
 from bwarp.output import atomic_file
-from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.program import (
+    add_mapping_options,
+    bounded_int,
+    choose_engine,
+    mapping_options,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.reference import codes_of
 
@@ -64,12 +71,8 @@ def parse_options():
         "(default: 512 a thread, at most a quarter of the memory there is)",
     )
     parser.add_argument("--read-group", metavar="'@RG\\tID:..'", help="header line of the reads")
-    parser.add_argument(
-        "--comments",
-        action="store_true",
-        help="keep what follows the names, which must be SAM tags, such as BC:Z:ACGT",
-    )
     parser.add_argument("--stats", metavar="OUT.json", help="counts of what became of the reads")
+    add_mapping_options(parser)
     return parser
 
 
@@ -92,7 +95,6 @@ def main(options):
         mark_duplicates=options.mark_duplicates,
         read_group=group_line,
         read_group_id=group,
-        comments=options.comments,
         reference_file=options.reference,
         sort_bytes=sort_bytes,
     )
@@ -101,7 +103,7 @@ def main(options):
         progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
     ):
         mapped_chunks = map_chunks(
-            index, genome, chunks_of(options), MappingParameters(), options.threads
+            index, genome, chunks_of(options), mapping_options(options), options.threads
         )
         for done in mapped_chunks:
             records = alignment_records(

@@ -5,6 +5,9 @@ logarithm of its distance's probability; it is taken where that beats the two be
 themselves less a penalty. The quality compares the chosen place with the best other one that
 explains the same bases: of the read by itself, and of the pair.
 
+Places are compared by their scores with clipped ends paid for: two mismatches at a read's end are
+worse than one, although both are clipped to the same score.
+
 Places that nobody looked at have a bound (Candidates.unseen), not a score. They are copies of a
 repeat of which other copies were seen; one of them is taken to be as good as the best copy seen,
 or as `UNSEEN_LOSS` below the bound, whichever is more.
@@ -24,7 +27,7 @@ from bwarp.threads import for_each_range
 __all__ = ["Choice", "choose_paired", "choose_single", "others_of", "quality_alone", "read_span"]
 
 UNPAIRED_PENALTY = 17
-UNSEEN_LOSS = 20
+UNSEEN_LOSS = 10
 _SHORTEST_SEED = 19
 
 
@@ -118,9 +121,9 @@ def _of_places(places: Places) -> tuple[np.ndarray, ...]:
     )  # fmt: skip
 
 
-def _scores_of(parameters: MappingParameters) -> tuple[int, int, int]:
+def _scores_of(parameters: MappingParameters) -> tuple[int, int, int, int]:
     gap = parameters.gap_open + parameters.gap_extend
-    return parameters.match, parameters.mismatch, gap
+    return parameters.match, parameters.mismatch, gap, parameters.clip
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -137,15 +140,31 @@ def read_span(score, strand, read_start, read_end, gapless, length, match):
     return np.int64(read_start), np.int64(read_end)
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _paid(score, read_start, read_end, gapless, length, clip):
+    """A place's score with its clipped ends paid for.
+
+    A gapped one's start is not known, so its end is not paid for either: strands are equal.
+    """
+    if not gapless:
+        return np.int64(score)
+    return np.int64(score) - clip * (np.int64(read_start > 0) + np.int64(read_end < length))
+
+
 @numba.njit(cache=True, nogil=True)
 def others_of(
-    offsets, scores, strands, read_starts, read_ends, gapless, length, match, read, chosen, margin
+    offsets, scores, strands, read_starts, read_ends, gapless, length, match, clip, read, chosen,
+    margin,
 ):  # fmt: skip
-    """The best score of the other places of the same bases of a read, and how many such places
-    are within `margin` of the chosen. The same bases: half of the shorter stretch or more.
+    """The best other place of the same bases of a read, its score and its score paid for, and how
+    many such places are within `margin` of the chosen. The same bases: half of the shorter stretch
+    or more.
     """
-    best = 0
+    best = best_paid = np.int64(0)
     n = 0
+    chosen_paid = _paid(
+        scores[chosen], read_starts[chosen], read_ends[chosen], gapless[chosen], length, clip
+    )
     start, end = read_span(
         scores[chosen], strands[chosen], read_starts[chosen], read_ends[chosen], gapless[chosen],
         length, match,
@@ -159,9 +178,11 @@ def others_of(
         shared = min(end, end_2) - max(start, start_2)
         if 2 * shared < min(end - start, end_2 - start_2):
             continue
-        best = max(best, scores[i])
-        n += scores[chosen] - scores[i] <= margin
-    return best, n
+        paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
+        best = max(best, np.int64(scores[i]))
+        best_paid = max(best_paid, paid)
+        n += chosen_paid - paid <= margin
+    return best, best_paid, n
 
 
 @numba.njit(cache=True, nogil=True)
@@ -182,26 +203,44 @@ def quality_alone(score, other, n_others, aligned, unseen, match, mismatch):
 @numba.njit(cache=True, nogil=True)
 def _choose_single(
     offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unseen, seeds,
-    match, mismatch, gap, least, first, last, chosen, qualities, others,
+    match, mismatch, gap, clip, least, first, last, chosen, qualities, others,
 ):  # fmt: skip
     for read in range(first, last):
         begin, end = offsets[read], offsets[read + 1]
         if begin == end or scores[begin] < least:
             continue
         # Among equals one is taken by the read's own number, so that no repeat is favoured.
-        equals = 1
-        while begin + equals < end and scores[begin + equals] == scores[begin]:
-            equals += 1
-        place = begin + np.int64(seeds[read] % np.uint64(equals))
+        length = lengths[read]
+        best, equals = np.int64(-1), 0
+        for i in range(begin, end):
+            paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
+            if scores[i] >= least and paid >= best:
+                equals = equals + 1 if paid == best else 1
+                best = paid
+        drawn = np.int64(seeds[read] % np.uint64(equals))
+        place = begin
+        for i in range(begin, end):
+            paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
+            if scores[i] >= least and paid == best:
+                if drawn == 0:
+                    place = i
+                drawn -= 1
         chosen[read] = place
-        other, n = others_of(
-            offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match, read,
+        others[read], other, n = others_of(
+            offsets, scores, strands, read_starts, read_ends, gapless, length, match, clip, read,
             place, max(match - mismatch, gap),
         )  # fmt: skip
-        others[read] = other
         qualities[read] = quality_alone(
-            scores[place], other, n, ends[place] - starts[place], unseen[read], match, mismatch
+            best, other, n, ends[place] - starts[place], unseen[read], match, mismatch
         )
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_paid(offsets, scores, read_starts, read_ends, gapless, length, clip, read):
+    best = np.int64(0)
+    for i in range(offsets[read], offsets[read + 1]):
+        best = max(best, _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip))
+    return best
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -225,7 +264,7 @@ def _unseen_rival(unseen, other, match):
 @numba.njit(cache=True, nogil=True)
 def _choose_pairs(
     offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unseen, seeds,
-    match, mismatch, gap, contig_starts, likely, lowest, orientation, first, last,
+    match, mismatch, gap, clip, contig_starts, likely, lowest, orientation, first, last,
     chosen, qualities, others, proper,
 ):  # fmt: skip
     margin = max(match - mismatch, gap)
@@ -241,6 +280,7 @@ def _choose_pairs(
         best_tie = np.uint64(0)
         for round_ in range(2):
             for i in range(offsets[a], offsets[a + 1]):
+                paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], lengths[a], clip)
                 five_prime = _five_prime(
                     strands[i], starts[i], ends[i], read_starts[i], read_ends[i], lengths[a]
                 )
@@ -255,7 +295,10 @@ def _choose_pairs(
                         continue
                     if not _one_contig(contig_starts, ends[i] - 1, ends[j] - 1):
                         continue
-                    score = SCORE_UNITS * (np.int64(scores[i]) + scores[j]) + likely[size]
+                    score = paid + _paid(
+                        scores[j], read_starts[j], read_ends[j], gapless[j], lengths[b], clip
+                    )
+                    score = SCORE_UNITS * score + likely[size]
                     if round_ == 1:
                         near = second - score <= SCORE_UNITS * margin
                         n_second += near and (i != best_a or j != best_b)
@@ -271,24 +314,35 @@ def _choose_pairs(
                 break
         if best_a < 0:
             continue
-        unpaired = np.int64(scores[offsets[a]]) + scores[offsets[b]] - UNPAIRED_PENALTY * match
+        unpaired = -UNPAIRED_PENALTY * match
+        for read in (a, b):
+            unpaired += _best_paid(
+                offsets, scores, read_starts, read_ends, gapless, lengths[read], clip, read
+            )
         if best <= SCORE_UNITS * unpaired:
             continue
         proper[a] = proper[b] = True
+        rivals = np.int64(0)
         for end in range(2):
             read, place = (a, best_a) if end == 0 else (b, best_b)
             chosen[read] = place
-            others[read], n = others_of(
+            others[read], rival, n = others_of(
                 offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match,
-                read, place, margin,
+                clip, read, place, margin,
             )  # fmt: skip
+            paid = _paid(
+                scores[place],
+                read_starts[place],
+                read_ends[place],
+                gapless[place],
+                lengths[read],
+                clip,
+            )
             qualities[read] = quality_alone(
-                scores[place], others[read], n, ends[place] - starts[place], unseen[read], match,
-                mismatch,
-            )  # fmt: skip
-        rivals = _unseen_rival(unseen[a], others[a], match)
-        rivals += _unseen_rival(unseen[b], others[b], match)
-        other = max(second, SCORE_UNITS * max(unpaired, np.int64(rivals)))
+                paid, rival, n, ends[place] - starts[place], unseen[read], match, mismatch
+            )
+            rivals += _unseen_rival(unseen[read], rival, match)
+        other = max(second, SCORE_UNITS * max(unpaired, rivals))
         together = int(6.02 * (best - other) / (SCORE_UNITS * match) + 0.499)
         if n_second > 0 and second >= SCORE_UNITS * unpaired:
             together -= int(4.343 * math.log(n_second + 1) + 0.499)

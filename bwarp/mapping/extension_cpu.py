@@ -25,9 +25,9 @@ import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairs_cpu import pair_ends
-from bwarp.alignment.scheme import LOCAL, Scoring, nucleotide_scoring
+from bwarp.alignment.scheme import FITTING, LOCAL, Scoring, nucleotide_scoring
 from bwarp.mapping.candidates_cpu import Candidates
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.simd import equal, fill, greater, lane_count, load, mask_bits, population_count
 from bwarp.threads import for_each_range
 
@@ -48,6 +48,10 @@ _COLUMNS = 8
 
 #: A gap this near to a read's end may show as no more than a few mismatches there.
 _END = 16
+
+
+#: The price of a clipped end where no end may be clipped.
+NEVER_CLIP = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ def extend(
     threads: int = 1,
 ) -> Places:
     """Score every candidate; places below the least score are left out."""
+    whole = parameters.mode == END_TO_END
     n = len(candidates.reads)
     scored = np.empty((n, _COLUMNS), np.int64)
     unpaid = np.empty(n, np.int32)
@@ -142,7 +147,7 @@ def extend(
             parameters.match,
             parameters.mismatch,
             parameters.gap_open + parameters.gap_extend,
-            parameters.clip,
+            NEVER_CLIP if whole else parameters.clip,
             parameters.largest_gap,
             scored[start:stop],
             unpaid[start:stop],
@@ -166,7 +171,8 @@ def extend(
             scored[unsure, 6],
             scored[unsure, 7],
         )
-        ends = pair_ends(PairBatch(queries, windows), scoring_of(parameters), LOCAL, threads)
+        pairs, mode = PairBatch(queries, windows), FITTING if whole else LOCAL
+        ends = pair_ends(pairs, scoring_of(parameters), mode, threads)
         _take_better(unsure, ends.scores, ends.query_ends, ends.reference_ends, unpaid, scored)
     return _ranked(
         candidates.offsets, candidates.reads, candidates.strands, scored, parameters.least_score
@@ -355,6 +361,9 @@ def _score_diagonals(
         contig = best_contig
         clips = (best_begin > 0) + (best_end < length)
         scored[i, 0] = max(best + clip * clips, 0)
+        if clip == NEVER_CLIP:
+            # A read that hangs over a contig's end fits only with gaps, if at all.
+            scored[i, 0] = unpaid[i] = 0 if clips else max(best, 0)
         scored[i, 1] = diagonal + best_begin
         scored[i, 2] = diagonal + best_end
         scored[i, 3] = best_begin

@@ -115,13 +115,12 @@ def _find_supplementary(
             if taken:
                 continue
             rows[n] = i
-            others[n], near = others_of(
-                offsets, scores, strands, read_starts, read_ends, gapless, length, match, read, i,
-                max(match - mismatch, gap),
+            # Both ends of parts may be clipped: no price is paid for that.
+            others[n], other, near = others_of(
+                offsets, scores, strands, read_starts, read_ends, gapless, length, match, 0, read,
+                i, max(match - mismatch, gap),
             )  # fmt: skip
-            alone = quality_alone(
-                scores[i], others[n], near, ends[i] - starts[i], 0, match, mismatch
-            )
+            alone = quality_alone(scores[i], other, near, ends[i] - starts[i], 0, match, mismatch)
             qualities[n] = min(alone, chosen_qualities[read])
             n += 1
     return n

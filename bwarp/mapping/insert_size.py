@@ -17,10 +17,10 @@ import numba
 import numpy as np
 
 from bwarp.mapping.extension_cpu import Places
+from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 
 __all__ = [
     "FIRST_PAIRS",
-    "ORIENTATIONS",
     "SCORE_UNITS",
     "InsertSize",
     "clear_distances",
@@ -40,9 +40,6 @@ LEAST_PAIRS = 25
 
 #: Pairs farther apart are of two places.
 LARGEST = 10_000
-
-#: In the order of their numbers: bit 1 the same strand, bit 0 behind.
-ORIENTATIONS = ("FR", "RF", "FF", "RR")
 
 #: Scores of pairs are counted in parts, so that the more likely distance breaks a tie.
 SCORE_UNITS = 256
@@ -105,29 +102,35 @@ def clear_distances(
 
 
 def insert_size_of(
-    distances: np.ndarray, orientations: np.ndarray, orientation: int | None = None
+    distances: np.ndarray, orientations: np.ndarray, orientation: str | None = None
 ) -> InsertSize:
     """Mean, deviation and limits from clear pairs of the commonest orientation, or of the given.
 
     Outliers are left out as bwa does.
     """
     if orientation is None:
-        orientation = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
-    sizes = np.sort(distances[orientations == orientation])
+        number = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
+    else:
+        number = ORIENTATIONS.index(orientation)
+    sizes = np.sort(distances[orientations == number])
     if sizes.size < LEAST_PAIRS:
-        return InsertSize(0.0, 0.0, 0, 0, orientation)
+        return InsertSize(0.0, 0.0, 0, 0, number)
     low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
     inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
     mean, deviation = float(inside.mean()), max(float(inside.std()), 1.0)
     lowest = min(low - 3 * (high - low), round(mean - 4 * deviation))
     highest = max(high + 3 * (high - low), round(mean + 4 * deviation))
-    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest), orientation)
+    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest), number)
 
 
-def given_insert_size(mean: float, deviation: float, orientation: int) -> InsertSize:
-    """What is known of the pairs; proper ones are within four deviations."""
+def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
+    """What the user says of the pairs, or None; proper ones are within four deviations."""
+    if parameters.insert_size is None:
+        return None
+    mean, deviation = parameters.insert_size
     lowest, highest = round(mean - 4 * deviation), round(mean + 4 * deviation)
-    return InsertSize(mean, deviation, max(1, lowest), max(1, highest), orientation)
+    number = ORIENTATIONS.index(parameters.orientation or "FR")
+    return InsertSize(float(mean), float(deviation), max(1, lowest), max(1, highest), number)
 
 
 def distance_scores(insert: InsertSize, match: int) -> np.ndarray:

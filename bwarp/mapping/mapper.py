@@ -28,6 +28,7 @@ from bwarp.mapping.insert_size import (
     FIRST_PAIRS,
     InsertSize,
     clear_distances,
+    given_insert_size,
     insert_size_of,
 )
 from bwarp.mapping.parameters import MappingParameters, SeedRound
@@ -83,25 +84,25 @@ def map_chunks(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Iterator[MappedChunk]:
-    """Map every chunk; the insert size of pairs is estimated from the first `FIRST_PAIRS`."""
-    insert = None
+    """Map every chunk; the insert size of pairs is given, or that of the first `FIRST_PAIRS`."""
+    insert = given_insert_size(parameters)
     waiting: list[_Placed] = []
     for chunk in chunks:
         waiting.append(_place(index, genome, chunk, parameters, threads))
         n_templates = chunk.first_template + chunk.n_templates
         if insert is None and chunk.ends == 2 and n_templates < FIRST_PAIRS:
             continue
-        insert = insert or _estimate(waiting, genome)
+        insert = insert or _estimate(waiting, genome, parameters)
         for placed in waiting:
             yield _finish(genome, placed, insert, parameters, threads)
         waiting = []
     if waiting:
-        insert = _estimate(waiting, genome)
+        insert = _estimate(waiting, genome, parameters)
         for placed in waiting:
             yield _finish(genome, placed, insert, parameters, threads)
 
 
-def _estimate(waiting: list[_Placed], genome: Genome) -> InsertSize:
+def _estimate(waiting: list[_Placed], genome: Genome, parameters: MappingParameters) -> InsertSize:
     distances = [
         clear_distances(
             placed.places,
@@ -113,7 +114,8 @@ def _estimate(waiting: list[_Placed], genome: Genome) -> InsertSize:
         if placed.chunk.ends == 2
     ]
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    return insert_size_of(*map(np.concatenate, zip(nothing, *distances, strict=True)))
+    joined = map(np.concatenate, zip(nothing, *distances, strict=True))
+    return insert_size_of(*joined, parameters.orientation)
 
 
 def _place(

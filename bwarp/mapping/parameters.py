@@ -2,10 +2,45 @@
 
 from dataclasses import dataclass
 
-__all__ = ["END_TO_END", "LOCAL", "MappingParameters", "SeedRound"]
+from bwarp.errors import UsageError
+
+__all__ = [
+    "END_TO_END",
+    "LOCAL",
+    "MODES",
+    "MOST_SCORE",
+    "ORIENTATIONS",
+    "MappingParameters",
+    "SeedRound",
+    "mapping_parameters",
+]
+
+#: Scores and costs go up to this, so that int8 tables and int32 sums hold them.
+MOST_SCORE = 100
+
+#: Pairs are no farther apart than this, and a given deviation is no larger.
+MOST_DISTANCE = 100_000
+
+#: How the ends of pairs lie (insert_size.py draws them), in the order of their numbers: bit 1 tells
+#: of the same strand, bit 0 of read 2 behind read 1.
+ORIENTATIONS = ("FR", "RF", "FF", "RR")
+
+#: What counts in matches.
+_IN_MATCHES = (
+    "poor_score",
+    "rescue_margin",
+    "hopeless_margin",
+    "settled_margin",
+    "mismatch",
+    "gap_open",
+    "gap_extend",
+    "clip",
+    "least_score",
+    "least_mate_score",
+)
 
 #: A read's ends may be clipped, or not.
-LOCAL, END_TO_END = "local", "end-to-end"
+LOCAL, END_TO_END = MODES = ("local", "end-to-end")
 
 
 @dataclass(frozen=True)
@@ -69,6 +104,10 @@ class MappingParameters:
         Other places of a read are named (XA) if they are no more than this.
     alternative_share : float
         What they score at least, as a share of the read's best place.
+    insert_size : (float, float) or None
+        Mean and deviation of the distance of pairs; None: estimated from the first pairs.
+    orientation : str or None
+        FR, RF, FF or RR; None: the commonest of the first pairs.
     """
 
     first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)
@@ -91,3 +130,43 @@ class MappingParameters:
     least_mate_score: int = 19
     alternatives: int = 5
     alternative_share: float = 0.8
+    insert_size: tuple[float, float] | None = None
+    orientation: str | None = None
+
+
+def mapping_parameters(match: int = 1, **given) -> MappingParameters:
+    """Parameters with some of them given; None stands for the default.
+
+    The defaults are meant for a match of 1 and grow with it, as bwa's do.
+
+    Raises
+    ------
+    UsageError
+        For a value that cannot be used.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    _check("match", match, 1, MOST_SCORE)
+    defaults = MappingParameters()
+    scaled = {name: getattr(defaults, name) * match for name in _IN_MATCHES} | given
+    for name in ("gap_open", "clip"):
+        _check(name.replace("_", "-"), scaled[name], 0, MOST_SCORE)
+    _check("gap-extend", scaled["gap_extend"], 1, MOST_SCORE)
+    if not -MOST_SCORE <= scaled["mismatch"] <= -1:
+        raise UsageError(
+            f"mismatch is {scaled['mismatch']}: a mismatch scores from -{MOST_SCORE} to -1"
+        )
+    _check("min-score", scaled["least_score"], 1, 1_000_000)
+    scaled["least_mate_score"] = min(scaled["least_mate_score"], scaled["least_score"])
+    if given.get("insert_size"):
+        mean, deviation = given["insert_size"]
+        if not (1 <= mean <= MOST_DISTANCE and 0 < deviation <= MOST_DISTANCE):
+            raise UsageError(
+                f"insert size {mean:g},{deviation:g}: give mean and deviation, "
+                f"from 1 to {MOST_DISTANCE:,}"
+            )
+    return MappingParameters(match=match, **scaled)
+
+
+def _check(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise UsageError(f"{name} is {value}: write a whole number from {least} to {most}")

@@ -9,6 +9,7 @@ from bwarp.alignment.pairs import DELETION, MATCH
 from bwarp.errors import InputError
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.mapper import MappedChunk
+from bwarp.mapping.parameters import ORIENTATIONS
 
 __all__ = [
     "INSERT_BIN",
@@ -60,6 +61,7 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
             "deviation": round(done.insert.deviation, 3),
             "lowest": done.insert.lowest,
             "highest": done.insert.highest,
+            "orientation": ORIENTATIONS[done.insert.orientation],
         }
     counts = np.bincount(choice.qualities[has_place], minlength=61)
     statistics["mapping_qualities"] = [

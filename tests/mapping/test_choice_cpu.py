@@ -8,8 +8,8 @@ import pytest
 from mapping_oracle import places_of
 
 from bwarp.mapping.choice_cpu import UNPAIRED_PENALTY, UNSEEN_LOSS, choose_paired, choose_single
-from bwarp.mapping.insert_size import ORIENTATIONS, InsertSize
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.insert_size import InsertSize
+from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 
 PARAMETERS = MappingParameters()
 INSERT = InsertSize(400.0, 50.0, 200, 600)

@@ -16,7 +16,7 @@ from mapping_oracle import (
 from bwarp.mapping.agreement import score_of
 from bwarp.mapping.extension_cpu import both_strands, extend
 from bwarp.mapping.final_alignments import align_chosen
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
 
 PARAMETERS = MappingParameters(least_score=1)
 
@@ -87,6 +87,38 @@ def test_scores_with_clips_paid_are_the_best(clip):
         )
     assert n_gapped > 15
     assert n_missed < 3
+
+
+def test_end_to_end_nothing_is_clipped():
+    rng = np.random.default_rng(7)
+    _, genome = index_and_genome([random_letters(rng, 100), random_letters(rng, 100)])
+    parameters = replace(PARAMETERS, mode=END_TO_END)
+    made = changed_reads(genome, rng, 60)
+    reads = [opposite(read) if strand else read for read, strand, _ in made]
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    found = candidates_at(
+        range(60), [strand for _, strand, _ in made], [start for *_, start in made], 60
+    )
+    places = extend(genome, both, offsets, found, parameters)
+    mapped = align_chosen(genome, both, offsets, places, np.arange(len(places.reads)), parameters)
+    dear = replace(parameters, clip=10**6)
+    bests = []
+    for read, *_, start in made:
+        low, high = (0, 100) if start + 30 < 100 else (100, 200)
+        window = genome.codes[max(low, start - 30) : min(high, start + len(read) + 30)]
+        bests.append(best_scores(read, window, dear)[1])
+    scores = dict(zip(places.reads.tolist(), mapped.scores.tolist(), strict=True))
+    inside = [i for i, (read, _, at) in enumerate(made) if at >= 0 and not at < 100 < at + 80]
+    assert len(inside) > 15
+    for i in inside:
+        assert scores.get(i, 0) == max(bests[i], 0)
+    for row, read_number in enumerate(places.reads):
+        read = made[read_number][0]
+        cigar = cigar_of(mapped, row, len(read))
+        assert all(kind in (0, 1, 2) for kind, _ in cigar)
+        position = int(mapped.positions[row])
+        assert score_of(cigar, read, genome.codes, position, parameters) == mapped.scores[row]
 
 
 def test_where_clipping_costs_nothing_more_the_end_is_clipped():

@@ -7,7 +7,6 @@ import pytest
 from mapping_oracle import places_of
 
 from bwarp.mapping.insert_size import (
-    ORIENTATIONS,
     SCORE_UNITS,
     InsertSize,
     clear_distances,
@@ -16,6 +15,7 @@ from bwarp.mapping.insert_size import (
     insert_size_of,
     mate_lies,
 )
+from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 
 CONTIG_STARTS = np.array([0, 5000, 5000, 30_000])
 LENGTHS = np.full(2, 100)
@@ -92,7 +92,9 @@ def test_mean_deviation_and_limits():
     assert 140 < found.lowest < 205
     assert 595 < found.highest < 660
     assert found.orientation == 2
-    given = insert_size_of(np.where(others, distances // 2, distances), np.where(others, 1, 2), 1)
+    given = insert_size_of(
+        np.where(others, distances // 2, distances), np.where(others, 1, 2), "RF"
+    )
     assert abs(given.mean - 200) < 5
     assert given.orientation == 1
 
@@ -101,14 +103,20 @@ def test_all_equal_and_too_few():
     same = np.zeros(25, np.int64)
     assert insert_size_of(np.full(25, 300), same) == InsertSize(300.0, 1.0, 296, 304)
     assert insert_size_of(np.full(24, 300), same[1:]) == InsertSize(0.0, 0.0, 0, 0)
-    assert insert_size_of(np.full(25, 300), same, 3) == InsertSize(0.0, 0.0, 0, 0, 3)
+    assert insert_size_of(np.full(25, 300), same, "RR") == InsertSize(0.0, 0.0, 0, 0, 3)
     nothing = np.empty(0, np.int64)
     assert insert_size_of(nothing, nothing) == InsertSize(0.0, 0.0, 0, 0)
 
 
 def test_given():
-    assert given_insert_size(350.0, 35.0, 1) == InsertSize(350.0, 35.0, 210, 490, 1)
-    assert given_insert_size(50.0, 35.0, 0) == InsertSize(50.0, 35.0, 1, 190)
+    def given(*insert_size, orientation=None):
+        return given_insert_size(
+            MappingParameters(insert_size=insert_size, orientation=orientation)
+        )
+
+    assert given(350.0, 35.0, orientation="RF") == InsertSize(350.0, 35.0, 210, 490, 1)
+    assert given(50, 35) == InsertSize(50.0, 35.0, 1, 190, 0)
+    assert given_insert_size(MappingParameters(orientation="FF")) is None
 
 
 def test_scores_of_distances():

@@ -5,8 +5,8 @@ import pytest
 from mapping_oracle import flat, index_and_genome, opposite, places_of, random_letters
 
 from bwarp.mapping.extension_cpu import both_strands
-from bwarp.mapping.insert_size import ORIENTATIONS, InsertSize, mate_lies
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.insert_size import InsertSize, mate_lies
+from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 from bwarp.mapping.rescue_cpu import rescue_candidates
 
 INSERT = InsertSize(300.0, 20.0, 220, 380)

@@ -209,10 +209,10 @@ def reads_of(wildcards):
 
 
 def read_options(wildcards):
-    """-1 and -2 with the files of a unit, and its read group."""
-    flags = [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
+    """-1 and -2 with the files of a unit, its read group, and the settings of the section map."""
+    files = [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
     group = rf"@RG\tID:{wildcards.sample}.{wildcards.unit}\tSM:{wildcards.sample}"
-    return [*flags, "--read-group", group]
+    return [*files, "--read-group", group, *flags(config["map"])]
 
 
 def units_of(ending):

@@ -1,0 +1,42 @@
+"""Scores grow with a match; what cannot be used is refused in a sentence."""
+
+import pytest
+
+from bwarp.errors import UsageError
+from bwarp.mapping.parameters import MappingParameters, mapping_parameters
+
+
+def test_defaults():
+    assert mapping_parameters() == MappingParameters()
+    assert mapping_parameters(mode=None, mismatch=None, least_score=None) == MappingParameters()
+
+
+def test_what_is_not_given_grows_with_the_match():
+    found = mapping_parameters(match=2, mismatch=-3, least_score=50)
+    assert (found.match, found.mismatch, found.gap_open, found.gap_extend) == (2, -3, 12, 2)
+    assert (found.clip, found.least_score, found.least_mate_score) == (10, 50, 38)
+    assert (found.rescue_margin, found.poor_score) == (34, 1.4)
+    assert mapping_parameters(least_score=10).least_mate_score == 10
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"match": 0}, "match is 0: write a whole number from 1 to 100"),
+        ({"match": 101}, "match is 101: write a whole number from 1 to 100"),
+        ({"mismatch": 4}, "mismatch is 4: a mismatch scores from -100 to -1"),
+        ({"gap_open": -1}, "gap-open is -1: write a whole number from 0 to 100"),
+        ({"gap_extend": 0}, "gap-extend is 0: write a whole number from 1 to 100"),
+        ({"match": 30}, "gap-open is 180: write a whole number from 0 to 100"),
+        ({"clip": 101}, "clip is 101: write a whole number from 0 to 100"),
+        ({"least_score": 0}, "min-score is 0: write a whole number from 1 to 1000000"),
+        (
+            {"insert_size": (400.0, 0.0)},
+            "insert size 400,0: give mean and deviation, from 1 to 100,000",
+        ),
+    ],
+)
+def test_refusals(given, message):
+    with pytest.raises(UsageError) as error:
+        mapping_parameters(**given)
+    assert str(error.value) == message
