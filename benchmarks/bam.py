@@ -29,6 +29,7 @@ from bwarp.bam.sorting import RecordSorter
 from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.bam_records import bam_records
 from bwarp.mapping.choice_cpu import Choice
+from bwarp.mapping.comments import no_tags
 from bwarp.mapping.extension_cpu import Genome, both_strands
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.read_chunks import ReadChunk
@@ -143,7 +144,7 @@ def made_up_pairs(rng, genome: Genome, n_pairs: int, first: int):
 
 def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict:
     """Wall and processor seconds and bytes of every step."""
-    measured, no_sums = {}, np.empty(0, np.int64)
+    measured, no_sums, tags = {}, np.empty(0, np.int64), no_tags(READS_A_CHUNK)
 
     def measure(step, run):
         before, start = used(), time.perf_counter()
@@ -155,7 +156,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
         return None, sum(
             part.size
             for chunk, table in zip(chunks, tables, strict=True)
-            for part in sam_lines(genome, names, *chunk[:2], table, GROUP, options.threads)
+            for part in sam_lines(genome, names, *chunk[:2], table, GROUP, tags, options.threads)
         )
 
     def encode():
@@ -163,7 +164,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
             part
             for chunk, table in zip(chunks, tables, strict=True)
             for part in bam_records(
-                genome, names, *chunk[:2], table, GROUP, no_sums, options.threads
+                genome, names, *chunk[:2], table, GROUP, no_sums, tags, options.threads
             )
         ]
         return parts, sum(part.data.size for part in parts)

@@ -4,11 +4,13 @@
 From the statistics that map_reads.py and merge_alignments.py write come plots of mapping qualities,
 insert sizes and stages; from the table that index_reference.py prints one of its sizes; from what
 count_right.py counts one of right and wrong reads. Plots without data are left out. The folder has
-a file NAME.svg a plot, and NAME_mqc.json a section.
+a file NAME.svg a plot, and NAME_mqc.yaml a section.
 """
 
 import json
 from pathlib import Path
+
+import yaml
 
 from bwarp.errors import InputError
 from bwarp.index.size_table import parse_size_table
@@ -24,7 +26,7 @@ scripts/draw_report.py --statistics demo.stats.json --truth demo.json --index-si
 """
 
 #: By this file a folder is known to be one of ours.
-MARK = "general_mqc.json"
+MARK = "general_mqc.yaml"
 
 
 def parse_options():
@@ -60,7 +62,7 @@ def main(options):
         plots["index_sizes"] = figures.draw_index_sizes(parts)
     with atomic_folder(options.output, replaces=MARK) as folder:
         for name, section in sections.items():
-            (folder / f"{name}_mqc.json").write_text(json.dumps(section, indent=1) + "\n")
+            (folder / f"{name}_mqc.yaml").write_text(yaml.safe_dump(section, sort_keys=False))
         for name, figure in plots.items():
             with open(folder / f"{name}.svg", "wb") as file:
                 figures.save(figure, file)

@@ -71,6 +71,11 @@ def parse_options():
         "(default: 512 a thread, at most a quarter of the memory there is)",
     )
     parser.add_argument("--read-group", metavar="'@RG\\tID:..'", help="header line of the reads")
+    parser.add_argument(
+        "--comments",
+        action="store_true",
+        help="keep what follows the names, which must be SAM tags, such as BC:Z:ACGT",
+    )
     parser.add_argument("--stats", metavar="OUT.json", help="counts of what became of the reads")
     add_mapping_options(parser)
     return parser
@@ -95,6 +100,7 @@ def main(options):
         mark_duplicates=options.mark_duplicates,
         read_group=group_line,
         read_group_id=group,
+        comments=options.comments,
         reference_file=options.reference,
         sort_bytes=sort_bytes,
     )

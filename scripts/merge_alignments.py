@@ -6,11 +6,11 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from bwarp.bam.bam_file import indexed_bam_file
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.header import merged_header, split_header
 from bwarp.bam.index import index_ending
 from bwarp.bam.merging import merged, whole_records
+from bwarp.bam.sorted_file import duplicates_marked, sorted_file
 from bwarp.errors import UsageError
 from bwarp.mapping.statistics import merged_statistics, read_statistics
 from bwarp.output import atomic_file, private_folder
@@ -29,6 +29,11 @@ def parse_options():
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument("-o", "--output", required=True, metavar="OUT.bam")
+    parser.add_argument(
+        "--mark-duplicates",
+        action="store_true",
+        help="look for them across the units, which map_reads.py --mark-duplicates has written",
+    )
     return parser
 
 
@@ -48,8 +53,9 @@ def main(options):
             headers.append(header)
             runs.append(whole_records(blocks, header.contig_starts))
         header = merged_header(options.units, headers)
-        made, index = folder / "out.bam", index_ending(header.lengths)
-        with indexed_bam_file(made, header, options.threads) as writer:
+        made, index = folder.absolute() / "out.bam", index_ending(header.lengths)
+        open_file = duplicates_marked if options.mark_duplicates else sorted_file
+        with open_file(made, header, options.threads, options.output) as writer:
             for records, order in merged(runs):
                 writer.write(records.data, records.starts, order)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -155,3 +156,15 @@ def run_program(program_servers):
         return Finished(process.returncode, process.stdout, without_progress(process.stderr))
 
     return run
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 kB, where this process may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk]
+    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode:
+        pytest.skip("needs the right to mount a small disk")
+    yield disk
+    subprocess.run(["umount", disk], check=True)

@@ -252,9 +252,11 @@ def _search_batches(
         put_everywhere(strips, columns * lanes, PADDING)
         put_everywhere(begins, columns // BLOCK * lanes, 0)
         for piece in members:
-            at = lane_of[piece] * columns + column_of[piece]
-            for i in range(sizes[piece]):
-                strips[at + i] = codes[starts[piece] + i]
+            size = sizes[piece]
+            strip = strips[lane_of[piece] * columns + column_of[piece] :]
+            letters = codes[starts[piece] :]
+            for i in range(size):
+                strip[i] = letters[i]
             begins[column_of[piece] // BLOCK * lanes + lane_of[piece]] = 1
         for lane in range(lanes):
             strip_starts[lane], strip_sizes[lane] = lane * columns, columns

@@ -16,6 +16,8 @@ __all__ = [
     "put_int16",
     "put_int32",
     "put_int64",
+    "put_integer_tag",
+    "put_tag",
     "record_starts",
 ]
 
@@ -67,6 +69,34 @@ def put_int32(out, at, number):
 @numba.njit(cache=True, nogil=True, inline="always")
 def put_int64(out, at, number):
     return put_int32(out, put_int32(out, at, number), number >> 32)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_tag(out, at, first, second, kind):
+    out[at] = first
+    out[at + 1] = second
+    out[at + 2] = kind
+    return at + 3
+
+
+@numba.njit(cache=True, nogil=True)
+def put_integer_tag(out, at, first, second, number):
+    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
+    if number >= 0:
+        if number < 1 << 8:
+            at = put_tag(out, at, first, second, 67)
+            out[at] = number
+            return at + 1
+        if number < 1 << 16:
+            return put_int16(out, put_tag(out, at, first, second, 83), number)
+        return put_int32(out, put_tag(out, at, first, second, 73), number)
+    if number >= -(1 << 7):
+        at = put_tag(out, at, first, second, 99)
+        out[at] = number
+        return at + 1
+    if number >= -(1 << 15):
+        return put_int16(out, put_tag(out, at, first, second, 115), number)
+    return put_int32(out, put_tag(out, at, first, second, 105), number)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -24,6 +24,9 @@ __all__ = ["duplicates_marked", "sorted_file"]
 #: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
 _CRAM_THREADS = "1"
 
+#: How far samtools markdup looks for what may be alike.
+_LONGEST_READ = "10000"
+
 
 @contextmanager
 def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[BlockWriter]:
@@ -42,13 +45,14 @@ def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Itera
 
 @contextmanager
 def duplicates_marked(
-    made: Path, header: BamHeader, longest_read: int, threads: int, path: str
+    made: Path, header: BamHeader, threads: int, path: str
 ) -> Iterator[BlockWriter]:
     """The same, and of pairs and reads that are alike all but the best are flagged.
 
-    The records must have the tags MC and ms, as `samtools fixmate -m` writes them.
+    The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
+    have already are forgotten.
     """
-    arguments = ["markdup", "--no-PG", "-l", str(longest_read), "-T", "markdup"]
+    arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup"]
     if made.suffix != ".bam":
         with (
             samtools([*arguments, *_form(made), "-", made.name], made.parent, path) as process,

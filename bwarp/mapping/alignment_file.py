@@ -17,6 +17,7 @@ from bwarp.bam.sorting import RecordSorter
 from bwarp.errors import UsageError
 from bwarp.mapping.alignment_records import AlignmentRecords
 from bwarp.mapping.bam_records import bam_records, quality_sums
+from bwarp.mapping.comments import ReadTags, comment_tags, no_tags
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.record_text import contig_names
@@ -49,6 +50,8 @@ class AlignmentOutput:
         The header's line of the reads' group.
     read_group_id : bytes
         The group that every read names; empty for none.
+    comments : bool
+        Keep the comments of the reads' headers as tags.
     reference_file : str or None
         FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
     sort_bytes : int
@@ -60,6 +63,7 @@ class AlignmentOutput:
     mark_duplicates: bool
     read_group: str | None
     read_group_id: bytes
+    comments: bool
     reference_file: str | None
     sort_bytes: int
 
@@ -110,8 +114,8 @@ def _lines(output, text: bytes, reference, genome, threads: int) -> Iterator[Wri
         file.write(text)
 
         def write(chunk, both, records) -> None:
-            group = output.read_group_id
-            for part in sam_lines(genome, names, chunk, both, records, group, threads):
+            group, tags = output.read_group_id, _tags(output, chunk)
+            for part in sam_lines(genome, names, chunk, both, records, group, tags, threads):
                 file.write(part)
 
         yield write
@@ -122,14 +126,11 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[W
     """BAM, and whatever is sorted."""
     header = _bam_header(text, reference)
     names = contig_names(reference)
-    longest_read = 0
 
     def encoded(chunk, both, records) -> list[Records]:
-        nonlocal longest_read
-        longest_read = max(longest_read, int(np.diff(chunk.offsets).max(initial=0)))
         sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
-        group = output.read_group_id
-        return bam_records(genome, names, chunk, both, records, group, sums, threads)
+        group, tags = output.read_group_id, _tags(output, chunk)
+        return bam_records(genome, names, chunk, both, records, group, sums, tags, threads)
 
     with private_folder(output.path) as folder:
         made = folder.absolute() / f"out{Path(output.path).suffix}"
@@ -138,11 +139,8 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[W
                 write_sequences(reference, genome.codes, output.reference_file, folder)
             sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
             yield lambda *lines: [sorter.add(part) for part in encoded(*lines)]
-            with (
-                duplicates_marked(made, header, longest_read, threads, output.path)
-                if output.mark_duplicates
-                else sorted_file(made, header, threads, output.path)
-            ) as writer:
+            open_file = duplicates_marked if output.mark_duplicates else sorted_file
+            with open_file(made, header, threads, output.path) as writer:
                 sorter.finish(writer)
         else:
             with open(made, "wb") as file, bam_file(file, header, threads) as writer:
@@ -150,6 +148,12 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[W
                     writer.write(part.data, part.starts) for part in encoded(*lines)
                 ]
         _put_in_place(made, os.path.realpath(output.path))
+
+
+def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
+    if output.comments:
+        return comment_tags(chunk, bool(output.read_group_id))
+    return no_tags(chunk.n_reads)
 
 
 def _bam_header(text: bytes, reference: Reference) -> BamHeader:

@@ -10,7 +10,14 @@ import numba
 import numpy as np
 
 from bwarp.bam.order import sort_keys
-from bwarp.bam.records import Records, first_bin, put_int16, put_int32
+from bwarp.bam.records import (
+    Records,
+    first_bin,
+    put_int16,
+    put_int32,
+    put_integer_tag,
+    put_tag,
+)
 from bwarp.mapping.alignment_records import (
     MATE_UNMAPPED,
     PAIRED,
@@ -19,6 +26,7 @@ from bwarp.mapping.alignment_records import (
     UNMAPPED,
     AlignmentRecords,
 )
+from bwarp.mapping.comments import ReadTags
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.record_text import (
@@ -67,6 +75,7 @@ def bam_records(
     records: AlignmentRecords,
     read_group: bytes,
     quality_sums: np.ndarray,
+    tags: ReadTags,
     threads: int = 1,
 ) -> list[Records]:
     """The records in order, in parts that lie one after another.
@@ -83,7 +92,7 @@ def bam_records(
         bound = most_bytes(
             first, last, chunk.ends, chunk.offsets, chunk.names, records.reads, records.mates,
             records.cigar_offsets, records.cigar, records.first_rows, records.alternative_offsets,
-            records.alternative_cigar_offsets, contigs.starts, group.size,
+            records.alternative_cigar_offsets, contigs.starts, group.size, tags.binary_offsets,
         )  # fmt: skip
         out = np.empty(bound, np.uint8)
         starts = np.empty(last - first + 1, np.int64)
@@ -95,39 +104,12 @@ def bam_records(
             records.template_lengths, records.scores, records.others, records.first_rows,
             records.alternative_offsets, records.alternative_strands,
             records.alternative_positions, records.alternative_cigar_offsets,
-            records.alternative_cigar, group, quality_sums, out, starts,
+            records.alternative_cigar, group, quality_sums, tags.binary, tags.binary_offsets, out,
+            starts,
         )  # fmt: skip
         return Records(out[: starts[-1]], starts, keys[first:last])
 
     return for_each_range(write, records.n_rows, threads)
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _put_tag(out, at, first, second, kind):
-    out[at] = first
-    out[at + 1] = second
-    out[at + 2] = kind
-    return at + 3
-
-
-@numba.njit(cache=True, nogil=True)
-def _put_integer(out, at, first, second, number):
-    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
-    if number >= 0:
-        if number < 1 << 8:
-            at = _put_tag(out, at, first, second, 67)
-            out[at] = number
-            return at + 1
-        if number < 1 << 16:
-            return put_int16(out, _put_tag(out, at, first, second, 83), number)
-        return put_int32(out, _put_tag(out, at, first, second, 73), number)
-    if number >= -(1 << 7):
-        at = _put_tag(out, at, first, second, 99)
-        out[at] = number
-        return at + 1
-    if number >= -(1 << 15):
-        return put_int16(out, _put_tag(out, at, first, second, 115), number)
-    return put_int32(out, _put_tag(out, at, first, second, 105), number)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -182,7 +164,7 @@ def _write_records(
     reads, flags, contigs, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
     template_lengths, scores, others, first_rows,
     alternative_offsets, alternative_strands, alternative_positions, alternative_cigar_offsets,
-    alternative_cigar, group, quality_sums, out, starts,
+    alternative_cigar, group, quality_sums, tags, tag_offsets, out, starts,
 ):  # fmt: skip
     at = np.int64(0)
     for row in range(first_row, last_row):
@@ -235,33 +217,33 @@ def _write_records(
         )
         if mapped:
             edits = count_edits(genome, positions[row], both, base, cigar, begin, end)
-            at = _put_integer(out, at, 78, 77, edits)
-            at = _put_tag(out, at, 77, 68, 90)
+            at = put_integer_tag(out, at, 78, 77, edits)
+            at = put_tag(out, at, 77, 68, 90)
             at = put_md(out, at, genome, positions[row], both, base, cigar, begin, end)
             at = _end_text(out, at)
         if mate_mapped:
-            at = _put_tag(out, at, 77, 67, 90)
+            at = put_tag(out, at, 77, 67, 90)
             at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
             at = _end_text(out, at)
-            at = _put_integer(out, at, 77, 81, np.int64(mapping_qualities[mate]))
+            at = put_integer_tag(out, at, 77, 81, np.int64(mapping_qualities[mate]))
         if mapped:
-            at = _put_integer(out, at, 65, 83, np.int64(scores[row]))
-            at = _put_integer(out, at, 88, 83, np.int64(others[row]))
+            at = put_integer_tag(out, at, 65, 83, np.int64(scores[row]))
+            at = put_integer_tag(out, at, 88, 83, np.int64(others[row]))
         if quality_sums.size and mate >= 0 and flag & SUPPLEMENTARY == 0:
-            at = _put_integer(out, at, 109, 115, quality_sums[reads[mate]])
+            at = put_integer_tag(out, at, 109, 115, quality_sums[reads[mate]])
         if group.size:
-            at = _put_tag(out, at, 82, 71, 90)
+            at = put_tag(out, at, 82, 71, 90)
             at = put_bytes(out, at, group, 0, group.size)
             at = _end_text(out, at)
         if first_rows[read + 1] - first_rows[read] > 1:
-            at = _put_tag(out, at, 83, 65, 90)
+            at = put_tag(out, at, 83, 65, 90)
             at = put_split(
                 out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets,
                 cigar, first_rows, genome, contig_starts, contig_text, contig_names, both, offsets,
             )  # fmt: skip
             at = _end_text(out, at)
         if alternative_offsets[row] < alternative_offsets[row + 1]:
-            at = _put_tag(out, at, 88, 65, 90)
+            at = put_tag(out, at, 88, 65, 90)
             at = put_alternatives(
                 out, at, alternative_offsets[row], alternative_offsets[row + 1],
                 alternative_strands, alternative_positions, alternative_cigar_offsets,
@@ -269,5 +251,6 @@ def _write_records(
                 offsets[read],
             )  # fmt: skip
             at = _end_text(out, at)
+        at = put_bytes(out, at, tags, tag_offsets[read], tag_offsets[read + 1])
         put_int32(out, begin_of_record, at - begin_of_record - 4)
     starts[last_row - first_row] = at

@@ -39,6 +39,10 @@ class ReadChunk:
         Reads of a template: 1 or 2.
     first_template : int
         The number, within the run, of the chunk's first template.
+    comments : ndarray, shape=(n_reads, 2), dtype=int64, or None
+        Start and stop, in `text`, of what stands behind the name of every read.
+    mate_text : ndarray, dtype=uint8, or None
+        What the comments of second ends are cut from instead, where they are of another file.
     """
 
     codes: np.ndarray
@@ -48,6 +52,8 @@ class ReadChunk:
     names: np.ndarray
     ends: int
     first_template: int
+    comments: np.ndarray | None = None
+    mate_text: np.ndarray | None = None
 
     @property
     def n_reads(self) -> int:
@@ -67,7 +73,10 @@ def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     first = 0
     for batch in _in_pieces(path, reads):
         names = _names(path, batch, first)
-        yield ReadChunk(batch.codes, batch.offsets, batch.qualities, batch.text, names, 1, first)
+        yield ReadChunk(
+            batch.codes, batch.offsets, batch.qualities, batch.text, names, 1, first,
+            _comments(batch),
+        )  # fmt: skip
         first += batch.count
 
 
@@ -109,8 +118,9 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
                 "differ: with --interleaved both ends of a pair stand one after the other"
             )
         yield ReadChunk(
-            batch.codes, batch.offsets, batch.qualities, batch.text, names[0::2].copy(), 2, first
-        )
+            batch.codes, batch.offsets, batch.qualities, batch.text, names[0::2].copy(), 2, first,
+            _comments(batch),
+        )  # fmt: skip
         first += batch.count // 2
 
 
@@ -189,7 +199,8 @@ def _interleave(path_1, path_2, one: SequenceBatch, two: SequenceBatch, first: i
     if one.qualities is not None:
         qualities = np.empty(offsets[-1], np.uint8)
         _weave(one.qualities, one.offsets, two.qualities, two.offsets, offsets, qualities)
-    return ReadChunk(codes, offsets, qualities, one.text, names, 2, first)
+    comments = np.stack([_comments(one), _comments(two)], axis=1).reshape(-1, 2)
+    return ReadChunk(codes, offsets, qualities, one.text, names, 2, first, comments, two.text)
 
 
 def _names(path, batch: SequenceBatch, first_read: int) -> np.ndarray:
@@ -203,6 +214,23 @@ def _names(path, batch: SequenceBatch, first_read: int) -> np.ndarray:
             f"allows {LONGEST_NAME}: shorten it"
         )
     return names
+
+
+def _comments(batch: SequenceBatch) -> np.ndarray:
+    spans = np.empty_like(batch.headers)
+    _comment_spans(batch.text, batch.headers, spans)
+    return spans
+
+
+@numba.njit(cache=True, nogil=True)
+def _comment_spans(text, headers, spans):
+    """What follows the first blank or tab of every header; nothing where there is none."""
+    for i in range(len(headers)):
+        start, stop = headers[i, 0], headers[i, 1]
+        while start < stop and text[start] != 32 and text[start] != 9:
+            start += 1
+        spans[i, 0] = min(start + 1, stop)
+        spans[i, 1] = stop
 
 
 @numba.njit(cache=True, nogil=True)

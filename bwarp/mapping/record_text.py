@@ -55,7 +55,7 @@ def contig_names(reference: Reference) -> ContigNames:
 @numba.njit(cache=True, nogil=True)
 def most_bytes(
     first, last, ends, offsets, names, reads, mates, cigar_offsets, cigar, first_rows,
-    alternative_offsets, alternative_cigar_offsets, contig_names, group,
+    alternative_offsets, alternative_cigar_offsets, contig_names, group, tag_offsets,
 ):  # fmt: skip
     """More bytes than the lines or records can take.
 
@@ -71,6 +71,7 @@ def most_bytes(
         total += names[template, 1] - names[template, 0] + 2 * longest + group + 300
         # Bases and qualities, and an MD that at worst names every base with a number before it.
         total += 5 * (offsets[read + 1] - offsets[read])
+        total += tag_offsets[read + 1] - tag_offsets[read]
         for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
             total += 12
             if cigar[at] & 15 == 2:

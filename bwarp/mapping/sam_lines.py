@@ -16,6 +16,7 @@ from bwarp.mapping.alignment_records import (
     UNMAPPED,
     AlignmentRecords,
 )
+from bwarp.mapping.comments import ReadTags
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.record_text import (
@@ -73,6 +74,7 @@ def sam_lines(
     both: np.ndarray,
     records: AlignmentRecords,
     read_group: bytes,
+    tags: ReadTags,
     threads: int = 1,
 ) -> list[np.ndarray]:
     """The lines in order, as arrays of bytes to write one after another."""
@@ -83,7 +85,7 @@ def sam_lines(
         bound = most_bytes(
             first, last, chunk.ends, chunk.offsets, chunk.names, records.reads, records.mates,
             records.cigar_offsets, records.cigar, records.first_rows, records.alternative_offsets,
-            records.alternative_cigar_offsets, contigs.starts, group.size,
+            records.alternative_cigar_offsets, contigs.starts, group.size, tags.text_offsets,
         )  # fmt: skip
         out = np.empty(bound, np.uint8)
         used = _write_lines(
@@ -94,7 +96,7 @@ def sam_lines(
             records.template_lengths, records.scores, records.others, records.first_rows,
             records.alternative_offsets, records.alternative_strands,
             records.alternative_positions, records.alternative_cigar_offsets,
-            records.alternative_cigar, group, out,
+            records.alternative_cigar, group, tags.text, tags.text_offsets, out,
         )  # fmt: skip
         return out[:used]
 
@@ -146,7 +148,7 @@ def _write_lines(
     reads, flags, contigs, positions, mapping_qualities, cigar_offsets, cigar, mates,
     template_lengths, scores, others, first_rows,
     alternative_offsets, alternative_strands, alternative_positions, alternative_cigar_offsets,
-    alternative_cigar, group, out,
+    alternative_cigar, group, tags, tag_offsets, out,
 ):  # fmt: skip
     at = 0
     for row in range(first, last):
@@ -254,6 +256,9 @@ def _write_lines(
                 alternative_cigar, genome, contig_starts, contig_text, contig_names, both,
                 offsets[read],
             )  # fmt: skip
+        if tag_offsets[read] < tag_offsets[read + 1]:
+            out[at] = 9
+            at = put_bytes(out, at + 1, tags, tag_offsets[read], tag_offsets[read + 1])
         out[at] = 10
         at += 1
     return at

@@ -137,5 +137,5 @@ def _lines(samples: Mapping[str, Mapping]):
 def _finished(figure: Figure, axes, n_samples: int) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     if n_samples <= _MOST_NAMED:
-        axes.legend(frameon=False, fontsize="small")
+        figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=5)
     return figure

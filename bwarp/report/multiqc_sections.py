@@ -1,7 +1,7 @@
 """bwarp's sections of a MultiQC report, as MultiQC's custom content.
 
-Every section is a dictionary that goes to a file NAME_mqc.json; its description is the caption,
-which says how to read the plot.
+Every section is a dictionary that goes to a file NAME_mqc.yaml (of JSON, MultiQC would sort the
+numbers along an axis as words); its description is the caption, which says how to read the plot.
 """
 
 import math
@@ -135,20 +135,18 @@ def _stages(stages) -> dict:
     return _section(
         "stages",
         "Where candidates went",
-        "How many there were after each stage of mapping, on a logarithmic scale. Places that "
-        "seeds point at are many; most of the work is saved where the bars get shorter. Far more "
-        "candidates than reads say that the genome is repetitive or that the seeds are short.",
-        "linegraph",
+        "Reads, the places of them that were scored, those that needed an alignment with gaps, and "
+        "the reads that were mapped. Many more places than reads say that the genome repeats "
+        "itself; places with gaps are few where reads differ little from the genome, and they are "
+        "most of the work. Log10 above the plot makes the scale logarithmic.",
+        "bargraph",
+        {name: dict(counts) for name, counts in stages.items()},
         {
-            name: {stage: math.log10(max(count, 1)) for stage, count in counts.items()}
-            for name, counts in stages.items()
-        },
-        {
-            "xlab": "stage",
-            "ylab": "number (powers of ten)",
-            "categories": True,
-            "ymin": 0,
-            "style": "lines+markers",
+            "xlab": "sample",
+            "ylab": "number",
+            "stacking": "group",
+            "cpswitch": False,
+            "logswitch": True,
         },
     )
 

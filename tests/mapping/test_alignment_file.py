@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -43,12 +44,14 @@ def run():
 def repeated(rng, chunk: ReadChunk, times: int) -> ReadChunk:
     """The reads several times, under other names and with other qualities."""
     lengths = np.tile(np.diff(chunk.offsets), times)
-    names = "".join(f"{i * 7919 % 1000:03}:{i:04}" for i in range(60 * times))
-    places = np.arange(0, 8 * 60 * times, 8)
+    names = "".join(f"{i * 7919 % 1000:03}:{i:04} XN:i:{i:04}" for i in range(60 * times))
+    places = np.arange(0, 18 * 60 * times, 18)
+    comments = np.repeat(np.column_stack([places + 9, places + 18]), 2, axis=0)
     return ReadChunk(
         np.tile(chunk.codes, times), np.concatenate([[0], np.cumsum(lengths)]),
         rng.integers(33, 74, chunk.codes.size * times).astype(np.uint8),
         np.frombuffer(names.encode(), np.uint8), np.column_stack([places, places + 8]), 2, 0,
+        comments,
     )  # fmt: skip
 
 
@@ -76,6 +79,7 @@ def write(run, tmp_path):
             mark_duplicates=False,
             read_group="@RG\tID:a group\tSM:s",
             read_group_id=b"a group",
+            comments=False,
             reference_file=None,
             sort_bytes=default_sort_bytes(1),
         )
@@ -156,6 +160,15 @@ def test_duplicates_are_those_of_samtools(write, tmp_path):
         assert file.check_index()
 
 
+def test_comments_are_in_every_form(write):
+    with_comments = write("out.sam", comments=True).read_text().splitlines()
+    assert with_comments[-1].endswith("\tXN:i:0059")
+    assert lines_of(write("out.bam", comments=True), "-h") == [
+        line.replace("XN:i:0", "XN:i:").replace("XN:i:0", "XN:i:").replace("XN:i:0", "XN:i:")
+        for line in with_comments
+    ]
+
+
 def test_an_old_index_goes(write, tmp_path):
     write("out.bam", sort=True)
     assert (tmp_path / "out.bam.bai").exists()
@@ -215,3 +228,30 @@ def test_letters_for_cram(run, write, tmp_path):
     cram = write("x.cram", sort=True, some_reference=other, reference_file=str(fasta))
     assert sums[2] in pysam.view("-H", str(cram))
     assert len(lines_of(cram, "-T", str(fasta))) > 800
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("out.bam", {}),
+        ("out.bam", {"sort": True}),
+        ("out.bam", {"sort": True, "sort_bytes": 40_000}),
+        ("out.bam", {"sort": True, "mark_duplicates": True}),
+        ("out.cram", {"sort": True}),
+        ("out.sam", {"sort": True}),
+    ],
+)
+def test_a_full_disk_leaves_nothing(write, small_disk, name, changes):
+    with pytest.raises(OSError, match="No space left on device"):
+        write(f"disk/{name}", **changes)
+    assert os.listdir(small_disk) == []
+
+
+def test_a_folder_that_cannot_be_written(write, small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for name in ("out.bam", "out.sam"):
+        with pytest.raises(InputError) as error:
+            write(f"disk/{name}", sort=name == "out.bam")
+        assert str(error.value) == (
+            f"{small_disk}: no permission to write here: choose another output"
+        )

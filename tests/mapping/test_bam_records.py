@@ -10,6 +10,7 @@ from random_records import CONTIGS, random_chunk, random_genome, random_mapped
 from bwarp.bam.records import record_starts
 from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.bam_records import bam_records
+from bwarp.mapping.comments import no_tags
 from bwarp.mapping.sam_lines import sam_lines
 
 HEADER = "".join(f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in CONTIGS.items() if length)
@@ -37,10 +38,11 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     mapped[0].scores[:3] = (70_000, 300, -5)
     mapped[1].others[:3] = (-200, -70_000, 255)
     records = alignment_records(genome.contig_starts, chunk, *mapped)
-    lines = b"".join(sam_lines(genome, names, chunk, both, records, b"a group"))
+    tags = no_tags(chunk.n_reads)
+    lines = b"".join(sam_lines(genome, names, chunk, both, records, b"a group", tags))
     expected, no_sums = by_samtools(lines, tmp_path), np.empty(0, np.int64)
     for threads in (1, 3):
-        parts = bam_records(genome, names, chunk, both, records, b"a group", no_sums, threads)
+        parts = bam_records(genome, names, chunk, both, records, b"a group", no_sums, tags, threads)
         assert b"".join(part.data.tobytes() for part in parts) == expected
         for part in parts:
             assert np.array_equal(part.starts, record_starts(part.data))

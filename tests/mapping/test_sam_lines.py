@@ -5,6 +5,7 @@ import pytest
 from random_records import CONTIGS, random_chunk, random_genome, random_mapped
 
 from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.comments import no_tags
 from bwarp.mapping.sam_lines import sam_lines
 
 
@@ -138,7 +139,8 @@ def test_lines_are_those_of_the_oracle(ends, has_qualities):
     both, mapped = random_mapped(rng, genome, chunk)
     records = alignment_records(genome.contig_starts, chunk, *mapped)
     expected = list(Oracle(genome, chunk, both, *mapped).lines())
+    tags = no_tags(chunk.n_reads)
     for threads in (1, 3):
-        parts = sam_lines(genome, names, chunk, both, records, b"a group", threads)
+        parts = sam_lines(genome, names, chunk, both, records, b"a group", tags, threads)
         assert b"".join(parts).decode().splitlines() == expected
     assert records.n_rows == len(expected) > chunk.n_reads

@@ -32,7 +32,7 @@ def test_axes_are_labelled_and_bytes_are_the_same(name):
         (axes,) = figure.axes
         assert axes.get_xlabel()
         assert axes.get_ylabel() or all(label.get_text() for label in axes.get_yticklabels())
-        assert bool(axes.get_legend()) == (name != "many")
+        assert bool(figure.legends) == (name != "many")
         file = io.BytesIO()
         figures.save(figure, file)
         written.append(file.getvalue())

@@ -18,7 +18,7 @@ def test_the_sections_of_two_samples():
     }
     assert sections["mapping_quality"]["data"]["b"]["30"] == 85.0
     assert list(sections["insert_size"]["data"]) == ["a"]
-    assert sections["stages"]["data"]["a"]["reads mapped"] == 3.0
+    assert sections["stages"]["data"]["a"]["reads mapped"] == 1000
     assert list(sections["truth"]["data"]["a"].items())[-1] == ("30303.03", 96.0)
     assert sections["truth"]["data"]["a"]["0.0"] == 80.0
     for name, section in sections.items():

@@ -4,6 +4,7 @@ import json
 import os
 
 import pysam
+import yaml
 from program_here import refusal
 from report_cases import PAIRED, SINGLE, TRUTH
 
@@ -31,10 +32,11 @@ def test_plots_and_sections(run_program, tmp_path):
     plots = {"mapping_quality", "insert_size", "stages", "truth", "index_sizes"}
     assert set(os.listdir(tmp_path / "plots")) == {
         *(f"{plot}.svg" for plot in plots),
-        *(f"{section}_mqc.json" for section in plots | {"general"}),
+        *(f"{section}_mqc.yaml" for section in plots | {"general"}),
     }
-    sections = json.loads((tmp_path / "plots/general_mqc.json").read_text())
-    assert list(sections["data"]) == ["a", "b.2"]
+    section = yaml.safe_load((tmp_path / "plots/mapping_quality_mqc.yaml").read_text())
+    assert list(section["data"]) == ["a", "b.2"]
+    assert list(section["data"]["a"]) == list(range(61))
 
 
 def test_what_is_not_ours_is_refused(checkout, tmp_path, monkeypatch, capsys):

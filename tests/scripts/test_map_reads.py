@@ -18,6 +18,7 @@ import pytest
 from bwarp.index.store import load_index
 from bwarp.mapping import mapper
 from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.comments import no_tags
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import MappingParameters
@@ -276,7 +277,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
                 genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
                 done.alternatives,
             )  # fmt: skip
-            parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1")
+            tags = no_tags(done.chunk.n_reads)
+            parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1", tags)
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts
@@ -352,6 +354,28 @@ def fastq(reads: dict[str, str]) -> str:
     return "".join(
         f"@{name}\n{letters}\n+\n{'I' * len(letters)}\n" for name, letters in reads.items()
     )
+
+
+@pytest.mark.skipif(
+    shutil.which("PicardCommandLine") is None, reason="needs Picard (Debian: picard-tools)"
+)
+def test_picard_finds_nothing(map_reads, folder, tmp_path):
+    group = ("--read-group", r"@RG\tID:1\tSM:s\tPL:ILLUMINA")
+    pairs = ("-1", folder / "1.fq", "-2", folder / "2.fq", *group)
+    runs = {
+        "marked.bam": (*pairs, "--sort", "--mark-duplicates"),
+        "single.bam": ("-1", folder / "single.fq.gz", "--sort", *group),
+        "pairs.cram": (*pairs, "--sort"),
+    }
+    for name, arguments in runs.items():
+        assert map_reads(*arguments, "-o", tmp_path / name).rc == 0
+    cram, genome = str(tmp_path / "pairs.cram"), str(folder / "genome.fa")
+    pysam.quickcheck("-v", cram)
+    pysam.view("-b", "-T", genome, "-o", f"{tmp_path}/decoded.bam", cram, catch_stdout=False)
+    for name in ("marked.bam", "single.bam", "decoded.bam"):
+        command = ["PicardCommandLine", "ValidateSamFile", f"I={tmp_path / name}", f"R={genome}"]
+        done = subprocess.run([*command, "MODE=SUMMARY"], capture_output=True, text=True)
+        assert "No errors found" in done.stdout, done.stdout + done.stderr[-2000:]
 
 
 def test_odd_reads_on_odd_contigs(map_reads, odd, tmp_path):
@@ -467,18 +491,6 @@ def test_a_contig_name_that_sam_forbids(run_program, map_reads, folder, tmp_path
         "map_reads.py: error: contig 'a,b': SAM allows no such name (printable ASCII, no comma, "
         "quote or bracket, not * or = at the start): rename it in the reference and index again\n"
     )
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 128 kB, where this process may mount one."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk]
-    if shutil.which("mount") is None or subprocess.run(mount, check=False).returncode:
-        pytest.skip("needs the right to mount a small disk")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
 
 
 @pytest.mark.parametrize("ending", ["sam", "bam"])

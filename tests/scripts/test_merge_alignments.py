@@ -53,6 +53,18 @@ def test_units_become_a_sample(run_program, units, tmp_path):
     assert statistics["units"]["2"]["insert_size"] == {"mean": 1.5}
 
 
+def test_duplicates_across_units(run_program, units, tmp_path):
+    for ending in ("bam", "stats.json"):
+        (tmp_path / f"again.{ending}").write_bytes((tmp_path / f"1.{ending}").read_bytes())
+    output = tmp_path / "new" / "s.bam"
+    done = run_program(SCRIPT, *units, tmp_path / "again.bam", "-o", output, "--mark-duplicates")
+    assert done == (0, "", f"{output}: 3 units merged\n")
+    with pysam.AlignmentFile(output) as file:
+        marked = [(record.query_name, record.is_duplicate) for record in file.fetch("chr1")]
+    expected = [[(f"1-{n}", False), (f"1-{n}", True), (f"2-{n}", False)] for n in range(3)]
+    assert marked == sum(expected, [])
+
+
 def test_refusals_leave_nothing(run_program, units, tmp_path):
     output = tmp_path / "new" / "s.bam"
     done = run_program(SCRIPT, *units, "-o", tmp_path / "s.sam")

@@ -12,7 +12,7 @@ from small_genome import write_genome
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
 
 
-TARGETS = ("default", "all", "index", "map", "seeds", "mems", "scan", "pairs", "search")
+TARGETS = ("default", "all", "index", "map", "seeds", "mems", "scan", "pairs", "search", "qc")
 
 
 class Copy:
@@ -28,12 +28,12 @@ class Copy:
     def command(self, *arguments) -> list[str]:
         return [sys.executable, "-m", "snakemake", *map(str, arguments)]
 
-    def snakemake(self, *arguments, cwd=None, rc=0) -> str:
+    def snakemake(self, *arguments, cwd=None, env=None, rc=0) -> str:
         """Run Snakemake and return all it said, without its warnings of where it runs."""
         code, said, _ = self.server.run(
             ["-m", "snakemake", *arguments],
             cwd=cwd or self.folder,
-            environment={"XDG_CACHE_HOME": str(self.folder.parent / "cache")},
+            environment={"XDG_CACHE_HOME": str(self.folder.parent / "cache")} | (env or {}),
             merged=True,
         )
         assert code == rc, said

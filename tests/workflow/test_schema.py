@@ -1,6 +1,8 @@
 """The schema, config/README.md, config/config.yaml and the programs agree on keys and defaults."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -38,6 +40,12 @@ def test_readme_names_every_key_with_its_default_and_no_other(checkout, schemas)
     documented = {key: default.strip("`") for key, default in rows.items() if key not in columns}
     in_schema = {key: shown(rule.get("default", "")) for key, rule in settings(schemas["config"])}
     assert documented == in_schema
+
+
+def test_the_page_of_every_key_is_up_to_date(checkout):
+    command = [sys.executable, checkout / "docs/write_configuration.py", "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_readme_names_every_column(checkout, schemas):
