@@ -304,7 +304,8 @@ def time_pairs(columns, mode_name, count, gapped):
     """Score, ends and alignments of reads of 150 bases; on the card, and with transfers."""
     from bwarp.alignment import pairs_cuda
     from bwarp.alignment.batch_cuda import device_batch
-    from bwarp.alignment.paths_cuda import pair_costs, trace_paths
+    from bwarp.alignment.ends_cuda import pair_costs
+    from bwarp.alignment.paths_cuda import trace_paths
 
     pairs = random_pairs(count, 150, columns, 8, gapped)
     mode, scoring = MODES[mode_name], nucleotide_scoring(1, -4, 6, 1)

@@ -348,7 +348,7 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30):
 
     memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
     context = types.SimpleNamespace(get_memory_info=lambda: memory)
-    device = types.SimpleNamespace(compute_capability=capability)
+    device = types.SimpleNamespace(compute_capability=capability, id=object())
     monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
     monkeypatch.setattr(numba.cuda, "to_device", _to_device)
     monkeypatch.setattr(numba.cuda, "device_array", _device_array)

@@ -1,11 +1,13 @@
-"""A batch of pairs on the card, and the order in which kernels take them."""
+"""A batch of pairs on the card."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.transfers_cuda import to_card
 
 __all__ = [
     "BLOCK",
@@ -13,10 +15,8 @@ __all__ = [
     "DeviceSequences",
     "KERNEL_SIGNATURES",
     "blocks",
-    "by_size",
     "device_batch",
     "free_bytes",
-    "paired_order",
     "reference_windows",
 ]
 
@@ -33,6 +33,11 @@ class DeviceSequences:
     lengths: object
     host_lengths: np.ndarray
 
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest, 0 of none."""
+        return int(self.host_lengths.max(initial=0))
+
 
 @dataclass(frozen=True)
 class DeviceBatch:
@@ -46,12 +51,12 @@ class DeviceBatch:
         return self.queries.host_lengths.size
 
 
-def device_batch(pairs: PairBatch) -> DeviceBatch:
+def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     """Bring a batch to the card; codes that are there already (device arrays) stay."""
-    return DeviceBatch(_device_sequences(pairs.queries), _device_sequences(pairs.references))
+    return DeviceBatch(*(_on_card(side, threads) for side in (pairs.queries, pairs.references)))
 
 
-def _device_sequences(sequences: Sequences) -> DeviceSequences:
+def _on_card(sequences: Sequences, threads: int) -> DeviceSequences:
     starts = np.ascontiguousarray(sequences.starts, np.int64)
     lengths = np.ascontiguousarray(sequences.lengths, np.int32)
     codes = sequences.codes
@@ -59,9 +64,10 @@ def _device_sequences(sequences: Sequences) -> DeviceSequences:
         # Only what the batch uses: the codes may be a whole genome.
         low = int(starts.min(initial=0))
         high = int((starts + lengths).max(initial=0))
-        codes = cuda.to_device(np.ascontiguousarray(codes[low:high]))
-        starts = starts - low
-    return DeviceSequences(codes, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+        codes = to_card(np.ascontiguousarray(codes[low:high]), threads)
+        if low:
+            starts = starts - low
+    return DeviceSequences(codes, to_card(starts, threads), to_card(lengths, threads), lengths)
 
 
 def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
@@ -105,46 +111,6 @@ def blocks(items: int, threads_an_item: int = 1) -> int:
 def free_bytes() -> int:
     """Memory of the card that nobody uses now."""
     return cuda.current_context().get_memory_info().free
-
-
-def by_size(ids: np.ndarray, *sizes: np.ndarray) -> np.ndarray:
-    """Pairs sorted by the last of their sizes, then by the one before it; ties stay in order.
-
-    Sizes from 65,535 on count as equal, because NumPy sorts 16-bit keys by counting.
-    """
-    for size in sizes:
-        keys = np.minimum(size[ids], 65535).astype(np.uint16)
-        if ids.size and (keys != keys[0]).any():
-            ids = ids[np.argsort(keys, kind="stable")]
-    return ids
-
-
-def paired_order(
-    ids: np.ndarray, query_lengths: np.ndarray, reference_lengths: np.ndarray
-) -> np.ndarray:
-    """Pairs two by two with equal reference lengths, neighbours alike; one left over stands twice.
-
-    Parameters
-    ----------
-    ids : ndarray, dtype=int32
-        The pairs to order; the lengths are those of all pairs.
-
-    Returns
-    -------
-    order : ndarray, dtype=int32
-        Of even size.
-    """
-    rows, columns = query_lengths[ids], reference_lengths[ids]
-    if ids.size and (columns[0] == columns).all():
-        ordered = ids if (rows[0] == rows).all() else ids[np.argsort(rows, kind="stable")]
-        return np.append(ordered, ordered[-1:]) if ids.size % 2 else ordered
-    ordered = by_size(ids, query_lengths, reference_lengths)
-    columns = reference_lengths[ordered]
-    ends = np.flatnonzero(np.append(columns[1:] != columns[:-1], True))
-    sizes = np.diff(ends, prepend=-1)
-    copies = np.ones(ids.size, np.int64)
-    copies[ends[sizes % 2 == 1]] = 2
-    return np.repeat(ordered, copies)
 
 
 KERNEL_SIGNATURES = {

@@ -23,7 +23,7 @@ threads of a group write side by side:
 
 import functools
 
-from numba import cuda, int32, int64, uint8, uint32, uint64
+from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
 from bwarp.ptx import opaque
 
@@ -97,7 +97,7 @@ def upper_border(column, is_free, first, extend):
 
 @functools.cache
 def full_matrix_kernel(threads, local, gatk, with_choices):
-    """A kernel whose groups have `threads` threads: 8, 16 or 32.
+    """A kernel whose groups have `threads` threads: 2, 4, 8, 16 or 32.
 
     Parameters
     ----------
@@ -107,11 +107,12 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         The end cell by GATK's rule (gatk.py), with GATK's reference as query and its alternate as
         reference; else by the rule of pairs.py.
     with_choices : bool
-        Store choices; else `choices` and `choices_starts` are left alone.
+        Store choices; else all cells count, and `bands`, `choices` and `choices_starts` are left
+        alone.
 
     Notes
     -----
-    `order` names the pair of each group. `parameters`, int32: score of a gap's first letter and of
+    `order` names the pair of each group. `parameters`: score of a gap's first letter and of
     a further one (negative), 1 where a tie between opening and extending opens (else 0), and
     query_start, query_end, reference_start, reference_end of the mode, and 0. `bands`: diagonals on
     either side, -1 for all cells. The kernel reads each reference letter once a strip, and writes
@@ -153,7 +154,7 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         if not is_used:
             # A group too many goes along without columns.
             n = int32(0)
-        band = int32(bands[pair])
+        band = int32(bands[pair]) if with_choices else int32(-1)
         query, reference = query_starts[pair], reference_starts[pair]
         first, extend, tie = int32(parameters[0]), int32(parameters[1]), int32(parameters[2])
         free_query_start, free_query_end = parameters[3] != 0, parameters[4] != 0
@@ -169,7 +170,7 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         edge_start = uint64(group) * uint64(edge_stride)
         choices_start = int64(0)
         if with_choices:
-            choices_start = choices_starts[group]
+            choices_start = int64(choices_starts[group])
         # All threads of a warp take the same steps and strips.
         steps, all_strips = width, strips
         distance = 16
@@ -224,6 +225,11 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
             is_last = strip == strips - 1 and lane == threads - 1
             insertion = int32(MINUS_INFINITY)
             column = int32(start - lane)
+            # From the strip before, a step ahead of their use.
+            upper, upper_insertion = int32(MINUS_INFINITY), int32(MINUS_INFINITY)
+            if strip > 0 and lane == 0 and start < min(stop, last_columns):
+                upper = edge[edge_start + uint64(2 * start)]
+                upper_insertion = edge[edge_start + uint64(2 * start + 1)]
 
             for _ in range(steps):
                 next_diagonal = cuda.shfl_up_sync(ALL, H[ROWS - 1], 1)
@@ -236,12 +242,13 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                             column + 1, free_reference_start, first, extend
                         )
                         insertion = int32(next_diagonal + first)
-                    elif column < last_columns:
-                        next_diagonal = edge[edge_start + uint64(2 * column)]
-                        insertion = edge[edge_start + uint64(2 * column + 1)]
                     else:
-                        next_diagonal = int32(MINUS_INFINITY)
-                        insertion = int32(MINUS_INFINITY)
+                        next_diagonal, insertion = upper, upper_insertion
+                        upper = int32(MINUS_INFINITY)
+                        upper_insertion = int32(MINUS_INFINITY)
+                        if column + 1 < min(stop, last_columns):
+                            upper = edge[edge_start + uint64(2 * column + 2)]
+                            upper_insertion = edge[edge_start + uint64(2 * column + 3)]
                 if start <= column and column < stop:
                     letter = int32(references[reference + column])
                     word = uint32(0)
@@ -338,12 +345,12 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
 _CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
 _SIDE = (_CODES, _STARTS, _NUMBERS)
 _FULL = (
-    *(*_SIDE, *_SIDE, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64),
-    *(uint32[::1], _STARTS, _NUMBERS, _NUMBERS, _NUMBERS),
+    *(*_SIDE, *_SIDE, _NUMBERS, _NUMBERS, _NUMBERS, types.UniTuple(int64, 8), _NUMBERS, int64),
+    *(uint32[::1], uint32[::1], _NUMBERS, _NUMBERS, _NUMBERS),
 )
 KERNEL_SIGNATURES = {
-    full_matrix_kernel(8, False, False, True): _FULL,
-    full_matrix_kernel(8, True, False, True): _FULL,
+    full_matrix_kernel(2, False, False, True): _FULL,
+    full_matrix_kernel(4, True, False, True): _FULL,
     full_matrix_kernel(16, False, True, False): _FULL,
     full_matrix_kernel(32, True, False, False): _FULL,
 }

@@ -4,26 +4,33 @@ Exact occurrences are found first, one warp a pair; the ends of the others in 32
 then the paths as for any mode, with gaps that extend where they could as well open.
 """
 
-import numpy as np
-from numba import cuda, int32, int64, uint8
+from dataclasses import replace
 
-from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, device_batch
+import numpy as np
+from numba import boolean, cuda, int32, int64, uint8
+
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, DeviceSequences, blocks, device_batch
+from bwarp.alignment.ends_cuda import Costs, find_full
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
-from bwarp.alignment.pairs import PairBatch, Sequences, check_pairs
-from bwarp.alignment.paths_cuda import Costs, find_full, trace_paths
+from bwarp.alignment.pairs import PairBatch, check_pairs
+from bwarp.alignment.paths_cuda import trace_paths
 
 __all__ = [
     "KERNEL_SIGNATURES",
+    "NO_END",
     "exact_occurrences",
     "find_last_occurrences",
     "gatk_alignments",
     "gatk_batch",
     "gatk_costs",
+    "keep_low_bits",
 ]
 
 ALL = 0xFFFFFFFF
 MOST_LETTERS = 32
 LETTER_BITS = MOST_LETTERS - 1
+#: The end of an alignment that is still to be found.
+NO_END = -1
 
 
 def gatk_alignments(
@@ -41,11 +48,11 @@ def gatk_alignments(
     """
     check_pairs(pairs)
     check_overhang(overhang)
-    batch = gatk_batch(pairs)
+    batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
-    outputs, ids = exact_occurrences(batch, parameters, overhang)
-    if ids.size:
-        find_full(batch, costs, ids, outputs)
+    outputs = exact_occurrences(batch, parameters, overhang)
+    if batch.count:
+        find_full(batch, costs, outputs, outputs[1], NO_END)
     paths = trace_paths(batch, costs, *outputs)
     offsets = np.zeros(pairs.count, np.int32)
     if overhang in ("softclip", "ignore"):
@@ -56,10 +63,10 @@ def gatk_alignments(
 
 
 def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
-    """Scores and ends (device arrays) of alternates that occur, and the ids of all others."""
-    outputs = tuple(cuda.to_device(np.full(batch.count, -1, np.int32)) for _ in range(3))
-    ids = np.arange(batch.count, dtype=np.int32)
-    if batch.count and overhang in ("softclip", "ignore"):
+    """Scores, reference ends and alternate ends (device arrays); the ends are NO_END where the
+    alternate does not occur, or the overhang strategy asks for no occurrences."""
+    outputs = tuple(cuda.device_array(batch.count, np.int32) for _ in range(3))
+    if batch.count:
         find_last_occurrences[blocks(batch.count, 32), BLOCK](
             batch.queries.codes,
             batch.queries.starts,
@@ -68,22 +75,26 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
             batch.references.starts,
             batch.references.lengths,
             parameters.match,
+            overhang in ("softclip", "ignore"),
             *outputs,
         )
-        ids = ids[outputs[1].copy_to_host() < 0]
-    return outputs, ids
+    return outputs
 
 
-def gatk_batch(pairs: PairBatch) -> DeviceBatch:
+def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
     """GATK's references as queries and its alternates as references on the card, as codes.
 
     The low five bits of a letter tell it from the others.
     """
-    rows, columns = (
-        Sequences(side.codes & np.uint8(LETTER_BITS), side.starts, side.lengths)
-        for side in (pairs.references, pairs.queries)
-    )
-    return device_batch(PairBatch(rows, columns))
+    batch = device_batch(PairBatch(pairs.references, pairs.queries), threads)
+    return DeviceBatch(_as_codes(batch.queries), _as_codes(batch.references))
+
+
+def _as_codes(sequences: DeviceSequences) -> DeviceSequences:
+    codes = cuda.device_array(sequences.codes.size, np.uint8)
+    if codes.size:
+        keep_low_bits[blocks(codes.size), BLOCK](sequences.codes, LETTER_BITS, codes)
+    return replace(sequences, codes=codes)
 
 
 def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
@@ -106,6 +117,7 @@ def find_last_occurrences(
     alternate_starts,
     alternate_lengths,
     match,
+    searched,
     scores,
     reference_ends,
     alternate_ends,
@@ -113,7 +125,7 @@ def find_last_occurrences(
     """The right-most exact occurrence of each alternate in its reference, if there is one.
 
     One warp a pair: 32 neighbouring places at once, from the right, each compared until the first
-    difference. Fills the score and the ends of pairs with an occurrence; leaves the others.
+    difference. Where there is none, and where it is not `searched` for, the ends are NO_END.
     """
     pair = cuda.grid(1) // 32
     if pair >= reference_lengths.size:
@@ -121,7 +133,7 @@ def find_last_occurrences(
     n, m = int32(reference_lengths[pair]), int32(alternate_lengths[pair])
     reference, alternate = reference_starts[pair], alternate_starts[pair]
     lane = int32(cuda.laneid)
-    last = int32(n - m)
+    last = int32(n - m) if searched else int32(-1)
     while last >= 0:
         place = last - lane
         same = int32(0)
@@ -136,9 +148,22 @@ def find_last_occurrences(
                 alternate_ends[pair] = m
             return
         last -= int32(32)
+    if lane == 0:
+        scores[pair] = int32(0)
+        reference_ends[pair] = int32(NO_END)
+        alternate_ends[pair] = int32(NO_END)
+
+
+@cuda.jit(cache=True)
+def keep_low_bits(letters, mask, codes):
+    """The low bits of every letter. One thread a letter."""
+    i = cuda.grid(1)
+    if i < letters.size:
+        codes[i] = letters[i] & mask
 
 
 _SIDE, _NUMBERS = (uint8[::1], int64[::1], int32[::1]), int32[::1]
 KERNEL_SIGNATURES = {
-    find_last_occurrences: (*_SIDE, *_SIDE, int64, _NUMBERS, _NUMBERS, _NUMBERS),
+    find_last_occurrences: (*_SIDE, *_SIDE, int64, boolean, _NUMBERS, _NUMBERS, _NUMBERS),
+    keep_low_bits: (uint8[::1], int64, uint8[::1]),
 }

@@ -26,10 +26,10 @@ import numpy as np
 from numba import boolean, cuda, int32, int64, uint8, uint32
 
 from bwarp.alignment.batch_cuda import BLOCK, blocks, free_bytes
+from bwarp.alignment.ends_cuda import MEMORY_SHARE
 from bwarp.alignment.gatk import GatkAlignments, GatkParameters, check_overhang
-from bwarp.alignment.gatk_cuda import exact_occurrences, gatk_batch, gatk_costs
+from bwarp.alignment.gatk_cuda import NO_END, exact_occurrences, gatk_batch, gatk_costs
 from bwarp.alignment.pairs import PairBatch, check_pairs
-from bwarp.alignment.paths_cuda import MEMORY_SHARE
 from bwarp.alignment.walk_cuda import put_run
 from bwarp.errors import InputError
 
@@ -63,9 +63,10 @@ def gatk_alignments(
     longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
     if longest > LONGEST:
         raise InputError(f"{longest} letters: this kernel counts up to {LONGEST}; use gatk_cuda")
-    batch = gatk_batch(pairs)
+    batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
-    outputs, ids = exact_occurrences(batch, parameters, overhang)
+    outputs = exact_occurrences(batch, parameters, overhang)
+    ids = np.flatnonzero(outputs[1].copy_to_host() == NO_END)
     rows, columns = batch.queries.host_lengths, batch.references.host_lengths
     # Where no cell was recorded the alternate occurs.
     cells_of = np.zeros(pairs.count, np.int64)

@@ -26,11 +26,18 @@ REFUSED and are computed elsewhere (`full_matrix_cuda`).
 
 import functools
 
-from numba import cuda, int32, int64, uint8, uint32, uint64
+from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
 from bwarp.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
-__all__ = ["KERNEL_SIGNATURES", "LOWEST_ARCHITECTURE", "REFUSED", "packed_kernel", "select_letters"]
+__all__ = [
+    "KERNEL_SIGNATURES",
+    "LOWEST_ARCHITECTURE",
+    "REFUSED",
+    "packed_kernel",
+    "refuse",
+    "select_letters",
+]
 
 #: The score of a pair whose reference has an ambiguous letter.
 REFUSED = -(2**31)
@@ -81,13 +88,13 @@ def profile(code, match, mismatch):
 
 
 @cuda.jit(cache=True)
-def select_letters(references, starts, lengths, order, selectors, stride, margin, scores):
+def select_letters(references, starts, lengths, order, selectors, stride, margin, scores, refused):
     """Lay out, column by column, what looks up the scores of two references' letters at once.
 
     One warp a group of two pairs, a thread every 32nd column: reads two letters, writes the
     selector of permute_bytes that brings their scores, widened to 16 bits, out of the profiles of
     two query letters, to `selectors[group * stride + margin + column]`. Pairs whose reference has
-    an ambiguous letter get the score REFUSED.
+    an ambiguous letter get the score REFUSED, and `refused[0]` becomes 1; the others get 0.
     """
     group = cuda.grid(1) // 32
     if 2 * group >= order.size:
@@ -105,10 +112,22 @@ def select_letters(references, starts, lengths, order, selectors, stride, margin
         selectors[place + column] = int32(
             letter_a * int32(0x11) + letter_b * int32(0x1100) + int32(0xC480)
         )
-    if seen_a > 3:
-        scores[a] = int32(REFUSED)
-    if seen_b > 3:
-        scores[b] = int32(REFUSED)
+    refused_a = cuda.ballot_sync(ALL, seen_a > 3)
+    refused_b = cuda.ballot_sync(ALL, seen_b > 3)
+    if cuda.laneid == 0:
+        scores[a] = int32(REFUSED) if refused_a != 0 else int32(0)
+        scores[b] = int32(REFUSED) if refused_b != 0 else int32(0)
+        if refused_a != 0 or refused_b != 0:
+            refused[0] = int32(1)
+
+
+@cuda.jit(cache=True)
+def refuse(order, scores, refused):
+    """Give pairs the score REFUSED. One thread a slot."""
+    slot = cuda.grid(1)
+    if slot < order.size:
+        scores[order[slot]] = int32(REFUSED)
+        refused[0] = int32(1)
 
 
 @functools.cache
@@ -133,8 +152,8 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     Notes
     -----
     `order` names the pairs, two by two with reference lengths that are equal. The kernel reads each
-    query letter once, and four bytes a column of the reference for both pairs. `parameters` holds,
-    as int32: match + shift, mismatch + shift, padding score + shift, shift, the score of a gap's
+    query letter once, and four bytes a column of the reference for both pairs. `parameters` holds:
+    match + shift, mismatch + shift, padding score + shift, shift, the score of a gap's
     first letter and of a further one (negative), bias, and query_start, query_end, reference_start,
     reference_end of the mode. `one` is 1. `edge` is global memory for the last rows of tiles, two
     words a column and group; it may be empty where every query fits one tile.
@@ -401,11 +420,14 @@ LOWEST_ARCHITECTURE = (9, 0)
 
 _CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
 _PACKED = (
-    *(_CODES, _STARTS, _NUMBERS, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
+    *(_CODES, _STARTS, _NUMBERS, _NUMBERS, int64, _NUMBERS, _NUMBERS, types.UniTuple(int64, 11)),
     *(int32, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
 )
 KERNEL_SIGNATURES = {
-    select_letters: (_CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _NUMBERS),
+    select_letters: (
+        *(_CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _NUMBERS, _NUMBERS),
+    ),
+    refuse: (_NUMBERS, _NUMBERS, _NUMBERS),
     packed_kernel(8, 19, False, False, False, True): _PACKED,
     packed_kernel(8, 19, True, True, False, True): _PACKED,
     packed_kernel(16, 16, False, True, True, True): _PACKED,

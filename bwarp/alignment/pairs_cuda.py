@@ -10,16 +10,12 @@ import numpy as np
 from numba import cuda
 
 from bwarp.alignment import packed_cuda
-from bwarp.alignment.batch_cuda import (
-    BLOCK,
-    DeviceBatch,
-    blocks,
-    device_batch,
-    free_bytes,
-    paired_order,
-)
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, device_batch, free_bytes
+from bwarp.alignment.ends_cuda import MEMORY_SHARE, find_full, free_ends, pair_costs
+from bwarp.alignment.order_cuda import order_by_size
+from bwarp.alignment.packed_cuda import REFUSED
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
-from bwarp.alignment.paths_cuda import MEMORY_SHARE, find_full, free_ends, pair_costs, trace_paths
+from bwarp.alignment.paths_cuda import trace_paths
 from bwarp.alignment.scheme import Mode, Scoring, element_type, highest_score, lowest_score
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
@@ -30,6 +26,8 @@ MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
 FEW_TILES = ((32, 2), (32, 4), (32, 5), (32, 8))
 #: Groups of 8 threads that fill a large card once.
 FEW_GROUPS = 8192
+#: References that packed lanes can count the columns of.
+MOST_COLUMNS = 65_535
 
 
 def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> np.ndarray:
@@ -40,19 +38,19 @@ def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1
     scores : ndarray, shape=(count,), dtype=int32
     """
     check_pairs(pairs)
-    return find_ends(device_batch(pairs), scoring, mode, with_ends=False)[0].copy_to_host()
+    return find_ends(device_batch(pairs, threads), scoring, mode, with_ends=False)[0].copy_to_host()
 
 
 def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
     """The best score of each pair and where its alignment ends."""
     check_pairs(pairs)
-    return Ends(*(a.copy_to_host() for a in find_ends(device_batch(pairs), scoring, mode)))
+    return Ends(*(a.copy_to_host() for a in find_ends(device_batch(pairs, threads), scoring, mode)))
 
 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
     """The best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
-    batch = device_batch(pairs)
+    batch = device_batch(pairs, threads)
     ends = find_ends(batch, scoring, mode)
     paths = trace_paths(batch, pair_costs(scoring, mode), *ends)
     scores, query_ends, reference_ends = (a.copy_to_host() for a in ends)
@@ -70,20 +68,14 @@ def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int
 
 def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True):
     """Device arrays of scores, query ends and reference ends (the last two unset without ends)."""
-    outputs = tuple(cuda.to_device(np.zeros(batch.count, np.int32)) for _ in range(3))
+    outputs = tuple(cuda.device_array(batch.count, np.int32) for _ in range(3))
     if batch.count == 0:
         return outputs
-    rows, columns = batch.queries.host_lengths, batch.references.host_lengths
-    element_type(scoring, mode, int(rows.max()), int(columns.max()))
-    ids = np.arange(batch.count, dtype=np.int32)
-    if _has_packed_lanes() and _looks_up_bytes(scoring):
-        left = [
-            _find_packed(batch, scoring, mode, with_ends, part, outputs)
-            for part in _by_tile(ids, rows)
-        ]
-        ids = np.concatenate(left)
-    if ids.size:
-        find_full(batch, pair_costs(scoring, mode), ids, outputs)
+    element_type(scoring, mode, batch.queries.longest, batch.references.longest)
+    if not (_has_packed_lanes() and _looks_up_bytes(scoring)):
+        find_full(batch, pair_costs(scoring, mode), outputs)
+    elif _find_packed(batch, scoring, mode, with_ends, outputs):
+        find_full(batch, pair_costs(scoring, mode), outputs, outputs[0], REFUSED)
     return outputs
 
 
@@ -106,83 +98,89 @@ def _shift(scoring: Scoring) -> int:
     return max(scoring.gap_open + scoring.gap_extend, -scoring.match_mismatch[1])
 
 
-def _by_tile(ids, rows):
-    """Split pairs by the tile that holds their query: (threads, rows, many tiles, ids) each."""
-    tiles = FEW_TILES if ids.size < 2 * FEW_GROUPS else MANY_TILES
-    sizes = np.array([threads * height for threads, height in tiles])
-    fits = np.searchsorted(sizes, np.arange(rows.max() + 1))[rows[ids]]
-    for tile in np.flatnonzero(np.bincount(fits)):
-        threads, height = tiles[min(tile, len(tiles) - 1)]
-        yield threads, height, bool(tile == len(tiles)), ids[fits == tile]
+def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
+    """Run the packed kernel over all pairs; whether it left some, with the score REFUSED."""
+    tiles = FEW_TILES if batch.count < 2 * FEW_GROUPS else MANY_TILES
+    limits = [threads * height for threads, height in tiles]
+    while limits[-1] < batch.queries.longest:
+        # Longer queries take several of the largest tiles; with their like.
+        limits.append(2 * limits[-1])
+    order = order_by_size(batch, limits, min(batch.references.longest, MOST_COLUMNS + 1), True)
+    refused = cuda.to_device(np.zeros(1, np.int32))
+    for number, begin, end, columns in order.classes():
+        slots = order.slots[begin:end]
+        rows = min(limits[number], batch.queries.longest)
+        shift = _shift(scoring)
+        bias = shift + 1 - lowest_score(scoring, mode, rows, columns)
+        most = bias + highest_score(scoring, rows, columns) + scoring.match_mismatch[0] + shift
+        if most > 32767 or columns > MOST_COLUMNS:
+            packed_cuda.refuse[blocks(slots.size), BLOCK](slots, outputs[0], refused)
+            continue
+        tile, many_tiles = tiles[min(number, len(tiles) - 1)], number >= len(tiles)
+        _launch_packed(
+            batch,
+            scoring,
+            mode,
+            with_ends,
+            (tile, many_tiles, columns, bias),
+            slots,
+            refused,
+            outputs,
+        )
+    return bool(refused.copy_to_host()[0])
 
 
-def _find_packed(batch, scoring, mode, with_ends, part, outputs):
-    """Run the packed kernel over the pairs of one tile; returns those it must leave."""
-    threads, height, many_tiles, ids = part
-    all_rows, all_columns = batch.queries.host_lengths, batch.references.host_lengths
-    rows, columns = int(all_rows[ids].max()), int(all_columns[ids].max())
+def _launch_packed(batch, scoring, mode, with_ends, shape, slots, refused, outputs):
+    """Run the packed kernel over pairs of one class, as many at a time as the memory allows."""
+    (threads, height), many_tiles, columns, bias = shape
     match, mismatch = scoring.match_mismatch
-    shift = _shift(scoring)
-    bias = shift + 1 - lowest_score(scoring, mode, rows, columns)
-    if bias + highest_score(scoring, rows, columns) + match + shift > 32767 or columns > 65535:
-        return ids
-    extend = -scoring.gap_extend
+    shift, extend = _shift(scoring), -scoring.gap_extend
     padding = mismatch if mode.local else 0 if mode.reference_start else extend
-    parameters = np.array(
-        [
-            match + shift,
-            mismatch + shift,
-            padding + shift,
-            shift,
-            extend - scoring.gap_open,
-            extend,
-            bias,
-            *free_ends(mode),
-        ],
-        np.int32,
+    parameters = (
+        match + shift,
+        mismatch + shift,
+        padding + shift,
+        shift,
+        extend - scoring.gap_open,
+        extend,
+        bias,
+        *map(int, free_ends(mode)),
     )
+    gap_is_shift = shift == scoring.gap_open + scoring.gap_extend
     kernel = packed_cuda.packed_kernel(
-        threads,
-        height,
-        mode.local,
-        with_ends,
-        many_tiles,
-        shift == scoring.gap_open + scoring.gap_extend,
+        threads, height, mode.local, with_ends, many_tiles, gap_is_shift
     )
-    order = paired_order(ids, all_rows, all_columns)
     stride = columns + 2 * threads
     edge_stride = 2 * columns if many_tiles else 0
     groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * (stride + edge_stride)))
-    groups = min(groups, order.size // 2)
+    groups = min(groups, slots.size // 2)
     selectors = cuda.device_array(groups * stride, np.int32)
     edge = cuda.device_array(max(1, groups * edge_stride), np.int32)
-    device_order, device_parameters = cuda.to_device(order), cuda.to_device(parameters)
     queries, references = batch.queries, batch.references
-    for first in range(0, order.size // 2, groups):
-        slots = device_order[2 * first : 2 * (first + groups)]
-        packed_cuda.select_letters[blocks(slots.size // 2, 32), BLOCK](
+    for first in range(0, slots.size // 2, groups):
+        part = slots[2 * first : 2 * (first + groups)]
+        packed_cuda.select_letters[blocks(part.size // 2, 32), BLOCK](
             references.codes,
             references.starts,
             references.lengths,
-            slots,
+            part,
             selectors,
             stride,
             threads,
             outputs[0],
+            refused,
         )
-        kernel[blocks(slots.size // 2, threads), BLOCK](
+        kernel[blocks(part.size // 2, threads), BLOCK](
             queries.codes,
             queries.starts,
             queries.lengths,
             selectors,
             stride,
             references.lengths,
-            slots,
-            device_parameters,
+            part,
+            parameters,
             np.int32(1),
             edge,
             edge_stride,
             *outputs,
         )
-    scores = outputs[0].copy_to_host()[ids]
-    return ids[scores == packed_cuda.REFUSED]

@@ -22,8 +22,8 @@ import numpy as np
 from numba import cuda, int32, int64, uint8
 
 from bwarp.alignment.database import Database
+from bwarp.alignment.ends_cuda import pair_costs
 from bwarp.alignment.full_matrix_cuda import MATRIX_STRIDE, MATRIX_WORDS
-from bwarp.alignment.paths_cuda import pair_costs
 from bwarp.alignment.scheme import LOCAL, Scoring, element_type
 
 __all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]

@@ -21,7 +21,7 @@ from bwarp.alignment.batch_cuda import (
     free_bytes,
 )
 from bwarp.alignment.database import Database
-from bwarp.alignment.paths_cuda import find_full, pair_costs
+from bwarp.alignment.ends_cuda import find_full, pair_costs
 from bwarp.alignment.profile_cuda import ALPHABET, GROUP, STRIP_ROWS, interleave_targets
 from bwarp.alignment.scheme import LOCAL, Scoring, element_type
 from bwarp.errors import InputError
@@ -136,7 +136,7 @@ def _scores_of_part(query: np.ndarray, part: _Part, scoring: Scoring) -> np.ndar
         and highest + first <= 127
     )
     if not fits:
-        return _scores_in_32_bits(query, part, scoring, np.arange(count, dtype=np.int32))
+        return _scores_in_32_bits(query, part, scoring, np.arange(count))
     rows = best_rows(query.size)
     profile = cuda.to_device(profile_cuda.query_profile(query, scoring.matrix, first, rows))
     strips = profile.shape[0]
@@ -167,11 +167,14 @@ def _scores_of_part(query: np.ndarray, part: _Part, scoring: Scoring) -> np.ndar
 
 
 def _scores_in_32_bits(query, part, scoring, ids):
-    count = part.targets.host_lengths.size
+    targets = part.targets
+    count = targets.host_lengths.size
     lengths = np.full(count, query.size, np.int32)
     starts = cuda.to_device(np.zeros(count, np.int64))
     queries = DeviceSequences(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
-    outputs = tuple(cuda.to_device(np.zeros(count, np.int32)) for _ in range(3))
-    batch = DeviceBatch(queries, part.targets)
-    find_full(batch, pair_costs(scoring, LOCAL), ids, outputs)
+    outputs = tuple(cuda.device_array(count, np.int32) for _ in range(3))
+    marks = np.zeros(count, np.int32)
+    marks[ids] = 1
+    batch = DeviceBatch(queries, targets)
+    find_full(batch, pair_costs(scoring, LOCAL), outputs, cuda.to_device(marks), 1)
     return outputs[0].copy_to_host()[ids]

@@ -7,7 +7,7 @@ when the host has laid out the CIGARs by the counts, to write them.
 
 import functools
 
-from numba import boolean, cuda, int32, int64, uint8, uint32
+from numba import boolean, cuda, int32, int64, types, uint8, uint32
 
 from bwarp.alignment.full_matrix_cuda import (
     CHOICE_D,
@@ -48,7 +48,7 @@ def check_diagonals(
     letters. Else it is the largest number of gap letters that the score allows (pairs.py), at
     least 1.
 
-    `parameters`, int32: 1 where local; query_start and reference_start of the mode; gap_open;
+    `parameters`: 1 where local; query_start and reference_start of the mode; gap_open;
     gap_extend; the greatest entry of the matrix.
     """
     pair = cuda.grid(1) // 32
@@ -83,7 +83,7 @@ def check_diagonals(
                 break
         collected = int32(collected + cuda.shfl_sync(ALL, total, 31))
     if lane == 0:
-        may_start = local or i == j or parameters[1 if j < i else 2] != 0
+        may_start = local or i == j or (parameters[1] if j < i else parameters[2]) != 0
         diagonals[pair] = steps
         if may_start and collected == score:
             bands[pair] = 0
@@ -128,7 +128,7 @@ def walk_diagonals(
     first_column = int32(reference_ends[pair] - letters)
     query = query_starts[pair] + first_row
     reference = reference_starts[pair] + first_column
-    place = int64(0) if is_counting else cigar_offsets[pair]
+    place = int64(0) if is_counting else int64(cigar_offsets[pair])
     runs, distance, run_start = int32(0), int32(0), int32(0)
     last = int64(0)
     for first in range(0, letters, 32):
@@ -192,7 +192,7 @@ def walk_kernel(threads, gatk):
     Notes
     -----
     `order[slot]` is the pair whose choices start at `choices_starts[slot]`. With `gatk` a band of 0
-    has none: the alignment is a diagonal of `diagonals[pair]` letters. `parameters`, int32:
+    has neither: the alignment is a diagonal of `diagonals[pair]` letters. `parameters`:
     query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
     for its IGNORE.
     Counting fills `run_counts`, `edit_distances` and the starts; not counting fills `cigar`.
@@ -235,10 +235,12 @@ def walk_kernel(threads, gatk):
         strategy = parameters[2]
         padding = int32((m + tile - 1) // tile * tile - m)
         width = strip_width(tile, threads, n, band)
-        choices_start = choices_starts[slot]
+        choices_start = int64(0)
+        if band != 0:
+            choices_start = int64(choices_starts[slot])
         stop = int64(0)
         if not is_counting:
-            stop = cigar_offsets[pair + 1]
+            stop = int64(cigar_offsets[pair + 1])
         run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
         if gatk:
             operation = int32(0)
@@ -333,17 +335,15 @@ def walk_kernel(threads, gatk):
 
 
 _CODES, _NUMBERS, _STARTS, _WORDS = uint8[::1], int32[::1], int64[::1], uint32[::1]
+_SIDES = (_CODES, _STARTS, _CODES, _STARTS)
+_RESULTS = (boolean, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS)
 _WALK = (
-    *(_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
-    *(_NUMBERS, _WORDS, _STARTS, _NUMBERS, int32, boolean),
-    *(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _STARTS, _WORDS),
+    *(*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS),
+    *(types.UniTuple(int64, 3), int32, *_RESULTS),
 )
 KERNEL_SIGNATURES = {
-    check_diagonals: (_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, int64, *[_NUMBERS] * 6),
-    walk_diagonals: (
-        *(_CODES, _STARTS, _CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32),
-        *(boolean, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _STARTS, _WORDS),
-    ),
-    walk_kernel(8, False): _WALK,
-    walk_kernel(8, True): _WALK,
+    check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 6), *[_NUMBERS] * 5),
+    walk_diagonals: (*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32, *_RESULTS),
+    walk_kernel(2, False): _WALK,
+    walk_kernel(4, True): _WALK,
 }

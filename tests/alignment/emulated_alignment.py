@@ -7,19 +7,24 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from bwarp.alignment import (
     batch_cuda,
+    ends_cuda,
     gatk_cuda,
     gatk_run_lengths_cuda,
+    order_cuda,
     pairs_cuda,
     paths_cuda,
     prefix_scan_cuda,
     profile_cuda,
     search_cuda,
 )
+from bwarp.index import prefix_sum_cuda
 
 MODULES = (
     batch_cuda,
+    ends_cuda,
     gatk_cuda,
     gatk_run_lengths_cuda,
+    order_cuda,
     pairs_cuda,
     paths_cuda,
     profile_cuda,
@@ -32,3 +37,4 @@ def pretend(monkeypatch, **card):
     pretend_gpu(monkeypatch, MODULES, **card)
     monkeypatch.setattr(pairs_cuda, "FEW_TILES", ((8, 2), (16, 2), (8, 5)))
     monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 2)
+    monkeypatch.setattr(prefix_sum_cuda, "_THREADS", 32)

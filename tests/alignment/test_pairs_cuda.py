@@ -11,8 +11,8 @@ from alignment_oracle import align
 from emulated_alignment import pretend
 from random_pairs import random_pairs
 
-from bwarp.alignment import pairs_cpu, pairs_cuda, paths_cuda
-from bwarp.alignment.batch_cuda import by_size, paired_order, reference_windows
+from bwarp.alignment import pairs_cpu, pairs_cuda
+from bwarp.alignment.batch_cuda import reference_windows
 from bwarp.alignment.pairs import PairBatch, cigar_text, sequences_of
 from bwarp.alignment.scheme import (
     FITTING,
@@ -130,39 +130,6 @@ def test_windows_of_a_packed_reference(monkeypatch):
     queries = sequences_of([genome[s + 2 : s + 20] if s else genome[:9] for s in starts])
     got = pairs_cuda.pair_ends(PairBatch(queries, windows), SCHEMES["bwa"], LOCAL)
     assert got.scores.tolist()[:3] == [9, 18, 18]
-
-
-def test_pairs_of_two_share_their_reference_length():
-    rng = np.random.default_rng(24)
-    rows = rng.integers(1, 50, 101).astype(np.int32)
-    columns = rng.integers(1, 9, 101).astype(np.int32)
-    ids = rng.permutation(101).astype(np.int32)
-    order = paired_order(ids, rows, columns)
-    assert sorted(set(order.tolist())) == list(range(101))
-    assert (columns[order[::2]] == columns[order[1::2]]).all()
-    # Only the odd one out of each length stands twice.
-    assert order.size - 101 == (np.bincount(columns) % 2).sum()
-    same = paired_order(ids, np.full(101, 7), np.full(101, 9))
-    assert same.tolist() == [*ids.tolist(), ids[-1]]
-
-
-def test_sorting_by_size_is_stable():
-    first, last = np.array([3, 1, 1, 70_000, 3]), np.array([2, 2, 1, 1, 2])
-    assert by_size(np.arange(5), first, last).tolist() == [2, 3, 1, 0, 4]
-
-
-def test_portions_hold_what_fits(monkeypatch):
-    monkeypatch.setattr(paths_cuda, "free_bytes", lambda: 4 * 20_000)
-    rng = np.random.default_rng(25)
-    bands = rng.integers(0, 20, 50).astype(np.int32)
-    rows = columns = np.full(50, 100, np.int32)
-    seen = []
-    for ids, starts in paths_cuda._portions(np.arange(50, dtype=np.int32), bands, rows, columns):
-        assert starts.size == ids.size + 1
-        assert starts[-1] <= 8000 or ids.size == 1
-        assert (np.diff(starts)[bands[ids] == 0] == 0).all()
-        seen += ids.tolist()
-    assert sorted(seen) == list(range(50))
 
 
 # --- On a GPU -----------------------------------------------------------------------------------
