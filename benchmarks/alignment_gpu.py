@@ -33,9 +33,12 @@ from bwarp.alignment.scheme import (  # noqa: E402
     matrix_scoring,
     nucleotide_scoring,
 )
+from bwarp.threads import available_threads  # noqa: E402
 
 MODES = {"local": LOCAL, "fitting": FITTING, "semiglobal": SEMIGLOBAL, "global": GLOBAL}
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
+#: Threads that bring batches to the card.
+THREADS = available_threads()
 
 
 class KernelClock:
@@ -47,39 +50,21 @@ class KernelClock:
         self.events, self.kind, self.call = [], _LaunchConfiguration, _LaunchConfiguration.__call__
         clock = self
 
-        def timed(configuration, *arguments):
-            before, after = cuda.event(), cuda.event()
-            before.record()
-            clock.call(configuration, *arguments)
-            after.record()
-            clock.events.append((configuration.dispatcher.py_func.__name__, before, after))
+        def timed(function, repeats=3):
+    """Medians of the time of kernels and of the whole call, and the kernels of the last run.
 
-        _LaunchConfiguration.__call__ = timed
-        return self
-
-    def __exit__(self, *_):
-        self.kind.__call__ = self.call
-        cuda.synchronize()
-        self.seconds = defaultdict(float)
-        for name, before, after in self.events:
-            self.seconds[name] += cuda.event_elapsed_time(before, after) / 1000
-
-    @property
-    def total(self):
-        return sum(self.seconds.values())
-
-
-def timed(function, repeats=3):
-    """Medians of the time of kernels and of the whole call, and the kernels of the last run."""
+    Whole calls are timed without events, which take a small batch as long as the work itself.
+    """
     function()
     cuda.synchronize()
     kernels, walls = [], []
     for _ in range(repeats):
+        begin = time.perf_counter()
+        function()
+        cuda.synchronize()
+        walls.append(time.perf_counter() - begin)
         with KernelClock() as clock:
-            begin = time.perf_counter()
             function()
-            cuda.synchronize()
-            walls.append(time.perf_counter() - begin)
         kernels.append(clock.total)
     by_name = {name: round(seconds * 1e3, 4) for name, seconds in clock.seconds.items()}
     return statistics.median(kernels), statistics.median(walls), by_name
@@ -320,7 +305,7 @@ def time_pairs(columns, mode_name, count, gapped):
         "score": lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends=False),
         "ends": lambda: pairs_cuda.find_ends(batch, scoring, mode),
         "cigar": aligned,
-        "cigar, host to host": lambda: pairs_cuda.pair_alignments(pairs, scoring, mode),
+        "cigar, host to host": lambda: pairs_cuda.pair_alignments(pairs, scoring, mode, THREADS),
     }
     for what, function in parts.items():
         kernels, wall, names = timed(function)
@@ -338,7 +323,7 @@ def time_pairs(columns, mode_name, count, gapped):
 def time_small(engine_name, call, query_length, columns):
     for count in (1, 10, 100, 300, 1000, 10_000):
         pairs = random_pairs(count, query_length, columns, 9)
-        kernels, wall, names = timed(lambda pairs=pairs: call(pairs), 5)
+        kernels, wall, names = timed(lambda pairs=pairs: call(pairs), 9)
         yield {
             "what": engine_name,
             "pairs": count,
@@ -357,7 +342,7 @@ def time_gatk(engine, name, query_range, reference_range, count, parameters):
     pairs = PairBatch(*(_repeated(side, copies) for side in (base.queries, base.references)))
     lengths = pairs.queries.lengths.astype(np.int64) * pairs.references.lengths
     parameters = GATK_PARAMETERS[parameters]
-    function = lambda: engine.gatk_alignments(pairs, parameters, "softclip")  # noqa: E731
+    function = lambda: engine.gatk_alignments(pairs, parameters, "softclip", THREADS)  # noqa: E731
     kernels, wall, names = timed(function)
     return [
         {

@@ -1,61 +1,65 @@
-"""Large arrays on their way to a GPU.
+"""Arrays on their way to a GPU.
 
-A copy out of ordinary memory goes through a small buffer of the driver's and takes one core's time.
-Here threads copy pieces into pinned memory, and the card fetches those it has by itself:
+A copy of a large array out of ordinary memory takes one core's time. Here threads copy a piece into
+pinned memory, from where the card fetches it by itself while they fill the other half:
 
-    threads       fill 0   fill 1   fill 2   fill 3 | fill 4 ...
-    card                   fetch 0  fetch 1  fetch 2  fetch 3 ...
+    threads      fill A | fill B | fill A | ...
+    card                  fetch A  fetch B  ...
 """
 
 import functools
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numba import cuda
+from numba.cuda.cudadrv import driver
+
+from bwarp.threads import for_each_range
 
 __all__ = ["to_card"]
 
-#: Bytes a piece; arrays of fewer than two pieces are not worth the threads.
-PIECE = 4 << 20
-#: Pieces in pinned memory; as many threads are busy at once.
-PIECES = 6
+#: Bytes a piece; half of that is not worth the threads.
+PIECE = 32 << 20
+#: As many threads copy as fast as the memory can.
+MOST_THREADS = 8
+#: Bytes below which a thread is not worth its start.
+LEAST_BYTES = 2 << 20
 
 
-def to_card(array: np.ndarray, threads: int):
+def to_card(array: np.ndarray, threads: int = 1):
     """A copy of a contiguous 1-d array on the current GPU.
 
     Parameters
     ----------
     array : ndarray, shape=(count,)
     threads : int
-        With more than one, large arrays go by way of pinned memory, 24 MiB that stay allocated.
+        With more than one, large arrays go by way of 64 MiB of pinned memory that stay allocated.
     """
-    if threads == 1 or array.nbytes < 2 * PIECE:
-        return cuda.to_device(array)
     device = cuda.device_array(array.size, array.dtype)
-    source, target = array.view(np.uint8), device.view(np.uint8)
-    edges = [*range(0, source.size, PIECE), source.size]
-    pieces = list(zip(edges, edges[1:], strict=False))
-    pinned, stream = _pinned(cuda.get_current_device().id), cuda.stream()
-
-    def fill(number: int) -> np.ndarray:
-        first, last = pieces[number]
-        piece = pinned[number % PIECES][: last - first]
-        piece[:] = source[first:last]
-        return piece
-
-    with ThreadPoolExecutor(min(threads, PIECES)) as pool:
-        filled = [pool.submit(fill, number) for number in range(min(PIECES, len(pieces)))]
-        for number, (first, last) in enumerate(pieces):
-            target[first:last].copy_to_device(filled[number].result(), stream=stream)
-            if number + PIECES < len(pieces):
-                # Its piece of pinned memory is filled again when the card has it.
-                stream.synchronize()
-                filled.append(pool.submit(fill, number + PIECES))
-    stream.synchronize()
+    if threads > 1 and array.nbytes >= PIECE // 2:
+        _send_pieces(array.view(np.uint8), device.view(np.uint8), min(threads, MOST_THREADS))
+    elif array.size:
+        # As cuda.to_device, which looks at everything several times, in a fifth of its time.
+        driver.host_to_device(device, array, array.nbytes)
     return device
 
 
+def _send_pieces(source, target, threads: int) -> None:
+    halves = _pinned_halves(cuda.get_current_device().id)
+    for number, first in enumerate(range(0, source.size, PIECE)):
+        last = min(first + PIECE, source.size)
+        pinned, stream = halves[number % 2]
+        # What lies there is on the card when its stream is done.
+        stream.synchronize()
+
+        def fill(start: int, stop: int, pinned=pinned, first=first) -> None:
+            pinned[start:stop] = source[first + start : first + stop]
+
+        for_each_range(fill, last - first, threads, smallest=LEAST_BYTES)
+        target[first:last].copy_to_device(pinned[: last - first], stream=stream)
+    for _, stream in halves:
+        stream.synchronize()
+
+
 @functools.lru_cache(maxsize=1)
-def _pinned(device) -> list[np.ndarray]:
-    return [cuda.pinned_array(PIECE, np.uint8) for _ in range(PIECES)]
+def _pinned_halves(_device):
+    return [(cuda.pinned_array(PIECE, np.uint8), cuda.stream()) for _ in range(2)]

@@ -350,6 +350,9 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30):
     context = types.SimpleNamespace(get_memory_info=lambda: memory)
     device = types.SimpleNamespace(compute_capability=capability, id=object())
     monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
+    from numba.cuda.cudadrv import driver
+
+    monkeypatch.setattr(driver, "host_to_device", lambda to, array, _: to.copy_to_device(array))
     monkeypatch.setattr(numba.cuda, "to_device", _to_device)
     monkeypatch.setattr(numba.cuda, "device_array", _device_array)
     monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))

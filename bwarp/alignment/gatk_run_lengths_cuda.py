@@ -289,7 +289,7 @@ def jump_back(
         stop = cigar_offsets[slot + 1]
     runs, run, operation = int32(0), int32(0), int32(0)
     if overhang == 1:
-        runs = put_run(cigar, is_counting, stop, runs, m - q, int32(SOFT_CLIP))
+        runs = put_run(cigar, not is_counting, stop, runs, m - q, int32(SOFT_CLIP))
     elif overhang == 2:
         run = int32(m - q)
     if starts[slot] == starts[slot + 1]:
@@ -307,17 +307,17 @@ def jump_back(
             now, length = int32(0), int32((cell >> 16) & 0xFFFF)
             p, q = int32(p - length), int32(q - length)
         if now != operation:
-            runs = put_run(cigar, is_counting, stop, runs, run, operation)
+            runs = put_run(cigar, not is_counting, stop, runs, run, operation)
             run, operation = int32(0), now
         run = int32(run + length)
     if overhang == 2:
         run = int32(run + q)
-    runs = put_run(cigar, is_counting, stop, runs, run, operation)
+    runs = put_run(cigar, not is_counting, stop, runs, run, operation)
     if overhang == 1:
-        runs = put_run(cigar, is_counting, stop, runs, q, int32(SOFT_CLIP))
+        runs = put_run(cigar, not is_counting, stop, runs, q, int32(SOFT_CLIP))
     elif overhang == 0:
-        runs = put_run(cigar, is_counting, stop, runs, p, int32(DELETION))
-        runs = put_run(cigar, is_counting, stop, runs, q, int32(INSERTION))
+        runs = put_run(cigar, not is_counting, stop, runs, p, int32(DELETION))
+        runs = put_run(cigar, not is_counting, stop, runs, q, int32(INSERTION))
     if is_counting:
         run_counts[pair] = runs
         offsets_found[pair] = int32(0) if overhang == 0 else p if overhang == 1 else p - q

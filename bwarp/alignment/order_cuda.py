@@ -1,4 +1,4 @@
-"""The order in which kernels take the pairs of a batch, found on the card by counting.
+"""The order in which kernels take the pairs of a batch; of large batches, found on the card.
 
 Every pair falls into a *bin* by its size; pairs of one bin stand side by side, in no order of their
 own, so that the threads of a warp take the same steps. What a kernel finds for a pair does not
@@ -10,8 +10,9 @@ Bins come in rows of `width`, one row a *class* of pairs that one launch takes:
 
     slots   [ class 0: bin 0 | bin 1 | bin 2 ... ][ class 1: bin 0 | ... ]
 
-The table of a sort is one array of three parts: how many pairs each bin has, how many of them have
-their slot already, and where each bin starts (with one more entry, where the last one ends).
+On the card pairs are sorted by counting. The table of a sort is one array of three parts: how many
+pairs each bin has, how many of them have their slot already, and where each bin starts (with one
+more entry, where the last one ends).
 """
 
 from collections.abc import Iterator
@@ -22,8 +23,10 @@ from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
 from bwarp.alignment.batch_cuda import BLOCK, blocks
 from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.transfers_cuda import to_card
 
 __all__ = [
+    "FEW_PAIRS",
     "KERNEL_SIGNATURES",
     "NO_BIN",
     "Order",
@@ -33,11 +36,14 @@ __all__ = [
     "order_by_bins",
     "order_by_size",
     "size_bin",
+    "size_bins",
 ]
 
 #: The bin of a pair that gets no slot.
 NO_BIN = 0xFFFFFFFF
 ALL = 0xFFFFFFFF
+#: Fewer pairs are sorted by the host before the card could have begun.
+FEW_PAIRS = 4096
 #: Classes that one sort by size can have.
 MOST_CLASSES = 16
 NO_LIMIT = 2**31 - 1
@@ -80,6 +86,12 @@ def size_bin(size: int) -> int:
     return ((power - EXACT_BITS) << EXACT_BITS) + (size >> (power - EXACT_BITS))
 
 
+def size_bins(sizes: np.ndarray) -> np.ndarray:
+    """`size_bin` of an array of positive numbers."""
+    powers = np.maximum(np.frexp(sizes)[1] - 1, EXACT_BITS).astype(np.int64)
+    return ((powers - EXACT_BITS) << EXACT_BITS) + (sizes >> (powers - EXACT_BITS))
+
+
 def largest_in_bin(number: int) -> int:
     """The largest size of a bin of `size_bin`."""
     if number < 2 << EXACT_BITS:
@@ -114,6 +126,14 @@ def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: 
         Take only pairs whose mark is this.
     """
     width = columns + 1 if exact else size_bin(columns) + 1
+    if batch.count < FEW_PAIRS:
+        ids = np.arange(batch.count, dtype=np.int32)
+        if marks is not None:
+            ids = np.flatnonzero(marks.copy_to_host() == wanted).astype(np.int32)
+        rows = np.searchsorted(limits, batch.queries.host_lengths[ids])
+        lengths = np.minimum(batch.references.host_lengths[ids], columns)
+        bins = rows * width + (lengths if exact else size_bins(lengths))
+        return _order_on_host(ids, bins, len(limits), width, exact)
     bins = cuda.device_array(max(1, batch.count), np.uint32)
     rows, lengths = batch.queries.lengths, batch.references.lengths
     bin_by_size[blocks(batch.count), BLOCK](
@@ -130,6 +150,18 @@ def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: 
         bins,
     )
     return order_by_bins(bins, batch.count, len(limits), width, exact)
+
+
+def _order_on_host(ids, bins, classes: int, width: int, even: bool) -> Order:
+    order = np.argsort(bins, kind="stable")
+    sizes = np.bincount(bins, minlength=classes * width)
+    slots = ids[order]
+    if even:
+        copies = np.ones(slots.size, np.int64)
+        copies[np.cumsum(sizes)[sizes % 2 == 1] - 1] = 2
+        slots = np.repeat(slots, copies)
+        sizes += sizes % 2
+    return Order(to_card(slots), np.append(0, np.cumsum(sizes)), width)
 
 
 def order_by_bins(bins, count: int, classes: int, width: int, even: bool) -> Order:
@@ -188,21 +220,23 @@ def bin_by_size(rows, columns, limits, most_columns, exact, width, marks, wanted
 
 @cuda.jit(device=True)
 def add_to_bin(table, place, number, in_use):
-    """Add 1 to an entry of the table for every thread with a bin, once a warp where all agree.
+    """Add 1 to an entry of the table for every thread with a bin, and return what it was before.
 
-    Returns what was there before, for each thread its own number.
+    Threads with the bin of the warp's first do so together.
     """
     first = uint32(cuda.shfl_sync(ALL, int32(number), 0))
-    same = int64(cuda.ballot_sync(ALL, in_use and number == first)) & ALL
+    with_first = in_use and number == first
+    together = int64(cuda.ballot_sync(ALL, with_first)) & ALL
     lane = int32(cuda.laneid)
     before = uint32(0)
-    if same == ALL:
-        if lane == 0:
-            before = cuda.atomic.add(table, place, uint32(32))
-        return uint32(uint32(cuda.shfl_sync(ALL, int32(before), 0)) + uint32(lane))
+    if lane == 0 and with_first:
+        before = cuda.atomic.add(table, place, uint32(cuda.popc(together)))
+    before = uint32(cuda.shfl_sync(ALL, int32(before), 0))
+    if with_first:
+        return uint32(before + uint32(cuda.popc(together & ((int64(1) << lane) - 1))))
     if in_use:
-        before = cuda.atomic.add(table, place, uint32(1))
-    return uint32(before)
+        return uint32(cuda.atomic.add(table, place, uint32(1)))
+    return uint32(0)
 
 
 @cuda.jit(cache=True)

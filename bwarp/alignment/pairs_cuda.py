@@ -17,6 +17,7 @@ from bwarp.alignment.packed_cuda import REFUSED
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.paths_cuda import trace_paths
 from bwarp.alignment.scheme import Mode, Scoring, element_type, highest_score, lowest_score
+from bwarp.transfers_cuda import to_card
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
 
@@ -106,7 +107,7 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
         # Longer queries take several of the largest tiles; with their like.
         limits.append(2 * limits[-1])
     order = order_by_size(batch, limits, min(batch.references.longest, MOST_COLUMNS + 1), True)
-    refused = cuda.to_device(np.zeros(1, np.int32))
+    refused = to_card(np.zeros(1, np.int32))
     for number, begin, end, columns in order.classes():
         slots = order.slots[begin:end]
         rows = min(limits[number], batch.queries.longest)

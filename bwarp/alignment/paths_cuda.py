@@ -2,7 +2,8 @@
 
 The pairs whose alignment is one diagonal are recognised; for the others the choices of all cells in
 a band around the diagonal of the end are stored, and walked back. Only sizes come to the host in
-between: how many pairs there are of what work, and how many runs all CIGARs have.
+between: how many pairs there are of what work, and how many runs all CIGARs have. Of few pairs,
+where the card waits for the host, every step is left out that costs no time but its launch.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
 from bwarp.alignment.ends_cuda import MEMORY_SHARE, Costs
 from bwarp.alignment.full_matrix_cuda import MATRIX_STRIDE, ROWS, full_matrix_kernel, strip_width
 from bwarp.alignment.order_cuda import (
+    FEW_PAIRS,
     Order,
     clear,
     device_size_bin,
@@ -22,8 +24,15 @@ from bwarp.alignment.order_cuda import (
     order_by_bins,
     size_bin,
 )
-from bwarp.alignment.walk_cuda import check_diagonals, walk_diagonals, walk_kernel
+from bwarp.alignment.walk_cuda import (
+    COUNT,
+    WRITE,
+    check_diagonals,
+    walk_diagonals,
+    walk_kernel,
+)
 from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.transfers_cuda import to_card
 
 __all__ = ["KERNEL_SIGNATURES", "Paths", "trace_paths"]
 
@@ -31,6 +40,8 @@ __all__ = ["KERNEL_SIGNATURES", "Paths", "trace_paths"]
 BAND_THREADS = 4
 #: Choices of one launch are counted in 32 bits.
 MOST_WORDS = 2**32 - 1
+#: Words of choices, or of room for CIGARs, up to which a batch is one of few pairs.
+FEW_WORDS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -51,16 +62,24 @@ def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_
         nothing = np.zeros(0, np.int32)
         return Paths(nothing, nothing, nothing, np.zeros(1, np.int64), np.zeros(0, np.uint32))
     ends = query_ends, reference_ends
-    bands, diagonals = _check_diagonals(batch, costs, scores, ends)
+    words, room = _most_words(batch), batch.queries.longest + batch.references.longest + 2
+    if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
+        return _trace_few(batch, costs, scores, ends, words, room)
+    bands, diagonals = _check_diagonals(batch, costs, scores, ends, 0)
     order, item_words = _order_by_work(batch, bands, ends)
     results = [cuda.device_array(count, np.int32) for _ in range(3)]
     walks, pieces = [], []
     if order.starts[1]:
         without_band = order.slots[: int(order.starts[1])]
         walks.append(_diagonal_walk(batch, costs, without_band, ends, bands, diagonals))
-    for begin, end, words in _portions(order.starts, item_words):
+    edge_words = 2 * batch.references.longest
+    for begin, end, words in _portions(order.starts, item_words + edge_words):
         slots = order.slots[begin:end]
-        walks.append(_banded_walk(batch, costs, slots, words, ends, bands, diagonals))
+        starts = cuda.device_array(slots.size, np.uint32)
+        size_choices[blocks(slots.size), BLOCK](slots, *ends, bands, BAND_THREADS, starts)
+        exclusive_sum(starts)
+        choices = cuda.device_array(words - slots.size * edge_words, np.uint32)
+        walks.append(_banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals))
         pieces.append(_count_and_write(walks, count, results))
         # The choices of this portion make room for the next.
         walks = []
@@ -70,7 +89,34 @@ def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_
     return Paths(first_rows, first_columns, distances, *_merged(pieces))
 
 
-def _check_diagonals(batch, costs, scores, ends):
+def _most_words(batch) -> int:
+    """Words of choices that a pair takes at most."""
+    strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
+    return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
+
+
+def _trace_few(batch, costs, scores, ends, words, room) -> Paths:
+    """`trace_paths` where every pair gets as much memory as any may need, and walks once."""
+    count = batch.count
+    bands, diagonals = _check_diagonals(batch, costs, scores, ends, 0 if costs.is_gatk else 1)
+    slots = to_card(np.arange(count, dtype=np.int32))
+    starts = to_card(np.arange(count, dtype=np.uint32) * np.uint32(words))
+    choices = cuda.device_array(count * words, np.uint32)
+    walk, arguments = _banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals)
+    cigar_ends = np.arange(count + 1, dtype=np.uint32) * np.uint32(room)
+    counts, cigar = (cuda.device_array(size, np.uint32) for size in (count, count * room))
+    results = [cuda.device_array(count, np.int32) for _ in range(3)]
+    walk(*arguments, COUNT | WRITE, counts, *results, to_card(cigar_ends), cigar)
+    distances, first_rows, first_columns = (a.copy_to_host() for a in results)
+    counts, cigar = counts.copy_to_host(), cigar.copy_to_host()
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    shift = np.repeat(cigar_ends[1:].astype(np.int64) - offsets[1:], counts)
+    cigar = cigar[np.arange(offsets[-1]) + shift]
+    return Paths(first_rows, first_columns, distances, offsets, cigar)
+
+
+def _check_diagonals(batch, costs, scores, ends, diagonal_band):
     bands, diagonals = (cuda.device_array(batch.count, np.int32) for _ in range(2))
     best_entry = max(int(costs.matrix.max()), 0)
     gap_open, gap_extend = costs.extend - costs.first, -costs.extend
@@ -81,7 +127,10 @@ def _check_diagonals(batch, costs, scores, ends):
         batch.references.starts,
         costs.device_matrix(),
         MATRIX_STRIDE,
-        (*map(int, (costs.local, costs.free[0], costs.free[2])), gap_open, gap_extend, best_entry),
+        (
+            *map(int, (costs.local, costs.free[0], costs.free[2])),
+            *(gap_open, gap_extend, best_entry, diagonal_band),
+        ),
         scores,
         *ends,
         bands,
@@ -102,8 +151,7 @@ def _order_by_work(batch, bands, ends) -> tuple[Order, np.ndarray]:
     strips, widths = (
         np.array([largest_in_bin(i) for i in range(number)]) for number in (strip_bins, width_bins)
     )
-    words = np.outer(strips, widths).ravel() * BAND_THREADS + 2 * most_columns
-    return order, np.append(0, words)
+    return order, np.append(0, np.outer(strips, widths).ravel() * BAND_THREADS)
 
 
 def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int, int, int]]:
@@ -156,13 +204,9 @@ def _diagonal_walk(batch, costs, slots, ends, bands, diagonals):
     return walk_diagonals[blocks(slots.size, 32), BLOCK], arguments
 
 
-def _banded_walk(batch, costs, slots, words, ends, bands, diagonals):
+def _banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals):
     """The same of pairs whose choices it stores first."""
-    starts = cuda.device_array(slots.size, np.uint32)
-    size_choices[blocks(slots.size), BLOCK](slots, *ends, bands, BAND_THREADS, starts)
-    exclusive_sum(starts)
     edge_stride = 2 * batch.references.longest
-    choices = cuda.device_array(words - slots.size * edge_stride, np.uint32)
     edge = cuda.device_array(slots.size * edge_stride, np.int32)
     # The end is the corner of what is left of the matrix.
     tie, free = int(costs.opens_on_tie), costs.free
@@ -212,13 +256,13 @@ def _count_and_write(walks, count, results):
     offsets, nothing = cuda.device_array(count + 1, np.uint32), cuda.device_array(1, np.uint32)
     clear(offsets)
     for walk, arguments in walks:
-        walk(*arguments, True, offsets, *results, nothing, nothing)
+        walk(*arguments, COUNT, offsets, *results, nothing, nothing)
     exclusive_sum(offsets)
     host_offsets = offsets.copy_to_host()
     runs = int(host_offsets[-1])
     cigar = cuda.device_array(max(1, runs), np.uint32)
     for walk, arguments in walks:
-        walk(*arguments, False, nothing, *results, offsets, cigar)
+        walk(*arguments, WRITE, nothing, *results, offsets, cigar)
     return host_offsets.astype(np.int64), cigar.copy_to_host()[:runs]
 
 

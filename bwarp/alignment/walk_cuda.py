@@ -2,12 +2,12 @@
 
 An alignment of one diagonal is cut into its runs by a warp, 32 letters at a time. Of the others one
 thread a pair walks back along the choices of full_matrix_cuda. Both run twice: to count runs, and,
-when the host has laid out the CIGARs by the counts, to write them.
+when CIGARs are laid out by the counts, to write them; or once, where there is room for any CIGAR.
 """
 
 import functools
 
-from numba import boolean, cuda, int32, int64, types, uint8, uint32
+from numba import cuda, int32, int64, types, uint8, uint32
 
 from bwarp.alignment.full_matrix_cuda import (
     CHOICE_D,
@@ -19,9 +19,19 @@ from bwarp.alignment.full_matrix_cuda import (
     strip_width,
 )
 
-__all__ = ["KERNEL_SIGNATURES", "check_diagonals", "walk_diagonals", "walk_kernel"]
+__all__ = [
+    "COUNT",
+    "KERNEL_SIGNATURES",
+    "WRITE",
+    "check_diagonals",
+    "walk_diagonals",
+    "walk_kernel",
+]
 
 ALL = 0xFFFFFFFF
+
+#: What a walk is for, as bits: its counts and starts, its CIGARs.
+COUNT, WRITE = 1, 2
 
 INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 1, 2, 4, 7, 8
 
@@ -49,7 +59,7 @@ def check_diagonals(
     least 1.
 
     `parameters`: 1 where local; query_start and reference_start of the mode; gap_open;
-    gap_extend; the greatest entry of the matrix.
+    gap_extend; the greatest entry of the matrix; the band of a diagonal, 0, or 1 to have none.
     """
     pair = cuda.grid(1) // 32
     if pair >= scores.size:
@@ -86,7 +96,7 @@ def check_diagonals(
         may_start = local or i == j or (parameters[1] if j < i else parameters[2]) != 0
         diagonals[pair] = steps
         if may_start and collected == score:
-            bands[pair] = 0
+            bands[pair] = int32(parameters[6])
         elif parameters[4] == 0:
             bands[pair] = max(i, j)
         else:
@@ -105,7 +115,7 @@ def walk_diagonals(
     reference_ends,
     diagonals,
     ambiguous,
-    is_counting,
+    purpose,
     run_counts,
     edit_distances,
     first_rows,
@@ -116,7 +126,8 @@ def walk_diagonals(
     """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 letters a step.
 
     A thread whose letter differs in kind from the one before begins a run and writes the one that
-    ends before it. Counting fills `run_counts`, `edit_distances` and the starts; else `cigar`.
+    ends before it. With COUNT in `purpose` the kernel fills `run_counts`, `edit_distances` and the
+    starts, with WRITE `cigar`.
     """
     slot = cuda.grid(1) // 32
     if slot >= order.size:
@@ -128,7 +139,8 @@ def walk_diagonals(
     first_column = int32(reference_ends[pair] - letters)
     query = query_starts[pair] + first_row
     reference = reference_starts[pair] + first_column
-    place = int64(0) if is_counting else int64(cigar_offsets[pair])
+    writes = (purpose & WRITE) != 0
+    place = int64(cigar_offsets[pair]) if writes else int64(0)
     runs, distance, run_start = int32(0), int32(0), int32(0)
     last = int64(0)
     for first in range(0, letters, 32):
@@ -146,7 +158,7 @@ def walk_diagonals(
             # The first letter ends no run.
             begins &= ~int64(1)
         lower = begins & ((int64(1) << lane) - 1)
-        if not is_counting and begins & (int64(1) << lane):
+        if writes and begins & (int64(1) << lane):
             start = run_start
             if lower != 0:
                 start = int32(first + 63 - cuda.clz(lower))
@@ -161,11 +173,11 @@ def walk_diagonals(
             last = int64((mismatches >> (letters - first - 1)) & 1)
     if lane == 0:
         if letters > 0:
-            if not is_counting:
+            if writes:
                 ended = int32(MISMATCH) if last != 0 else int32(EQUAL)
                 cigar[place + runs] = uint32(((letters - run_start) << 4) | ended)
             runs = int32(runs + 1)
-        if is_counting:
+        if purpose & COUNT:
             run_counts[pair] = runs
             edit_distances[pair] = distance
             first_rows[pair] = first_row
@@ -173,11 +185,11 @@ def walk_diagonals(
 
 
 @cuda.jit(device=True)
-def put_run(cigar, is_counting, stop, runs, length, operation):
+def put_run(cigar, writes, stop, runs, length, operation):
     """Write a run before the `runs` already written before `stop`; the new number of runs."""
     if length <= 0:
         return runs
-    if not is_counting:
+    if writes:
         cigar[stop - runs - 1] = uint32((length << 4) | operation)
     return int32(runs + 1)
 
@@ -195,7 +207,8 @@ def walk_kernel(threads, gatk):
     has neither: the alignment is a diagonal of `diagonals[pair]` letters. `parameters`:
     query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
     for its IGNORE.
-    Counting fills `run_counts`, `edit_distances` and the starts; not counting fills `cigar`.
+    With COUNT in `purpose` it fills `run_counts`, `edit_distances` and the starts, with WRITE
+    `cigar`, whose runs end where the next pair's begin by `cigar_offsets`.
     """
     tile = threads * ROWS
 
@@ -215,7 +228,7 @@ def walk_kernel(threads, gatk):
         choices_starts,
         parameters,
         ambiguous,
-        is_counting,
+        purpose,
         run_counts,
         edit_distances,
         first_rows,
@@ -239,14 +252,15 @@ def walk_kernel(threads, gatk):
         if band != 0:
             choices_start = int64(choices_starts[slot])
         stop = int64(0)
-        if not is_counting:
+        writes = (purpose & WRITE) != 0
+        if writes:
             stop = int64(cigar_offsets[pair + 1])
         run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
         if gatk:
             operation = int32(0)
             overhang = int32(reference_lengths[pair] - j)
             if strategy == 1:
-                runs = put_run(cigar, is_counting, stop, runs, overhang, int32(SOFT_CLIP))
+                runs = put_run(cigar, writes, stop, runs, overhang, int32(SOFT_CLIP))
             elif strategy == 2:
                 run = overhang
             if band == 0:
@@ -314,18 +328,18 @@ def walk_kernel(threads, gatk):
                 if choice & uint32(I_OPENS):
                     state = int32(0)
             if emitted != operation:
-                runs = put_run(cigar, is_counting, stop, runs, run, operation)
+                runs = put_run(cigar, writes, stop, runs, run, operation)
                 run, operation = int32(0), emitted
             run += int32(1)
         if gatk and strategy == 2:
             run += j
-        runs = put_run(cigar, is_counting, stop, runs, run, operation)
+        runs = put_run(cigar, writes, stop, runs, run, operation)
         if gatk and strategy == 1:
-            runs = put_run(cigar, is_counting, stop, runs, j, int32(SOFT_CLIP))
+            runs = put_run(cigar, writes, stop, runs, j, int32(SOFT_CLIP))
         elif gatk and strategy == 0:
-            runs = put_run(cigar, is_counting, stop, runs, i, int32(DELETION))
-            runs = put_run(cigar, is_counting, stop, runs, j, int32(INSERTION))
-        if is_counting:
+            runs = put_run(cigar, writes, stop, runs, i, int32(DELETION))
+            runs = put_run(cigar, writes, stop, runs, j, int32(INSERTION))
+        if purpose & COUNT:
             run_counts[pair] = runs
             edit_distances[pair] = distance
             first_rows[pair] = i
@@ -336,13 +350,13 @@ def walk_kernel(threads, gatk):
 
 _CODES, _NUMBERS, _STARTS, _WORDS = uint8[::1], int32[::1], int64[::1], uint32[::1]
 _SIDES = (_CODES, _STARTS, _CODES, _STARTS)
-_RESULTS = (boolean, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS)
+_RESULTS = (int64, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS)
 _WALK = (
     *(*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS),
     *(types.UniTuple(int64, 3), int32, *_RESULTS),
 )
 KERNEL_SIGNATURES = {
-    check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 6), *[_NUMBERS] * 5),
+    check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 7), *[_NUMBERS] * 5),
     walk_diagonals: (*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32, *_RESULTS),
     walk_kernel(2, False): _WALK,
     walk_kernel(4, True): _WALK,

@@ -38,8 +38,10 @@ def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
     if tiles == 0:
         return
     blocks = -(-tiles * _WARP // _THREADS)
-    starts = cuda.to_device(np.zeros(tiles, np.uint32))
-    if tiles > 1:
+    if tiles == 1:
+        starts = cuda.to_device(np.zeros(1, np.uint32))
+    else:
+        starts = cuda.device_array(tiles, np.uint32)
         add_tiles[blocks, _THREADS](values, first, stride, count, starts)
         exclusive_sum(starts)
     sum_tiles[blocks, _THREADS](values, first, stride, count, starts)

@@ -13,6 +13,7 @@ from bwarp.alignment.order_cuda import (
     order_by_bins,
     order_by_size,
     size_bin,
+    size_bins,
 )
 
 
@@ -20,7 +21,8 @@ def batch_of(rows, columns):
     from numba import cuda
 
     queries, references = (
-        SimpleNamespace(lengths=cuda.to_device(side.astype(np.int32))) for side in (rows, columns)
+        SimpleNamespace(lengths=cuda.to_device(side.astype(np.int32)), host_lengths=side)
+        for side in (rows, columns)
     )
     return SimpleNamespace(queries=queries, references=references, count=rows.size)
 
@@ -33,10 +35,12 @@ def test_bins_of_sizes():
         assert size_bin(largest_in_bin(number)) == number
         assert size_bin(largest_in_bin(number) + 1) == number + 1
     assert bins[:64] == list(range(64))
+    assert size_bins(np.array(sizes[1:])).tolist() == bins[1:]
 
 
-def test_pairs_of_two_share_their_reference_length(monkeypatch):
-    pretend(monkeypatch)
+@pytest.mark.parametrize("few_pairs", [0, 200])
+def test_pairs_of_two_share_their_reference_length(monkeypatch, few_pairs):
+    pretend(monkeypatch, few_pairs)
     rng = np.random.default_rng(24)
     rows, columns = rng.integers(1, 50, 101), rng.integers(1, 9, 101)
     order = order_by_size(batch_of(rows, columns), (10, 20, 50), 8, True)
@@ -53,8 +57,9 @@ def test_pairs_of_two_share_their_reference_length(monkeypatch):
     assert len(seen) - 101 == (np.bincount(kinds) % 2).sum()
 
 
-def test_pairs_alike_and_marked_ones(monkeypatch):
-    pretend(monkeypatch)
+@pytest.mark.parametrize("few_pairs", [0, 200])
+def test_pairs_alike_and_marked_ones(monkeypatch, few_pairs):
+    pretend(monkeypatch, few_pairs)
     same = order_by_size(batch_of(np.full(70, 7), np.full(70, 90)), (9,), 90, True)
     assert sorted(same.slots[:70].tolist()) == list(range(70))
     assert list(same.classes()) == [(0, 0, 70, 90)]

@@ -86,6 +86,14 @@ def test_equals_the_oracle(monkeypatch, name):
         check_against_oracle(random_pairs(rng, 4, letters, 24), scoring, mode)
 
 
+@pytest.mark.parametrize("name", ["bwa", "free gaps"])
+def test_few_pairs_give_the_same(monkeypatch, name):
+    pretend(monkeypatch, few_pairs=100)
+    rng = np.random.default_rng(29)
+    for mode in (LOCAL, FITTING, GLOBAL):
+        check_against_oracle(random_pairs(rng, 5, 5, 30), SCHEMES[name], mode)
+
+
 def test_older_cards_give_the_same(monkeypatch):
     pretend(monkeypatch, capability=(8, 0))
     rng = np.random.default_rng(20)
