@@ -33,12 +33,9 @@ from bwarp.alignment.scheme import (  # noqa: E402
     matrix_scoring,
     nucleotide_scoring,
 )
-from bwarp.threads import available_threads  # noqa: E402
 
 MODES = {"local": LOCAL, "fitting": FITTING, "semiglobal": SEMIGLOBAL, "global": GLOBAL}
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
-#: Threads that bring batches to the card.
-THREADS = available_threads()
 
 
 class KernelClock:
@@ -50,7 +47,29 @@ class KernelClock:
         self.events, self.kind, self.call = [], _LaunchConfiguration, _LaunchConfiguration.__call__
         clock = self
 
-        def timed(function, repeats=3):
+        def timed(configuration, *arguments):
+            before, after = cuda.event(), cuda.event()
+            before.record()
+            clock.call(configuration, *arguments)
+            after.record()
+            clock.events.append((configuration.dispatcher.py_func.__name__, before, after))
+
+        _LaunchConfiguration.__call__ = timed
+        return self
+
+    def __exit__(self, *_):
+        self.kind.__call__ = self.call
+        cuda.synchronize()
+        self.seconds = defaultdict(float)
+        for name, before, after in self.events:
+            self.seconds[name] += cuda.event_elapsed_time(before, after) / 1000
+
+    @property
+    def total(self):
+        return sum(self.seconds.values())
+
+
+def timed(function, repeats=3):
     """Medians of the time of kernels and of the whole call, and the kernels of the last run.
 
     Whole calls are timed without events, which take a small batch as long as the work itself.
@@ -305,7 +324,7 @@ def time_pairs(columns, mode_name, count, gapped):
         "score": lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends=False),
         "ends": lambda: pairs_cuda.find_ends(batch, scoring, mode),
         "cigar": aligned,
-        "cigar, host to host": lambda: pairs_cuda.pair_alignments(pairs, scoring, mode, THREADS),
+        "cigar, host to host": lambda: pairs_cuda.pair_alignments(pairs, scoring, mode),
     }
     for what, function in parts.items():
         kernels, wall, names = timed(function)
@@ -342,7 +361,7 @@ def time_gatk(engine, name, query_range, reference_range, count, parameters):
     pairs = PairBatch(*(_repeated(side, copies) for side in (base.queries, base.references)))
     lengths = pairs.queries.lengths.astype(np.int64) * pairs.references.lengths
     parameters = GATK_PARAMETERS[parameters]
-    function = lambda: engine.gatk_alignments(pairs, parameters, "softclip", THREADS)  # noqa: E731
+    function = lambda: engine.gatk_alignments(pairs, parameters, "softclip")  # noqa: E731
     kernels, wall, names = timed(function)
     return [
         {

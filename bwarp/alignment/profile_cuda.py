@@ -59,7 +59,7 @@ NO_LETTERS = NO_LETTER << 8 | NO_LETTER << 24
 ALL = 0xFFFFFFFF
 LETTER_WORDS = 64
 PROFILE_WORDS = ALPHABET * LETTER_WORDS
-BLOCK = 64
+BLOCK = 128
 
 
 def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
