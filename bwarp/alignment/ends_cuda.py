@@ -13,13 +13,15 @@ from bwarp.alignment.full_matrix_cuda import (
     ROWS,
     full_matrix_kernel,
 )
-from bwarp.alignment.order_cuda import largest_in_bin, order_by_size
+from bwarp.alignment.order_cuda import NO_LIMIT, Order, largest_in_bin, order_by_size
 from bwarp.alignment.scheme import Mode, Scoring
 
 __all__ = ["MEMORY_SHARE", "Costs", "find_full", "free_ends", "pair_costs"]
 
 #: The share of the free memory that one launch's work space may take.
 MEMORY_SHARE = 0.4
+#: Pairs that fill a large card several times with 8 threads each.
+MANY_PAIRS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -93,14 +95,17 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
     marks, wanted : device array of int32, and int
         Only pairs whose mark is this; else all.
     """
-    limits = (8 * ROWS, 16 * ROWS, max(batch.queries.longest, 16 * ROWS + 1))
+    # Of many pairs groups of 8 waste the fewest cells; of few they would leave the card idle.
+    most_threads = 8 if batch.count >= MANY_PAIRS else 32
+    strips = (*range(1, 10), *(10 << i for i in range(6)))
+    limits = [8 * ROWS * number for number in strips]
+    limits = [*(limit for limit in limits if limit < batch.queries.longest), NO_LIMIT]
     order = order_by_size(batch, limits, batch.references.longest, False, marks, wanted)
     parameters = (costs.first, costs.extend, int(costs.opens_on_tie), *map(int, costs.free), 0)
     matrix = costs.device_matrix()
     nothing = cuda.device_array(1, np.uint32)
-    for number, begin, end, last_bin in order.classes():
-        threads = (8, 16, 32)[number]
-        edge_stride = 2 * largest_in_bin(last_bin)
+    for threads, begin, end, columns in _launches(order, most_threads):
+        edge_stride = 2 * columns
         groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
         edge = cuda.device_array(min(groups, end - begin) * edge_stride, np.int32)
         kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
@@ -123,3 +128,16 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
                 nothing,
                 *outputs,
             )
+
+
+def _launches(order: Order, most_threads: int) -> list[tuple[int, int, int, int]]:
+    """Threads a group, range of slots and longest reference of each launch."""
+    launches = []
+    for number, begin, end, last_bin in order.classes():
+        threads = min(most_threads, 8 << min(number, 2))
+        columns = largest_in_bin(last_bin)
+        if launches and launches[-1][0] == threads:
+            _, begin, _, before = launches.pop()
+            columns = max(columns, before)
+        launches.append((threads, begin, end, columns))
+    return launches

@@ -31,6 +31,7 @@ __all__ = [
     "CHOICE_D",
     "CHOICE_I",
     "CHOICE_STOP",
+    "CODE_BITS",
     "D_OPENS",
     "I_OPENS",
     "KERNEL_SIGNATURES",
@@ -45,6 +46,8 @@ __all__ = [
 
 #: Rows a thread.
 ROWS = 8
+#: The bits of a letter that are its code.
+CODE_BITS = 31
 #: The matrix in shared memory: rows of 36 words, so that few letters fall into different banks.
 MATRIX_STRIDE = 36
 #: The row of the matrix that stands for the padding above a query.
@@ -216,7 +219,8 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                     D[r] = int32(value + first)
                     letters[r] = int32(PADDING_ROW * MATRIX_STRIDE)
                     if row > 0 and strip < strips:
-                        letters[r] = int32(queries[query + row - 1]) * int32(MATRIX_STRIDE)
+                        code = int32(queries[query + row - 1]) & int32(CODE_BITS)
+                        letters[r] = int32(code * int32(MATRIX_STRIDE))
             if strip > 0 and lane == 0 and start > 0:
                 # The corner above the first column lies in the strip before.
                 diagonal = int32(MINUS_INFINITY)
@@ -250,7 +254,7 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                             upper = edge[edge_start + uint64(2 * column + 2)]
                             upper_insertion = edge[edge_start + uint64(2 * column + 3)]
                 if start <= column and column < stop:
-                    letter = int32(references[reference + column])
+                    letter = int32(references[reference + column]) & int32(CODE_BITS)
                     word = uint32(0)
                     sum_here = int32(diagonal + table[uint32(letters[0] + letter)])
                     for r in range(ROWS):

@@ -4,12 +4,10 @@ Exact occurrences are found first, one warp a pair; the ends of the others in 32
 then the paths as for any mode, with gaps that extend where they could as well open.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numba import boolean, cuda, int32, int64, uint8
 
-from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, DeviceSequences, blocks, device_batch
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, device_batch
 from bwarp.alignment.ends_cuda import Costs, find_full
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.pairs import PairBatch, check_pairs
@@ -23,12 +21,10 @@ __all__ = [
     "gatk_alignments",
     "gatk_batch",
     "gatk_costs",
-    "keep_low_bits",
 ]
 
 ALL = 0xFFFFFFFF
 MOST_LETTERS = 32
-LETTER_BITS = MOST_LETTERS - 1
 #: The end of an alignment that is still to be found.
 NO_END = -1
 
@@ -48,7 +44,7 @@ def gatk_alignments(
     """
     check_pairs(pairs)
     check_overhang(overhang)
-    batch = gatk_batch(pairs, threads)
+    batch = gatk_batch(pairs)
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)
     if batch.count:
@@ -81,20 +77,13 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
     return outputs
 
 
-def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
-    """GATK's references as queries and its alternates as references on the card, as codes.
+def gatk_batch(pairs: PairBatch) -> DeviceBatch:
+    """GATK's references as queries and its alternates as references on the card.
 
-    The low five bits of a letter tell it from the others.
+    Letters stay as they are: the low five bits, which kernels take for a code, tell any from the
+    others.
     """
-    batch = device_batch(PairBatch(pairs.references, pairs.queries), threads)
-    return DeviceBatch(_as_codes(batch.queries), _as_codes(batch.references))
-
-
-def _as_codes(sequences: DeviceSequences) -> DeviceSequences:
-    codes = cuda.device_array(sequences.codes.size, np.uint8)
-    if codes.size:
-        keep_low_bits[blocks(codes.size), BLOCK](sequences.codes, LETTER_BITS, codes)
-    return replace(sequences, codes=codes)
+    return device_batch(PairBatch(pairs.references, pairs.queries))
 
 
 def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
@@ -154,16 +143,7 @@ def find_last_occurrences(
         alternate_ends[pair] = int32(NO_END)
 
 
-@cuda.jit(cache=True)
-def keep_low_bits(letters, mask, codes):
-    """The low bits of every letter. One thread a letter."""
-    i = cuda.grid(1)
-    if i < letters.size:
-        codes[i] = letters[i] & mask
-
-
 _SIDE, _NUMBERS = (uint8[::1], int64[::1], int32[::1]), int32[::1]
 KERNEL_SIGNATURES = {
     find_last_occurrences: (*_SIDE, *_SIDE, int64, boolean, _NUMBERS, _NUMBERS, _NUMBERS),
-    keep_low_bits: (uint8[::1], int64, uint8[::1]),
 }

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
-from bwarp.alignment.batch_cuda import BLOCK, blocks
+from bwarp.alignment.batch_cuda import BLOCK, blocks, to_card
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.transfers_cuda import to_card
 
 __all__ = [
     "FEW_PAIRS",
     "KERNEL_SIGNATURES",
     "NO_BIN",
+    "NO_LIMIT",
     "Order",
     "clear",
     "device_size_bin",
@@ -46,6 +46,7 @@ ALL = 0xFFFFFFFF
 FEW_PAIRS = 4096
 #: Classes that one sort by size can have.
 MOST_CLASSES = 16
+#: Longer than any query.
 NO_LIMIT = 2**31 - 1
 #: Sizes below 2 ** (EXACT_BITS + 1) have a bin each; above, bins are 2 ** -EXACT_BITS of a size.
 EXACT_BITS = 5
@@ -134,6 +135,8 @@ def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: 
         lengths = np.minimum(batch.references.host_lengths[ids], columns)
         bins = rows * width + (lengths if exact else size_bins(lengths))
         return _order_on_host(ids, bins, len(limits), width, exact)
+    if marks is None and batch.queries.is_even and batch.references.is_even:
+        return _order_of_equals(batch, limits, columns, exact, width)
     bins = cuda.device_array(max(1, batch.count), np.uint32)
     rows, lengths = batch.queries.lengths, batch.references.lengths
     bin_by_size[blocks(batch.count), BLOCK](
@@ -162,6 +165,19 @@ def _order_on_host(ids, bins, classes: int, width: int, even: bool) -> Order:
         slots = np.repeat(slots, copies)
         sizes += sizes % 2
     return Order(to_card(slots), np.append(0, np.cumsum(sizes)), width)
+
+
+def _order_of_equals(batch, limits, columns: int, exact: bool, width: int) -> Order:
+    """Pairs of one size stay as they are."""
+    count = batch.count
+    slots = cuda.device_array(count + (count % 2 if exact else 0), np.int32)
+    number_slots[blocks(slots.size), BLOCK](slots, count)
+    column = min(batch.references.longest, columns)
+    number = int(np.searchsorted(limits, batch.queries.longest)) * width
+    number += column if exact else size_bin(column)
+    starts = np.zeros(len(limits) * width + 1, np.int64)
+    starts[number + 1 :] = slots.size
+    return Order(slots, starts, width)
 
 
 def order_by_bins(bins, count: int, classes: int, width: int, even: bool) -> Order:
@@ -197,6 +213,14 @@ def clear_words(words):
     i = cuda.grid(1)
     if i < words.size:
         words[i] = 0
+
+
+@cuda.jit(cache=True)
+def number_slots(slots, count):
+    """The pairs in their order; the last stands twice where a slot is left. One thread a slot."""
+    slot = cuda.grid(1)
+    if slot < slots.size:
+        slots[slot] = int32(min(slot, count - 1))
 
 
 @cuda.jit(cache=True)
@@ -280,6 +304,7 @@ def place_pairs(bins, count, table, n_bins, even, slots):
 _WORDS, _NUMBERS = uint32[::1], int32[::1]
 KERNEL_SIGNATURES = {
     clear_words: (_WORDS,),
+    number_slots: (_NUMBERS, int64),
     bin_by_size: (
         *(_NUMBERS, _NUMBERS, types.UniTuple(int64, MOST_CLASSES), int64, boolean, int64),
         *(_NUMBERS, int64, boolean, _WORDS),

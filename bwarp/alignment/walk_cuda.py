@@ -12,6 +12,7 @@ from numba import cuda, int32, int64, types, uint8, uint32
 from bwarp.alignment.full_matrix_cuda import (
     CHOICE_D,
     CHOICE_STOP,
+    CODE_BITS,
     D_OPENS,
     I_OPENS,
     ROWS,
@@ -75,8 +76,8 @@ def check_diagonals(
         at = int32(first + lane)
         total = int32(0)
         if at < letters:
-            row = int32(queries[query - at]) * matrix_stride
-            total = int32(matrix[row + int32(references[reference - at])])
+            row = int32(queries[query - at] & CODE_BITS) * matrix_stride
+            total = int32(matrix[row + int32(references[reference - at] & CODE_BITS)])
         distance = int32(1)
         while distance < 32:
             below = int32(cuda.shfl_up_sync(ALL, total, distance))

@@ -1,12 +1,11 @@
 """The order that the card finds for pairs, emulated, against sorting in NumPy."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from emulated_alignment import pretend
 
 from bwarp.alignment import paths_cuda
+from bwarp.alignment.batch_cuda import DeviceBatch, DeviceSequences
 from bwarp.alignment.order_cuda import (
     NO_BIN,
     largest_in_bin,
@@ -21,10 +20,10 @@ def batch_of(rows, columns):
     from numba import cuda
 
     queries, references = (
-        SimpleNamespace(lengths=cuda.to_device(side.astype(np.int32)), host_lengths=side)
+        DeviceSequences(None, None, cuda.to_device(side.astype(np.int32)), side)
         for side in (rows, columns)
     )
-    return SimpleNamespace(queries=queries, references=references, count=rows.size)
+    return DeviceBatch(queries, references)
 
 
 def test_bins_of_sizes():
@@ -63,6 +62,9 @@ def test_pairs_alike_and_marked_ones(monkeypatch, few_pairs):
     same = order_by_size(batch_of(np.full(70, 7), np.full(70, 90)), (9,), 90, True)
     assert sorted(same.slots[:70].tolist()) == list(range(70))
     assert list(same.classes()) == [(0, 0, 70, 90)]
+    odd = order_by_size(batch_of(np.full(7, 12), np.full(7, 90)), (9, 12), 99, True)
+    assert sorted(odd.slots[:8].tolist()) in ([0, *range(7)], [*range(7), 6])
+    assert list(odd.classes()) == [(1, 0, 8, 90)]
     from numba import cuda
 
     rng = np.random.default_rng(25)
