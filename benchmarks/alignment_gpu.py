@@ -33,9 +33,12 @@ from bwarp.alignment.scheme import (  # noqa: E402
     matrix_scoring,
     nucleotide_scoring,
 )
+from bwarp.threads import available_threads  # noqa: E402
 
 MODES = {"local": LOCAL, "fitting": FITTING, "semiglobal": SEMIGLOBAL, "global": GLOBAL}
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
+#: Threads that bring batches to the card.
+THREADS = available_threads()
 
 
 class KernelClock:
@@ -324,7 +327,7 @@ def time_pairs(columns, mode_name, count, gapped):
         "score": lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends=False),
         "ends": lambda: pairs_cuda.find_ends(batch, scoring, mode),
         "cigar": aligned,
-        "cigar, host to host": lambda: pairs_cuda.pair_alignments(pairs, scoring, mode),
+        "cigar, host to host": lambda: pairs_cuda.pair_alignments(pairs, scoring, mode, THREADS),
     }
     for what, function in parts.items():
         kernels, wall, names = timed(function)
@@ -361,8 +364,8 @@ def time_gatk(engine, name, query_range, reference_range, count, parameters):
     pairs = PairBatch(*(_repeated(side, copies) for side in (base.queries, base.references)))
     lengths = pairs.queries.lengths.astype(np.int64) * pairs.references.lengths
     parameters = GATK_PARAMETERS[parameters]
-    function = lambda: engine.gatk_alignments(pairs, parameters, "softclip")  # noqa: E731
-    kernels, wall, names = timed(function)
+    function = lambda: engine.gatk_alignments(pairs, parameters, "softclip", THREADS)  # noqa: E731
+    kernels, wall, names = timed(function, 9)
     return [
         {
             "what": name,

@@ -44,7 +44,7 @@ def gatk_alignments(
     """
     check_pairs(pairs)
     check_overhang(overhang)
-    batch = gatk_batch(pairs)
+    batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)
     if batch.count:
@@ -77,13 +77,13 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
     return outputs
 
 
-def gatk_batch(pairs: PairBatch) -> DeviceBatch:
+def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
     """GATK's references as queries and its alternates as references on the card.
 
     Letters stay as they are: the low five bits, which kernels take for a code, tell any from the
     others.
     """
-    return device_batch(PairBatch(pairs.references, pairs.queries))
+    return device_batch(PairBatch(pairs.references, pairs.queries), threads)
 
 
 def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:

@@ -63,7 +63,7 @@ def gatk_alignments(
     longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
     if longest > LONGEST:
         raise InputError(f"{longest} letters: this kernel counts up to {LONGEST}; use gatk_cuda")
-    batch = gatk_batch(pairs)
+    batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)
     ids = np.flatnonzero(outputs[1].copy_to_host() == NO_END)

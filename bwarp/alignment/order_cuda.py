@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
-from bwarp.alignment.batch_cuda import BLOCK, blocks, to_card
+from bwarp.alignment.batch_cuda import BLOCK, blocks
 from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.transfers_cuda import to_card
 
 __all__ = [
     "FEW_PAIRS",

@@ -16,7 +16,6 @@ from bwarp.alignment.batch_cuda import (
     blocks,
     device_batch,
     free_bytes,
-    to_card,
 )
 from bwarp.alignment.ends_cuda import MEMORY_SHARE, find_full, free_ends, pair_costs
 from bwarp.alignment.order_cuda import order_by_size
@@ -24,6 +23,7 @@ from bwarp.alignment.packed_cuda import REFUSED
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.paths_cuda import trace_paths
 from bwarp.alignment.scheme import Mode, Scoring, element_type, highest_score, lowest_score
+from bwarp.transfers_cuda import to_card
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
 
@@ -45,19 +45,19 @@ def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1
     scores : ndarray, shape=(count,), dtype=int32
     """
     check_pairs(pairs)
-    return find_ends(device_batch(pairs), scoring, mode, with_ends=False)[0].copy_to_host()
+    return find_ends(device_batch(pairs, threads), scoring, mode, with_ends=False)[0].copy_to_host()
 
 
 def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
     """The best score of each pair and where its alignment ends."""
     check_pairs(pairs)
-    return Ends(*(a.copy_to_host() for a in find_ends(device_batch(pairs), scoring, mode)))
+    return Ends(*(a.copy_to_host() for a in find_ends(device_batch(pairs, threads), scoring, mode)))
 
 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
     """The best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
-    batch = device_batch(pairs)
+    batch = device_batch(pairs, threads)
     ends = find_ends(batch, scoring, mode)
     paths = trace_paths(batch, pair_costs(scoring, mode), *ends)
     scores, query_ends, reference_ends = (a.copy_to_host() for a in ends)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import cuda, int32, int64, uint32
 
-from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes, to_card
+from bwarp.alignment.batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
 from bwarp.alignment.ends_cuda import MEMORY_SHARE, Costs
 from bwarp.alignment.full_matrix_cuda import MATRIX_STRIDE, ROWS, full_matrix_kernel, strip_width
 from bwarp.alignment.order_cuda import (
@@ -32,6 +32,7 @@ from bwarp.alignment.walk_cuda import (
     walk_kernel,
 )
 from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.transfers_cuda import to_card
 
 __all__ = ["KERNEL_SIGNATURES", "Paths", "trace_paths"]
 

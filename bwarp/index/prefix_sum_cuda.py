@@ -38,10 +38,8 @@ def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
     if tiles == 0:
         return
     blocks = -(-tiles * _WARP // _THREADS)
-    if tiles == 1:
-        starts = cuda.to_device(np.zeros(1, np.uint32))
-    else:
-        starts = cuda.device_array(tiles, np.uint32)
+    starts = cuda.device_array(tiles, np.uint32)
+    if tiles > 1:
         add_tiles[blocks, _THREADS](values, first, stride, count, starts)
         exclusive_sum(starts)
     sum_tiles[blocks, _THREADS](values, first, stride, count, starts)
@@ -70,7 +68,8 @@ def sum_tiles(values, first, stride, count, starts):
     tile = cuda.grid(1) // _WARP
     lane = cuda.laneid
     if tile < starts.size:
-        before = starts[tile]
+        # The first starts at 0; where it is the only one, nobody has written that.
+        before = starts[tile] if tile > 0 else np.uint32(0)
         for step in range(tile * TILE, min((tile + 1) * TILE, count), _WARP):
             i = step + lane
             value = np.uint32(0)
