@@ -15,6 +15,7 @@ from bwarp.alignment.full_matrix_cuda import (
 )
 from bwarp.alignment.order_cuda import NO_LIMIT, Order, largest_in_bin, order_by_size
 from bwarp.alignment.scheme import Mode, Scoring
+from bwarp.alignment.scratch_cuda import scratch
 
 __all__ = ["MEMORY_SHARE", "Costs", "find_full", "free_ends", "pair_costs"]
 
@@ -107,27 +108,27 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
     for threads, begin, end, columns in _launches(order, most_threads):
         edge_stride = 2 * columns
         groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
-        edge = cuda.device_array(min(groups, end - begin) * edge_stride, np.int32)
         kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
-        for first in range(begin, end, groups):
-            slots = order.slots[first : min(first + groups, end)]
-            kernel[blocks(slots.size, threads), BLOCK](
-                batch.queries.codes,
-                batch.queries.starts,
-                batch.queries.lengths,
-                batch.references.codes,
-                batch.references.starts,
-                batch.references.lengths,
-                slots,
-                batch.queries.lengths,
-                matrix,
-                parameters,
-                edge,
-                edge_stride,
-                nothing,
-                nothing,
-                *outputs,
-            )
+        with scratch(min(groups, end - begin) * edge_stride, np.int32) as edge:
+            for first in range(begin, end, groups):
+                slots = order.slots[first : min(first + groups, end)]
+                kernel[blocks(slots.size, threads), BLOCK](
+                    batch.queries.codes,
+                    batch.queries.starts,
+                    batch.queries.lengths,
+                    batch.references.codes,
+                    batch.references.starts,
+                    batch.references.lengths,
+                    slots,
+                    batch.queries.lengths,
+                    matrix,
+                    parameters,
+                    edge,
+                    edge_stride,
+                    nothing,
+                    nothing,
+                    *outputs,
+                )
 
 
 def _launches(order: Order, most_threads: int) -> list[tuple[int, int, int, int]]:

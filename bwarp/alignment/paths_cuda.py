@@ -24,6 +24,7 @@ from bwarp.alignment.order_cuda import (
     order_by_bins,
     size_bin,
 )
+from bwarp.alignment.scratch_cuda import scratch
 from bwarp.alignment.walk_cuda import (
     COUNT,
     WRITE,
@@ -78,9 +79,9 @@ def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_
         starts = cuda.device_array(slots.size, np.uint32)
         size_choices[blocks(slots.size), BLOCK](slots, *ends, bands, BAND_THREADS, starts)
         exclusive_sum(starts)
-        choices = cuda.device_array(words - slots.size * edge_words, np.uint32)
-        walks.append(_banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals))
-        pieces.append(_count_and_write(walks, count, results))
+        with scratch(words - slots.size * edge_words, np.uint32) as choices:
+            walks.append(_banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals))
+            pieces.append(_count_and_write(walks, count, results))
         # The choices of this portion make room for the next.
         walks = []
     if walks:
@@ -207,28 +208,28 @@ def _diagonal_walk(batch, costs, slots, ends, bands, diagonals):
 def _banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals):
     """The same of pairs whose choices it stores first."""
     edge_stride = 2 * batch.references.longest
-    edge = cuda.device_array(slots.size * edge_stride, np.int32)
     # The end is the corner of what is left of the matrix.
     tie, free = int(costs.opens_on_tie), costs.free
     parameters = (costs.first, costs.extend, tie, int(free[0]), 0, int(free[2]), 0, 0)
     kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
-    kernel[blocks(slots.size, BAND_THREADS), BLOCK](
-        batch.queries.codes,
-        batch.queries.starts,
-        ends[0],
-        batch.references.codes,
-        batch.references.starts,
-        ends[1],
-        slots,
-        bands,
-        costs.device_matrix(),
-        parameters,
-        edge,
-        edge_stride,
-        choices,
-        starts,
-        *(bands, bands, bands),
-    )
+    with scratch(slots.size * edge_stride, np.int32) as edge:
+        kernel[blocks(slots.size, BAND_THREADS), BLOCK](
+            batch.queries.codes,
+            batch.queries.starts,
+            ends[0],
+            batch.references.codes,
+            batch.references.starts,
+            ends[1],
+            slots,
+            bands,
+            costs.device_matrix(),
+            parameters,
+            edge,
+            edge_stride,
+            choices,
+            starts,
+            *(bands, bands, bands),
+        )
     return _walk(batch, costs, slots, ends, bands, diagonals, choices, starts)
 
 
