@@ -35,6 +35,10 @@ from bwarp.alignment.scheme import (  # noqa: E402
 )
 from bwarp.threads import available_threads  # noqa: E402
 
+ABOUT = (
+    "Alignment on one GPU: TCUPS and GCUPS of kernels and of whole calls (wall), those marked host "
+    "to host and gatk with all transfers, after checks of every kernel against the CPU engine"
+)
 MODES = {"local": LOCAL, "fitting": FITTING, "semiglobal": SEMIGLOBAL, "global": GLOBAL}
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 #: Threads that bring batches to the card.
@@ -154,6 +158,7 @@ class Report:
     def save(self):
         device = cuda.get_current_device()
         result = {
+            "about": ABOUT,
             "device": device.name.decode() if isinstance(device.name, bytes) else str(device.name),
             "versions": {"numba": numba.__version__, "numpy": np.__version__},
             "rows": self.rows,
@@ -370,8 +375,8 @@ def time_gatk(engine, name, query_range, reference_range, count, parameters):
         {
             "what": name,
             "pairs": pairs.count,
-            "gcups_kernels": round(lengths.sum() / kernels / 1e9, 1),
-            "gcups_wall": round(lengths.sum() / wall / 1e9, 1),
+            "gcups_kernels": round(float(lengths.sum()) / kernels / 1e9, 1),
+            "gcups_wall": round(float(lengths.sum()) / wall / 1e9, 1),
             "ms": names,
         }
     ]

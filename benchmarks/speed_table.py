@@ -110,6 +110,20 @@ def alignment_rows() -> Iterator[Row]:
             yield "search, GCUPS", of, f"{line['gcups']:.1f}", others, f"{line['cpu']}, 1 core"
 
 
+def gpu_alignment_rows() -> Iterator[Row]:
+    path = RESULTS / "alignment_gpu.json"
+    report = json.loads(path.read_text()) if path.exists() else {"rows": ()}
+    wanted = {"score": "score", "cigar": "CIGAR"}
+    for row in report["rows"]:
+        on = report["device"]
+        if row.get("cells") == "150x300" and row["what"] in wanted and row["part"] == "time pairs":
+            of = f"DNA {row['cells'].replace('x', ' x ')}, {row['mode']}, {wanted[row['what']]}"
+            yield "pairs, TCUPS, kernels", of, f"{row['tcups_kernels']:.1f}", "", on
+        elif row["part"] == "time search" and row["what"] == "profile, all queries":
+            of = f"19 proteins of 144 to 5,478 against {row['residues'] / 1e6:,.0f} M residues"
+            yield "search, TCUPS", of, f"{row['tcups_wall']:.1f}", "", on
+
+
 def scan_rows() -> Iterator[Row]:
     for name in ("scan_cpu.jsonl", "scan_h200.jsonl"):
         fastest = 0.0
@@ -125,7 +139,10 @@ def scan_rows() -> Iterator[Row]:
 def speed_table() -> str:
     """A Markdown table with a row for each thing that was timed."""
     table = ["| what | of | bwarp | others | on |", "|---|---|---|---|---|"]
-    for rows in (index_rows, mapping_rows, seed_rows, match_rows, alignment_rows, scan_rows):
+    for rows in (
+        *(index_rows, mapping_rows, seed_rows, match_rows),
+        *(alignment_rows, gpu_alignment_rows, scan_rows),
+    ):
         table += [f"| {' | '.join(row)} |" for row in rows()]
     return "\n".join(table) + "\n"
 
