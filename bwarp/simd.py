@@ -36,6 +36,7 @@ __all__ = [
     "minimum",
     "population_count",
     "prefetch",
+    "reverse",
     "select",
     "stand_alone",
     "store",
@@ -333,6 +334,23 @@ def greater(typing_context, a, b):
         return compare(">", *arguments)
 
     return VectorType(types.boolean, a.lanes)(a, b), codegen
+
+
+@intrinsic
+def reverse(typing_context, vector):
+    """vector[::-1]"""
+    if not isinstance(vector, VectorType):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        order = list(range(vector.lanes))[::-1]
+        return builder.shuffle_vector(
+            arguments[0],
+            arguments[0],
+            ir.Constant(ir.VectorType(ir.IntType(32), vector.lanes), order),
+        )
+
+    return vector(vector), codegen
 
 
 @intrinsic

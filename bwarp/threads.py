@@ -5,6 +5,7 @@ Python threads are enough: one code path, no second compilation for `parallel=Tr
 that cannot depend on the number of threads because every item is computed by itself.
 """
 
+import collections
 import os
 import queue
 import threading
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-__all__ = ["available_threads", "for_each_range", "read_ahead", "run_together"]
+__all__ = ["available_threads", "for_each_range", "in_order", "read_ahead", "run_together"]
 
 
 def available_threads() -> int:
@@ -54,6 +55,31 @@ def run_together(functions: Sequence[Callable[[], object]], threads: int) -> lis
         raise
     pool.shutdown()
     return results
+
+
+def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
+    """``function(item)`` for every item, in order, while up to `threads` of them are worked on.
+
+    Items are asked for, and results handed on, in the caller's thread; no more than twice as many
+    as there are threads are under way or wait.
+    """
+    if threads == 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(threads)
+    under_way = collections.deque()
+    try:
+        for item in items:
+            under_way.append(pool.submit(function, item))
+            if len(under_way) > threads + 1:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+    except BaseException as error:
+        # Ctrl-C leaves at once, an error when what runs has ended, and so does a caller's own.
+        pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def read_ahead(items: Iterator, most: int = 2) -> Iterator:

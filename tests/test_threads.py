@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bwarp.threads import available_threads, for_each_range, read_ahead, run_together
+from bwarp.threads import available_threads, for_each_range, in_order, read_ahead, run_together
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5, 16])
@@ -35,6 +35,35 @@ def test_an_error_in_a_thread_is_raised_here():
 
     with pytest.raises(ValueError, match="range from 0"):
         for_each_range(fail, 10, threads=2, smallest=1)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_items_in_order_with_few_under_way(threads):
+    asked = []
+    items = (asked.append(i) or i for i in range(50))
+
+    def work(i):
+        time.sleep(0.002 * (i % 3))
+        return 10 * i
+
+    for number, result in enumerate(in_order(work, items, threads)):
+        assert result == 10 * number
+        assert len(asked) <= number + threads + 2
+    assert len(asked) == 50
+    assert list(in_order(work, iter([]), threads)) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_error_in_order_comes_in_its_turn(threads):
+    def fail(i):
+        if i == 3:
+            raise ValueError("item 3")
+        return i
+
+    seen = []
+    with pytest.raises(ValueError, match="item 3"):
+        seen.extend(i for i in in_order(fail, iter(range(10)), threads) if seen.append(i))
+    assert seen == [0, 1, 2]
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity (Linux)")

@@ -28,7 +28,21 @@ from bwarp.alignment.pairs_cpu import pair_ends
 from bwarp.alignment.scheme import FITTING, LOCAL, Scoring, nucleotide_scoring
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.simd import equal, fill, greater, lane_count, load, mask_bits, population_count
+from bwarp.simd import (
+    VECTOR_BYTES,
+    equal,
+    fill,
+    greater,
+    lane_count,
+    load,
+    mask_bits,
+    population_count,
+    prefetch,
+    reverse,
+    select,
+    store,
+    subtract,
+)
 from bwarp.threads import for_each_range
 
 __all__ = [
@@ -45,6 +59,9 @@ __all__ = [
 
 #: score, start, end, read start, read end, whether known in full, window start, window end
 _COLUMNS = 8
+
+#: So many candidates before its turn, the genome at a candidate is asked for.
+_AHEAD = 12
 
 #: A gap this near to a read's end may show as no more than a few mismatches there.
 _END = 16
@@ -191,17 +208,12 @@ def merge(places: Places, more: Places) -> Places:
     """The places of both for every read, each once, best first."""
     if len(more.reads) == 0:
         return places
-    n = len(places.reads) + len(more.reads)
-    reads, strands = np.empty(n, np.int32), np.empty(n, np.uint8)
-    scored = np.empty((n, _COLUMNS), np.int64)
-    ends = (more.offsets[:-1], places.offsets[1:])
-    for part, before in zip((places, more), ends, strict=True):
-        _lay_beside(
-            part.offsets, before, part.reads, part.strands, part.scores, part.starts, part.ends,
-            part.read_starts, part.read_ends, part.gapless, part.window_starts, part.window_ends,
-            reads, strands, scored,
-        )  # fmt: skip
-    return _ranked(places.offsets + more.offsets, reads, strands, scored, 0)
+    merged = _room_for(len(places.reads) + len(more.reads), len(places.offsets))
+    n = _merge(
+        places.offsets, _columns(places), more.offsets, _columns(more), merged.offsets,
+        _columns(merged),
+    )  # fmt: skip
+    return _cut(merged, n)
 
 
 def without(places: Places, dropped: np.ndarray) -> Places:
@@ -213,28 +225,26 @@ def without(places: Places, dropped: np.ndarray) -> Places:
 
 
 def _ranked(offsets, reads, strands, scored, least_score) -> Places:
-    kept = np.empty(len(reads), np.int64)
-    places = np.zeros(len(offsets), np.int64)
-    n = _rank(offsets, strands, scored, least_score, kept, places)
-    ranked = Places(
-        reads=np.empty(n, np.int32),
-        strands=np.empty(n, np.uint8),
-        scores=np.empty(n, np.int32),
-        starts=np.empty(n, np.int64),
-        ends=np.empty(n, np.int64),
-        read_starts=np.empty(n, np.int32),
-        read_ends=np.empty(n, np.int32),
-        gapless=np.empty(n, np.bool_),
-        window_starts=np.empty(n, np.int64),
-        window_ends=np.empty(n, np.int64),
-        offsets=places,
-    )
-    _take(
-        kept[:n], reads, strands, scored, ranked.reads, ranked.strands, ranked.scores,
-        ranked.starts, ranked.ends, ranked.read_starts, ranked.read_ends, ranked.gapless,
-        ranked.window_starts, ranked.window_ends,
-    )  # fmt: skip
-    return ranked
+    ranked = _room_for(len(reads), len(offsets))
+    n = _rank(offsets, reads, strands, scored, least_score, ranked.offsets, _columns(ranked))
+    return _cut(ranked, n)
+
+
+def _room_for(n: int, n_offsets: int) -> Places:
+    """Room for so many places, to be written."""
+    types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.int32, np.int32, np.bool_)
+    columns = [np.empty(n, dtype) for dtype in (*types, np.int64, np.int64)]
+    return Places(*columns, offsets=np.zeros(n_offsets, np.int64))
+
+
+def _columns(places: Places) -> tuple[np.ndarray, ...]:
+    """All arrays but the offsets, as compiled functions take them."""
+    return tuple(vars(places).values())[:-1]
+
+
+def _cut(places: Places, n: int) -> Places:
+    """The first n places."""
+    return Places(*(column[:n] for column in _columns(places)), offsets=places.offsets)
 
 
 def window_sequences(
@@ -257,11 +267,19 @@ def window_sequences(
 
 @numba.njit(cache=True, nogil=True)
 def _turn(codes, offsets, start, stop, both):
+    three = fill(np.uint8(3))
     for read in range(start, stop):
         first, last = offsets[read], offsets[read + 1]
-        for i in range(last - first):
-            code = codes[last - 1 - i]
-            both[codes.size + first + i] = np.uint8(3) - code if code < 4 else code
+        target = codes.size + first
+        end = last
+        while end - first >= VECTOR_BYTES:
+            end -= VECTOR_BYTES
+            part = reverse(load(codes, end))
+            store(both, target, select(greater(part, three), part, subtract(three, part)))
+            target += VECTOR_BYTES
+        for i in range(end - first):
+            code = codes[end - 1 - i]
+            both[target + i] = np.uint8(3) - code if code < 4 else code
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -307,6 +325,9 @@ def _score_diagonals(
     can end, or begin, elsewhere is never better.
     """
     for i in range(reads.size):
+        if i + _AHEAD < reads.size:
+            for line in range(0, 192, 64):
+                prefetch(genome, diagonals[i + _AHEAD] + line)
         first = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         diagonal = diagonals[i]
@@ -425,68 +446,97 @@ def _one_place(start, end, read_start, read_end, start_2, end_2, read_start_2, r
     )
 
 
-@numba.njit(cache=True, nogil=True)
-def _rank(offsets, strands, scored, least, kept, places):
-    """Order each read's candidates by score, without low ones and second sights of one place.
+@numba.njit(cache=True, nogil=True, inline="always")
+def _rank_read(strands, scored, start, stop, least, kept):
+    """List the rows of a read by score, without low ones and second sights of one place.
 
-    Equal ones stay in their order. Ranking again changes nothing.
+    Equal ones stay in their order. Ranking again changes nothing. Returns how many are listed.
     """
+    n_listed = 0
+    for i in range(start, stop):
+        if scored[i, 0] < least:
+            continue
+        # Insertion sort: few, and nearly in order already.
+        j = n_listed
+        while j > 0 and scored[kept[j - 1], 0] < scored[i, 0]:
+            kept[j] = kept[j - 1]
+            j -= 1
+        kept[j] = i
+        n_listed += 1
     n_kept = 0
-    for read in range(offsets.size - 1):
-        first = n_kept
-        n_listed = first
-        for i in range(offsets[read], offsets[read + 1]):
-            if scored[i, 0] < least:
-                continue
-            # Insertion sort: few, and nearly in order already.
-            j = n_listed
-            while j > first and scored[kept[j - 1], 0] < scored[i, 0]:
-                kept[j] = kept[j - 1]
-                j -= 1
-            kept[j] = i
-            n_listed += 1
-        for at in range(first, n_listed):
-            i = kept[at]
-            same = False
-            for j in range(first, n_kept):
-                other = kept[j]
-                if strands[other] == strands[i] and _one_place(
-                    scored[other, 1], scored[other, 2], scored[other, 3], scored[other, 4],
-                    scored[i, 1], scored[i, 2], scored[i, 3], scored[i, 4],
-                ):  # fmt: skip
-                    same = True
-                    break
-            if not same:
-                kept[n_kept] = i
-                n_kept += 1
-        places[read + 1] = n_kept
+    for at in range(n_listed):
+        i = kept[at]
+        same = False
+        for j in range(n_kept):
+            other = kept[j]
+            if strands[other] == strands[i] and _one_place(
+                scored[other, 1], scored[other, 2], scored[other, 3], scored[other, 4],
+                scored[i, 1], scored[i, 2], scored[i, 3], scored[i, 4],
+            ):  # fmt: skip
+                same = True
+                break
+        if not same:
+            kept[n_kept] = i
+            n_kept += 1
     return n_kept
 
 
-@numba.njit(cache=True, nogil=True)
-def _take(
-    kept, reads, strands, scored, kept_reads, kept_strands, scores, starts, ends, read_starts,
-    read_ends, gapless, window_starts, window_ends,
-):  # fmt: skip
-    for j in range(kept.size):
-        i = kept[j]
-        kept_reads[j], kept_strands[j] = reads[i], strands[i]
-        scores[j], starts[j], ends[j] = scored[i, 0], scored[i, 1], scored[i, 2]
-        read_starts[j], read_ends[j] = scored[i, 3], scored[i, 4]
-        gapless[j] = scored[i, 5] == 1
-        window_starts[j], window_ends[j] = scored[i, 6], scored[i, 7]
+@numba.njit(cache=True, nogil=True, inline="always")
+def _put_place(columns, at, read, strand, scored, i):
+    columns[0][at], columns[1][at] = read, strand
+    columns[2][at], columns[3][at], columns[4][at] = scored[i, 0], scored[i, 1], scored[i, 2]
+    columns[5][at], columns[6][at], columns[7][at] = scored[i, 3], scored[i, 4], scored[i, 5] == 1
+    columns[8][at], columns[9][at] = scored[i, 6], scored[i, 7]
 
 
 @numba.njit(cache=True, nogil=True)
-def _lay_beside(
-    offsets, before, reads, strands, scores, starts, ends, read_starts, read_ends, gapless,
-    window_starts, window_ends, all_reads, all_strands, scored,
-):  # fmt: skip
-    """Copy places to where they stand beside others, of which so many lie before each read's."""
+def _rank(offsets, reads, strands, scored, least, ranked_offsets, ranked):
+    """Put every read's places in order; returns how many there are."""
+    n = 0
+    kept = np.empty(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int64)
     for read in range(offsets.size - 1):
-        for i in range(offsets[read], offsets[read + 1]):
-            j = i + before[read]
-            all_reads[j], all_strands[j] = reads[i], strands[i]
-            scored[j, 0], scored[j, 1], scored[j, 2] = scores[i], starts[i], ends[i]
-            scored[j, 3], scored[j, 4], scored[j, 5] = read_starts[i], read_ends[i], gapless[i]
-            scored[j, 6], scored[j, 7] = window_starts[i], window_ends[i]
+        n_kept = _rank_read(strands, scored, offsets[read], offsets[read + 1], least, kept)
+        for j in range(n_kept):
+            _put_place(ranked, n, read, strands[kept[j]], scored, kept[j])
+            n += 1
+        ranked_offsets[read + 1] = n
+    return n
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _get_places(columns, start, stop, strands, scored, first):
+    for i in range(start, stop):
+        j = first + i - start
+        strands[j] = columns[1][i]
+        scored[j, 0], scored[j, 1], scored[j, 2] = columns[2][i], columns[3][i], columns[4][i]
+        scored[j, 3], scored[j, 4], scored[j, 5] = columns[5][i], columns[6][i], columns[7][i]
+        scored[j, 6], scored[j, 7] = columns[8][i], columns[9][i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge(offsets, places, more_offsets, more, merged_offsets, merged):
+    """Rank the places of both together; reads without more keep theirs as they are."""
+    n = 0
+    longest = np.int64(0)
+    for read in range(offsets.size - 1):
+        both = offsets[read + 1] - offsets[read] + more_offsets[read + 1] - more_offsets[read]
+        longest = max(longest, both)
+    strands = np.empty(longest, np.uint8)
+    scored = np.empty((longest, _COLUMNS), np.int64)
+    kept = np.empty(longest, np.int64)
+    for read in range(offsets.size - 1):
+        n_old = offsets[read + 1] - offsets[read]
+        n_new = more_offsets[read + 1] - more_offsets[read]
+        _get_places(places, offsets[read], offsets[read + 1], strands, scored, 0)
+        if n_new == 0:
+            n_kept = n_old
+            for j in range(n_old):
+                kept[j] = j
+        else:
+            _get_places(more, more_offsets[read], more_offsets[read + 1], strands, scored, n_old)
+            n_kept = _rank_read(strands, scored, 0, n_old + n_new, 0, kept)
+        for j in range(n_kept):
+            _put_place(merged, n, read, strands[kept[j]], scored, kept[j])
+            n += 1
+        merged_offsets[read + 1] = n
+    return n

@@ -34,6 +34,7 @@ from bwarp.mapping.insert_size import (
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
+from bwarp.threads import in_order
 
 __all__ = ["MappedChunk", "map_chunks", "mapped_chunk"]
 
@@ -84,22 +85,33 @@ def map_chunks(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Iterator[MappedChunk]:
-    """Map every chunk; the insert size of pairs is given, or that of the first `FIRST_PAIRS`."""
+    """Map chunks in threads, in their order.
+
+    The insert size of pairs is given, or that of the first `FIRST_PAIRS`: the others wait for it.
+    """
+    chunks = iter(chunks)
     insert = given_insert_size(parameters)
-    waiting: list[_Placed] = []
+
+    def place(chunk: ReadChunk) -> _Placed:
+        return _place(index, genome, chunk, parameters)
+
+    def finish(placed: _Placed) -> MappedChunk:
+        return _finish(genome, placed, insert, parameters)
+
+    if insert is None:
+        first = list(in_order(place, _first_chunks(chunks), threads))
+        insert = _estimate(first, genome, parameters)
+        yield from in_order(finish, iter(first), threads)
+        first.clear()
+    yield from in_order(lambda chunk: finish(place(chunk)), chunks, threads)
+
+
+def _first_chunks(chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
+    """The chunks that have the first `FIRST_PAIRS` pairs; of single reads one."""
     for chunk in chunks:
-        waiting.append(_place(index, genome, chunk, parameters, threads))
-        n_templates = chunk.first_template + chunk.n_templates
-        if insert is None and chunk.ends == 2 and n_templates < FIRST_PAIRS:
-            continue
-        insert = insert or _estimate(waiting, genome, parameters)
-        for placed in waiting:
-            yield _finish(genome, placed, insert, parameters, threads)
-        waiting = []
-    if waiting:
-        insert = _estimate(waiting, genome, parameters)
-        for placed in waiting:
-            yield _finish(genome, placed, insert, parameters, threads)
+        yield chunk
+        if chunk.ends == 1 or chunk.first_template + chunk.n_templates >= FIRST_PAIRS:
+            return
 
 
 def _estimate(waiting: list[_Placed], genome: Genome, parameters: MappingParameters) -> InsertSize:
@@ -123,7 +135,6 @@ def _place(
     genome: Genome,
     chunk: ReadChunk,
     parameters: MappingParameters,
-    threads: int,
 ) -> _Placed:
     """Scored places of a chunk's reads, and what a place not looked at can score at most.
 
@@ -134,14 +145,12 @@ def _place(
        seeds, which are rarer;
     4. and reads with no place that scores well with shorter ones that overlap.
     """
-    both = both_strands(chunk.codes, chunk.offsets, threads)
+    both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
 
     def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, Places]:
-        found = find_candidates(
-            index, chunk.codes, chunk.offsets, reads, seeds, parameters, threads
-        )
-        return found, extend(genome, both, chunk.offsets, found, parameters, threads)
+        found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
+        return found, extend(genome, both, chunk.offsets, found, parameters)
 
     found, places = search(np.arange(chunk.n_reads), parameters.first)
     unseen = found.unseen
@@ -171,28 +180,23 @@ def _finish(
     placed: _Placed,
     insert: InsertSize,
     parameters: MappingParameters,
-    threads: int,
 ) -> MappedChunk:
     chunk, both, places = placed.chunk, placed.both, placed.places
     seeds = tie_seeds(chunk)
     if chunk.ends == 1:
-        choice = choose_single(
-            places, np.diff(chunk.offsets), placed.unseen, parameters, seeds, threads
-        )
+        choice = choose_single(places, np.diff(chunk.offsets), placed.unseen, parameters, seeds)
     else:
         if insert.highest:
-            candidates = rescue_candidates(
-                genome, both, chunk.offsets, places, insert, parameters, threads
-            )
+            candidates = rescue_candidates(genome, both, chunk.offsets, places, insert, parameters)
             # A mate that lies where it should is believed with fewer bases.
             low = replace(parameters, least_score=parameters.least_mate_score)
-            more = extend(genome, both, chunk.offsets, candidates, low, threads)
+            more = extend(genome, both, chunk.offsets, candidates, low)
             places = merge(places, more)
         choice = choose_paired(
             places, np.diff(chunk.offsets), placed.unseen, insert, parameters, seeds,
-            genome.contig_starts, threads,
+            genome.contig_starts,
         )  # fmt: skip
-    return mapped_chunk(genome, chunk, both, places, choice, insert, parameters, threads)
+    return mapped_chunk(genome, chunk, both, places, choice, insert, parameters)
 
 
 def mapped_chunk(

@@ -16,7 +16,8 @@ from bwarp.threads import read_ahead
 
 __all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "single_chunks"]
 
-READS_A_CHUNK = 1 << 16
+#: What a thread maps at a time: enough to share among threads, and little to keep.
+READS_A_CHUNK = 1 << 14
 
 #: A record of BAM keeps the length of its name, and a zero at the end, in one byte.
 LONGEST_NAME = 254

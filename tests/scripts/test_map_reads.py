@@ -269,10 +269,10 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     genome = Genome(codes_of(index.reference), index.reference.contig_starts)
     names = contig_names(index.reference)
 
-    def run(reads_a_chunk):
+    def run(reads_a_chunk, threads=1):
         lines, inserts = b"", set()
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
-        for done in map_chunks(index, genome, chunks, MappingParameters()):
+        for done in map_chunks(index, genome, chunks, MappingParameters(), threads):
             records = alignment_records(
                 genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
                 done.alternatives,
@@ -286,8 +286,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
 
     whole = run(1 << 16)
     assert whole[0] == re.sub(rb"(?m)^@.*\n", b"", pairs_sam[0].read_bytes())
-    for reads_a_chunk in (128, 1000):
-        assert run(reads_a_chunk) == whole
+    for reads_a_chunk, threads in ((128, 1), (64, 2), (200, 4), (1000, 2)):
+        assert run(reads_a_chunk, threads) == whole
     # The insert size is that of the first pairs, even where those end within a chunk.
     monkeypatch.setattr(mapper, "FIRST_PAIRS", 300)
     few = run(256)
