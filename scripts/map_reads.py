@@ -8,8 +8,8 @@ from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.mapping.alignment_file import AlignmentOutput, alignment_file, default_sort_bytes
 from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.engine import map_chunks, reads_a_chunk
 from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.read_chunks import interleaved_chunks, paired_chunks, single_chunks
 from bwarp.mapping.statistics import add_chunk, empty_statistics
 from bwarp.output import atomic_file
@@ -85,11 +85,10 @@ def main(options):
     if options.second and options.interleaved:
         raise UsageError("give either -2 or --interleaved, not both")
     group_line, group = parse_read_group(options.read_group)
-    if choose_engine(options.backend) == "cuda":
-        say("mapping runs on the CPU: its GPU engine is not there yet")
+    backend = choose_engine(options.backend)
     index = load_index(options.index)
     reference = index.reference
-    genome = Genome(codes_of(reference), reference.contig_starts)
+    genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
     statistics = empty_statistics()
     sort_bytes = default_sort_bytes(options.threads)
     if options.sort_memory:
@@ -108,8 +107,9 @@ def main(options):
         alignment_file(output, reference, genome, options.threads) as write,
         progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
     ):
+        chunks = chunks_of(options, reads_a_chunk(backend))
         mapped_chunks = map_chunks(
-            index, genome, chunks_of(options), mapping_options(options), options.threads
+            index, genome, chunks, mapping_options(options), backend, options.threads
         )
         for done in mapped_chunks:
             records = alignment_records(
@@ -129,12 +129,12 @@ def main(options):
             file.write(json.dumps(statistics, indent=1) + "\n")
 
 
-def chunks_of(options):
+def chunks_of(options, reads: int):
     if options.second:
-        return paired_chunks(options.first, options.second)
+        return paired_chunks(options.first, options.second, reads)
     if options.interleaved:
-        return interleaved_chunks(options.first)
-    return single_chunks(options.first)
+        return interleaved_chunks(options.first, reads)
+    return single_chunks(options.first, reads)
 
 
 def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+"""Time mapping on a GPU: gzipped FASTQ to sorted BAM on a simulated genome, in one command.
+
+    python benchmarks/map_gpu.py -o benchmarks/results/map_h200.jsonl
+
+First a small genome, so that everything is compiled: its reads are mapped by the CPU and by the
+GPU, and the two BAM files must be the same bytes. Then the large one: scripts/map_reads.py as a
+user runs it; a part of its reads by both engines, compared again; and the first chunks step by
+step, with the time of every kernel. One JSON line each.
+"""
+
+import argparse
+import collections
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--bases", type=int, default=3_100_000_000)
+    parser.add_argument("--contigs", type=int, default=24)
+    parser.add_argument("--pairs", type=int, default=5_000_000)
+    parser.add_argument("--compared-pairs", type=int, default=200_000, help="mapped on the CPU too")
+    parser.add_argument("--chunks", type=int, default=4, help="profiled step by step")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    parser.add_argument("-o", "--output", type=Path, help="append the JSON lines to this file too")
+    return parser.parse_args()
+
+
+def run(*arguments) -> float:
+    """Run a program of scripts/; its wall seconds."""
+    start = time.perf_counter()
+    command = [sys.executable, *map(str, arguments)]
+    subprocess.run(command, check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
+    return round(time.perf_counter() - start, 2)
+
+
+def simulate(folder: Path, bases: int, contigs: int, pairs: int) -> dict:
+    """A genome, its index and reads in a folder; seconds of each."""
+    genome, index = folder / "genome.fa", folder / "index"
+    folder.mkdir(exist_ok=True)
+    return {
+        "genome_seconds": run(
+            "scripts/simulate_genome.py", "-o", genome, "--length", bases, "--contigs", contigs
+        ),
+        "index_seconds": run(
+            "scripts/index_reference.py", genome, "-o", index, "--backend", "cuda"
+        ),
+        "reads_seconds": make_reads(folder, "", pairs),
+    }
+
+
+def make_reads(folder: Path, name: str, pairs: int) -> float:
+    first, second = reads_of(folder, name)
+    return run(
+        "scripts/simulate_reads.py", "--reference", folder / "genome.fa", "-1", first,
+        "-2", second, "--pairs", pairs,
+    )  # fmt: skip
+
+
+def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
+    return folder / f"{name}1.fq.gz", folder / f"{name}2.fq.gz"
+
+
+def map_reads(folder: Path, name: str, backend: str, threads: int) -> float:
+    first, second = reads_of(folder, name)
+    return run(
+        "scripts/map_reads.py", "--index", folder / "index", "-1", first, "-2", second,
+        "-o", folder / f"{name}{backend}.bam", "--sort", "--backend", backend,
+        "--threads", threads, "--stats", folder / f"{name}{backend}.json",
+    )  # fmt: skip
+
+
+def compare(folder: Path, name: str, threads: int) -> dict:
+    """Map by both engines; the files must be equal."""
+    seconds = {
+        f"{backend}_seconds": map_reads(folder, name, backend, threads)
+        for backend in ("cpu", "cuda")
+    }
+    for ending in ("bam", "json"):
+        files = [folder / f"{name}{backend}.{ending}" for backend in ("cpu", "cuda")]
+        if files[0].read_bytes() != files[1].read_bytes():
+            sys.exit(f"{files[0]} and {files[1]} differ")
+    statistics = json.loads((folder / f"{name}cuda.json").read_text())
+    return seconds | {"reads": statistics["reads"], "mapped": statistics["mapped"]}
+
+
+@contextlib.contextmanager
+def timed_kernels():
+    """Yield a dict that collects the seconds of every kernel launched, each waited for."""
+    from numba import cuda
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    seconds = collections.Counter()
+    configured = CUDADispatcher.__getitem__
+
+    def with_clock(kernel, configuration):
+        launch = configured(kernel, configuration)
+
+        def run_kernel(*arguments):
+            cuda.synchronize()
+            start = time.perf_counter()
+            launch(*arguments)
+            cuda.synchronize()
+            seconds[kernel.py_func.__name__] += time.perf_counter() - start
+
+        return run_kernel
+
+    CUDADispatcher.__getitem__ = with_clock
+    try:
+        yield seconds
+    finally:
+        CUDADispatcher.__getitem__ = configured
+
+
+def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
+    """Seconds of every step of the first chunks, one after the other, and of every kernel."""
+    import numpy as np
+    from numba import cuda
+
+    from bwarp.backend import choose_backend
+    from bwarp.index.store import load_index
+    from bwarp.mapping import mapper, placing_cuda
+    from bwarp.mapping.alignment_records import alignment_records
+    from bwarp.mapping.bam_records import bam_records
+    from bwarp.mapping.choice_cpu import choose_paired
+    from bwarp.mapping.comments import no_tags
+    from bwarp.mapping.extension_cpu import Genome, both_strands
+    from bwarp.mapping.parameters import MappingParameters
+    from bwarp.mapping.places_cuda import places_on_host
+    from bwarp.mapping.read_chunks import paired_chunks
+    from bwarp.mapping.record_text import contig_names
+    from bwarp.reference import codes_of
+
+    choose_backend("cuda")
+    seconds = collections.Counter()
+
+    def step(name, function, *arguments):
+        start = time.perf_counter()
+        result = function(*arguments)
+        cuda.synchronize()
+        seconds[name] += time.perf_counter() - start
+        return result
+
+    index = step("load the index", load_index, folder / "index")
+    reference = index.reference
+    genome = Genome(step("unpack the genome", codes_of, reference), reference.contig_starts)
+    card = step("bring both to the card", placing_cuda.prepare, index, genome)
+    parameters, names = MappingParameters(), contig_names(reference)
+    preparing = {name: round(value, 3) for name, value in seconds.items()}
+    lines = []
+    for what, context in (("steps", contextlib.nullcontext()), ("kernels", timed_kernels())):
+        n_reads, n_places, insert = 0, 0, None
+        chunks = paired_chunks(*reads_of(folder, ""), placing_cuda.READS_A_CHUNK)
+        with context as kernels:
+            for number in range(n_chunks + 1):
+                if number == 1:
+                    # The first chunk loads compiled code.
+                    n_reads, n_places = 0, 0
+                    for clock in filter(None, (seconds, kernels)):
+                        clock.clear()
+                chunk = step("inflate and parse", next, chunks)
+                placed = step(
+                    "find and score places", placing_cuda.place_reads, card, chunk.codes,
+                    chunk.offsets, parameters,
+                )  # fmt: skip
+                if insert is None:
+                    first = mapper._Placed(
+                        chunk, None, places_on_host(placed.places), placed.unseen.copy_to_host()
+                    )
+                    insert = mapper._estimate([first], genome, parameters)
+                there = step(
+                    "look for mates", placing_cuda.add_mates, card, placed, insert, parameters
+                )
+                places = step("places to the host", places_on_host, there)
+                both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
+                choice = step(
+                    "choose", choose_paired, places, np.diff(chunk.offsets),
+                    placed.unseen.copy_to_host(), insert, parameters, mapper.tie_seeds(chunk),
+                    genome.contig_starts, threads,
+                )  # fmt: skip
+                done = step(
+                    "align", mapper.mapped_chunk, genome, chunk, both, places, choice, insert,
+                    parameters, threads,
+                )  # fmt: skip
+                table = step(
+                    "lay out records", alignment_records, genome.contig_starts, chunk, done.mapped,
+                    done.choice, done.supplementary, done.alternatives,
+                )  # fmt: skip
+                step(
+                    "write records", bam_records, genome, names, chunk, both, table, b"",
+                    np.empty(0, np.int64), no_tags(chunk.n_reads), threads,
+                )  # fmt: skip
+                n_reads += chunk.n_reads
+                n_places += len(places.reads)
+        times = seconds if kernels is None else kernels
+        line = {"what": what, "reads": n_reads, "places_a_read": round(n_places / n_reads, 2)}
+        if kernels is None:
+            line["preparing_seconds"] = preparing
+        else:
+            line["million_reads_a_second"] = round(n_reads / sum(times.values()) / 1e6, 2)
+        line["microseconds_a_read"] = {
+            name: round(1e6 * value / n_reads, 4)
+            for name, value in itertools.islice(
+                sorted(times.items(), key=lambda item: -item[1]), 40
+            )
+        }
+        lines.append(line)
+    return lines
+
+
+def main(options):
+    from numba import cuda
+
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        small, large = Path(name, "small"), Path(name, "large")
+        machine = {
+            "gpu": str(cuda.get_current_device().name),
+            "threads": options.threads,
+        }
+
+        def report(line: dict) -> None:
+            text = json.dumps(line | machine)
+            print(text, flush=True)
+            if options.output:
+                with open(options.output, "a") as file:
+                    file.write(text + "\n")
+
+        simulate(small, 4_600_000, 3, 30_000)
+        report({"what": "small, both engines"} | compare(small, "", options.threads))
+        sizes = {"bases": options.bases, "pairs": options.pairs}
+        report(sizes | simulate(large, options.bases, options.contigs, options.pairs))
+        seconds = map_reads(large, "", "cuda", options.threads)
+        reads_a_second = round(2 * options.pairs / seconds)
+        report(
+            {"what": "gzipped FASTQ to sorted BAM", **sizes, "seconds": seconds}
+            | {"reads_a_second": reads_a_second}
+        )
+        for line in profile(large, options.chunks, options.threads):
+            report(line | sizes)
+        make_reads(large, "part", options.compared_pairs)
+        report({"what": "large, both engines"} | sizes | compare(large, "part", options.threads))
+
+
+if __name__ == "__main__":
+    main(parse_options())

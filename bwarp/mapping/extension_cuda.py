@@ -1,0 +1,285 @@
+"""Candidates become scored places on the card, by the rules of extension_cpu.
+
+The best stretch of a candidate's main diagonal is found by a warp: each thread compares a base,
+a ballot brings 32 answers together, and sums and clips are worked out from mismatch to mismatch,
+since between two of them a stretch only gains. The genome stays on the card, a byte a base, and
+windows for alignment with gaps are offsets into it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda, int64
+from numba.cuda import types
+
+from bwarp.alignment.batch_cuda import DeviceBatch, DeviceSequences
+from bwarp.alignment.pairs_cuda import find_ends
+from bwarp.alignment.scheme import FITTING, LOCAL
+from bwarp.mapping.candidates_cpu import Candidates
+from bwarp.mapping.extension_cpu import _END as END
+from bwarp.mapping.extension_cpu import NEVER_CLIP, Genome, scoring_of
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.places_cuda import FIELDS, DevicePlaces, ranked
+from bwarp.mapping.reads_cuda import DeviceReads
+
+__all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_on_card"]
+
+#: Threads a block.
+BLOCK = 128
+
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class DeviceGenome:
+    """A `Genome` on the card; the same attributes, arrays there."""
+
+    codes: object
+    contig_starts: object
+
+
+def genome_on_card(genome: Genome) -> DeviceGenome:
+    return DeviceGenome(
+        cuda.to_device(np.ascontiguousarray(genome.codes)),
+        cuda.to_device(np.ascontiguousarray(genome.contig_starts, np.int64)),
+    )
+
+
+def extend(
+    genome: DeviceGenome, reads: DeviceReads, candidates: Candidates, parameters: MappingParameters
+) -> DevicePlaces:
+    """Score every candidate; places below the least score are left out."""
+    whole = parameters.mode == END_TO_END
+    n_reads = reads.n_reads
+    n = int(candidates.offsets[n_reads:].copy_to_host()[0])
+    scored = cuda.device_array(max(1, FIELDS * n), np.int64)
+    unpaid = cuda.device_array(max(1, n), np.int32)
+    places = DevicePlaces(candidates.strands, scored, candidates.offsets, n_reads, n)
+    if n == 0:
+        return places
+    score_diagonals[_blocks(n * _WARP), BLOCK](
+        genome.codes, genome.contig_starts, reads.both, reads.offsets, candidates.reads,
+        candidates.strands, candidates.diagonals, candidates.lowest, candidates.highest, n,
+        parameters.match, parameters.mismatch, parameters.gap_open + parameters.gap_extend,
+        NEVER_CLIP if whole else parameters.clip, parameters.largest_gap, scored, unpaid,
+    )  # fmt: skip
+    unsure = cuda.device_array(n, np.int32)
+    counter = cuda.to_device(np.zeros(1, np.int32))
+    list_unsure[_blocks(n_reads), BLOCK](
+        candidates.offsets, candidates.lowest, candidates.highest, n_reads,
+        parameters.hopeless_margin, scored, unsure, counter,
+    )  # fmt: skip
+    n_unsure = int(counter.copy_to_host()[0])
+    if n_unsure:
+        _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsure)
+    return ranked(places, parameters.least_score)
+
+
+def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsure: int) -> None:
+    """Align candidates with gaps, and take that where only a gap scores so much."""
+    starts = [cuda.device_array(n_unsure, np.int64) for _ in range(2)]
+    lengths = [cuda.device_array(n_unsure, np.int32) for _ in range(2)]
+    cut_windows[_blocks(n_unsure), BLOCK](
+        reads.offsets, reads.both.size // 2, candidates.reads, candidates.strands, scored, unsure,
+        n_unsure, starts[0], lengths[0], starts[1], lengths[1],
+    )  # fmt: skip
+    host_lengths = [array.copy_to_host() for array in lengths]
+    batch = DeviceBatch(
+        DeviceSequences(reads.both, starts[0], lengths[0], host_lengths[0]),
+        DeviceSequences(genome.codes, starts[1], lengths[1], host_lengths[1]),
+    )
+    mode = FITTING if parameters.mode == END_TO_END else LOCAL
+    ends = find_ends(batch, scoring_of(parameters), mode)
+    take_better[_blocks(n_unsure), BLOCK](*ends, unsure, n_unsure, unpaid, scored)
+
+
+def _blocks(threads: int) -> int:
+    return max(1, -(-threads // BLOCK))
+
+
+@cuda.jit(device=True)
+def contig_at(contig_starts, position):
+    """The last contig that begins at a position or before it, 0 where none does: bisection."""
+    low, high = int64(0), int64(contig_starts.size)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if contig_starts[middle] <= position:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@cuda.jit(cache=True)
+def score_diagonals(
+    genome, contig_starts, both, offsets, reads, strands, diagonals, lowest, highest, count, match,
+    mismatch, gap, clip, margin, scored, unpaid,
+):  # fmt: skip
+    """The best stretch of each main diagonal, whether to look for gaps, and the window.
+
+    One warp a candidate; reads two bytes a base of the read, side by side.
+    """
+    i = cuda.grid(1) // _WARP
+    if i >= count:
+        return
+    lane = int64(cuda.laneid)
+    read = reads[i]
+    length = offsets[read + 1] - offsets[read]
+    first = offsets[read]
+    if strands[i]:
+        first += both.size // 2
+    diagonal = diagonals[i]
+    # A read that hangs over a contig's end lies in the contig where it scores most.
+    contig = contig_at(contig_starts, diagonal)
+    best = int64(-(1 << 30))
+    best_begin, best_end, best_contig = int64(0), int64(0), contig
+    crowded = False
+    highest_sum = int64(0)
+    while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
+        low = max(int64(0), contig_starts[contig] - diagonal)
+        high = min(length, contig_starts[contig + 1] - diagonal)
+        # The sum before the next mismatch, and the least sum, with its price, at which a stretch
+        # may begin; and, where no end has a price, the stretch that would be open now.
+        total, summed = int64(0), low
+        begin = low
+        begin_sum = int64(0) if low == 0 else int64(clip)
+        open_sum = int64(0)
+        at_start, at_end = int64(0), int64(0)
+        for step in range(low, high, _WARP):
+            differs = False
+            if step + lane < high:
+                code = both[first + step + lane]
+                differs = code != genome[diagonal + step + lane] or code >= 4
+            mismatches = int64(cuda.ballot_sync(_ALL_LANES, differs)) & _ALL_LANES
+            while mismatches != 0:
+                at = step + int64(cuda.ffs(mismatches)) - 1
+                mismatches &= mismatches - 1
+                at_start += 1 if at < END else 0
+                at_end += 1 if at >= length - END else 0
+                total += match * (at - summed)
+                open_sum += match * (at - summed)
+                highest_sum = max(highest_sum, open_sum)
+                open_sum = max(open_sum + mismatch, int64(0))
+                reached = total - begin_sum - clip
+                if at > summed and reached > best:
+                    best, best_begin, best_end, best_contig = reached, begin, at, contig
+                total += mismatch
+                summed = at + 1
+                if total + clip <= begin_sum:
+                    begin, begin_sum = summed, total + clip
+                reached = total - begin_sum - (0 if summed == length else clip)
+                if reached > best:
+                    best, best_begin, best_end, best_contig = reached, begin, summed, contig
+        if high > summed:
+            total += match * (high - summed)
+            highest_sum = max(highest_sum, open_sum + match * (high - summed))
+            reached = total - begin_sum - (0 if high == length else clip)
+            if reached > best:
+                best, best_begin, best_end, best_contig = reached, begin, high, contig
+        crowded = crowded or at_start > 1 or at_end > 1
+        contig += 1
+    if lane != 0:
+        return
+    clips = (1 if best_begin > 0 else 0) + (1 if best_end < length else 0)
+    window_start = max(lowest[i] - margin, contig_starts[best_contig])
+    window_end = min(highest[i] + length + margin, contig_starts[best_contig + 1])
+    gap_seen = clips > 0 or crowded or lowest[i] < highest[i]
+    is_sure = best >= match * length - gap or not gap_seen
+    if window_start >= window_end:
+        is_sure = True
+        window_start, window_end = diagonal + best_begin, diagonal + best_end
+    score = max(best + clip * clips, int64(0))
+    if clip == NEVER_CLIP:
+        # A read that hangs over a contig's end fits only with gaps, if at all.
+        score = int64(0) if clips > 0 else max(best, int64(0))
+        highest_sum = score
+    unpaid[i] = highest_sum
+    row = FIELDS * int64(i)
+    scored[row] = score
+    scored[row + 1] = diagonal + best_begin
+    scored[row + 2] = diagonal + best_end
+    scored[row + 3] = best_begin
+    scored[row + 4] = best_end
+    scored[row + 5] = 1 if is_sure else 0
+    scored[row + 6] = window_start
+    scored[row + 7] = window_end
+
+
+@cuda.jit(cache=True)
+def list_unsure(offsets, lowest, highest, n_reads, hopeless_margin, scored, unsure, counter):
+    """List the candidates to align with gaps, in any order. One thread a read.
+
+    The others are marked as sure, also those that are far below the read's best with all their
+    seeds on one diagonal: extension_cpu says why.
+    """
+    read = cuda.grid(1)
+    if read >= n_reads:
+        return
+    first, last = int64(offsets[read]), int64(offsets[read + 1])
+    best = int64(0)
+    for i in range(first, last):
+        best = max(best, scored[FIELDS * i])
+    for i in range(first, last):
+        if lowest[i] == highest[i] and scored[FIELDS * i] + hopeless_margin < best:
+            scored[FIELDS * i + 5] = 1
+        elif scored[FIELDS * i + 5] == 0:
+            unsure[cuda.atomic.add(counter, 0, 1)] = i
+            scored[FIELDS * i + 5] = 1
+
+
+@cuda.jit(cache=True)
+def cut_windows(
+    offsets, n_bases, reads, strands, scored, unsure, n_unsure, starts, lengths, window_starts,
+    window_lengths,
+):  # fmt: skip
+    """Reads on strands, and windows of the genome, as sides of a batch. One thread a pair."""
+    slot = cuda.grid(1)
+    if slot >= n_unsure:
+        return
+    i = int64(unsure[slot])
+    read = reads[i]
+    starts[slot] = offsets[read] + (n_bases if strands[i] else 0)
+    lengths[slot] = offsets[read + 1] - offsets[read]
+    window_starts[slot] = scored[FIELDS * i + 6]
+    window_lengths[slot] = scored[FIELDS * i + 7] - scored[FIELDS * i + 6]
+
+
+@cuda.jit(cache=True)
+def take_better(scores, read_ends, window_ends, unsure, n_unsure, unpaid, scored):
+    """Put alignments in the place of stretches where only a gap scores so much.
+
+    One thread a pair.
+    """
+    slot = cuda.grid(1)
+    if slot >= n_unsure:
+        return
+    row = FIELDS * int64(unsure[slot])
+    if scores[slot] > unpaid[unsure[slot]]:
+        end = scored[row + 6] + window_ends[slot]
+        scored[row] = scores[slot]
+        scored[row + 1] = end - read_ends[slot]
+        scored[row + 2] = end
+        scored[row + 3] = 0
+        scored[row + 4] = read_ends[slot]
+        scored[row + 5] = 0
+
+
+_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
+_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    score_diagonals: (
+        _BYTES, _LONGS, _BYTES, _LONGS, _SIGNED, _BYTES, _LONGS, _LONGS, _LONGS, _INTEGER, _INTEGER,
+        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
+    ),
+    list_unsure: (
+        _NUMBERS, _LONGS, _LONGS, _INTEGER, _INTEGER, _LONGS, _SIGNED, _SIGNED
+    ),
+    cut_windows: (
+        _LONGS, _INTEGER, _SIGNED, _BYTES, _LONGS, _SIGNED, _INTEGER, _LONGS, _SIGNED, _LONGS,
+        _SIGNED,
+    ),
+    take_better: (_SIGNED, _SIGNED, _SIGNED, _SIGNED, _INTEGER, _SIGNED, _LONGS),
+}  # fmt: skip

@@ -1,0 +1,263 @@
+"""Scored places on the card: put in order, joined, and brought to the host.
+
+A place is one row of eight numbers, as `bwarp.mapping.extension_cpu` fills them, and a strand:
+
+    scored   0      1      2    3           4         5      6             7
+             score  start  end  read start  read end  sure   window start  window end
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda, int64
+from numba.cuda import types
+
+from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.mapping.extension_cpu import Places
+
+__all__ = ["FIELDS", "KERNEL_SIGNATURES", "DevicePlaces", "merge", "places_on_host", "ranked"]
+
+#: Numbers a row.
+FIELDS = 8
+
+#: Threads a block.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class DevicePlaces:
+    """The places of all reads of a chunk, best first.
+
+    Attributes
+    ----------
+    strands : device array, shape=(count,), dtype=uint8
+    scored : device array, shape=(FIELDS * count,), dtype=int64
+    offsets : device array, shape=(n_reads + 1,), dtype=uint32
+    n_reads, count : int
+    """
+
+    strands: object
+    scored: object
+    offsets: object
+    n_reads: int
+    count: int
+
+
+def ranked(places: DevicePlaces, least_score: int) -> DevicePlaces:
+    """Each read's places by score, without low ones and second sights of one place."""
+    kept = cuda.device_array(max(1, places.count), np.int32)
+    offsets = cuda.device_array(places.n_reads + 1, np.uint32)
+    blocks = _blocks(places.n_reads + 1)
+    rank_places[blocks, BLOCK](
+        places.offsets, places.strands, places.scored, places.n_reads, least_score, kept, offsets
+    )
+    exclusive_sum(offsets)
+    count = int(offsets[places.n_reads :].copy_to_host()[0])
+    best_first = _empty(offsets, places.n_reads, count)
+    if count:
+        take_kept[blocks, BLOCK](
+            places.offsets, places.strands, places.scored, places.n_reads, kept, offsets,
+            best_first.strands, best_first.scored,
+        )  # fmt: skip
+    return best_first
+
+
+def merge(places: DevicePlaces, more: DevicePlaces, dropped) -> DevicePlaces:
+    """The places of both for every read, each once, best first.
+
+    Parameters
+    ----------
+    dropped : device array, shape=(n_reads,), dtype=uint8
+        1 for reads that keep of `places` nothing.
+    """
+    n_reads = places.n_reads
+    blocks = _blocks(n_reads + 1)
+    offsets = cuda.device_array(n_reads + 1, np.uint32)
+    count_joined[blocks, BLOCK](places.offsets, more.offsets, dropped, n_reads, offsets)
+    exclusive_sum(offsets)
+    joined = _empty(offsets, n_reads, int(offsets[n_reads:].copy_to_host()[0]))
+    join_places[blocks, BLOCK](
+        places.offsets, places.strands, places.scored, more.offsets, more.strands, more.scored,
+        dropped, n_reads, offsets, joined.strands, joined.scored,
+    )  # fmt: skip
+    return ranked(joined, 0) if more.count else joined
+
+
+def places_on_host(places: DevicePlaces) -> Places:
+    """The same on the host, in columns."""
+    n = places.count
+    columns = [
+        cuda.device_array(max(1, n), dtype)
+        for dtype in (np.int32, *[np.int32] * 3, np.uint8, *[np.int64] * 4)
+    ]
+    split_places[_blocks(places.n_reads), BLOCK](
+        places.offsets, places.scored, places.n_reads, *columns
+    )
+    reads, scores, read_starts, read_ends, gapless, starts, ends, window_starts, window_ends = (
+        column.copy_to_host()[:n] for column in columns
+    )
+    return Places(
+        reads=reads,
+        strands=places.strands.copy_to_host()[:n],
+        scores=scores,
+        starts=starts,
+        ends=ends,
+        read_starts=read_starts,
+        read_ends=read_ends,
+        gapless=gapless.view(bool),
+        window_starts=window_starts,
+        window_ends=window_ends,
+        offsets=places.offsets.copy_to_host().astype(np.int64),
+    )
+
+
+def _empty(offsets, n_reads: int, count: int) -> DevicePlaces:
+    strands = cuda.device_array(max(1, count), np.uint8)
+    scored = cuda.device_array(max(1, FIELDS * count), np.int64)
+    return DevicePlaces(strands, scored, offsets, n_reads, count)
+
+
+def _blocks(threads: int) -> int:
+    return max(1, -(-threads // BLOCK))
+
+
+@cuda.jit(device=True)
+def one_place(scored, a, b):
+    """Whether two rows (where they begin) are sights of one place: extension_cpu's `_one_place`."""
+    start, end, read_start, read_end = scored[a + 1], scored[a + 2], scored[a + 3], scored[a + 4]
+    start_2, end_2 = scored[b + 1], scored[b + 2]
+    read_start_2, read_end_2 = scored[b + 3], scored[b + 4]
+    shared = min(end, end_2) - max(start, start_2)
+    if end - read_end == end_2 - read_end_2:
+        return shared > 0
+    read_shared = min(read_end, read_end_2) - max(read_start, read_start_2)
+    shortest = min(end - start, end_2 - start_2)
+    read_shortest = min(read_end - read_start, read_end_2 - read_start_2)
+    return 20 * shared > 19 * shortest and 20 * read_shared > 19 * read_shortest
+
+
+@cuda.jit(cache=True)
+def rank_places(offsets, strands, scored, n_reads, least, kept, counts):
+    """Choose and order each read's places, as extension_cpu's `_rank` does. One thread a read."""
+    read = cuda.grid(1)
+    if read == n_reads:
+        counts[read] = 0
+    if read >= n_reads:
+        return
+    first = int64(offsets[read])
+    n_listed = first
+    for i in range(first, int64(offsets[read + 1])):
+        score = scored[FIELDS * i]
+        if score >= least:
+            j = n_listed
+            while j > first and scored[FIELDS * int64(kept[j - 1])] < score:
+                kept[j] = kept[j - 1]
+                j -= 1
+            kept[j] = i
+            n_listed += 1
+    n_kept = first
+    for at in range(first, n_listed):
+        i = int64(kept[at])
+        is_new = True
+        for j in range(first, n_kept):
+            other = int64(kept[j])
+            if strands[other] == strands[i] and one_place(scored, FIELDS * other, FIELDS * i):
+                is_new = False
+                break
+        if is_new:
+            kept[n_kept] = i
+            n_kept += 1
+    counts[read] = n_kept - first
+
+
+@cuda.jit(device=True)
+def copy_place(from_strands, from_scored, source, strands, scored, place):
+    strands[place] = from_strands[source]
+    for field in range(FIELDS):
+        scored[FIELDS * place + field] = from_scored[FIELDS * source + field]
+
+
+@cuda.jit(cache=True)
+def take_kept(offsets, strands, scored, n_reads, kept, new_offsets, new_strands, new_scored):
+    """Copy the places that were kept. One thread a read."""
+    read = cuda.grid(1)
+    if read >= n_reads:
+        return
+    source = int64(offsets[read])
+    for place in range(int64(new_offsets[read]), int64(new_offsets[read + 1])):
+        copy_place(strands, scored, int64(kept[source]), new_strands, new_scored, place)
+        source += 1
+
+
+@cuda.jit(cache=True)
+def count_joined(offsets, more_offsets, dropped, n_reads, counts):
+    """How many places each read has of two lists. One thread a read."""
+    read = cuda.grid(1)
+    if read > n_reads:
+        return
+    count = int64(0)
+    if read < n_reads:
+        count = int64(more_offsets[read + 1]) - int64(more_offsets[read])
+        if not dropped[read]:
+            count += int64(offsets[read + 1]) - int64(offsets[read])
+    counts[read] = count
+
+
+@cuda.jit(cache=True)
+def join_places(
+    offsets, strands, scored, more_offsets, more_strands, more_scored, dropped, n_reads,
+    new_offsets, new_strands, new_scored,
+):  # fmt: skip
+    """Lay each read's places of two lists one after the other. One thread a read."""
+    read = cuda.grid(1)
+    if read >= n_reads:
+        return
+    place = int64(new_offsets[read])
+    if not dropped[read]:
+        for i in range(int64(offsets[read]), int64(offsets[read + 1])):
+            copy_place(strands, scored, i, new_strands, new_scored, place)
+            place += 1
+    for i in range(int64(more_offsets[read]), int64(more_offsets[read + 1])):
+        copy_place(more_strands, more_scored, i, new_strands, new_scored, place)
+        place += 1
+
+
+@cuda.jit(cache=True)
+def split_places(
+    offsets, scored, n_reads, reads, scores, read_starts, read_ends, sure, starts, ends,
+    window_starts, window_ends,
+):  # fmt: skip
+    """Rows as columns. One thread a read."""
+    read = cuda.grid(1)
+    if read >= n_reads:
+        return
+    for place in range(int64(offsets[read]), int64(offsets[read + 1])):
+        at = FIELDS * place
+        reads[place] = read
+        scores[place] = scored[at]
+        starts[place] = scored[at + 1]
+        ends[place] = scored[at + 2]
+        read_starts[place] = scored[at + 3]
+        read_ends[place] = scored[at + 4]
+        sure[place] = scored[at + 5]
+        window_starts[place] = scored[at + 6]
+        window_ends[place] = scored[at + 7]
+
+
+_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
+_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    rank_places: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER, _SIGNED, _NUMBERS),
+    take_kept: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _SIGNED, _NUMBERS, _BYTES, _LONGS),
+    count_joined: (_NUMBERS, _NUMBERS, _BYTES, _INTEGER, _NUMBERS),
+    join_places: (
+        _NUMBERS, _BYTES, _LONGS, _NUMBERS, _BYTES, _LONGS, _BYTES, _INTEGER, _NUMBERS, _BYTES,
+        _LONGS,
+    ),
+    split_places: (
+        _NUMBERS, _LONGS, _INTEGER, _SIGNED, _SIGNED, _SIGNED, _SIGNED, _BYTES, _LONGS, _LONGS,
+        _LONGS, _LONGS,
+    ),
+}  # fmt: skip
