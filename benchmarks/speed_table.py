@@ -116,7 +116,7 @@ def gpu_alignment_rows() -> Iterator[Row]:
     wanted = {"score": "score", "cigar": "CIGAR"}
     for row in report["rows"]:
         on = report["device"]
-        if row.get("cells") == "150x300" and row["what"] in wanted and row["part"] == "time pairs":
+        if row["part"] == "time pairs" and row["cells"] == "150x300" and row["what"] in wanted:
             of = f"DNA {row['cells'].replace('x', ' x ')}, {row['mode']}, {wanted[row['what']]}"
             yield "pairs, TCUPS, kernels", of, f"{row['tcups_kernels']:.1f}", "", on
         elif row["part"] == "time search" and row["what"] == "profile, all queries":
