@@ -361,7 +361,12 @@ def fastq(reads: dict[str, str]) -> str:
 )
 def test_picard_finds_nothing(map_reads, folder, tmp_path):
     group = ("--read-group", r"@RG\tID:1\tSM:s\tPL:ILLUMINA")
-    pairs = ("-1", folder / "1.fq", "-2", folder / "2.fq", *group)
+    lines = (folder / "1.fq").read_text().splitlines()
+    for at in range(1, 800, 4):
+        # The two halves of such a read are of two places.
+        lines[at] = lines[at][:75] + lines[at + 800][75:]
+    (tmp_path / "split.fq").write_text("\n".join(lines) + "\n")
+    pairs = ("-1", tmp_path / "split.fq", "-2", folder / "2.fq", *group)
     runs = {
         "marked.bam": (*pairs, "--sort", "--mark-duplicates"),
         "single.bam": ("-1", folder / "single.fq.gz", "--sort", *group),
@@ -372,6 +377,7 @@ def test_picard_finds_nothing(map_reads, folder, tmp_path):
     cram, genome = str(tmp_path / "pairs.cram"), str(folder / "genome.fa")
     pysam.quickcheck("-v", cram)
     pysam.view("-b", "-T", genome, "-o", f"{tmp_path}/decoded.bam", cram, catch_stdout=False)
+    assert int(pysam.view("-c", "-f", "2048", cram)) > 100
     for name in ("marked.bam", "single.bam", "decoded.bam"):
         command = ["PicardCommandLine", "ValidateSamFile", f"I={tmp_path / name}", f"R={genome}"]
         done = subprocess.run([*command, "MODE=SUMMARY"], capture_output=True, text=True)
