@@ -79,10 +79,9 @@ def write_sequences(folder):
         (folder / f"{name}.gz").write_bytes(gzip.compress(text))
     bases = encode(pair)
     np.savez(folder / "reads.npz", packed=pack(bases), starts=np.array([0, bases.size]))
-    candidate = {"reads": 0, "strands": 0, "starts": 0, "stops": 150, "max_edits": 5}
-    arrays = {name: np.array([value]) for name, value in candidate.items()}
-    arrays["strands"] = arrays["strands"].astype(np.uint8)
-    np.savez(folder / "candidates.npz", **arrays)
+    places = {"reads": np.array([0]), "starts": np.array([0]), "stops": np.array([150])}
+    places |= {"strands": np.zeros(1, np.uint8), "max_edits": np.array([5], np.int32)}
+    np.savez(folder / "candidates.npz", **places)
 
 
 @pytest.mark.parametrize("page", PAGES)
