@@ -204,6 +204,9 @@ def run_program(
 def _leave(parser, arguments, message: str, code: int) -> None:
     if "--debug" in arguments:
         raise
+    if code == 130:
+        # What was half-built when the signal came may fail again while it is taken down.
+        sys.unraisablehook = lambda _: None
     with contextlib.suppress(OSError):  # standard output may be what failed
         sys.stdout.flush()
     say(f"{parser.prog}: error: {message}")
@@ -216,6 +219,10 @@ def _os_error_sentence(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{where}the disk is full: free some space, or write elsewhere, and run again"
+    if error.errno == errno.EFBIG:
+        return (
+            f"{where}larger than files may be here: raise the limit (ulimit -f), or write elsewhere"
+        )
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"{where}no permission: choose a folder or file you may use"
     if error.errno == errno.ENOENT:

@@ -12,6 +12,7 @@ import atexit
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import tempfile
@@ -36,8 +37,12 @@ class ProgramServer:
         os.close(answers)
         self._answers = open(self._answers)  # noqa: SIM115
 
-    def run(self, words, *, cwd=None, environment=(), stdin="", merged=False, timeout=280):
+    def run(
+        self, words, *, cwd=None, environment=(), stdin="", merged=False, timeout=280, end=None
+    ):
         """Run a script with arguments, or -m and a module with arguments.
+
+        `end` is a signal to send, and after how many seconds.
 
         `environment` is added to the one the server was started in; what is read while modules
         are imported cannot be changed. Returns the exit code, standard output and standard error;
@@ -56,12 +61,13 @@ class ProgramServer:
             }
             os.write(self._requests, json.dumps(request).encode() + b"\n")
             process = int(self._answers.readline())
-            killer = threading.Timer(timeout, os.kill, (process, 9))
+            number, seconds = end or (signal.SIGKILL, timeout)
+            killer = threading.Timer(seconds, os.kill, (process, number))
             killer.start()
             rc = int(self._answers.readline())
             killer.cancel()
             out, err = (stream.read_text() for stream in streams[1:])
-        if rc == -9:
+        if rc == -signal.SIGKILL and not end:
             raise subprocess.TimeoutExpired(words, timeout, out, err)
         return rc, out, "" if merged else err
 
@@ -88,6 +94,8 @@ def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[
     """Be the program, to its very end."""
     os.chdir(cwd)
     os.environ.update(environment)
+    # A shell that started the tests in the background has them ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, (path, mode) in enumerate(zip(streams, ("r", "a", "a"), strict=True)):
         with open(path, mode) as file:
             os.dup2(file.fileno(), number)

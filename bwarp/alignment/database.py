@@ -105,7 +105,7 @@ def save_database(database: Database, letters: bytes, folder: str | os.PathLike)
         "names": np.frombuffer(b"".join(names), np.uint8),
         "name_offsets": name_offsets,
     }
-    with atomic_folder(folder) as part:
+    with atomic_folder(folder, replaces="database.json") as part:
         files = {}
         for name, array in arrays.items():
             file = part / f"{name}.npy"

@@ -57,5 +57,5 @@ def samtools(arguments: list[str], folder: Path, path: str) -> Iterator[subproce
     if process.returncode:
         if shutil.disk_usage(folder).free < _FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-        last = message.splitlines()[-1] if message else f"exit code {process.returncode}"
-        raise BwarpError(f"{path}: {last}")
+        reason = " ".join(message.split())[-200:] or f"exit code {process.returncode}"
+        raise BwarpError(f"{path}: samtools could not make it ({reason})")

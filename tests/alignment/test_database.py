@@ -110,3 +110,10 @@ def test_a_database_of_another_alphabet_is_refused(database, tmp_path):
         f"{tmp_path}/db: was prepared for the letters {AMINO_ACIDS.decode()}, the scores are for "
         "ACGTN: choose a matrix of the same kind or prepare it again"
     )
+
+
+def test_a_prepared_folder_is_replaced_by_another_one(tmp_path):
+    sequences, names = [np.array([1, 2], np.uint8)], ["a"]
+    save_database(sorted_database(sequences, names), AMINO_ACIDS, tmp_path / "d")
+    save_database(sorted_database(sequences * 2, ["a", "b"]), AMINO_ACIDS, tmp_path / "d")
+    assert load_database(tmp_path / "d", AMINO_ACIDS).names == ["a", "b"]

@@ -43,7 +43,8 @@ def run_here(name: str, *arguments, folder: Path) -> Outcome:
     rc = 0
     try:
         with contextlib.redirect_stderr(said):
-            parser = module.parse_options()
+            make_parser = getattr(module, "parse_options", None) or module._parser
+            parser = make_parser()
             parser.prog = f"{name}.py"
             options = ["--threads", "1", "--backend", "cpu"]
             run_program(parser, module.main, [*map(str, arguments), *options])

@@ -326,7 +326,10 @@ def test_a_limit_on_the_size_of_files(index_reference, fasta, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert answer.rc == 1
-    assert answer.last == "index_reference.py: error: i: File too large"
+    assert answer.last == (
+        "index_reference.py: error: i: larger than files may be here: raise the limit "
+        "(ulimit -f), or write elsewhere"
+    )
     assert os.listdir(tmp_path) == ["r.fa"]
 
 

@@ -1,0 +1,70 @@
+"""One command for every file that a program of bwarp writes, from small inputs."""
+
+from pathlib import Path
+
+GENOME = b">one\n%b\n>two\nACGATCG\n" % (
+    b"ACGTTGCAACGGTATCGGATATCGCCTTAGGCATCGATTAGCAGCATCGGATCCGGTTAAC" * 4
+)
+READ = b"ACGGTATCGGATATCGCCTTAGGCATCGATTAGCAGCATC"
+
+INPUTS = {
+    "g.fa": GENOME,
+    "r.fq": b"".join(b"@r%d\n%b\n+\n%b\n" % (i, READ, b"I" * 40) for i in range(12)),
+    "p.fa": b"".join(b">p%d\nMKVLAAGIVGLLLAQWERTY\n" % i for i in range(9)),
+    "w.fa": b">w\nATCGGATATCGC\n",
+}
+
+MAP = ("map_reads", "--index", "IN/i", "-1", "IN/r.fq")
+
+#: Name of the program and its arguments; IN/ and OUT/ stand for folders.
+PREPARATIONS = [
+    ("index_reference", "IN/g.fa", "-o", "IN/i", "--prefix-length", "2"),
+    ("batch_reads", "--queries", "IN/r.fq", "-o", "IN/kmers", "-k", "12"),
+    ("seed_reads", "--index", "IN/i", "--kmers", "IN/kmers", "-o", "IN/seeds", "--max-hits", "0"),
+    (*MAP, "-o", "IN/u.bam", "--sort", "--stats", "IN/u.stats.json"),
+]
+
+WRITERS = {
+    "index": ("index_reference", "IN/g.fa", "-o", "OUT/i"),
+    "sam": (*MAP, "-o", "OUT/o.sam"),
+    "sorted sam": (*MAP, "-o", "OUT/o.sam", "--sort"),
+    "bam": (*MAP, "-o", "OUT/o.bam"),
+    "sorted bam": (*MAP, "-o", "OUT/o.bam", "--sort"),
+    "cram": (*MAP, "-o", "OUT/o.cram", "--sort"),
+    "merged bam": ("merge_alignments", "IN/u.bam", "-o", "OUT/o.bam"),
+    "seeds tsv": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",
+                  "-k", "12"),
+    "seeds gz": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv.gz",
+                 "-k", "12"),
+    "seeds parquet": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq",
+                      "-o", "OUT/o.parquet", "-k", "12"),
+    "seeds bed": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.bed",
+                  "-k", "12"),
+    "counts": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",
+               "-k", "12", "--count-only"),
+    "kmers": ("batch_reads", "--queries", "IN/r.fq", "-o", "OUT/kmers", "-k", "12"),
+    "frames of seeds": ("seed_reads", "--index", "IN/i", "--kmers", "IN/kmers", "-o", "OUT/seeds"),
+    "located seeds": ("locate_seeds", "--index", "IN/i", "--seeds", "IN/seeds", "-o", "OUT/o.tsv"),
+    "mums": ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.mums",
+             "--kind", "maxmatch"),
+    "paf": ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.paf",
+            "--kind", "maxmatch"),
+    "mems parquet": ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "-o",
+                     "OUT/o.parquet", "--kind", "maxmatch"),
+    "scan": ("scan_composition", "--reference", "IN/g.fa", "--queries", "IN/w.fa",
+             "-o", "OUT/o.tsv", "--similarity", "0.8"),
+    "scan parquet": ("scan_composition", "--reference", "IN/g.fa", "--queries", "IN/w.fa",
+                     "-o", "OUT/o.parquet", "--similarity", "0.8"),
+    "pairs": ("align_pairs", "--references", "IN/r.fq", "--queries", "IN/r.fq", "-o", "OUT/o.tsv"),
+    "pairs sam": ("align_pairs", "--references", "IN/r.fq", "--queries", "IN/r.fq",
+                  "-o", "OUT/o.sam"),
+    "search": ("search_database", "--queries", "IN/p.fa", "--database", "IN/p.fa",
+               "-o", "OUT/o.tsv"),
+    "database": ("search_database", "--database", "IN/p.fa", "--prepare", "OUT/d"),
+    "genome": ("simulate_genome", "-o", "OUT/o.fa", "--length", "2000"),
+}  # fmt: skip
+
+
+def command(words, given: Path, output: Path) -> tuple[str, ...]:
+    """The words with the folders put in."""
+    return tuple(word.replace("IN/", f"{given}/").replace("OUT/", f"{output}/") for word in words)
