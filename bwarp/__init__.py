@@ -9,4 +9,15 @@ from bwarp.compiled_code import keep_compiled_code
 
 __version__ = "0.1.0"
 
+__all__ = ["Mapper", "__version__"]
+
 keep_compiled_code()
+
+
+def __getattr__(name: str):
+    """`bwarp.Mapper` is imported when it is first used: nothing else waits for it."""
+    if name == "Mapper":
+        from bwarp.mapping.in_memory import Mapper
+
+        return Mapper
+    raise AttributeError(f"module 'bwarp' has no attribute {name!r}")

@@ -1,0 +1,96 @@
+"""bwarp.Mapper: reads in memory have the lines that the program would write."""
+
+import numpy as np
+import pysam
+import pytest
+from mapping_oracle import index_and_genome, random_letters
+
+import bwarp
+from bwarp.errors import InputError, UsageError
+from bwarp.sequence import decode, reverse_complement
+
+
+@pytest.fixture(scope="module")
+def mapper():
+    rng = np.random.default_rng(1)
+    contigs = [random_letters(rng, 3000), random_letters(rng, 2000)]
+    return bwarp.Mapper(index_and_genome(contigs)[0], threads=1)
+
+
+def piece(mapper, start, length, turned=False) -> str:
+    codes = mapper.genome.codes[start : start + length]
+    return decode(reverse_complement(codes) if turned else codes).decode()
+
+
+def test_single_reads(mapper):
+    split = piece(mapper, 200, 80) + piece(mapper, 3500, 60, turned=True)
+    reads = [piece(mapper, 100, 100), piece(mapper, 3250, 90, True).encode(), "ACGT" * 9, split]
+    lines = mapper.map(reads)
+    assert lines.reads.tolist() == [0, 1, 2, 3, 3]
+    assert lines.flags.tolist() == [0, 16, 4, 0, 16 + 2048]
+    assert lines.positions.tolist() == [100, 250, -1, 200, 500]
+    assert lines.cigars.tolist() == ["100M", "90M", "*", "80M60S", "60M80H"]
+    names = mapper.index.reference.names
+    assert lines.contigs.tolist() == [names[0], names[1], "", names[0], names[1]]
+    assert lines.scores.tolist() == [100, 90, 0, 80, 60]
+    assert lines.mapping_qualities[:3].tolist() == [60, 60, 0]
+    assert {values.size for values in vars(lines).values()} == {5}
+
+
+def test_pairs(mapper):
+    starts = np.arange(40) * 30
+    reads = [piece(mapper, start, 80) for start in starts]
+    mates = [piece(mapper, start + 220 + start % 7, 80, True) for start in starts]
+    lines = mapper.map(reads, mates)
+    assert lines.reads.tolist() == list(range(80))
+    assert {int(flag) for flag in lines.flags} == {99, 147}
+    assert lines.positions[0::2].tolist() == starts.tolist()
+    assert lines.template_lengths[0::2].tolist() == [300 + int(start) % 7 for start in starts]
+    given = bwarp.Mapper(mapper.index, insert_size=(300.0, 10.0), match=2).map(reads[:1], mates[:1])
+    assert given.flags.tolist() == [99, 147]
+    assert given.scores.tolist() == [160, 160]
+
+
+def test_nothing_and_refusals(mapper):
+    assert mapper.map([]).reads.size == 0
+    assert mapper.map([""]).flags.tolist() == [4]
+    with pytest.raises(InputError) as error:
+        mapper.map(["ACGT"], [])
+    assert str(error.value) == "1 reads but 0 mates: give one mate for every read"
+    with pytest.raises(UsageError, match="mismatch is 4"):
+        bwarp.Mapper(mapper.index, mismatch=4)
+    with pytest.raises(AttributeError, match="no attribute 'Maper'"):
+        bwarp.Maper  # noqa: B018
+
+
+def test_the_same_lines_as_the_program(mapper, run_program, tmp_path):
+    rng = np.random.default_rng(2)
+    names = mapper.index.reference.names
+    bounds = mapper.genome.contig_starts
+    with open(tmp_path / "genome.fa", "w") as file:
+        for i, name in enumerate(names):
+            file.write(f">{name}\n{piece(mapper, bounds[i], bounds[i + 1] - bounds[i])}\n")
+    reads = []
+    for start in rng.integers(0, 4900, 60):
+        read = list(piece(mapper, start, 100))
+        read[30] = "A"
+        reads.append("".join(read))
+    with open(tmp_path / "reads.fa", "w") as file:
+        file.write("".join(f">{i}\n{read}\n" for i, read in enumerate(reads)))
+    for command in (
+        ("index_reference.py", "genome.fa", "-o", "index"),
+        ("map_reads.py", "--index", "index", "-1", "reads.fa", "-o", "out.sam"),
+    ):
+        done = run_program(*command, "--backend", "cpu", cwd=tmp_path)
+        assert done.rc == 0, done.stderr
+    lines = bwarp.Mapper(tmp_path / "index").map(reads)
+    with pysam.AlignmentFile(tmp_path / "out.sam") as file:
+        found = [
+            (int(r.query_name), r.flag, r.reference_start, r.cigarstring or "*", r.mapping_quality)
+            for r in file
+        ]
+    mine = zip(
+        lines.reads, lines.flags, lines.positions, lines.cigars, lines.mapping_qualities,
+        strict=True,
+    )  # fmt: skip
+    assert found == [tuple(row) for row in mine]
