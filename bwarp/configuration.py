@@ -10,7 +10,6 @@ Snakemake: texts and parsed values come in, problems go out.
     sheet text --read_sheet--> rows --> sheet_problems ---'
 """
 
-import csv
 import difflib
 import io
 import os
@@ -140,7 +139,7 @@ def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], l
         return [], [Problem(name, None, "content", message)]
     lines = [
         (number, line)
-        for number, line in enumerate(io.StringIO(text), 1)
+        for number, line in enumerate(io.StringIO(text, newline=None), 1)
         if line.strip() and not line.startswith("#")
     ]
     if not lines:
@@ -218,7 +217,7 @@ def sheet_file_problems(
             line, earlier = first_place.setdefault(path, (row.line, place))
             if (line, earlier) != (row.line, place):
                 where = earlier if line == row.line else f"line {line}, {earlier}"
-                message = f"{path} stands in {where} too; give each file once"
+                message = f"{_printable(path)} stands in {where} too; give each file once"
             if message:
                 problems.append(Problem(name, row.line, place, message))
     return problems
@@ -266,9 +265,15 @@ def _file_message(path: str, made: Container[str]) -> str | None:
     """What is wrong with the path of an input, or None."""
     if path in made or os.path.isfile(path):
         return None
+    shown = _printable(path)
     if os.path.isdir(path):
-        return f"{path} is a folder; write the path of a file"
-    return f"{path} does not exist; write a path relative to the folder snakemake is started in"
+        return f"{shown} is a folder; write the path of a file"
+    return f"{shown} does not exist; write a path relative to the folder snakemake is started in"
+
+
+def _printable(path: str) -> str:
+    """A path for a message of one line."""
+    return path if path.isprintable() else repr(path)
 
 
 def _explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -323,8 +328,7 @@ def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -
 
 
 def _cells(line: str) -> list[str]:
-    row = next(csv.reader([line.rstrip("\r\n")], delimiter="\t", quoting=csv.QUOTE_NONE))
-    cells = [cell.strip() for cell in row]
+    cells = [cell.strip() for cell in line.split("\t")]
     while cells and not cells[-1]:
         cells.pop()
     return cells

@@ -243,3 +243,19 @@ def test_files_of_a_sheet(tmp_path, monkeypatch):
         "samples.tsv line 4, column fq2: b.fq stands in line 3, column fq1 too; "
         "give each file once",
     ]
+
+
+def test_a_sheet_with_the_line_ends_of_an_old_mac():
+    rows, problems = read_sheet("s.tsv", b"sample\tfq1\ra\ta.fq\rb\tb.fq\r", SHEET)
+    assert problems == []
+    assert [(row.line, row.cells) for row in rows] == [
+        (2, {"sample": "a", "fq1": "a.fq"}),
+        (3, {"sample": "b", "fq1": "b.fq"}),
+    ]
+
+
+def test_a_path_that_cannot_be_printed():
+    (problem,) = sheet_file_problems("s.tsv", [Row(2, {"fq1": "a\x00b"})], SHEET)
+    assert problem.message == (
+        r"'a\x00b' does not exist; write a path relative to the folder snakemake is started in"
+    )

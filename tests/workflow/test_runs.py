@@ -145,6 +145,11 @@ def test_a_killed_build_is_made_good_by_the_next_run(make_copy):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (copy / "results/index/big").exists()
+    # What a second run in the same folder says, while the first works or after it was killed.
+    said = copy.snakemake(*options, rc=1)
+    assert "Directory cannot be locked." in said
+    assert "--unlock" in said
+    assert "Traceback" not in said
     copy.snakemake("--unlock", *options)
     copy.snakemake(*options)
     folder = copy / "results/index"
