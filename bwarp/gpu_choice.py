@@ -33,8 +33,12 @@ def claim_gpu(
     folder: Path | None = None,
     driver: Path = Path("/proc/driver/nvidia/gpus"),
     devices: Path = Path("/dev"),
+    most: int = 1,
 ) -> str | None:
     """Take a free GPU for this process, which must not have used CUDA yet; wait for one.
+
+    Of several that are wanted only the first is waited for: programs that each held one and waited
+    for another would wait for ever.
 
     Parameters
     ----------
@@ -44,11 +48,14 @@ def claim_gpu(
         Where the locks are, the folder for temporary files by default.
     driver, devices : Path
         Where the driver and the system list the cards.
+    most : int
+        Take up to so many that are free.
 
     Returns
     -------
     gpu : str or None
-        What CUDA calls the card; None where there is no choice to make.
+        What CUDA calls the card, several with commas between; None where there is no choice to
+        make.
     """
     if HELD in os.environ:
         return None
@@ -56,12 +63,18 @@ def claim_gpu(
     assigned = len(gpus) == 1 and "CUDA_VISIBLE_DEVICES" in os.environ
     if not gpus or assigned:
         return None
-    gpu = _lock_one(gpus, Path(folder or tempfile.gettempdir()), say)
-    if gpu is not None:
-        os.environ[HELD] = gpu
-        if len(gpus) > 1:
-            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    return gpu
+    folder = Path(folder or tempfile.gettempdir())
+    try:
+        taken = [_lock_one(gpus, folder, say)]
+        for gpu in gpus:
+            if len(taken) < most and gpu not in taken and _lock(gpu, folder):
+                taken.append(gpu)
+    except OSError:
+        return None  # no lock can be made
+    os.environ[HELD] = ",".join(taken)
+    if len(gpus) > 1:
+        os.environ["CUDA_VISIBLE_DEVICES"] = os.environ[HELD]
+    return os.environ[HELD]
 
 
 def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:
@@ -99,27 +112,30 @@ def _can_open(path: Path) -> bool:
     return True
 
 
-def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> str | None:
-    """The first card that can be locked, at once or later; None where no lock can be made."""
+def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> str:
+    """The first card that can be locked, at once or later."""
     waiting = False
     while True:
         for gpu in gpus:
-            try:
-                lock = _open_lock(folder / f"bwarp-{gpu.replace('/', '-')}.lock")
-            except OSError:
-                return None
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock)
-                continue
-            _locks.append(lock)
-            return gpu
+            if _lock(gpu, folder):
+                return gpu
         if not waiting:
             waiting = True
             cards = "the GPU is" if len(gpus) == 1 else f"all {len(gpus)} GPUs are"
             say(f"{cards} in use by other programs of bwarp: waiting for one")
         time.sleep(PATIENCE)
+
+
+def _lock(gpu: str, folder: Path) -> bool:
+    """Whether the card was free, and is this process's now."""
+    lock = _open_lock(folder / f"bwarp-{gpu.replace('/', '-')}.lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return False
+    _locks.append(lock)
+    return True
 
 
 def _open_lock(path: Path) -> int:

@@ -154,10 +154,13 @@ def _mean_and_deviation(text: str) -> tuple[float, float]:
     return mean, deviation
 
 
-def choose_engine(requested: str) -> str:
-    """The engine for a requested backend, with a GPU of its own for this process if it is one."""
+def choose_engine(requested: str, gpus: int = 1) -> str:
+    """The engine for a requested backend, with a GPU of its own for this process if it is one.
+
+    With `gpus` it takes as many, or as many of them as are free.
+    """
     if requested != "cpu":
-        claim_gpu(say)
+        claim_gpu(say, most=gpus)
     backend = choose_backend(requested)
     if backend == "cuda":
         import numba.cuda.core.event

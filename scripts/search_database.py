@@ -7,6 +7,7 @@ score stand as in the database; among equal alignments the first end in the targ
 Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, as NCBI does.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,10 @@ def parse_options():
         metavar="OUT.m8",
         help="align the hits too, and write them in BLAST's tabular form (outfmt 6)",
     )
+    parser.add_argument(
+        "--gpus", type=bounded_int(1, 1024), default=1, metavar="N",
+        help="share the database among up to N cards, those that are free (default: %(default)s)",
+    )  # fmt: skip
     return parser
 
 
@@ -110,7 +115,7 @@ def main(options):
         )
     if not options.prepare and not (options.queries and options.output):
         raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
-    backend = choose_engine(options.backend)
+    backend = choose_engine(options.backend, options.gpus)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)
     else:
@@ -138,6 +143,8 @@ def search(options, scoring, parameters, database, backend):
     if backend == "cuda":
         from bwarp.alignment.pairs_cuda import pair_alignments, pair_ends
         from bwarp.alignment.search_cuda import search_scores
+
+        search_scores = partial(search_scores, cards=options.gpus)
     else:
         from bwarp.alignment.pairs_cpu import pair_alignments, pair_ends
         from bwarp.alignment.search_cpu import search_scores

@@ -12,6 +12,7 @@ Threads take turns, so that what they find never depends on chance (and a missin
 unnoticed). Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
 """
 
+import contextlib
 import threading
 import types
 from collections import deque
@@ -327,8 +328,8 @@ def _device_array(shape, dtype):
     return _never_written(shape, dtype).view(_DeviceArray)
 
 
-def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30):
-    """Make library code that launches kernels run them here, as if there were a card.
+def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, cards=1):
+    """Make library code that launches kernels run them here, as if there were a card, or several.
 
     Blocks are of one warp where the modules let `BLOCK` say so.
     """
@@ -358,3 +359,4 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30):
     monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))
     monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
     monkeypatch.setattr(numba.cuda, "get_current_device", lambda: device)
+    monkeypatch.setattr(numba.cuda, "gpus", [contextlib.nullcontext()] * cards)

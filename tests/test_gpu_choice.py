@@ -92,6 +92,18 @@ def test_cuda_is_shown_the_card_that_was_taken_and_nothing_more_is_taken(cards):
     assert claim_gpu(pytest.fail, *folders) is None
 
 
+def test_several_cards_are_taken_as_far_as_they_are_free(cards, programs):
+    folders = cards(3)
+    (holder, first), *_ = programs(folders, 1)
+    assert first == UUIDS[0]
+    assert claim_gpu(pytest.fail, *folders, most=3) == ",".join(UUIDS[1:])
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[1:])
+
+
+def test_no_more_cards_are_taken_than_are_wanted(cards):
+    assert claim_gpu(pytest.fail, *cards(3), most=2) == ",".join(UUIDS[:2])
+
+
 def test_a_single_card_is_locked_and_called_what_it_is(cards, programs):
     locks, driver, devices = cards(1)
     assert claim_gpu(pytest.fail, locks, driver, devices) == UUIDS[0]

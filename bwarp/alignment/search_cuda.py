@@ -2,11 +2,12 @@
 
 The database goes to the card once, in parts where it is larger than the card's memory, neighbours
 by length side by side (profile_cuda). Targets whose scores near the end of 16 bits, and schemes
-that do not fit a byte, are computed in 32 bits (full_matrix_cuda). To use several GPUs, run one
-process a GPU, each with a share of the database.
+that do not fit a byte, are computed in 32 bits (full_matrix_cuda). Several cards share the database
+by residues, and work on the same query at a time.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +52,11 @@ class _Part:
 
 
 def search_scores(
-    queries: Sequence[np.ndarray], database: Database, scoring: Scoring, threads: int = 1
+    queries: Sequence[np.ndarray],
+    database: Database,
+    scoring: Scoring,
+    threads: int = 1,
+    cards: int = 1,
 ) -> Iterator[np.ndarray]:
     """The best local score of each query against each sequence of a database.
 
@@ -61,6 +66,8 @@ def search_scores(
         Codes of the scoring's alphabet.
     database : Database
         In the same codes.
+    cards : int
+        Share the database among so many of the cards that CUDA shows.
 
     Yields
     ------
@@ -73,7 +80,49 @@ def search_scores(
     lengths = np.diff(database.offsets)
     if lengths.size and queries:
         element_type(scoring, LOCAL, max(q.size for q in queries), int(lengths.max()))
-    parts = _part_edges(database.offsets, int(0.8 * free_bytes()) // BYTES_A_RESIDUE)
+    shares = _shares(database.offsets, min(cards, len(cuda.gpus)) if cards > 1 else 1)
+    if len(shares) == 1:
+        yield from _scores_of_share(queries, database, scoring, *shares[0])
+    elif shares:
+        yield from _scores_of_cards(queries, database, scoring, shares)
+
+
+def _shares(offsets: np.ndarray, cards: int) -> list[tuple[int, int]]:
+    """Ranges of sequences of about as many residues each, none of them empty."""
+    count = offsets.size - 1
+    residues = offsets[-1] * np.arange(1, cards) // cards
+    edges = np.unique([0, *np.searchsorted(offsets, residues), count])
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _scores_of_cards(queries, database, scoring, shares):
+    """Each card works on its share in a thread of its own, in which CUDA keeps what it has."""
+    pools = [ThreadPoolExecutor(1) for _ in shares]
+    searches = [
+        _scores_of_card(card, queries, database, scoring, *share)
+        for card, share in enumerate(shares)
+    ]
+    try:
+        for _ in queries:
+            found = [
+                pool.submit(next, search) for pool, search in zip(pools, searches, strict=True)
+            ]
+            yield np.concatenate([scores.result() for scores in found])
+    finally:
+        for pool, search in zip(pools, searches, strict=True):
+            pool.submit(search.close).result()
+            pool.shutdown()
+
+
+def _scores_of_card(card, queries, database, scoring, first, last):
+    with cuda.gpus[card]:
+        yield from _scores_of_share(queries, database, scoring, first, last)
+
+
+def _scores_of_share(queries, database, scoring, first, last):
+    """Scores of each query against sequences `first` to `last`, on the current card."""
+    most = int(0.8 * free_bytes()) // BYTES_A_RESIDUE
+    parts = _part_edges(database.offsets, most, first, last)
     resident = _load_part(database, *parts[0]) if len(parts) == 1 else None
     for begin in range(0, len(queries), QUERY_GROUP):
         group = queries[begin : begin + QUERY_GROUP]
@@ -81,23 +130,25 @@ def search_scores(
             for query in group:
                 yield _scores_of_part(query, resident, scoring)
             continue
-        scores = np.zeros((len(group), database.count), np.int32)
-        for first, last in parts:
-            part = _load_part(database, first, last)
+        scores = np.zeros((len(group), last - first), np.int32)
+        for part_first, part_last in parts:
+            part = _load_part(database, part_first, part_last)
             for row, query in zip(scores, group, strict=True):
-                row[first:last] = _scores_of_part(query, part, scoring)
+                row[part_first - first : part_last - first] = _scores_of_part(query, part, scoring)
             del part
         yield from scores
 
 
-def _part_edges(offsets: np.ndarray, most_residues: int) -> list[tuple[int, int]]:
-    """Ranges of sequences of at most so many residues, or of one sequence."""
-    parts, first, count = [], 0, offsets.size - 1
-    while first < count:
-        last = int(np.searchsorted(offsets, offsets[first] + most_residues, side="right")) - 1
-        last = min(count, max(last, first + 1))
-        parts.append((first, last))
-        first = last
+def _part_edges(
+    offsets: np.ndarray, most_residues: int, first: int, last: int
+) -> list[tuple[int, int]]:
+    """Ranges of sequences `first` to `last` of at most so many residues, or of one sequence."""
+    parts = []
+    while first < last:
+        stop = int(np.searchsorted(offsets, offsets[first] + most_residues, side="right")) - 1
+        stop = min(last, max(stop, first + 1))
+        parts.append((first, stop))
+        first = stop
     return parts
 
 

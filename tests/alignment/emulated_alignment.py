@@ -37,6 +37,7 @@ def pretend(monkeypatch, few_pairs=0, **card):
     pretend_gpu(monkeypatch, MODULES, **card)
     monkeypatch.setattr(order_cuda, "FEW_PAIRS", few_pairs)
     monkeypatch.setattr(paths_cuda, "FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(ends_cuda, "MANY_PAIRS", few_pairs)
     monkeypatch.setattr(pairs_cuda, "FEW_TILES", ((8, 2), (16, 2), (8, 5)))
     monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 2)
     monkeypatch.setattr(prefix_sum_cuda, "_THREADS", 32)

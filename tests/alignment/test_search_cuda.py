@@ -1,5 +1,7 @@
 """Database search on a GPU, by profiles and by prefix scans: emulated, and on a GPU in bulk."""
 
+import threading
+
 import numpy as np
 import pytest
 from alignment_oracle import matrices
@@ -67,8 +69,41 @@ def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
     rng = np.random.default_rng(50)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries, database = small_search(rng, 20, queries=1, targets=4, longest=40)
-    assert len(search_cuda._part_edges(database.offsets, 40)) > 1
+    assert len(search_cuda._part_edges(database.offsets, 40, 0, 4)) > 1
     check_against_oracle(search_cuda, queries, database, scoring)
+
+
+@pytest.mark.parametrize("free_bytes", [1 << 30, 600], ids=["whole shares", "shares in parts"])
+def test_several_cards_share_a_database(monkeypatch, free_bytes):
+    pretend(monkeypatch, free_bytes=free_bytes, cards=3)
+    monkeypatch.setattr(search_cuda, "STRIP_ROWS", (2,))
+    rng = np.random.default_rng(52)
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    queries, database = small_search(rng, 20, queries=2, targets=5, longest=30)
+    expected = [scores.tolist() for scores in search_cuda.search_scores(queries, database, scoring)]
+    for cards in (2, 9):
+        got = search_cuda.search_scores(queries, database, scoring, cards=cards)
+        assert [scores.tolist() for scores in got] == expected
+    # Who stops early leaves no thread behind.
+    threads = threading.active_count()
+    search = search_cuda.search_scores(queries, database, scoring, cards=2)
+    assert next(search).tolist() == expected[0]
+    search.close()
+    assert threading.active_count() == threads
+
+
+def test_shares_are_of_like_size():
+    lengths = np.sort(np.random.default_rng(53).integers(1, 100, 60))
+    offsets = np.append(0, np.cumsum(lengths))
+    for cards in (1, 2, 7):
+        shares = search_cuda._shares(offsets, cards)
+        assert [first for first, _ in shares] == [0, *(last for _, last in shares[:-1])]
+        assert shares[-1][1] == 60
+        sizes = [offsets[last] - offsets[first] for first, last in shares]
+        assert len(sizes) == cards
+        assert max(sizes) - min(sizes) <= 200
+    assert search_cuda._shares(np.array([0, 5, 10]), 8) == [(0, 1), (1, 2)]
+    assert search_cuda._shares(np.array([0]), 3) == []
 
 
 def test_scores_beyond_sixteen_bits_and_beyond_a_byte(monkeypatch):

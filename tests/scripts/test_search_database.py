@@ -53,6 +53,17 @@ def test_best_hits_come_first_and_twins_in_the_order_of_the_file(run_program, fi
     assert int(lines[1][2]) - int(lines[3][2]) == 13
 
 
+def test_cards_are_for_a_gpu_and_at_least_one(run_program, files):
+    options = ["--queries", "q.fa", "--database", "d.fa", "-o"]
+    for output, gpus in (("o.tsv", 1), ("many.tsv", 4)):
+        done = search(run_program, files, *options, output, "--gpus", gpus)
+        assert done.rc == 0, done.stderr
+    assert (files / "o.tsv").read_bytes() == (files / "many.tsv").read_bytes()
+    done = search(run_program, files, *options, "-", "--gpus", 0)
+    assert done.rc == 2
+    assert "--gpus" in done.stderr.splitlines()[-1]
+
+
 def test_evalues_and_blast_tables(run_program, files):
     done = search(run_program, files, "--queries", "q.fa", "--database", "d.fa", "-o", "o.tsv",
                   "--top", 3, "--evalue", "--alignments", "o.m8")  # fmt: skip
