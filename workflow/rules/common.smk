@@ -169,6 +169,11 @@ def search_memory_mb(wildcards, attempt):
     return attempt * (4000 + round(5 * reference_mb()))
 
 
+def map_memory_mb(wildcards, attempt, threads):
+    """Memory to search an index, and to sort what is found: half a gigabyte a thread."""
+    return search_memory_mb(wildcards, attempt) + 512 * threads
+
+
 def print_results():
     """Say what became of the reads, and where the results lie, at the end of a run."""
     summaries = {sample: summary_of(sample) for sample in SAMPLES}

@@ -32,7 +32,7 @@ rule map_reads:
         ENVIRONMENT
     threads: 16
     resources:
-        mem_mb=search_memory_mb,
+        mem_mb=map_memory_mb,
         backend=config["backend"],
     params:
         program=program("map_reads.py"),
@@ -62,8 +62,10 @@ rule merge_alignments:
     params:
         program=program("merge_alignments.py"),
         code=code("merge_alignments.py"),
+        options=["--mark-duplicates"] if config["map"]["mark_duplicates"] else [],
     shell:
-        "python {params.program:q} {input.units:q} -o {output.bam:q} --threads {threads} 2> {log:q}"
+        "python {params.program:q} {input.units:q} -o {output.bam:q} {params.options:q}"
+        " --threads {threads} 2> {log:q}"
 
 
 rule map:
