@@ -20,7 +20,7 @@ cannot be told from an overflow: such targets are marked and computed in 32 bits
 import functools
 
 import numpy as np
-from numba import boolean, cuda, int32, int64, uint8, uint32, uint64
+from numba import boolean, cuda, int32, int64, uint8, uint32
 
 from bwarp.ptx import (
     add_max_lanes,
@@ -125,7 +125,8 @@ def strip_kernel(rows):
 
     One group of threads a pair of targets, the last (longest) pair first. `best[pair]` holds the
     best of earlier strips, a lane a target, and is raised. `edge` holds the last row of the strip
-    above for every word of `letters`: H + gap in the low and I in the high half. `gap` is the score
+    above for every word of `letters`, of which there are fewer than 2^32: H + gap in the low and I
+    in the high half, and behind the last column of a pair what the floor gives. `gap` is the score
     of a gap of one letter (negative), and -gap also the shift of the profile.
     """
     quarters = 1 if rows <= 16 else 2
@@ -142,11 +143,11 @@ def strip_kernel(rows):
         lane = int32(cuda.laneid) & int32(GROUP - 1)
         pairs = columns_before.size - 1
         pair = pairs - 1 - cuda.grid(1) // GROUP
-        # A group too many goes along without letters.
-        first_column, columns = int64(GROUP), int32(0)
+        # A group too many goes along in the words before the first pair, which mean no letter.
+        first, columns = uint32(GROUP - 1), int32(0)
         if pair >= 0:
-            first_column = columns_before[pair]
-            columns = int32(columns_before[pair + 1] - first_column - GROUP)
+            first = uint32(columns_before[pair])
+            columns = int32(columns_before[pair + 1] - columns_before[pair] - GROUP)
         # All threads of a warp take the same steps.
         steps = columns
         steps = max(steps, cuda.shfl_xor_sync(ALL, steps, 16))
@@ -169,28 +170,34 @@ def strip_kernel(rows):
         diagonal, insertion = below_floor, below_floor
         highest = floor_lanes
         column = int32(-lane)
-        position = uint64(first_column - lane)
+        # Past its last column a pair stays in the first word behind it, where there are no letters
+        # and, in `edge`, nothing from above. Words are counted in 32 bits: the multiply pipe then
+        # makes the addresses.
+        position = uint32(first - uint32(lane))
         # The next column's letters and, from the strip above, its last row: a step ahead.
         following = letters[position]
         nothing = (int64(below_floor) << 32) | (int64(below_floor) & 0xFFFFFFFF)
         upper = nothing
         if not is_first:
             upper = edge[position]
+        # The last thread hands its row on, column by column; the others store nothing.
+        stored_columns = int32(0)
+        if lane == GROUP - 1 and not is_last:
+            stored_columns = columns
 
         for _ in range(steps):
             # Before the first column and after the last there are no letters, which leaves the
             # rows at the floor before and raises nothing after: no thread has to wait.
-            word = following if column < columns else int32(NO_LETTERS)
+            word = following
             next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
             insertion = cuda.shfl_up_sync(ALL, insertion, 1)
             # Opaque, or the loop is written twice and each warp runs both.
             lane_now = opaque(lane)
             if lane_now == 0:
-                # Past the last column there is no strip above.
-                above = upper if column < columns else nothing
-                next_diagonal = int32(above)
-                insertion = int32(above >> 32)
-            position += uint64(1)
+                next_diagonal = int32(upper)
+                insertion = int32(upper >> 32)
+            place = uint32(first + uint32(column))
+            position = uint32(first + uint32(min(int32(column + 1), columns)))
             following = letters[position]
             if not is_first:
                 upper = edge[position]
@@ -236,13 +243,13 @@ def strip_kernel(rows):
                 insertion = add_max_lanes(insertion, extend_lanes, stored[odd])
                 deletion[odd] = add_max_lanes(deletion[odd], extend_lanes, stored[odd])
                 highest = max3_lanes(highest, here, below)
-            if not is_last and lane_now == GROUP - 1 and uint32(column) < uint32(columns):
-                edge[position - uint64(1)] = (int64(insertion) << 32) | (
-                    int64(stored[rows - 1]) & 0xFFFFFFFF
-                )
+            if uint32(column) < uint32(stored_columns):
+                edge[place] = (int64(insertion) << 32) | (int64(stored[rows - 1]) & 0xFFFFFFFF)
             diagonal = next_diagonal
             column = int32(column + 1)
 
+        if lane == GROUP - 1 and pair >= 0 and not is_last:
+            edge[uint32(first + uint32(columns))] = nothing
         distance = GROUP >> 1
         while distance > 0:
             highest = max_lanes(highest, cuda.shfl_xor_sync(ALL, highest, distance))

@@ -35,6 +35,8 @@ LIMIT = 32_767
 QUERY_GROUP = 64
 #: Bytes on the card a residue: code, half a letter word, half an edge; and some to spare.
 BYTES_A_RESIDUE = 12
+#: Words of a part are counted in 32 bits.
+MOST_WORDS = 2**32 - 1
 #: What a thread's step costs beside its rows, in rows.
 STEP_COST = 3
 
@@ -121,8 +123,10 @@ def _scores_of_card(card, queries, database, scoring, first, last):
 
 def _scores_of_share(queries, database, scoring, first, last):
     """Scores of each query against sequences `first` to `last`, on the current card."""
-    most = int(0.8 * free_bytes()) // BYTES_A_RESIDUE
-    parts = _part_edges(database.offsets, most, first, last)
+    # A sequence takes at most as many words as it has residues, and some behind it.
+    words = database.offsets + GROUP * np.arange(database.offsets.size)
+    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_WORDS)
+    parts = _part_edges(words, most, first, last)
     resident = _load_part(database, *parts[0]) if len(parts) == 1 else None
     for begin in range(0, len(queries), QUERY_GROUP):
         group = queries[begin : begin + QUERY_GROUP]
@@ -139,13 +143,11 @@ def _scores_of_share(queries, database, scoring, first, last):
         yield from scores
 
 
-def _part_edges(
-    offsets: np.ndarray, most_residues: int, first: int, last: int
-) -> list[tuple[int, int]]:
-    """Ranges of sequences `first` to `last` of at most so many residues, or of one sequence."""
+def _part_edges(offsets: np.ndarray, most: int, first: int, last: int) -> list[tuple[int, int]]:
+    """Ranges of sequences `first` to `last` of at most so much by their offsets, or of one."""
     parts = []
     while first < last:
-        stop = int(np.searchsorted(offsets, offsets[first] + most_residues, side="right")) - 1
+        stop = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
         stop = min(last, max(stop, first + 1))
         parts.append((first, stop))
         first = stop
