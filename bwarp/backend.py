@@ -4,9 +4,12 @@ import os
 
 from bwarp.errors import GpuMemoryError, UsageError
 
-__all__ = ["BACKENDS", "choose_backend", "gpu_problem", "is_gpu_memory_error"]
+__all__ = ["BACKENDS", "choose_backend", "gpu_problem", "is_gpu_memory_error", "may_have_gpu"]
 
 BACKENDS = ("auto", "cpu", "cuda")
+
+#: What the driver is talked to through, on Linux and in Windows' subsystem for it.
+_CONTROLS = ("nvidiactl", "dxg")
 
 _INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
 
@@ -29,6 +32,11 @@ def choose_backend(requested: str) -> str:
     if requested == "cuda":
         raise UsageError(f"backend cuda cannot run here: {problem}; or use --backend cpu")
     return "cpu"
+
+
+def may_have_gpu() -> bool:
+    """Whether a driver is loaded, which is quickly asked and does not tell that it works."""
+    return any(os.path.exists(f"/dev/{name}") for name in _CONTROLS)
 
 
 def gpu_problem() -> str | None:

@@ -72,3 +72,13 @@ def test_errors_that_are_about_the_memory_of_the_gpu():
     assert is_gpu_memory_error(GpuMemoryError("sorting takes 9 GB of GPU memory"))
     assert not is_gpu_memory_error(driver_error("[1] CUDA_ERROR_INVALID_VALUE"))
     assert not is_gpu_memory_error(UsageError("CUDA_ERROR_OUT_OF_MEMORY"))
+
+
+def test_whether_a_driver_is_loaded(monkeypatch):
+    there = set()
+    monkeypatch.setattr(backend.os.path, "exists", there.__contains__)
+    assert not backend.may_have_gpu()
+    for device in ("/dev/nvidiactl", "/dev/dxg"):
+        there.add(device)
+        assert backend.may_have_gpu()
+        there.clear()

@@ -9,6 +9,8 @@ import pysam
 import pytest
 from small_genome import write_genome
 
+from bwarp.backend import may_have_gpu
+
 SMALL = ("--config", "reference=small.fa")
 
 
@@ -25,6 +27,13 @@ def test_the_index_is_built_and_the_run_says_where(built):
     assert "contigs 2   bases 20,000" in (built / "results/index/small.txt").read_text()
     assert "results/index/small  " in built.said
     assert "the index of small.fa" in built.said
+
+
+def test_only_where_a_driver_is_loaded_jobs_take_turns_at_the_gpu(built):
+    assert f"gpu={int(may_have_gpu())}, " in built.said
+    planned = built.snakemake("index", "-n", "--forceall", *SMALL, "backend=cuda")
+    assert "gpu=1, " in planned
+    assert "gpu=0, " in built.snakemake("index", "-n", "--forceall", *SMALL, "backend=cpu")
 
 
 def test_the_log_holds_what_the_program_said(built):

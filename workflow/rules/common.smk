@@ -15,6 +15,7 @@ IS_MAIN = workflow.modifier.is_main_snakefile()
 CHECKOUT = Path(workflow.current_basedir).parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
+from bwarp.backend import may_have_gpu
 from bwarp.configuration import (
     ConfigFile,
     Problem,
@@ -174,6 +175,17 @@ def map_memory_mb(wildcards, attempt, threads):
     return search_memory_mb(wildcards, attempt) + 512 * threads
 
 
+def gpus(wildcards):
+    """The GPUs of a job: none where it was told to use none, or would run here and none is here.
+
+    Jobs that count on a GPU run one at a time, or as many as there are cards. On a cluster the
+    machine that sends the jobs says nothing about those that run them.
+    """
+    if config["backend"] == "auto" and workflow.local_exec and not workflow.dryrun:
+        return int(may_have_gpu())
+    return int(config["backend"] != "cpu")
+
+
 def print_results():
     """Say what became of the reads, and where the results lie, at the end of a run."""
     summaries = {sample: summary_of(sample) for sample in SAMPLES}
@@ -283,8 +295,6 @@ config.update(with_defaults(config, read_schema("config")))
 REFERENCE = stem(config["reference"])
 INDEX = f"results/index/{REFERENCE}"
 
-# No job waits for a GPU that it was told not to use.
-GPUS = 0 if config["backend"] == "cpu" else 1
 ENVIRONMENT = f"../../envs/{'gpu' if config['backend'] == 'cuda' else 'cpu'}.yaml"
 
 # Targets with a table, and how its name ends.

@@ -23,7 +23,7 @@ rule index_reference:
         ENVIRONMENT
     threads: 16
     resources:
-        gpu=GPUS,
+        gpu=gpus,
         mem_mb=index_memory_mb,
         backend=config["backend"],
     params:

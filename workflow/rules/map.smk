@@ -32,6 +32,7 @@ rule map_reads:
         ENVIRONMENT
     threads: 16
     resources:
+        gpu=gpus,
         mem_mb=map_memory_mb,
         backend=config["backend"],
     params:

@@ -17,7 +17,7 @@ rule find_mems:
         ENVIRONMENT
     threads: 16
     resources:
-        gpu=GPUS,
+        gpu=gpus,
         mem_mb=search_memory_mb,
         backend=config["backend"],
     params:

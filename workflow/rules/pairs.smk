@@ -17,7 +17,7 @@ rule align_pairs:
         ENVIRONMENT
     threads: 16
     resources:
-        gpu=GPUS,
+        gpu=gpus,
         backend=config["backend"],
     params:
         program=program("align_pairs.py"),

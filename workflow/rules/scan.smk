@@ -17,7 +17,7 @@ rule scan_composition:
         ENVIRONMENT
     threads: 16
     resources:
-        gpu=GPUS,
+        gpu=gpus,
         backend=config["backend"],
     params:
         program=program("scan_composition.py"),

@@ -17,7 +17,7 @@ rule search_database:
         ENVIRONMENT
     threads: 16
     resources:
-        gpu=GPUS,
+        gpu=gpus,
         backend=config["backend"],
     params:
         program=program("search_database.py"),

@@ -19,7 +19,7 @@ rule find_seeds:
         ENVIRONMENT
     threads: 16
     resources:
-        gpu=GPUS,
+        gpu=gpus,
         mem_mb=search_memory_mb,
         backend=config["backend"],
     params:
