@@ -1,6 +1,7 @@
 """Every target builds its result, from its example and from config/config.yaml."""
 
 import gzip
+import re
 
 import pytest
 
@@ -19,12 +20,15 @@ def copy(make_copy):
 
 
 @pytest.mark.parametrize("target", RESULTS)
-def test_the_example_of_a_target(copy, target):
+def test_the_example_of_a_target_is_what_its_page_shows(checkout, copy, target):
     copy.snakemake(target, "--configfile", f"config/examples/{target}.yaml")
     result, header = RESULTS[target]
     lines = (copy / result).read_text().splitlines()
     assert lines[0].startswith(header)
     assert len(lines) > 1
+    page = (checkout / f"docs/{target}.md").read_text()
+    shown = re.search(rf"`{result}` begins:\n\n```text\n(.*?)\n```", page, re.DOTALL)[1]
+    assert lines[: shown.count("\n") + 1] == shown.splitlines()
 
 
 def test_the_targets_of_the_plain_configuration(copy):
