@@ -102,12 +102,25 @@ def progress(
     >>> with progress("reads", files=["reads.fq.gz"]) as report:
     ...     report(65_536, "98.7 % mapped")  # says something if it is time to
     """
+    first = None
+
+    def estimate(done: int) -> None:
+        # Readers are ahead of what is done by about as much all the time, so it is the items
+        # between two looks that tell how many a file has.
+        nonlocal total, first
+        part = part_read(files)
+        if part is not None:
+            first = first or (done, part)
+            if part > first[1]:
+                total = round((done - first[0]) / (part - first[1]))
+
     with status_line(stream, clock) as show:
 
         def report(done: int, more: str = "") -> None:
             def line(seconds: float) -> str:
-                part = done / total if total else part_read(files)
-                return progress_line(items, done, more, part, seconds)
+                if files:
+                    estimate(done)
+                return progress_line(items, done, more, total, seconds)
 
             show(line)
 
@@ -123,14 +136,14 @@ def steps(
         yield lambda step: show(lambda seconds: f"{step}: done after {duration(seconds)}")
 
 
-def progress_line(items: str, done: int, more: str, part: float | None, seconds: float) -> str:
-    """What `progress` says when a part of the work was done in some seconds."""
+def progress_line(items: str, done: int, more: str, total: int | None, seconds: float) -> str:
+    """What `progress` says when so many items, of so many, were done in some seconds."""
     speed = done / seconds
     parts = [f"{done:,} {items} done", f"{speed:,.{0 if speed >= 10 else 1}f} a second"]
     if more:
         parts.append(more)
-    if part is not None and 0 < part < 1:
-        parts.append(f"{duration(seconds * (1 - part) / part)} left")
+    if total is not None and 0 < done < total:
+        parts.append(f"{duration((total - done) / speed)} left")
     return ", ".join(parts)
 
 

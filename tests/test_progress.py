@@ -58,8 +58,25 @@ def test_the_time_left_where_the_number_is_known():
     )
 
 
+def test_the_time_left_of_a_file_that_is_read_ahead(monkeypatch):
+    # Of 1000 reads 200 more are read than are done; then all are read, then the file is closed.
+    parts = iter([0.3, 0.5, 1.0, None])
+    monkeypatch.setattr(module, "part_read", lambda files: next(parts))
+    times = iter([0.0, 10.0, 30.0, 80.0, 90.0])
+    log = io.StringIO()
+    with progress("reads", files=["a"], stream=log, clock=lambda: next(times)) as report:
+        for done in (100, 300, 800, 900):
+            report(done)
+    assert log.getvalue() == (
+        "100 reads done, 10 a second\n"
+        "300 reads done, 10 a second, 1 min 10 s left\n"
+        "800 reads done, 10 a second, 20 s left\n"
+        "900 reads done, 10 a second, 10 s left\n"
+    )
+
+
 def test_slow_work_has_a_decimal():
-    assert module.progress_line("queries", 3, "", 0.25, 20.0) == (
+    assert module.progress_line("queries", 3, "", 12, 20.0) == (
         "3 queries done, 0.1 a second, 1 min 00 s left"
     )
 
