@@ -51,7 +51,7 @@ def main(options):
             threads_each = 1 + options.threads // len(options.units)
             header, blocks = split_header(unit, read_bgzf(file, unit, threads_each))
             headers.append(header)
-            runs.append(whole_records(blocks, header.contig_starts))
+            runs.append(whole_records(unit, blocks, header.contig_starts))
         header = merged_header(options.units, headers)
         made, index = folder.absolute() / "out.bam", index_ending(header.lengths)
         open_file = duplicates_marked if options.mark_duplicates else sorted_file

@@ -6,18 +6,21 @@ import numba
 import numpy as np
 
 from bwarp.bam.order import NO_PLACE, sorted_order
-from bwarp.bam.records import Records, get_int32, record_starts
+from bwarp.bam.records import FIXED_BYTES, Records, get_int32, record_starts
+from bwarp.errors import InputError
 
 __all__ = ["merged", "whole_records"]
 
 _REVERSE = 16
 
 
-def whole_records(blocks: Iterator[bytes], contig_starts: np.ndarray) -> Iterator[Records]:
-    """The records of a stream of bytes, which is cut anywhere; some at a time.
+def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> Iterator[Records]:
+    """The records of a sorted stream of bytes, which is cut anywhere; some at a time.
 
     Parameters
     ----------
+    path : path-like
+        What is read, to be named if it is damaged.
     blocks : iterator of bytes
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
         Of the contigs that the header names, end to end.
@@ -27,24 +30,36 @@ def whole_records(blocks: Iterator[bytes], contig_starts: np.ndarray) -> Iterato
         data = np.frombuffer(rest + block, np.uint8)
         starts = record_starts(data)
         rest = data[starts[-1] :].tobytes()
-        if starts.size > 1:
-            yield Records(data[: starts[-1]], starts, _keys(data, starts, contig_starts))
+        keys, damaged = _keys(data, starts, contig_starts)
+        if damaged or (len(rest) >= 4 and get_int32(data, starts[-1]) < FIXED_BYTES):
+            raise InputError(f"{path}: a record in it is damaged: write the file again")
+        if np.any(keys[1:] < keys[:-1]):
+            raise InputError(f"{path}: its header says that it is sorted, and it is not: sort it")
+        if keys.size:
+            yield Records(data[: starts[-1]], starts, keys)
     if rest:
-        raise ValueError("a stream of records ends within one")
+        raise InputError(f"{path}: the file ends within a record: write it again")
 
 
 @numba.njit(cache=True, nogil=True)
 def _keys(data, starts, contig_starts):
-    """See `bwarp.bam.order.sort_keys`."""
+    """The keys (see `bwarp.bam.order.sort_keys`), and whether a record contradicts itself."""
     keys = np.empty(starts.size - 1, np.uint64)
     for i in range(keys.size):
-        contig = get_int32(data, starts[i] + 4)
-        place = get_int32(data, starts[i] + 8)
+        at = starts[i] + 4
+        contig = get_int32(data, at)
+        place = get_int32(data, at + 4)
+        operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
+        longer = FIXED_BYTES + np.int64(data[at + 8]) + 4 * operations > starts[i + 1] - at
+        if longer or contig < -1 or contig >= contig_starts.size - 1:
+            return keys, True
         keys[i] = NO_PLACE
         if contig >= 0:
-            reverse = data[starts[i] + 18] & _REVERSE != 0
+            if place < 0 or place >= contig_starts[contig + 1] - contig_starts[contig]:
+                return keys, True
+            reverse = data[at + 14] & _REVERSE != 0
             keys[i] = (contig_starts[contig] + place) << 1 | reverse
-    return keys
+    return keys, False
 
 
 def merged(runs: list[Iterator[Records]]) -> Iterator[tuple[Records, np.ndarray]]:

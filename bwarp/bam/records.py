@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 __all__ = [
+    "FIXED_BYTES",
     "Records",
     "first_bin",
     "get_int32",
@@ -20,6 +21,10 @@ __all__ = [
     "put_tag",
     "record_starts",
 ]
+
+
+#: A record without its size, name, CIGAR, bases, qualities and tags: no record is shorter.
+FIXED_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,12 @@ def put_integer_tag(out, at, first, second, number):
 @numba.njit(cache=True, nogil=True, inline="always")
 def get_int32(data, at):
     """The number at ``data[at:at + 4]``, with its sign."""
+    begin = np.uint64(at)
     number = (
-        np.int64(data[at])
-        | np.int64(data[at + 1]) << 8
-        | np.int64(data[at + 2]) << 16
-        | np.int64(data[at + 3]) << 24
+        np.int64(data[begin])
+        | np.int64(data[begin + np.uint64(1)]) << 8
+        | np.int64(data[begin + np.uint64(2)]) << 16
+        | np.int64(data[begin + np.uint64(3)]) << 24
     )
     return (number ^ 0x80000000) - 0x80000000
 
@@ -126,18 +132,21 @@ def first_bin(start, stop, shift=14, depth=5):
 
 @numba.njit(cache=True, nogil=True)
 def record_starts(data):
-    """Where the records begin, as far as they are whole, and where the last whole one ends.
+    """Where the records begin, as far as they are whole, and where the last of those ends.
 
     Returns
     -------
     starts : ndarray, shape=(n + 1,), dtype=int64
     """
+    starts = np.empty(data.size // (4 + FIXED_BYTES) + 1, np.int64)
+    starts[0] = 0
     count = 0
     at = np.int64(0)
-    while at + 4 <= data.size and at + 4 + get_int32(data, at) <= data.size:
-        at += 4 + get_int32(data, at)
+    while at + 4 <= data.size:
+        size = get_int32(data, at)
+        if size < FIXED_BYTES or at + 4 + size > data.size:
+            break
+        at += 4 + size
         count += 1
-    starts = np.zeros(count + 1, np.int64)
-    for i in range(count):
-        starts[i + 1] = starts[i] + 4 + get_int32(data, starts[i])
-    return starts
+        starts[count] = at
+    return starts[: count + 1].copy()

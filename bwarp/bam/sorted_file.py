@@ -85,7 +85,7 @@ def duplicates_marked(
 def _copy(file: IO[bytes], made: Path, header: BamHeader, writer: BlockWriter) -> None:
     """Write the records of a BAM stream."""
     _, blocks = split_header(made, read_bgzf(file, made))
-    for records in whole_records(blocks, header.contig_starts):
+    for records in whole_records(made, blocks, header.contig_starts):
         writer.write(records.data, records.starts)
 
 

@@ -68,7 +68,7 @@ class RecordSorter:
             for path in self._runs:
                 file = files.enter_context(open(path, "rb"))
                 blocks = read_bgzf(file, path, 1, max(window // BLOCK_BYTES, 1))
-                runs.append(whole_records(blocks, self._contig_starts))
+                runs.append(whole_records(path, blocks, self._contig_starts))
             for records, order in merged(runs):
                 writer.write(records.data, records.starts, order)
 

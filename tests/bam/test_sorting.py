@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pysam
 import pytest
-from small_records import header_of, joined, random_record
+from small_records import header_of, joined, random_record, record
 
 from bwarp.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.bam.bgzf import read_bgzf
@@ -80,7 +80,7 @@ def test_reading_a_file_back(records, tmp_path):
     with open(path, "rb") as file:
         header, blocks = split_header(path, read_bgzf(file, path, 2, blocks_at_once=1))
         assert header == header_of(CONTIGS, "coordinate")
-        found = list(whole_records(blocks, header.contig_starts))
+        found = list(whole_records(path, blocks, header.contig_starts))
     assert len(found) > 3
     keys = np.concatenate([part.keys for part in found])
     assert np.array_equal(keys, np.sort([key for _, key in records]))
@@ -115,3 +115,32 @@ def test_what_is_no_bam():
         with pytest.raises(InputError) as error:
             split_header("x", iter([data]))
         assert str(error.value) == message
+
+
+def test_damaged_records():
+    header = header_of(CONTIGS)
+    good = record("r", 0, 5, 0, [(10, 0)])
+    for at, value in ((0, 31), (3, 255), (4, 3), (7, 255), (8, 44), (11, 255), (12, 200), (16, 99)):
+        bad = bytearray(good + record("s", 0, 6, 0, [(10, 0)]) + good)
+        bad[at + len(good)] = value
+        if at == 8:
+            bad[4 + len(good)] = 1
+            bad[9 + len(good)] = 1
+        with pytest.raises(InputError) as error:
+            list(whole_records("x", iter([bytes(bad)]), header.contig_starts))
+        assert str(error.value) == "x: a record in it is damaged: write the file again"
+    with pytest.raises(InputError) as error:
+        list(whole_records("x", iter([record("r", 1, 0, 0, []) + good]), header.contig_starts))
+    assert str(error.value) == "x: its header says that it is sorted, and it is not: sort it"
+    for stop in (1, 3, 10, len(good) - 1):
+        with pytest.raises(InputError) as error:
+            list(whole_records("x", iter([good, good[:stop]]), header.contig_starts))
+        assert str(error.value) == "x: the file ends within a record: write it again"
+
+
+def test_a_record_beyond_its_contig(tmp_path):
+    records = joined([(record("r", 2, 69_990, 0, [(100_000, 0)]), 1)])
+    with indexed_bam_file(tmp_path / "x.bam", header_of(CONTIGS), 1) as writer:
+        writer.write(records.data, records.starts)
+    with pysam.AlignmentFile(tmp_path / "x.bam") as file:
+        assert [found.query_name for found in file.fetch("three", 69_999)] == ["r"]
