@@ -266,12 +266,13 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     upper = edge[edge_start]
                     upper_insertion = edge[edge_start + uint64(1)]
             column = int32(-lane)
-            position = uint64(group * selectors_stride + threads - lane)
+            # Counted in 32 bits: the multiply pipe then makes the addresses.
+            position = uint32(group * selectors_stride + threads - lane)
             following = selectors[position]
 
             for _ in range(steps):
                 letters = following
-                position += uint64(1)
+                position = uint32(position + uint32(1))
                 following = selectors[position]
                 next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
                 insertion = cuda.shfl_up_sync(ALL, insertion, 1)

@@ -33,6 +33,8 @@ MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
 FEW_TILES = ((32, 2), (32, 4), (32, 5), (32, 8))
 #: Groups of 8 threads that fill a large card once.
 FEW_GROUPS = 8192
+#: The packed kernel counts its selectors in 32 bits.
+MOST_SELECTORS = 2**32 - 1
 #: References that packed lanes can count the columns of.
 MOST_COLUMNS = 65_535
 
@@ -160,7 +162,7 @@ def _launch_packed(batch, scoring, mode, with_ends, shape, slots, refused, outpu
     stride = columns + 2 * threads
     edge_stride = 2 * columns if many_tiles else 0
     groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * (stride + edge_stride)))
-    groups = min(groups, slots.size // 2)
+    groups = min(groups, slots.size // 2, MOST_SELECTORS // stride)
     selectors = cuda.device_array(groups * stride, np.int32)
     edge = cuda.device_array(max(1, groups * edge_stride), np.int32)
     queries, references = batch.queries, batch.references
