@@ -133,7 +133,6 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping import mapper, placing_cuda
     from bwarp.mapping.alignment_records import alignment_records
     from bwarp.mapping.bam_records import bam_records
-    from bwarp.mapping.choice_cpu import choose_paired
     from bwarp.mapping.comments import no_tags
     from bwarp.mapping.extension_cpu import Genome, both_strands
     from bwarp.mapping.parameters import MappingParameters
@@ -175,23 +174,19 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                     chunk.offsets, parameters,
                 )  # fmt: skip
                 if insert is None:
-                    first = mapper._Placed(
+                    first = mapper.PlacedChunk(
                         chunk, None, places_on_host(placed.places), placed.unseen.copy_to_host()
                     )
-                    insert = mapper._estimate([first], genome, parameters)
+                    insert = mapper.estimate_insert_size([first], genome, parameters)
                 there = step(
                     "look for mates", placing_cuda.add_mates, card, placed, insert, parameters
                 )
                 places = step("places to the host", places_on_host, there)
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
-                choice = step(
-                    "choose", choose_paired, places, np.diff(chunk.offsets),
-                    placed.unseen.copy_to_host(), insert, parameters, mapper.tie_seeds(chunk),
-                    genome.contig_starts, threads,
-                )  # fmt: skip
+                on_host = mapper.PlacedChunk(chunk, both, places, placed.unseen.copy_to_host())
                 done = step(
-                    "align", mapper.mapped_chunk, genome, chunk, both, places, choice, insert,
-                    parameters, threads,
+                    "choose and align, a thread", mapper.finish_chunk, genome, on_host, insert,
+                    parameters,
                 )  # fmt: skip
                 table = step(
                     "lay out records", alignment_records, genome.contig_starts, chunk, done.mapped,

@@ -1,9 +1,8 @@
 """Candidates become scored places on the card, by the rules of extension_cpu.
 
-The best stretch of a candidate's main diagonal is found by a warp: each thread compares a base,
-a ballot brings 32 answers together, and sums and clips are worked out from mismatch to mismatch,
-since between two of them a stretch only gains. The genome stays on the card, a byte a base, and
-windows for alignment with gaps are offsets into it.
+The best stretch of a candidate's main diagonal is found from mismatch to mismatch, 32 bases being
+compared at a time: between two of them a stretch only gains. The genome stays on the card, in
+blocks of bits for that, and a byte a base for windows to align with gaps, which are offsets in it.
 """
 
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numba.cuda import types
 from bwarp.alignment.batch_cuda import DeviceBatch, DeviceSequences
 from bwarp.alignment.pairs_cuda import find_ends
 from bwarp.alignment.scheme import FITTING, LOCAL
+from bwarp.mapping.base_blocks_cuda import base_blocks, differing
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.extension_cpu import _END as END
 from bwarp.mapping.extension_cpu import NEVER_CLIP, Genome, scoring_of
@@ -27,21 +27,21 @@ __all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_on_card"]
 #: Threads a block.
 BLOCK = 128
 
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
-
 
 @dataclass(frozen=True)
 class DeviceGenome:
-    """A `Genome` on the card; the same attributes, arrays there."""
+    """A `Genome` on the card, arrays there; its codes also as base_blocks_cuda has them."""
 
     codes: object
+    blocks: object
     contig_starts: object
 
 
 def genome_on_card(genome: Genome) -> DeviceGenome:
+    codes = cuda.to_device(np.ascontiguousarray(genome.codes))
     return DeviceGenome(
-        cuda.to_device(np.ascontiguousarray(genome.codes)),
+        codes,
+        base_blocks(codes),
         cuda.to_device(np.ascontiguousarray(genome.contig_starts, np.int64)),
     )
 
@@ -58,9 +58,10 @@ def extend(
     places = DevicePlaces(candidates.strands, scored, candidates.offsets, n_reads, n)
     if n == 0:
         return places
-    score_diagonals[_blocks(n * _WARP), BLOCK](
-        genome.codes, genome.contig_starts, reads.both, reads.offsets, candidates.reads,
-        candidates.strands, candidates.diagonals, candidates.lowest, candidates.highest, n,
+    score_diagonals[_blocks(n), BLOCK](
+        genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
+        candidates.reads, candidates.strands, candidates.diagonals, candidates.lowest,
+        candidates.highest, n,
         parameters.match, parameters.mismatch, parameters.gap_open + parameters.gap_extend,
         NEVER_CLIP if whole else parameters.clip, parameters.largest_gap, scored, unpaid,
     )  # fmt: skip
@@ -73,7 +74,7 @@ def extend(
     n_unsure = int(counter.copy_to_host()[0])
     if n_unsure:
         _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsure)
-    return ranked(places, parameters.least_score)
+    return ranked(places, parameters.least_score, places.offsets)
 
 
 def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsure: int) -> None:
@@ -113,22 +114,21 @@ def contig_at(contig_starts, position):
 
 @cuda.jit(cache=True)
 def score_diagonals(
-    genome, contig_starts, both, offsets, reads, strands, diagonals, lowest, highest, count, match,
-    mismatch, gap, clip, margin, scored, unpaid,
+    genome, contig_starts, both, offsets, n_bases, reads, strands, diagonals, lowest, highest,
+    count, match, mismatch, gap, clip, margin, scored, unpaid,
 ):  # fmt: skip
     """The best stretch of each main diagonal, whether to look for gaps, and the window.
 
-    One warp a candidate; reads two bytes a base of the read, side by side.
+    One thread a candidate; two sectors or three of the genome, the read's from the cache.
     """
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1)
     if i >= count:
         return
-    lane = int64(cuda.laneid)
     read = reads[i]
     length = offsets[read + 1] - offsets[read]
     first = offsets[read]
     if strands[i]:
-        first += both.size // 2
+        first += n_bases
     diagonal = diagonals[i]
     # A read that hangs over a contig's end lies in the contig where it scores most.
     contig = contig_at(contig_starts, diagonal)
@@ -146,12 +146,10 @@ def score_diagonals(
         begin_sum = int64(0) if low == 0 else int64(clip)
         open_sum = int64(0)
         at_start, at_end = int64(0), int64(0)
-        for step in range(low, high, _WARP):
-            differs = False
-            if step + lane < high:
-                code = both[first + step + lane]
-                differs = code != genome[diagonal + step + lane] or code >= 4
-            mismatches = int64(cuda.ballot_sync(_ALL_LANES, differs)) & _ALL_LANES
+        for step in range(low, high, 32):
+            mismatches = int64(differing(genome, diagonal + step, both, first + step))
+            if high - step < 32:
+                mismatches &= (int64(1) << (high - step)) - 1
             while mismatches != 0:
                 at = step + int64(cuda.ffs(mismatches)) - 1
                 mismatches &= mismatches - 1
@@ -179,8 +177,6 @@ def score_diagonals(
                 best, best_begin, best_end, best_contig = reached, begin, high, contig
         crowded = crowded or at_start > 1 or at_end > 1
         contig += 1
-    if lane != 0:
-        return
     clips = (1 if best_begin > 0 else 0) + (1 if best_end < length else 0)
     window_start = max(lowest[i] - margin, contig_starts[best_contig])
     window_end = min(highest[i] + length + margin, contig_starts[best_contig + 1])
@@ -271,8 +267,8 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
     score_diagonals: (
-        _BYTES, _LONGS, _BYTES, _LONGS, _SIGNED, _BYTES, _LONGS, _LONGS, _LONGS, _INTEGER, _INTEGER,
-        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
+        _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _SIGNED, _BYTES, _LONGS, _LONGS, _LONGS,
+        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
     ),
     list_unsure: (
         _NUMBERS, _LONGS, _LONGS, _INTEGER, _INTEGER, _LONGS, _SIGNED, _SIGNED

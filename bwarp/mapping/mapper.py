@@ -36,7 +36,15 @@ from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
 from bwarp.threads import in_order
 
-__all__ = ["MappedChunk", "map_chunks", "mapped_chunk"]
+__all__ = [
+    "MappedChunk",
+    "PlacedChunk",
+    "estimate_insert_size",
+    "finish_chunk",
+    "first_chunks",
+    "map_chunks",
+    "mapped_chunk",
+]
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class MappedChunk:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class PlacedChunk:
     """A chunk whose reads have scored places, but no choice among them yet."""
 
     chunk: ReadChunk
@@ -92,21 +100,22 @@ def map_chunks(
     chunks = iter(chunks)
     insert = given_insert_size(parameters)
 
-    def place(chunk: ReadChunk) -> _Placed:
+    def place(chunk: ReadChunk) -> PlacedChunk:
         return _place(index, genome, chunk, parameters)
 
-    def finish(placed: _Placed) -> MappedChunk:
-        return _finish(genome, placed, insert, parameters)
+    def finish(placed: PlacedChunk) -> MappedChunk:
+        placed = _add_mates(genome, placed, insert, parameters)
+        return finish_chunk(genome, placed, insert, parameters)
 
     if insert is None:
-        first = list(in_order(place, _first_chunks(chunks), threads))
-        insert = _estimate(first, genome, parameters)
+        first = list(in_order(place, first_chunks(chunks), threads))
+        insert = estimate_insert_size(first, genome, parameters)
         yield from in_order(finish, iter(first), threads)
         first.clear()
     yield from in_order(lambda chunk: finish(place(chunk)), chunks, threads)
 
 
-def _first_chunks(chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
+def first_chunks(chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
     """The chunks that have the first `FIRST_PAIRS` pairs; of single reads one."""
     for chunk in chunks:
         yield chunk
@@ -114,7 +123,9 @@ def _first_chunks(chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
             return
 
 
-def _estimate(waiting: list[_Placed], genome: Genome, parameters: MappingParameters) -> InsertSize:
+def estimate_insert_size(
+    waiting: list[PlacedChunk], genome: Genome, parameters: MappingParameters
+) -> InsertSize:
     distances = [
         clear_distances(
             placed.places,
@@ -135,7 +146,7 @@ def _place(
     genome: Genome,
     chunk: ReadChunk,
     parameters: MappingParameters,
-) -> _Placed:
+) -> PlacedChunk:
     """Scored places of a chunk's reads, and what a place not looked at can score at most.
 
     1. All reads are searched with few seeds. A read whose best place scores clearly more than any
@@ -172,30 +183,35 @@ def _place(
             places = merge(places, more)
             # What was seen in neither round scores no more than the lower of both bounds.
             unseen[reads] = np.minimum(unseen[reads], found.unseen[reads])
-    return _Placed(chunk, both, places, unseen)
+    return PlacedChunk(chunk, both, places, unseen)
 
 
-def _finish(
-    genome: Genome,
-    placed: _Placed,
-    insert: InsertSize,
-    parameters: MappingParameters,
+def _add_mates(
+    genome: Genome, placed: PlacedChunk, insert: InsertSize, parameters: MappingParameters
+) -> PlacedChunk:
+    """The places, and those that the mates of pairs tell of."""
+    if not insert.highest or placed.chunk.ends == 1:
+        return placed
+    both, offsets = placed.both, placed.chunk.offsets
+    candidates = rescue_candidates(genome, both, offsets, placed.places, insert, parameters)
+    # A mate that lies where it should is believed with fewer bases.
+    low = replace(parameters, least_score=parameters.least_mate_score)
+    more = extend(genome, both, offsets, candidates, low)
+    return replace(placed, places=merge(placed.places, more))
+
+
+def finish_chunk(
+    genome: Genome, placed: PlacedChunk, insert: InsertSize, parameters: MappingParameters
 ) -> MappedChunk:
+    """Choose among the places of a chunk's reads, and align them there."""
     chunk, both, places = placed.chunk, placed.both, placed.places
-    seeds = tie_seeds(chunk)
+    lengths, seeds = np.diff(chunk.offsets), tie_seeds(chunk)
     if chunk.ends == 1:
-        choice = choose_single(places, np.diff(chunk.offsets), placed.unseen, parameters, seeds)
+        choice = choose_single(places, lengths, placed.unseen, parameters, seeds)
     else:
-        if insert.highest:
-            candidates = rescue_candidates(genome, both, chunk.offsets, places, insert, parameters)
-            # A mate that lies where it should is believed with fewer bases.
-            low = replace(parameters, least_score=parameters.least_mate_score)
-            more = extend(genome, both, chunk.offsets, candidates, low)
-            places = merge(places, more)
         choice = choose_paired(
-            places, np.diff(chunk.offsets), placed.unseen, insert, parameters, seeds,
-            genome.contig_starts,
-        )  # fmt: skip
+            places, lengths, placed.unseen, insert, parameters, seeds, genome.contig_starts
+        )
     return mapped_chunk(genome, chunk, both, places, choice, insert, parameters)
 
 

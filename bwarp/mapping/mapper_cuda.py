@@ -10,27 +10,30 @@ read, chosen for, aligned with gaps, encoded and written.
 """
 
 import threading
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping.choice_cpu import choose_paired, choose_single
 from bwarp.mapping.extension_cpu import Genome, both_strands
-from bwarp.mapping.insert_size import FIRST_PAIRS, InsertSize, given_insert_size
-from bwarp.mapping.mapper import MappedChunk, _estimate, _Placed, mapped_chunk, tie_seeds
+from bwarp.mapping.insert_size import given_insert_size
+from bwarp.mapping.mapper import (
+    MappedChunk,
+    PlacedChunk,
+    estimate_insert_size,
+    finish_chunk,
+    first_chunks,
+)
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.places_cuda import places_on_host
-from bwarp.mapping.placing_cuda import Card, Placed, add_mates, place_reads, prepare
+from bwarp.mapping.places_cuda import DevicePlaces, places_on_host
+from bwarp.mapping.placing_cuda import Placed, add_mates, place_reads, prepare
 from bwarp.mapping.read_chunks import ReadChunk
-from bwarp.threads import read_ahead
+from bwarp.threads import in_order, read_ahead
 
 __all__ = ["map_chunks"]
 
 #: Chunks in work at a time, whatever the threads: each takes memory.
-MOST_IN_WORK = 8
+MOST_IN_WORK = 12
 
 
 def map_chunks(
@@ -40,80 +43,40 @@ def map_chunks(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Iterator[MappedChunk]:
-    """Map every chunk, in order; as `bwarp.mapping.mapper.map_chunks`, and with the same result."""
+    """Map chunks in their order; as `bwarp.mapping.mapper.map_chunks`, and with the same result."""
     card = prepare(index, genome)
-    turn = threading.Lock()
-    in_work = max(1, min(threads, MOST_IN_WORK))
-    waiting: list[tuple[ReadChunk, Placed]] = []
-    jobs = deque()
+    chunks = read_ahead(iter(chunks))
     insert = given_insert_size(parameters)
-    pool = ThreadPoolExecutor(in_work)
+    turn = threading.Lock()
+    in_work = min(threads, MOST_IN_WORK)
 
-    def submit(chunk: ReadChunk, placed: Placed | None) -> None:
-        jobs.append(pool.submit(_map_chunk, card, genome, chunk, placed, insert, parameters, turn))
+    def place(chunk: ReadChunk) -> Placed:
+        return place_reads(card, chunk.codes, chunk.offsets, parameters)
 
-    try:
-        for chunk in read_ahead(chunks):
-            if insert is None:
-                waiting.append((chunk, place_reads(card, chunk.codes, chunk.offsets, parameters)))
-                n_templates = chunk.first_template + chunk.n_templates
-                if chunk.ends == 2 and n_templates < FIRST_PAIRS:
-                    continue
-                insert = _insert_size(waiting, genome, parameters)
-                for one, placed in waiting:
-                    submit(one, placed)
-                waiting = []
-            else:
-                submit(chunk, None)
-            while len(jobs) > in_work or (jobs and jobs[0].done()):
-                yield jobs.popleft().result()
-        if waiting:
-            insert = _insert_size(waiting, genome, parameters)
-            for one, placed in waiting:
-                submit(one, placed)
-        while jobs:
-            yield jobs.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    def finish(chunk: ReadChunk, placed: Placed | None = None) -> MappedChunk:
+        both = both_strands(chunk.codes, chunk.offsets)
+        with turn:
+            placed = placed or place(chunk)
+            places = placed.places
+            if chunk.ends == 2:
+                places = add_mates(card, placed, insert, parameters)
+            on_host = _on_host(chunk, both, placed, places)
+        # What the card kept of the chunk is freed.
+        del placed, places
+        return finish_chunk(genome, on_host, insert, parameters)
 
-
-def _insert_size(
-    waiting: list[tuple[ReadChunk, Placed]], genome: Genome, parameters: MappingParameters
-) -> InsertSize:
-    nothing = np.empty(0, np.uint8)
-    return _estimate(
-        [
-            _Placed(chunk, nothing, places_on_host(placed.places), placed.unseen.copy_to_host())
-            for chunk, placed in waiting
-        ],
-        genome,
-        parameters,
-    )
+    if insert is None:
+        first = [(chunk, place(chunk)) for chunk in first_chunks(chunks)]
+        nothing = np.empty(0, np.uint8)
+        on_host = [_on_host(chunk, nothing, placed, placed.places) for chunk, placed in first]
+        insert = estimate_insert_size(on_host, genome, parameters)
+        del on_host
+        yield from in_order(lambda one: finish(*one), iter(first), in_work)
+        first.clear()
+    yield from in_order(finish, chunks, in_work)
 
 
-def _map_chunk(
-    card: Card,
-    genome: Genome,
-    chunk: ReadChunk,
-    placed: Placed | None,
-    insert: InsertSize,
-    parameters: MappingParameters,
-    turn: threading.Lock,
-) -> MappedChunk:
-    """Map a chunk, which may have been placed already."""
-    with turn:
-        placed = placed or place_reads(card, chunk.codes, chunk.offsets, parameters)
-        there = placed.places
-        if chunk.ends == 2:
-            there = add_mates(card, placed, insert, parameters)
-        places, unseen = places_on_host(there), placed.unseen.copy_to_host()
-    del placed, there
-    lengths, seeds = np.diff(chunk.offsets), tie_seeds(chunk)
-    if chunk.ends == 1:
-        choice = choose_single(places, lengths, unseen, parameters, seeds)
-    else:
-        choice = choose_paired(
-            places, lengths, unseen, insert, parameters, seeds, genome.contig_starts
-        )
-    both = both_strands(chunk.codes, chunk.offsets)
-    return mapped_chunk(genome, chunk, both, places, choice, insert, parameters)
+def _on_host(
+    chunk: ReadChunk, both: np.ndarray, placed: Placed, places: DevicePlaces
+) -> PlacedChunk:
+    return PlacedChunk(chunk, both, places_on_host(places), placed.unseen.copy_to_host())

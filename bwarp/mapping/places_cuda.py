@@ -43,14 +43,21 @@ class DevicePlaces:
     count: int
 
 
-def ranked(places: DevicePlaces, least_score: int) -> DevicePlaces:
-    """Each read's places by score, without low ones and second sights of one place."""
+def ranked(places: DevicePlaces, least_score: int, changed) -> DevicePlaces:
+    """Each read's places by score, without low ones and second sights of one place.
+
+    Parameters
+    ----------
+    changed : device array, shape=(n_reads + 1,), dtype=uint32
+        Offsets of what is new; where a read has nothing its places are in order already.
+    """
     kept = cuda.device_array(max(1, places.count), np.int32)
     offsets = cuda.device_array(places.n_reads + 1, np.uint32)
     blocks = _blocks(places.n_reads + 1)
     rank_places[blocks, BLOCK](
-        places.offsets, places.strands, places.scored, places.n_reads, least_score, kept, offsets
-    )
+        places.offsets, places.strands, places.scored, places.n_reads, least_score, changed, kept,
+        offsets,
+    )  # fmt: skip
     exclusive_sum(offsets)
     count = int(offsets[places.n_reads :].copy_to_host()[0])
     best_first = _empty(offsets, places.n_reads, count)
@@ -80,7 +87,7 @@ def merge(places: DevicePlaces, more: DevicePlaces, dropped) -> DevicePlaces:
         places.offsets, places.strands, places.scored, more.offsets, more.strands, more.scored,
         dropped, n_reads, offsets, joined.strands, joined.scored,
     )  # fmt: skip
-    return ranked(joined, 0) if more.count else joined
+    return ranked(joined, 0, more.offsets) if more.count else joined
 
 
 def places_on_host(places: DevicePlaces) -> Places:
@@ -137,7 +144,7 @@ def one_place(scored, a, b):
 
 
 @cuda.jit(cache=True)
-def rank_places(offsets, strands, scored, n_reads, least, kept, counts):
+def rank_places(offsets, strands, scored, n_reads, least, changed, kept, counts):
     """Choose and order each read's places, as extension_cpu's `_rank` does. One thread a read."""
     read = cuda.grid(1)
     if read == n_reads:
@@ -145,6 +152,11 @@ def rank_places(offsets, strands, scored, n_reads, least, kept, counts):
     if read >= n_reads:
         return
     first = int64(offsets[read])
+    if changed[read] == changed[read + 1]:
+        for i in range(first, int64(offsets[read + 1])):
+            kept[i] = i
+        counts[read] = int64(offsets[read + 1]) - first
+        return
     n_listed = first
     for i in range(first, int64(offsets[read + 1])):
         score = scored[FIELDS * i]
@@ -249,7 +261,7 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    rank_places: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER, _SIGNED, _NUMBERS),
+    rank_places: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _SIGNED, _NUMBERS),
     take_kept: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _SIGNED, _NUMBERS, _BYTES, _LONGS),
     count_joined: (_NUMBERS, _NUMBERS, _BYTES, _INTEGER, _NUMBERS),
     join_places: (

@@ -7,6 +7,7 @@ from numba import cuda, uint8
 from numba.cuda import types
 
 from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.mapping.base_blocks_cuda import base_blocks
 
 __all__ = ["KERNEL_SIGNATURES", "DeviceReads", "both_strands", "marked_reads"]
 
@@ -24,6 +25,8 @@ class DeviceReads:
     ----------
     both : device array, shape=(2 * n_bases,), dtype=uint8
         All reads, then all their reverse complements at the same offsets.
+    blocks : device array, dtype=uint32
+        `both` as `bwarp.mapping.base_blocks_cuda` has it.
     offsets : device array, shape=(n_reads + 1,), dtype=int64
     n_reads : int
     longest : int
@@ -31,6 +34,7 @@ class DeviceReads:
     """
 
     both: object
+    blocks: object
     offsets: object
     n_reads: int
     longest: int
@@ -44,7 +48,8 @@ def both_strands(codes: np.ndarray, offsets: np.ndarray) -> DeviceReads:
     if codes.size:
         both[: codes.size].copy_to_device(codes)
         turn_reads[-(-n_reads * _WARP // BLOCK), BLOCK](offsets_there, n_reads, codes.size, both)
-    return DeviceReads(both, offsets_there, n_reads, int(np.diff(offsets).max(initial=0)))
+    longest = int(np.diff(offsets).max(initial=0))
+    return DeviceReads(both, base_blocks(both), offsets_there, n_reads, longest)
 
 
 def marked_reads(marks):

@@ -1,15 +1,16 @@
 """Candidates for reads where their mates say that they should be, on the card.
 
 By the rules of rescue_cpu: the diagonal with most words in common, the lowest of several. A word
-in common is eight equal bases in a row, so that each thread walks diagonals of its own and counts
-them; neighbouring threads read neighbouring bases.
+in common is eight equal bases in a row: each thread counts them on diagonals of its own, comparing
+32 bases at a time; neighbouring threads read the same blocks.
 """
 
 import numpy as np
-from numba import cuda, int32, int64
+from numba import cuda, int32, int64, uint32
 from numba.cuda import types
 
 from bwarp.index.prefix_sum_cuda import exclusive_sum
+from bwarp.mapping.base_blocks_cuda import differing
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.extension_cuda import DeviceGenome, contig_at
 from bwarp.mapping.insert_size import InsertSize, mate_lies
@@ -27,6 +28,9 @@ BLOCK = 128
 _WARP = 32
 _ALL_LANES = 0xFFFFFFFF
 
+#: Words of eight bases that begin in 32.
+_STEP = 25
+
 
 def rescue_candidates(
     genome: DeviceGenome,
@@ -41,9 +45,9 @@ def rescue_candidates(
     words = cuda.to_device(np.zeros(max(1, places.count), np.int32))
     offsets = cuda.device_array(n_reads + 1, np.uint32)
     find_mates[_blocks(n_reads * _WARP), BLOCK](
-        genome.codes, genome.contig_starts, reads.both, reads.offsets, n_reads, places.offsets,
-        places.strands, places.scored, insert.lowest, insert.highest, insert.orientation,
-        parameters.rescue_margin, diagonals, words,
+        genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
+        n_reads, places.offsets, places.strands, places.scored, insert.lowest, insert.highest,
+        insert.orientation, parameters.rescue_margin, diagonals, words,
     )  # fmt: skip
     count_mates[_blocks(n_reads + 1), BLOCK](places.offsets, words, n_reads, offsets)
     exclusive_sum(offsets)
@@ -67,28 +71,33 @@ def _blocks(threads: int) -> int:
 
 @cuda.jit(device=True)
 def words_on(both, base, length, genome, start, stop, diagonal):
-    """How many words of a read lie on a diagonal between two genome positions."""
-    in_a_row, words = int32(0), int32(0)
-    for at in range(max(int64(0), start - diagonal), min(length, stop - diagonal)):
-        code = both[base + at]
-        if code == genome[diagonal + at] and code < 4:
-            in_a_row = int32(in_a_row + 1)
-            if in_a_row >= WORD:
-                words = int32(words + 1)
-        else:
-            in_a_row = int32(0)
+    """How many words of a read lie on a diagonal between two genome positions.
+
+    Of 32 bases at a time; each step begins so many bases later as words begin in one.
+    """
+    words = int32(0)
+    last = min(length, stop - diagonal)
+    for at in range(max(int64(0), start - diagonal), last - (WORD - 1), _STEP):
+        same = uint32(~differing(genome, diagonal + at, both, base + at))
+        if last - at < 32:
+            same &= uint32((int64(1) << (last - at)) - 1)
+        # Bit i stays if bits i to i + 7 are set.
+        same &= same >> uint32(1)
+        same &= same >> uint32(2)
+        same &= same >> uint32(4)
+        words = int32(words + cuda.popc(same & uint32((1 << _STEP) - 1)))
     return words
 
 
 @cuda.jit(cache=True)
 def find_mates(
-    genome, contig_starts, both, offsets, n_reads, place_offsets, strands, scored, lowest, highest,
-    orientation, margin, diagonals, words,
+    genome, contig_starts, both, offsets, n_bases, n_reads, place_offsets, strands, scored, lowest,
+    highest, orientation, margin, diagonals, words,
 ):  # fmt: skip
     """For every good place of a read, where its mate may be, and how many words say so (0: none).
 
     One warp a read and its places in turn; a thread every 32nd diagonal. A place whose mate must
-    be looked for takes a step a base and 32 diagonals, its bases coming from the cache.
+    be looked for takes a step for 25 bases and 32 diagonals, what it reads coming from the cache.
     """
     anchor = cuda.grid(1) // _WARP
     if anchor >= n_reads:
@@ -123,7 +132,7 @@ def find_mates(
             continue
         base = offsets[mate]
         if strand:
-            base += both.size // 2
+            base += n_bases
         start = max(low, contig_starts[contig])
         stop = min(high + length, contig_starts[contig + 1])
         # More words first, then the lower diagonal: one number to maximise.
@@ -182,8 +191,8 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
     find_mates: (
-        _BYTES, _LONGS, _BYTES, _LONGS, _INTEGER, _NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER,
-        _INTEGER, _INTEGER, _LONGS, _SIGNED,
+        _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _BYTES, _LONGS, _INTEGER,
+        _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
     ),
     count_mates: (_NUMBERS, _SIGNED, _INTEGER, _NUMBERS),
     write_mates: (

@@ -19,6 +19,7 @@ from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairs_cpu import pair_ends
 from bwarp.index import device_cuda, locate_cuda, prefix_sum_cuda
 from bwarp.mapping import (
+    base_blocks_cuda,
     candidates_cuda,
     extension_cuda,
     places_cuda,
@@ -30,6 +31,7 @@ from bwarp.mapping import (
 from bwarp.seeding import exact_cuda
 
 MODULES = (
+    base_blocks_cuda,
     candidates_cuda,
     extension_cuda,
     places_cuda,

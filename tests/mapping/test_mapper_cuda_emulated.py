@@ -28,8 +28,7 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, genome.codes, 9)
-    for module in (mapper, mapper_cuda):
-        monkeypatch.setattr(module, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(mapper, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     arguments = (index, genome)
     expected = list(mapper.map_chunks(*arguments, chunks_of(reads, ends, 3), PARAMETERS))

@@ -87,7 +87,7 @@ def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, 
     codes, offsets = flat(hostile_pairs(rng, genome.codes, 12))
     names = np.zeros((12, 2), np.int64)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 2, 0)
-    alone = mapper._place(index, genome, chunk, parameters, 1)
+    alone = mapper._place(index, genome, chunk, parameters)
     insert = replace(INSERT, orientation=orientation)
     candidates = rescue_candidates(genome, alone.both, offsets, alone.places, insert, parameters, 1)
     low = replace(parameters, least_score=parameters.least_mate_score)
