@@ -26,7 +26,7 @@ from bwarp.seeding.hits import (
 )
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
-from bwarp.seeding.seed_table import open_count_table, open_seed_tables, seed_format
+from bwarp.seeding.seed_table import open_count_table, open_seed_tables, seed_format, sibling
 
 EXAMPLES = """
 scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
@@ -159,6 +159,9 @@ def write_counts(options, index, seed_options, backend):
 def say_outcome(options, counts):
     if counts.searched + counts.skipped == 0:
         say(f"warning: {options.queries} holds no queries")
+    if counts.skipped and options.k is None and options.output != "-":
+        reasons = sibling(options.output, "skipped")
+        say(f"warning: {counts.skipped:,} queries were not searched: {reasons} says why")
     say(counts.sentence())
 
 

@@ -82,10 +82,11 @@ def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
         done = run_program(SCRIPT, *arguments, "--max-hits", 20, "--backend", "cpu", *more)
         assert (done.rc, done.stdout) == (0, "")
         # Before it, a slow machine that has to compile reports its progress.
-        assert done.stderr.splitlines()[-1] == (
+        assert done.stderr.splitlines()[-2:] == [
+            f"warning: 3 queries were not searched: {tmp_path}/new_folder/out.skipped.tsv says why",
             f"4 k-mers searched: {hits.count(chr(10)) - 1:,} hits of 2, 1 over the limit, "
-            "1 without a hit; 3 skipped"
-        )
+            "1 without a hit; 3 skipped",
+        ]
         assert output.read_text() == hits
         assert (tmp_path / "new_folder" / "out.over.tsv").read_text() == over
         assert (tmp_path / "new_folder" / "out.skipped.tsv").read_text() == SKIPPED
