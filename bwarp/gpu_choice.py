@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["claim_gpu", "installed_gpus", "visible_gpus"]
+__all__ = ["claim_gpu", "installed_gpus", "release_gpu", "visible_gpus"]
 
 #: Seconds between two looks for a card that has become free.
 PATIENCE = 0.5
@@ -24,7 +24,7 @@ PATIENCE = 0.5
 #: Set where this process, or one that started it, holds a card: its children share it.
 HELD = "BWARP_GPU"
 
-#: Held until the process ends.
+#: Held until `release_gpu`, or the end of the process.
 _locks: list[int] = []
 
 
@@ -75,6 +75,13 @@ def claim_gpu(
     if len(gpus) > 1:
         os.environ["CUDA_VISIBLE_DEVICES"] = os.environ[HELD]
     return os.environ[HELD]
+
+
+def release_gpu() -> None:
+    """Let others take the card that this process took, if it did."""
+    while _locks:
+        os.environ.pop(HELD, None)
+        os.close(_locks.pop())
 
 
 def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:

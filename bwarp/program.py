@@ -20,7 +20,7 @@ import numba.core.event
 from bwarp import __version__
 from bwarp.backend import BACKENDS, choose_backend, is_gpu_memory_error
 from bwarp.errors import BwarpError, UsageError
-from bwarp.gpu_choice import claim_gpu
+from bwarp.gpu_choice import claim_gpu, release_gpu
 from bwarp.mapping.parameters import (
     LOCAL,
     MODES,
@@ -202,6 +202,8 @@ def run_program(
             raise
         message = "the GPU is out of memory: end what else runs on it, or use --backend cpu"
         _leave(parser, arguments, message, 1)
+    finally:
+        release_gpu()
 
 
 def _leave(parser, arguments, message: str, code: int) -> None:

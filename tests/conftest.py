@@ -37,6 +37,9 @@ LONG_FILES = (
     "test_find_mems.py",
 )
 
+# Tests share a GPU and do not wait for each other's.
+os.environ.setdefault("BWARP_GPU", "shared")
+
 # Test modules of the same name may stand in different folders; the helpers and oracles that they
 # import from their own folder are found here.
 sys.path += sorted(str(folder) for folder in (CHECKOUT / "tests").glob("**/") if folder.is_dir())

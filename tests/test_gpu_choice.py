@@ -30,8 +30,7 @@ def fresh(monkeypatch):
     locks = []
     monkeypatch.setattr(gpu_choice, "_locks", locks)
     yield
-    for lock in locks:
-        os.close(lock)
+    gpu_choice.release_gpu()
 
 
 @pytest.fixture
@@ -102,6 +101,14 @@ def test_several_cards_are_taken_as_far_as_they_are_free(cards, programs):
 
 def test_no_more_cards_are_taken_than_are_wanted(cards):
     assert claim_gpu(pytest.fail, *cards(3), most=2) == ",".join(UUIDS[:2])
+
+
+def test_a_card_can_be_given_back(cards, programs):
+    folders = cards(1)
+    assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
+    for _ in range(2):
+        gpu_choice.release_gpu()
+    assert programs(folders, 1)[0][1] == UUIDS[0]
 
 
 def test_a_single_card_is_locked_and_called_what_it_is(cards, programs):
