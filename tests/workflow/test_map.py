@@ -14,8 +14,8 @@ def test_units_of_a_sample(make_copy):
     for unit, read in (*reads.items(), ("c", reads["a"]), ("again", reads["a"])):
         (copy / f"{unit}.fq").write_text(f"@{unit}\n{read}\n+\n{'I' * 100}\n")
     (copy / "units.tsv").write_text(
-        "sample\tunit\tfq1\tfq2\n"
-        "s.1\ta\ta.fq\t\n"
+        "sample\tunit\tfq1\tfq2\tplatform\n"
+        "s.1\ta\ta.fq\t\tDNBSEQ\n"
         "s.1\tb\tb.fq\t\n"
         "s.1\t2\tagain.fq\t\n"
         "s\t1.a\tc.fq\tmates.fq\n"
@@ -29,10 +29,14 @@ def test_units_of_a_sample(make_copy):
     for sample in ("s", "s.1"):
         with pysam.AlignmentFile(copy / f"results/map/{sample}.bam") as file:
             assert file.check_index()
+            groups = [tuple(group.values()) for group in file.header.to_dict()["RG"]]
             records = list(file)
             found[sample] = [(r.query_name, r.reference_start, r.get_tag("RG")) for r in records]
             duplicates = [record.query_name for record in records if record.is_duplicate]
             assert duplicates == ([] if sample == "s" else ["again"])
+    assert groups == [
+        ("s.1.a", "s.1", "DNBSEQ"), ("s.1.b", "s.1", "ILLUMINA"), ("s.1.2", "s.1", "ILLUMINA")
+    ]  # fmt: skip
     assert found == {
         "s": [("c", 1000, "s.1.a"), ("c", 2000, "s.1.a")],
         "s.1": [("a", 1000, "s.1.a"), ("again", 1000, "s.1.2"), ("b", 2000, "s.1.b")],

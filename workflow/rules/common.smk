@@ -215,7 +215,7 @@ def read_units():
     if not isinstance(sheet, str) or not os.path.isfile(sheet):
         return {}
     rows, _ = read_sheet(sheet, Path(sheet).read_bytes(), read_schema("samples"))
-    cells = [{"unit": "1", **row.cells} for row in rows]
+    cells = [{"unit": "1", "platform": "ILLUMINA", **row.cells} for row in rows]
     return {(row["sample"], row["unit"]): row for row in cells}
 
 
@@ -228,7 +228,8 @@ def reads_of(wildcards):
 def read_options(wildcards):
     """-1 and -2 with the files of a unit, its read group, and the settings of the section map."""
     files = [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
-    group = rf"@RG\tID:{wildcards.sample}.{wildcards.unit}\tSM:{wildcards.sample}"
+    sample, unit = wildcards.sample, wildcards.unit
+    group = rf"@RG\tID:{sample}.{unit}\tSM:{sample}\tPL:{UNITS[sample, unit]['platform']}"
     return [*files, "--read-group", group, *flags(config["map"])]
 
 
