@@ -11,6 +11,7 @@ with other scores can be compared, and each difference gets one of these kinds:
     unmapped
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ import pysam
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.sequence import encode
 
-__all__ = ["Alignment", "kind_of", "primary_alignments", "score_of"]
+__all__ = ["Alignment", "count_kinds", "kind_of", "primary_alignments", "score_of"]
 
 _INSERTION, _DELETION, _SKIP, _SOFT_CLIP = 1, 2, 3, 4
 _MATCHES = (0, 7, 8)
@@ -137,6 +138,27 @@ def kind_of(here: Alignment, there: Alignment, contigs: Mapping[str, np.ndarray]
     if here.score == there.score:
         return f"{place}, equal score"
     return f"{place}, {'here' if here.score > there.score else 'there'} better"
+
+
+def count_kinds(
+    here: str,
+    there: str,
+    contigs: Mapping[str, np.ndarray],
+    parameters: MappingParameters,
+    least_quality: int = 0,
+) -> dict[str, int]:
+    """How many reads of two SAM or BAM files differ in which way.
+
+    Counted are the reads of both files of which one side has a mapping quality of `least_quality`
+    or more.
+    """
+    kinds: Counter = Counter()
+    alignments = dict(primary_alignments(here, contigs, parameters))
+    for key, other in primary_alignments(there, contigs, parameters):
+        mine = alignments.get(key)
+        if mine is not None and max(mine.quality, other.quality) >= least_quality:
+            kinds[kind_of(mine, other, contigs)] += 1
+    return dict(sorted(kinds.items()))
 
 
 def _plain(cigar) -> tuple[tuple[int, int], ...]:

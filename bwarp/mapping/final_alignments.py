@@ -25,6 +25,9 @@ from bwarp.sequence import AMBIGUOUS, LETTERS
 
 __all__ = ["MappedReads", "align_chosen", "framed_scoring"]
 
+#: A gap this near to an end may leave no seed beyond it.
+_END = 16
+
 _READ_FRAME, _WINDOW_FRAME = len(LETTERS), len(LETTERS) + 1
 
 
@@ -81,11 +84,15 @@ def align_chosen(
     positions[mapped], strands[mapped] = places.starts[place], places.strands[place]
     read_starts[mapped], read_ends[mapped] = places.read_starts[place], places.read_ends[place]
     scores[mapped] = places.scores[place]
-    # Of what a stretch of one diagonal clips, a short gap may save some: then it is aligned, too.
-    least = (parameters.gap_open + parameters.gap_extend - parameters.clip) // parameters.match + 1
-    lengths = np.diff(offsets)[places.reads[place]]
-    clipped = np.maximum(places.read_starts[place], lengths - places.read_ends[place])
-    gapped = np.flatnonzero(mapped)[~places.gapless[place] | (clipped >= max(least, 1))]
+    gapped = np.flatnonzero(mapped)[~places.gapless[place]]
+    gapless = np.flatnonzero(mapped)[places.gapless[place]]
+    if gapless.size:
+        shows_gap = _gaps_near_ends(
+            genome.codes, both, offsets, places.reads[chosen[gapless]], strands[gapless],
+            positions[gapless], read_starts[gapless], read_ends[gapless], parameters.match,
+            parameters.mismatch, parameters.gap_open + parameters.gap_extend, parameters.clip,
+        )  # fmt: skip
+        gapped = np.sort(np.concatenate([gapped, gapless[shows_gap]]))
     n_operations = mapped.astype(np.int64)
     found = None
     if gapped.size:
@@ -105,6 +112,34 @@ def align_chosen(
         shifts = np.repeat(cigar_offsets[gapped] - found.cigar_offsets[:-1], counts)
         cigar[shifts + np.arange(found.cigar.size)] = found.cigar
     return MappedReads(positions, strands, read_starts, read_ends, scores, cigar_offsets, cigar)
+
+
+@numba.njit(cache=True, nogil=True)
+def _gaps_near_ends(
+    genome, both, offsets, reads, strands, positions, read_starts, read_ends, match, mismatch, gap,
+    clip,
+):  # fmt: skip
+    """Whether a short gap may improve a stretch of one diagonal near one of its ends.
+
+    It may where it saves clipped bases worth more than it costs, or mismatches: enough of them
+    within `_END` bases of an end. Elsewhere the seeds on both sides show a gap.
+    """
+    found = np.zeros(reads.size, np.bool_)
+    for i in range(reads.size):
+        length = offsets[reads[i] + 1] - offsets[reads[i]]
+        base = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
+        begin, end = read_starts[i], read_ends[i]
+        if max(np.int64(begin), length - end) * match + clip > gap:
+            found[i] = True
+            continue
+        for side in range(2):
+            n = 0
+            for j in range(min(_END, end - begin)):
+                at = begin + j if side == 0 else end - 1 - j
+                code = both[base + at]
+                n += code > 3 or code != genome[positions[i] + at - begin]
+            found[i] |= n * (match - mismatch) > gap
+    return found
 
 
 def framed_scoring(parameters: MappingParameters) -> Scoring:

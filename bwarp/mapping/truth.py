@@ -6,7 +6,7 @@ import pysam
 
 from bwarp.simulation.read_names import parse_read_name
 
-__all__ = ["TruthCounts", "count_right"]
+__all__ = ["NEAR", "TruthCounts", "count_right", "true_place"]
 
 #: A read this near to its true start is right.
 NEAR = 20
@@ -45,7 +45,7 @@ def count_right(path: str) -> TruthCounts:
         for record in file.fetch(until_eof=True):
             if record.is_secondary or record.is_supplementary:
                 continue
-            contig, start = _true_place(record.query_name, record.is_read2)
+            contig, start = true_place(record.query_name, record.is_read2)
             if contig is None:
                 if record.is_unmapped:
                     unmapped_random += 1
@@ -63,7 +63,7 @@ def count_right(path: str) -> TruthCounts:
     return TruthCounts(*counts, unmapped, unmapped_random)
 
 
-def _true_place(name: str, is_second: bool) -> tuple[str | None, int]:
+def true_place(name: str, is_second: bool) -> tuple[str | None, int]:
     """Contig and start; dwgsim's names end in nine fields with _ between them."""
     fields = name.rsplit("_", 9)
     if len(fields) == 10:

@@ -161,3 +161,20 @@ def test_rows_may_be_any_places_and_none():
     assert np.diff(mapped.cigar_offsets).tolist() == [3, 0, 1, 3]
     nothing = align_chosen(genome, both, offsets, places, np.empty(0, np.int64), PARAMETERS)
     assert (nothing.positions.size, nothing.cigar_offsets.tolist()) == (0, [0])
+
+
+def test_two_mismatches_near_an_end_may_be_a_gap():
+    rng = np.random.default_rng(4)
+    _, genome = index_and_genome([random_letters(rng, 200)])
+    codes = genome.codes.copy()
+    codes[60:68] = [2, 2, 2, 2, 2, 1, 3, 0]
+    genome = replace(genome, codes=codes)
+    # One T more than the genome has: before it two bases differ where no gap is opened.
+    read = np.concatenate([codes[61:67], [3], codes[67:140]]).astype(np.uint8)
+    codes, offsets = flat([read])
+    both = both_strands(codes, offsets)
+    places = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
+    assert places.gapless.all()
+    mapped = align_chosen(genome, both, offsets, places, np.array([0]), PARAMETERS)
+    assert sum(length for kind, length in cigar_of(mapped, 0, 80) if kind == 1) == 1
+    assert (mapped.read_starts[0], mapped.scores[0]) == (0, 79 - 7)

@@ -1,0 +1,92 @@
+"""Compare the alignments of two versions, or two programs, read by read.
+
+    python benchmarks/compare_alignments.py OLD.sam NEW.sam --reference genome.fa [--list 20]
+
+Says how many reads differ in which way (bwarp.mapping.agreement lists the kinds; "here" is NEW),
+how mapping qualities moved, and, where the reads' names hold the truth, what became right or wrong.
+With --list the first reads of every kind that is not "same" are shown.
+"""
+
+import argparse
+from collections import Counter, defaultdict
+
+from bwarp.mapping.agreement import Alignment, kind_of, primary_alignments
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.truth import NEAR, true_place
+from bwarp.reference import codes_of, read_reference
+
+#: Qualities are counted by these steps.
+STEPS = (0, 1, 10, 20, 30, 60)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("old", help="SAM or BAM")
+    parser.add_argument("new", help="SAM or BAM of the same reads")
+    parser.add_argument("--reference", required=True, help="FASTA")
+    parser.add_argument("--list", type=int, default=0, metavar="N", help="show N reads of a kind")
+    return parser.parse_args()
+
+
+def step_of(quality: int) -> int:
+    return max(step for step in STEPS if step <= quality)
+
+
+def outcome_of(key: tuple[str, int], found: Alignment) -> str:
+    """right, wrong, unmapped or random, by the read's name; "" where that tells nothing."""
+    try:
+        contig, start = true_place(*key)
+    except (ValueError, IndexError):
+        return ""
+    if contig is None:
+        return "random" if found.contig else "unmapped"
+    if not found.contig:
+        return "unmapped"
+    clipped = found.cigar[0][1] if found.cigar[0][0] in (4, 5) else 0
+    near = min(abs(found.position - start), abs(found.position - clipped - start)) <= NEAR
+    return "right" if near and found.contig == contig else "wrong"
+
+
+def shown(found: Alignment) -> str:
+    cigar = "".join(f"{length}{'MIDNSHP'[kind]}" for kind, length in found.cigar) or "*"
+    strand = "-" if found.reverse else "+"
+    return f"{found.contig or '*'}:{strand}{found.position} {cigar} Q{found.quality} {found.score}"
+
+
+def main():
+    options = parse_options()
+    reference = read_reference(options.reference)
+    codes, starts = codes_of(reference), reference.contig_starts
+    contigs = {name: codes[starts[i] : starts[i + 1]] for i, name in enumerate(reference.names)}
+    parameters = MappingParameters()
+    old = dict(primary_alignments(options.old, contigs, parameters))
+    kinds, qualities, truths = Counter(), Counter(), Counter()
+    examples = defaultdict(list)
+    for key, here in primary_alignments(options.new, contigs, parameters):
+        if key not in old:
+            kinds["only in the new file"] += 1
+            continue
+        there = old.pop(key)
+        kind = kind_of(here, there, contigs)
+        kinds[kind] += 1
+        if kind not in ("same", "unmapped") and len(examples[kind]) < options.list:
+            examples[kind].append((key, there, here))
+        qualities[step_of(there.quality), step_of(here.quality)] += 1
+        truths[outcome_of(key, there), outcome_of(key, here)] += 1
+    kinds["only in the old file"] = len(old)
+    for kind, count in sorted(kinds.items()):
+        if count:
+            print(f"{count:10,}  {kind}")
+        for key, there, here in examples[kind]:
+            print(f"            {key[0]}/{key[1] + 1}  {shown(there)}  ->  {shown(here)}")
+    for title, counts in (("mapping quality at least", qualities), ("truth", truths)):
+        print(f"\n{title}, old -> new")
+        for (before, after), count in sorted(counts.items()):
+            if before != after:
+                print(f"{count:10,}  {before} -> {after}")
+
+
+if __name__ == "__main__":
+    main()

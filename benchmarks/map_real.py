@@ -1,0 +1,161 @@
+"""Map real reads and say of each in what way its place differs from where others put it.
+
+    python benchmarks/map_real.py --data ../shared/data --chromosome chr20.fa
+
+The alignments that came with the reads, and bwa mem's where it is installed, are compared with
+ours one by one (bwarp.mapping.agreement lists the kinds of difference). Counted are all reads, and
+those of which one of both sides is sure: a mapping quality of 30 or more. A table is printed; one
+JSON object a line is appended to --output. With --list the differing reads are named.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from bwarp.mapping.agreement import count_kinds, kind_of, primary_alignments
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.reference import codes_of, read_reference
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+SURE = 30
+
+
+@dataclass(frozen=True)
+class RealReads:
+    """A set of reads: files in a folder of the data, and the alignments that came with them."""
+
+    name: str
+    folder: str
+    reference: str
+    reads: tuple[str, ...]
+    alignments: str
+
+
+SETS = (
+    RealReads(
+        "mitochondrion", "reads_human_mito_na12878", "Homo_sapiens_assembly38.mt_only.fasta",
+        ("NA12878_chrM_1.fq.gz", "NA12878_chrM_2.fq.gz"), "NA12878.bam",
+    ),
+    RealReads(
+        "Ebola", "reads_ebola_srr5019250", "eboVir3.fa",
+        ("Ebola_forward.fastqsanger.gz", "Ebola_reverse.fastqsanger.gz"),
+        "paired_refgen_isoform_abundances.bt2.bam",
+    ),
+    RealReads(
+        "rotavirus", "reads_rotavirus_bwa", "ref.fa", ("R_1.fq.gz", "R_2.fq.gz"), "bwa.sam"
+    ),
+    RealReads(
+        "samtools ex1", "reads_samtools_ex1", "ex1.fa", ("ex1_1.fq.gz", "ex1_2.fq.gz"), "ex1.bam"
+    ),
+    RealReads(
+        "chr20, 1 Mb", "reads_human_chr20_na12878", "",
+        ("NA12878_20_1m-1m1k_1.fq.gz", "NA12878_20_1m-1m1k_2.fq.gz"),
+        "CEUTrio.HiSeq.WGS.b37.ch20.1m-1m1k.NA12878.bam",
+    ),
+    RealReads(
+        "chr20, exome", "reads_human_chr20_na12878", "",
+        ("hapmap20plex_1.fq.gz", "hapmap20plex_2.fq.gz"),
+        "hapmap-20-plex-chr-20-21-read-orientation.bam",
+    ),
+)  # fmt: skip
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", default=CHECKOUT.parent / "shared/data", type=Path)
+    parser.add_argument("--chromosome", type=Path, help="FASTA of human chr20, for its reads")
+    parser.add_argument("--bwa-index", type=Path, help="of the chromosome, where there is one")
+    parser.add_argument("--index", type=Path, help="of the chromosome, where there is one")
+    parser.add_argument("--list", action="store_true", help="name the reads that differ")
+    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_real.json")
+    return parser.parse_args()
+
+
+def run(*words, **keywords):
+    subprocess.run([str(word) for word in words], check=True, **keywords)
+
+
+def map_here(fasta: Path, index: Path | None, reads: list[Path], folder: Path) -> Path:
+    """Our SAM."""
+    scripts, sam = CHECKOUT / "scripts", folder / "bwarp.sam"
+    if index is None:
+        index = folder / "index"
+        run(sys.executable, scripts / "index_reference.py", fasta, "-o", index)
+    run(
+        sys.executable, scripts / "map_reads.py", "--index", index, "-1", reads[0],
+        "-2", reads[1], "-o", sam, "--backend", "cpu",
+    )  # fmt: skip
+    return sam
+
+
+def map_with_bwa(fasta: Path, index: Path | None, reads: list[Path], folder: Path) -> Path:
+    sam, log = folder / "bwa.sam", subprocess.DEVNULL
+    if index is None:
+        index = folder / "bwa"
+        run("bwa", "index", "-p", index, fasta, stderr=log)
+    with open(sam, "wb") as file:
+        run("bwa", "mem", index, *reads, stdout=file, stderr=log)
+    return sam
+
+
+def show_differences(here: Path, there: Path, contigs: dict) -> None:
+    """Name the reads that differ though one side is sure."""
+    parameters = MappingParameters()
+    ours = dict(primary_alignments(str(here), contigs, parameters))
+    for key, theirs in primary_alignments(str(there), contigs, parameters):
+        kind = kind_of(ours[key], theirs, contigs) if key in ours else "same"
+        sure = kind != "same" and max(ours[key].quality, theirs.quality) >= SURE
+        if sure and kind != "unmapped":
+            print(*key, kind, ours[key], theirs, sep="\n    ")
+
+
+def contigs_of(fasta: Path) -> dict:
+    """The codes of every contig."""
+    reference = read_reference(fasta)
+    codes, starts = codes_of(reference), reference.contig_starts
+    return {name: codes[starts[i] : starts[i + 1]] for i, name in enumerate(reference.names)}
+
+
+def compare(reads: RealReads, options, results) -> None:
+    """Map one set, and count how it differs from the others' alignments."""
+    fasta = options.data / reads.folder / reads.reference
+    if not reads.reference:
+        fasta = options.chromosome
+    if fasta is None or not fasta.is_file():
+        print(f"{reads.name}: left out, for its reference is not there")
+        return
+    index, bwa_index = (None, None) if reads.reference else (options.index, options.bwa_index)
+    files = [options.data / reads.folder / file for file in reads.reads]
+    contigs = contigs_of(fasta)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        here = map_here(fasta, index, files, folder)
+        others = {"as they came": options.data / reads.folder / reads.alignments}
+        if shutil.which("bwa"):
+            others["bwa mem"] = map_with_bwa(fasta, bwa_index, files, folder)
+        for other, there in others.items():
+            both = (str(here), str(there), contigs, MappingParameters())
+            counts = {"all": count_kinds(*both), "sure": count_kinds(*both, SURE)}
+            print(reads.name, other, *(f"\n    {k}: {v}" for k, v in counts.items()))
+            about = {"reads": reads.name, "beside": other}
+            results.write(json.dumps(about | counts) + "\n")
+            if options.list:
+                show_differences(here, there, contigs)
+
+
+def main():
+    options = parse_options()
+    with open(options.output, "a") as results:
+        for reads in SETS:
+            compare(reads, options, results)
+
+
+if __name__ == "__main__":
+    main()
