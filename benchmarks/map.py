@@ -50,7 +50,7 @@ def parse_options():
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where to keep indexes, one folder a genome")
-    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_cpu.json")
+    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_accuracy.json")
     return parser.parse_args()
 
 
