@@ -107,6 +107,7 @@ def _search(
     low = np.empty(_TOGETHER, np.uint64)
     high = np.empty(_TOGETHER, np.uint64)
     bases = np.empty(_TOGETHER, np.uint64)
+    active = np.empty(_TOGETHER, np.uint64)
     in_table = (np.uint64(1) << np.uint64(2 * table_k)) - np.uint64(1)
     for first in range(start, stop, _TOGETHER):
         n = min(_TOGETHER, stop - first)
@@ -125,19 +126,30 @@ def _search(
                 high[j] = low[j] + np.uint64(table[entry + np.uint64(1)])
                 prefetch(words, np.int64(block_start(groups, low[j])))
                 prefetch(words, np.int64(block_start(groups, high[j])))
+        # Listed, not asked for again and again: no branch predictor knows which are left.
+        n_active = np.uint64(0)
+        for j in range(n):
+            if low[j] < high[j]:
+                active[n_active] = j
+                n_active += np.uint64(1)
         for step in range(table_k, k):
             if step == 32:
                 for j in range(n):
                     bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 1)
-            for j in range(n):
-                if low[j] < high[j]:
-                    code = bases[j] & np.uint64(3)
-                    bases[j] >>= np.uint64(2)
-                    low[j], high[j] = extend_left(
-                        words, separator_rows, groups, first_rows, code, low[j], high[j]
-                    )
-                    prefetch(words, np.int64(block_start(groups, low[j])))
-                    prefetch(words, np.int64(block_start(groups, high[j])))
+            still = np.uint64(0)
+            for i in range(n_active):
+                j = active[i]
+                code = bases[j] & np.uint64(3)
+                bases[j] >>= np.uint64(2)
+                new_low, new_high = extend_left(
+                    words, separator_rows, groups, first_rows, code, low[j], high[j]
+                )
+                low[j], high[j] = new_low, new_high
+                prefetch(words, np.int64(block_start(groups, new_low)))
+                prefetch(words, np.int64(block_start(groups, new_high)))
+                active[still] = j
+                still += np.uint64(new_low < new_high)
+            n_active = still
         for j in range(n):
             starts[first + j] = low[j]
             stops[first + j] = max(low[j], high[j])

@@ -1,0 +1,134 @@
+"""Where mapping spends its time: CPU microseconds a read and what enters every stage, one thread.
+
+    python benchmarks/map_stages.py --index genome.index -1 R1.fq -2 R2.fq
+
+Every stage is timed by itself while the whole chain runs, in the fastest of --repeats runs; reading
+the index and compiling do not count. A table is printed; one JSON object is appended to --output.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import bwarp
+from bwarp.index.store import load_index
+from bwarp.mapping import candidates_cpu, extension_cpu, mapper
+from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.comments import no_tags
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.read_chunks import paired_chunks
+from bwarp.mapping.record_text import contig_names
+from bwarp.mapping.sam_lines import sam_lines
+from bwarp.reference import codes_of
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+
+#: Module, function, stage, and how many items a call works on.
+STAGES = (
+    (mapper, "both_strands", "reverse complements", lambda a: len(a[1]) - 1),
+    (candidates_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
+    (candidates_cpu, "exact_rows", "seeds: search, both strands", lambda a: 2 * len(a[1])),
+    (candidates_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
+    (candidates_cpu, "locate", "hits: locate", lambda a: len(a[1])),
+    (candidates_cpu, "_make_keys", "hits: diagonals", lambda a: len(a[-1])),
+    (candidates_cpu, "_group", "hits: gather", lambda a: len(a[0])),
+    (extension_cpu, "_score_diagonals", "candidates: without gaps", lambda a: len(a[4])),
+    (extension_cpu, "pair_ends", "candidates: with gaps", lambda a: a[0].count),
+    (extension_cpu, "_rank", "places: rank", lambda a: len(a[1])),
+    (mapper, "merge", "places: merge rounds", lambda a: len(a[1].reads)),
+    (mapper, "rescue_candidates", "mates: look for", lambda a: len(a[2]) - 1),
+    (mapper, "choose_paired", "choose", lambda a: len(a[1])),
+    (mapper, "align_chosen", "align", lambda a: len(a[4])),
+    (mapper, "supplementary_of", "split reads", lambda a: len(a[2]) - 1),
+    (mapper, "alternatives_of", "other hits", lambda a: len(a[2]) - 1),
+)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--index", required=True)
+    parser.add_argument("-1", dest="first", required=True)
+    parser.add_argument("-2", dest="second", required=True)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_stages_cpu.json")
+    return parser.parse_args()
+
+
+def timed(seconds: dict, items: dict, stage: str, function, count):
+    """The function, whose CPU seconds and items are added up under the stage's name."""
+
+    def run(*args, **kwargs):
+        start = time.thread_time()
+        result = function(*args, **kwargs)
+        seconds[stage] = seconds.get(stage, 0.0) + time.thread_time() - start
+        items[stage] = items.get(stage, 0) + count(args)
+        return result
+
+    return run
+
+
+def main():
+    options = parse_options()
+    index = load_index(options.index)
+    genome = Genome(codes_of(index.reference), index.reference.contig_starts)
+    names = contig_names(index.reference)
+    seconds, items = {}, {}
+    for module, name, stage, count in STAGES:
+        setattr(module, name, timed(seconds, items, stage, getattr(module, name), count))
+
+    def read():
+        chunks = paired_chunks(options.first, options.second)
+        following = timed(seconds, items, "read", lambda: next(chunks, None), lambda a: 1)
+        yield from iter(following, None)
+
+    def lines(done):
+        records = alignment_records(
+            genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
+            done.alternatives,
+        )  # fmt: skip
+        tags = no_tags(done.chunk.n_reads)
+        return sam_lines(genome, names, done.chunk, done.both, records, b"", tags)
+
+    written = timed(seconds, items, "lines", lines, lambda a: a[0].chunk.n_reads)
+    best = None
+    for _ in range(options.repeats):
+        seconds.clear()
+        items.clear()
+        start, n_reads = time.thread_time(), 0
+        for done in mapper.map_chunks(index, genome, read(), MappingParameters()):
+            written(done)
+            n_reads += done.chunk.n_reads
+        total = time.thread_time() - start
+        if best is None or total < best[0]:
+            best = total, dict(seconds), dict(items), n_reads
+    total, seconds, items, n_reads = best
+    seconds["the rest"] = total - sum(seconds.values())
+    rows = {
+        stage: {
+            "microseconds_a_read": round(1e6 * spent / n_reads, 2),
+            "items_a_read": round(items.get(stage, 0) / n_reads, 2),
+        }
+        for stage, spent in seconds.items()
+    }
+    for stage, row in rows.items():
+        print(f"{stage:30}{row['microseconds_a_read']:8.2f} us a read{row['items_a_read']:10.2f}")
+    print(f"{'all':30}{1e6 * total / n_reads:8.2f} us a read, {n_reads:,} reads")
+    result = {
+        "reads": n_reads,
+        "microseconds_a_read": round(1e6 * total / n_reads, 2),
+        "stages": rows,
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "bwarp": bwarp.__version__,
+    }
+    with open(options.output, "a") as file:
+        file.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()
