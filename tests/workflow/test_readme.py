@@ -138,6 +138,12 @@ def test_the_speed_table_shows_the_results(checkout):
     subprocess.run(command, check=True)
 
 
+def test_the_tables_of_choosing_show_the_results(checkout, program_servers):
+    words = [checkout / "benchmarks/choosing.py", "--check"]
+    rc, said, _ = next(program_servers).run(words, merged=True)
+    assert rc == 0, said
+
+
 def test_every_page_of_the_documentation_is_listed(checkout):
     index = (checkout / "docs/index.md").read_text()
     for page in (checkout / "docs").glob("*.md"):
