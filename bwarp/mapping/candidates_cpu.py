@@ -28,6 +28,7 @@ differs from the read in every one of them.
                                                                   unlisted: two differences or more
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numba
@@ -36,19 +37,16 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.mapping.parameters import MappingParameters, SeedRound
-from bwarp.seeding.exact_cpu import exact_rows
+from bwarp.mapping.seed_rows_cpu import BLOCK, SeedRows, seed_rows_of
 from bwarp.threads import for_each_range
 
-__all__ = ["Candidates", "find_candidates"]
+__all__ = ["Candidates", "find_candidates", "locate_candidates"]
 
 DIAGONAL_SHIFT = 1 << 16
 
 #: A place that shares but a frequent word with a read is mostly an old copy: it differs this many
 #: times as often as it must. Measured: wrong places get no more confidence, right ones do.
 _LIKELY = 2
-
-#: Reads that are searched together.
-_BLOCK = 2048
 
 
 @dataclass(frozen=True)
@@ -105,20 +103,51 @@ def find_candidates(
     reads : ndarray, dtype=int64
         The numbers of the reads to search, in order; the others have no candidates.
     """
+
+    def search(first: int, last: int) -> SeedRows:
+        return seed_rows_of(index, codes, offsets, reads[first:last], seeds)
+
+    return _in_blocks(index, offsets, reads, search, seeds, parameters, threads)
+
+
+def locate_candidates(
+    index: FMIndex,
+    offsets: np.ndarray,
+    rows: SeedRows,
+    seeds: SeedRound,
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> Candidates:
+    """What `find_candidates` finds of all reads, whose seeds have been searched before."""
+    reads = np.arange(len(offsets) - 1)
+    return _in_blocks(index, offsets, reads, rows.part, seeds, parameters, threads)
+
+
+def _in_blocks(
+    index: FMIndex,
+    offsets: np.ndarray,
+    reads: np.ndarray,
+    rows_between: Callable[[int, int], SeedRows],
+    seeds: SeedRound,
+    parameters: MappingParameters,
+    threads: int,
+) -> Candidates:
+    """Candidates of reads, a few at a time: their arrays stay in the processor's cache."""
     n_reads = len(offsets) - 1
     unlisted, unseen = np.zeros((2, n_reads), np.int32)
 
-    def search(start: int, stop: int) -> np.ndarray:
+    def gather(start: int, stop: int) -> np.ndarray:
         blocks = [
             _of_block(
-                index, codes, offsets, reads[first : min(first + _BLOCK, stop)], seeds, parameters,
-                unlisted, unseen,
+                index, offsets, reads[first : min(first + BLOCK, stop)],
+                rows_between(first, min(first + BLOCK, stop)), seeds.length, parameters, unlisted,
+                unseen,
             )
-            for first in range(start, stop, _BLOCK)
+            for first in range(start, stop, BLOCK)
         ]  # fmt: skip
         return np.concatenate(blocks)
 
-    parts = for_each_range(search, len(reads), threads)
+    parts = for_each_range(gather, len(reads), threads)
     found = np.concatenate([*parts, np.empty((0, 6), np.int64)])
     return Candidates(
         reads=found[:, 0].astype(np.int32),
@@ -133,114 +162,28 @@ def find_candidates(
     )
 
 
-def _of_block(index, codes, offsets, reads, seeds, parameters, unlisted, unseen) -> np.ndarray:
-    """Candidates of a few reads, whose arrays stay in the processor's cache: a row each."""
-    n, k = len(reads), seeds.length
-    firsts = np.empty(n + 1, np.int64)
-    n_seeds = _count_seeds(offsets, reads, k, seeds.step, firsts)
-    words = np.empty((n_seeds, 1), np.uint64)
-    places = np.empty(n_seeds, np.int32)
-    _cut_seeds(codes, offsets, reads, k, firsts, words, places)
-    starts, stops = exact_rows(index, words, k)
-    counts = stops - starts
-    taken = np.zeros(counts.size, np.uint32)
-    differences = np.zeros(n, np.int32)
-    n_hits = _choose_seeds(
-        firsts, places, k, counts, seeds.hits, seeds.least_hits, taken, differences
-    )
-    hit_firsts = np.empty(counts.size + 1, np.int64)
+def _of_block(index, offsets, reads, seeds, k, parameters, unlisted, unseen) -> np.ndarray:
+    """Candidates of reads, a row each, from the rows of their seeds."""
+    n_hits = int(seeds.taken.sum(dtype=np.int64))
+    hit_firsts = np.empty(seeds.taken.size + 1, np.int64)
     rows = np.empty(n_hits, np.uint32)
-    _list_rows(starts, counts, taken, hit_firsts, rows)
+    _list_rows(seeds.starts, seeds.counts, seeds.taken, hit_firsts, rows)
     positions = locate(index, rows)
     keys = np.empty(n_hits, np.uint64)
     reference = index.reference
     _make_keys(
-        offsets, reads, k, firsts, places, hit_firsts, positions, reference.segment_text,
-        reference.segment_genome, keys,
+        offsets, reads, k, seeds.firsts, seeds.places, hit_firsts, positions,
+        reference.segment_text, reference.segment_genome, keys,
     )  # fmt: skip
     keys.sort()
     found = np.empty((n_hits, 6), np.int64)
     n_found = _group(
-        keys, offsets, reads, k, firsts, counts, taken, differences, parameters.largest_gap,
-        parameters.candidates_a_read, parameters.match,
+        keys, offsets, reads, k, seeds.firsts, seeds.counts, seeds.taken, seeds.differences,
+        parameters.largest_gap, parameters.candidates_a_read, parameters.match,
         min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend),
         found, unlisted, unseen,
     )  # fmt: skip
     return found[:n_found]
-
-
-@numba.njit(cache=True, nogil=True)
-def _count_seeds(offsets, reads, k, step, firsts):
-    """Where each read's seeds begin in a list of all; returns how many there are."""
-    n_seeds = 0
-    for i in range(reads.size):
-        firsts[i] = n_seeds
-        length = offsets[reads[i] + 1] - offsets[reads[i]]
-        if length >= k:
-            n_seeds += max(1, min(length // step, length - k + 1))
-    firsts[reads.size] = n_seeds
-    return n_seeds
-
-
-@numba.njit(cache=True, nogil=True)
-def _cut_seeds(codes, offsets, reads, k, firsts, words, places):
-    """Pack the seeds of reads; a place of -1 tells of an ambiguous base."""
-    for i in range(reads.size):
-        begin = offsets[reads[i]]
-        room = offsets[reads[i] + 1] - begin - k
-        n_steps = max(1, firsts[i + 1] - firsts[i] - 1)
-        for seed in range(firsts[i], firsts[i + 1]):
-            place = (seed - firsts[i]) * room // n_steps
-            word = np.uint64(0)
-            worst = np.uint8(0)
-            for at in range(begin + place, begin + place + k):
-                worst = max(worst, codes[at])
-                word = word << np.uint64(2) | np.uint64(codes[at] & 3)
-            words[seed, 0] = word << np.uint64(64 - 2 * k)
-            places[seed] = place if worst < 4 else -1
-
-
-@numba.njit(cache=True, nogil=True)
-def _choose_seeds(firsts, places, k, counts, most, least, taken, differences):
-    """How many hits of each seed to locate: of the rarest all, until a read has `most`.
-
-    An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement. Equally
-    rare ones are taken in that order. Returns the number of hits to locate.
-    """
-    n_hits = 0
-    for i in range(firsts.size - 1):
-        first, last = 2 * firsts[i], 2 * firsts[i + 1]
-        total = np.int64(0)
-        for item in range(first, last):
-            # A seed over an ambiguous base was searched as if that were A: it has no hits.
-            if places[item >> 1] < 0:
-                counts[item] = 0
-            total += counts[item]
-        if total <= most:
-            for item in range(first, last):
-                taken[item] = counts[item]
-            n_hits += total
-        else:
-            used = np.int64(0)
-            for item in np.argsort(counts[first:last], kind="mergesort"):
-                count = np.int64(counts[first + item])
-                if used + count <= most:
-                    taken[first + item] = count
-                    used += count
-                elif used < least:
-                    # Nothing rare enough: some hits of this one, evenly spread over its rows.
-                    taken[first + item] = most - used
-                    used = most
-            n_hits += used
-        # A place that is not found differs in every seed located in full: those side by side.
-        end = 0
-        for seed in range(firsts[i], firsts[i + 1]):
-            full = taken[2 * seed] == counts[2 * seed]
-            full = full and taken[2 * seed + 1] == counts[2 * seed + 1]
-            if full and places[seed] >= end:
-                differences[i] += 1
-                end = places[seed] + k
-    return n_hits
 
 
 @numba.njit(cache=True, nogil=True)
@@ -329,6 +272,7 @@ def _group(
                     n_found += 1
         n_seeds = firsts[i + 1] - firsts[i]
         length = offsets[reads[i] + 1] - offsets[reads[i]]
+        differing = np.int64(differences[i])
         all_seen = True
         for item in range(2 * firsts[i], 2 * firsts[i + 1]):
             all_seen = all_seen and taken[item] == counts[item]
@@ -339,12 +283,12 @@ def _group(
             if n_seeds > 1:
                 overlap += (k - 1) // ((length - k) // (n_seeds - 1))
             lacking = n_seeds - found[first_found + most, 5]
-            differences[i] = min(differences[i], max(0, lacking + overlap - 1) // overlap)
+            differing = min(differing, max(0, lacking + overlap - 1) // overlap)
             all_seen = False
             n_found = first_found + most
-        unlisted[reads[i]] = max(0, match * length - loss * differences[i])
+        unlisted[reads[i]] = max(0, match * length - loss * differing)
         if not all_seen:
-            unseen[reads[i]] = max(0, match * length - _LIKELY * loss * differences[i])
+            unseen[reads[i]] = max(0, match * length - _LIKELY * loss * differing)
     return n_found
 
 
