@@ -21,6 +21,7 @@ from bwarp import __version__
 from bwarp.backend import BACKENDS, choose_backend, is_gpu_memory_error
 from bwarp.errors import BwarpError, UsageError
 from bwarp.gpu_choice import claim_gpu, release_gpu
+from bwarp.mapping.alignment_output import AlignmentOutput, default_sort_bytes, parse_read_group
 from bwarp.mapping.parameters import (
     LOCAL,
     MODES,
@@ -34,9 +35,12 @@ from bwarp.threads import available_threads
 
 __all__ = [
     "add_mapping_options",
+    "add_output_options",
+    "add_read_options",
     "bounded_int",
     "choose_engine",
     "mapping_options",
+    "output_options",
     "program_parser",
     "run_program",
     "say",
@@ -152,6 +156,71 @@ def _mean_and_deviation(text: str) -> tuple[float, float]:
             f"{text!r}: write mean and deviation with a comma between, such as 400,60"
         ) from None
     return mean, deviation
+
+
+def add_read_options(parser: argparse.ArgumentParser) -> None:
+    """Which reads are mapped."""
+    parser.add_argument(
+        "-1", dest="first", required=True, metavar="R1.fq[.gz]", help="reads, or first reads"
+    )
+    parser.add_argument("-2", dest="second", metavar="R2.fq[.gz]", help="second reads of pairs")
+    parser.add_argument(
+        "--interleaved", action="store_true", help="pairs stand one after the other in R1"
+    )
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """What is written of mapped reads, and how."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT.bam|OUT.cram|OUT.sam",
+        help="- is SAM to stdout",
+    )
+    parser.add_argument(
+        "--sort", action="store_true", help="sort by position; BAM and CRAM get an index"
+    )
+    parser.add_argument(
+        "--mark-duplicates",
+        action="store_true",
+        help="flag all but the best of pairs and reads that are alike, as samtools markdup does",
+    )
+    parser.add_argument(
+        "--reference",
+        metavar="REF.fa[.gz]",
+        help="for CRAM, where the reference has IUPAC letters other than N",
+    )
+    parser.add_argument(
+        "--sort-memory",
+        type=bounded_int(1, 1 << 20),
+        metavar="MB",
+        help="records sorted in memory; more are sorted in parts, on disk beside the output "
+        "(default: 512 a thread, at most a quarter of the memory there is)",
+    )
+    parser.add_argument("--read-group", metavar="'@RG\\tID:..'", help="header line of the reads")
+    parser.add_argument(
+        "--comments",
+        action="store_true",
+        help="keep what follows the names, which must be SAM tags, such as BC:Z:ACGT",
+    )
+    parser.add_argument("--stats", metavar="OUT.json", help="counts of what became of the reads")
+
+
+def output_options(options: argparse.Namespace) -> AlignmentOutput:
+    """What was typed of `add_output_options`."""
+    line, group = parse_read_group(options.read_group)
+    in_memory = options.sort_memory
+    return AlignmentOutput(
+        path=options.output,
+        sort=options.sort,
+        mark_duplicates=options.mark_duplicates,
+        read_group=line,
+        read_group_id=group,
+        comments=options.comments,
+        reference_file=options.reference,
+        sort_bytes=in_memory << 20 if in_memory else default_sort_bytes(options.threads),
+    )
 
 
 def choose_engine(requested: str, gpus: int = 1) -> str:

@@ -6,8 +6,8 @@ file of frames, each with the k-mers of some reads and the names of these; - is 
 """
 
 from bwarp.errors import UsageError
+from bwarp.frames import write_frames
 from bwarp.program import bounded_int, program_parser, run_program, say
-from bwarp.seeding.frames import write_frames
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
 from bwarp.seeding.stages import write_kmers

@@ -5,12 +5,12 @@ The last of three stages that together do what find_seeds.py does in one, with t
 OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 """
 
+from bwarp.frames import open_frames
 from bwarp.index.store import load_index
 from bwarp.program import program_parser, run_program, say
 from bwarp.progress import progress
-from bwarp.seeding.frames import open_frames
 from bwarp.seeding.seed_table import open_seed_tables, seed_format
-from bwarp.seeding.stages import check_index, read_found
+from bwarp.seeding.stages import read_found
 
 EXAMPLES = """
 scripts/locate_seeds.py --index genome.index --seeds reads.seeds -o hits.tsv
@@ -48,7 +48,7 @@ def main(options):
         open_seed_tables(options.output, index.reference, options.threads) as tables,
         progress("k-mers", files=[options.seeds]) as report,
     ):
-        check_index(options.seeds, reader, index)
+        reader.check_index(index)
         counts = tables.counts
         for kmers, queries, found in read_found(reader, index, options.threads):
             if found is None:

@@ -8,11 +8,11 @@ positions. - is standard output.
 """
 
 from bwarp.errors import UsageError
+from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
-from bwarp.seeding.frames import open_frames, write_frames
 from bwarp.seeding.hits import (
     ALGORITHMS,
     LOCATE_MODES,
@@ -21,7 +21,6 @@ from bwarp.seeding.hits import (
 )
 from bwarp.seeding.search_cpu import search_in_passes
 from bwarp.seeding.stages import (
-    index_sum,
     kmers_of_frame,
     write_intervals,
     write_kmers,

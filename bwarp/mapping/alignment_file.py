@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from bwarp.bam.records import Records
 from bwarp.bam.sorted_file import duplicates_marked, sorted_file
 from bwarp.bam.sorting import RecordSorter
 from bwarp.errors import UsageError
+from bwarp.mapping.alignment_output import AlignmentOutput
 from bwarp.mapping.alignment_records import AlignmentRecords
 from bwarp.mapping.bam_records import bam_records, quality_sums
 from bwarp.mapping.comments import ReadTags, comment_tags, no_tags
@@ -26,52 +26,12 @@ from bwarp.mapping.sam_lines import sam_header, sam_lines
 from bwarp.output import atomic_file, private_folder
 from bwarp.reference import Reference
 
-__all__ = ["AlignmentOutput", "alignment_file", "default_sort_bytes"]
+__all__ = ["alignment_file"]
 
 Write = Callable[[ReadChunk, np.ndarray, AlignmentRecords], None]
 
 _ENDINGS = (".sam", ".bam", ".cram")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
-
-
-@dataclass(frozen=True)
-class AlignmentOutput:
-    """What a run writes.
-
-    Attributes
-    ----------
-    path : str
-        Its ending says the form; - is SAM to standard output.
-    sort : bool
-        By position; a BAM or CRAM gets an index.
-    mark_duplicates : bool
-        Of sorted pairs and reads that are alike, flag all but the best, as samtools markdup does.
-    read_group : str or None
-        The header's line of the reads' group.
-    read_group_id : bytes
-        The group that every read names; empty for none.
-    comments : bool
-        Keep the comments of the reads' headers as tags.
-    reference_file : str or None
-        FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
-    sort_bytes : int
-        Records kept in memory while they are sorted; more go to disk, beside the output.
-    """
-
-    path: str
-    sort: bool
-    mark_duplicates: bool
-    read_group: str | None
-    read_group_id: bytes
-    comments: bool
-    reference_file: str | None
-    sort_bytes: int
-
-
-def default_sort_bytes(threads: int) -> int:
-    """Half a gigabyte a thread, but no more than a quarter of the machine's memory."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(threads << 29, memory // 4)
 
 
 def _check(output: AlignmentOutput) -> None:

@@ -4,8 +4,9 @@ reads -> seeds, diagonals -> scored places -.-> again, with more seeds, where no
                                             '-> insert size (once) -> mates -> choice -> CIGARs
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -39,11 +40,14 @@ from bwarp.threads import in_order
 __all__ = [
     "MappedChunk",
     "PlacedChunk",
+    "Unplaced",
     "estimate_insert_size",
     "finish_chunk",
+    "finish_chunks",
     "first_chunks",
     "map_chunks",
     "mapped_chunk",
+    "place_chunk",
 ]
 
 
@@ -78,12 +82,25 @@ class MappedChunk:
 
 @dataclass(frozen=True)
 class PlacedChunk:
-    """A chunk whose reads have scored places, but no choice among them yet."""
+    """A chunk whose reads have scored places, but no choice among them yet.
+
+    Attributes
+    ----------
+    chunk : ReadChunk
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    places : Places
+    unseen : ndarray, shape=(n_reads,), dtype=int32
+        Where hits were left out, what a place not looked at is likely to score; else 0.
+    """
 
     chunk: ReadChunk
     both: np.ndarray
     places: Places
     unseen: np.ndarray
+
+
+Unplaced = tuple[ReadChunk, Callable[[], PlacedChunk]]
 
 
 def map_chunks(
@@ -93,32 +110,58 @@ def map_chunks(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Iterator[MappedChunk]:
-    """Map chunks in threads, in their order.
+    """Map chunks in threads, in their order."""
+    unplaced = ((chunk, partial(_place, index, genome, chunk, parameters)) for chunk in chunks)
+    return finish_chunks(genome, unplaced, parameters, threads)
+
+
+def _place(
+    index: FMIndex, genome: Genome, chunk: ReadChunk, parameters: MappingParameters
+) -> PlacedChunk:
+    reads = np.arange(chunk.n_reads)
+    found = find_candidates(index, chunk.codes, chunk.offsets, reads, parameters.first, parameters)
+    return place_chunk(index, genome, chunk, found, parameters)
+
+
+def finish_chunks(
+    genome: Genome, unplaced: Iterator[Unplaced], parameters: MappingParameters, threads: int = 1
+) -> Iterator[MappedChunk]:
+    """Place and map chunks in threads, in their order.
 
     The insert size of pairs is given, or that of the first `FIRST_PAIRS`: the others wait for it.
+
+    Parameters
+    ----------
+    unplaced : iterator of (ReadChunk, function)
+        Chunks, and functions that give them with their places.
     """
-    chunks = iter(chunks)
     insert = given_insert_size(parameters)
 
-    def place(chunk: ReadChunk) -> PlacedChunk:
-        return _place(index, genome, chunk, parameters)
+    def place(one: Unplaced) -> PlacedChunk:
+        return one[1]()
 
     def finish(placed: PlacedChunk) -> MappedChunk:
         placed = _add_mates(genome, placed, insert, parameters)
         return finish_chunk(genome, placed, insert, parameters)
 
     if insert is None:
-        first = list(in_order(place, first_chunks(chunks), threads))
+        first = list(in_order(place, first_chunks(unplaced, lambda one: one[0]), threads))
         insert = estimate_insert_size(first, genome, parameters)
         yield from in_order(finish, iter(first), threads)
         first.clear()
-    yield from in_order(lambda chunk: finish(place(chunk)), chunks, threads)
+    yield from in_order(lambda one: finish(place(one)), unplaced, threads)
 
 
-def first_chunks(chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
-    """The chunks that have the first `FIRST_PAIRS` pairs; of single reads one."""
-    for chunk in chunks:
-        yield chunk
+def first_chunks(
+    items: Iterator, chunk_of: Callable[..., ReadChunk] = lambda chunk: chunk
+) -> Iterator:
+    """What has the chunks of the first `FIRST_PAIRS` pairs; of single reads one.
+
+    Others may be taken from `items` afterwards.
+    """
+    for item in items:
+        yield item
+        chunk = chunk_of(item)
         if chunk.ends == 1 or chunk.first_template + chunk.n_templates >= FIRST_PAIRS:
             return
 
@@ -141,16 +184,18 @@ def estimate_insert_size(
     return insert_size_of(*joined, parameters.orientation)
 
 
-def _place(
+def place_chunk(
     index: FMIndex,
     genome: Genome,
     chunk: ReadChunk,
+    found: Candidates,
     parameters: MappingParameters,
 ) -> PlacedChunk:
     """Scored places of a chunk's reads, and what a place not looked at can score at most.
 
-    1. All reads are searched with few seeds. A read whose best place scores clearly more than any
-       place without these seeds could is settled.
+    1. All reads have been searched with few seeds: `found`, the candidates of the first round. A
+       read whose best place scores clearly more than any place without these seeds could is
+       settled.
     2. The others begin anew with as many seeds as have room side by side.
     3. Of those that still are not settled, reads with hits left out are searched with longer
        seeds, which are rarer;
@@ -163,8 +208,8 @@ def _place(
         found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
         return found, extend(genome, both, chunk.offsets, found, parameters)
 
-    found, places = search(np.arange(chunk.n_reads), parameters.first)
-    unseen = found.unseen
+    places = extend(genome, both, chunk.offsets, found, parameters)
+    unseen = found.unseen.copy()
     open_ = best_scores(places) < found.unlisted + parameters.settled_margin
     reads = np.flatnonzero(open_)
     if reads.size:

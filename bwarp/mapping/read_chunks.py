@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.errors import InputError
+from bwarp.errors import InputError, UsageError
 from bwarp.fastx import SequenceBatch, read_sequences
 from bwarp.threads import read_ahead
 
-__all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "single_chunks"]
+__all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "read_chunks", "single_chunks"]
 
 #: What a thread maps at a time: enough to share among threads, and little to keep.
 READS_A_CHUNK = 1 << 14
@@ -67,6 +67,17 @@ class ReadChunk:
     def name(self, template: int) -> str:
         start, stop = self.names[template]
         return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+
+def read_chunks(
+    path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK
+) -> Iterator[ReadChunk]:
+    """The reads of one file, or the pairs of one or two, in chunks of so many reads."""
+    if mates and interleaved:
+        raise UsageError("give either -2 or --interleaved, not both")
+    if mates:
+        return paired_chunks(path, mates, reads)
+    return interleaved_chunks(path, reads) if interleaved else single_chunks(path, reads)
 
 
 def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:

@@ -10,6 +10,7 @@ from bwarp.errors import InputError
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.mapper import MappedChunk
 from bwarp.mapping.parameters import ORIENTATIONS
+from bwarp.output import atomic_file
 
 __all__ = [
     "INSERT_BIN",
@@ -17,6 +18,8 @@ __all__ = [
     "empty_statistics",
     "merged_statistics",
     "read_statistics",
+    "statistics_sentence",
+    "write_statistics",
 ]
 
 #: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
@@ -98,6 +101,18 @@ def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
     sizes = stops.max(axis=1) - starts.min(axis=1)
     bins = np.minimum(sizes // INSERT_BIN, INSERT_BINS - 1)
     return np.bincount(bins, minlength=INSERT_BINS)
+
+
+def statistics_sentence(statistics: dict) -> str:
+    return (
+        f"{statistics['reads']:,} reads, {statistics['mapped']:,} mapped, "
+        f"{statistics['properly_paired']:,} properly paired"
+    )
+
+
+def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
+    with atomic_file(path, "w") as file:
+        file.write(json.dumps(statistics, indent=1) + "\n")
 
 
 def read_statistics(path: str | os.PathLike) -> dict:

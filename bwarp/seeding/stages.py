@@ -9,18 +9,14 @@
 Rows mean something in one index only, so a file of seeds says in which it was searched.
 """
 
-import json
 from collections.abc import Iterator
 
 import numpy as np
 
-from bwarp.errors import InputError
-from bwarp.index.checksum import text_sum
+from bwarp.frames import FrameReader, FrameWriter
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate, look_up, walk
-from bwarp.index.store import StoredIndex
 from bwarp.reference import Reference
-from bwarp.seeding.frames import FrameReader, FrameWriter
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.intervals import Intervals
 from bwarp.seeding.kmers import KmerBatch
@@ -28,9 +24,7 @@ from bwarp.seeding.search_cpu import FoundIntervals
 from bwarp.seeding.seed_lines import Names
 
 __all__ = [
-    "check_index",
     "hits_in_order",
-    "index_sum",
     "kmers_of_frame",
     "parts_of",
     "read_found",
@@ -43,20 +37,6 @@ __all__ = [
 
 #: Hits in memory at a time.
 HITS_AT_ONCE = 1 << 20
-
-
-def index_sum(index: StoredIndex) -> str:
-    """A checksum that tells one index from another."""
-    return text_sum(json.dumps(index.description, sort_keys=True))
-
-
-def check_index(path, reader: FrameReader, index: StoredIndex) -> None:
-    """Refuse seeds of another index."""
-    if reader.holds.get("index") != index_sum(index):
-        raise InputError(
-            f"{path}: these seeds were found in another index than {index.folder}: "
-            "give that one, or find them again with scripts/seed_reads.py"
-        )
 
 
 def write_kmers(writer: FrameWriter, kmers: KmerBatch, queries: Names) -> None:

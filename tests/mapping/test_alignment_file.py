@@ -11,7 +11,8 @@ import pytest
 from random_records import CONTIGS, random_chunk, random_genome, random_mapped
 
 from bwarp.errors import InputError, UsageError
-from bwarp.mapping.alignment_file import AlignmentOutput, alignment_file, default_sort_bytes
+from bwarp.mapping.alignment_file import alignment_file
+from bwarp.mapping.alignment_output import AlignmentOutput, default_sort_bytes
 from bwarp.mapping.alignment_records import Alternatives, Supplementary, alignment_records
 from bwarp.mapping.choice_cpu import Choice
 from bwarp.mapping.extension_cpu import both_strands

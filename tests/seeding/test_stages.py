@@ -6,9 +6,9 @@ from hits_oracle import GENOMES, batch_of, hits_of_parts, index_of_genome, kmers
 
 import bwarp.seeding.find as find
 import bwarp.seeding.stages as stages
+from bwarp.frames import open_frames, write_frames
 from bwarp.index.locate_cpu import locate
 from bwarp.seeding.find import find_in_passes, kmer_batches
-from bwarp.seeding.frames import open_frames, write_frames
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.intervals import Intervals
 from bwarp.seeding.search_cpu import search_in_passes

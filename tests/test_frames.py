@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.seeding.frames import open_frames, write_frames
+from bwarp.frames import open_frames, write_frames
 
 FRAMES = [
     ("kmers", {"words": np.arange(12, dtype=np.uint64).reshape(6, 2), "none": np.zeros(0, "u4")}),

@@ -21,13 +21,19 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.checksum import text_sum
+from bwarp.index.store import StoredIndex
 from bwarp.output import atomic_file
 
-__all__ = ["FrameReader", "FrameWriter", "open_frames", "write_frames"]
+__all__ = ["FrameReader", "FrameWriter", "index_sum", "open_frames", "write_frames"]
 
 VERSION = 1
 _FORMAT = "bwarp frames"
 _LONGEST_LINE = 1 << 20
+
+
+def index_sum(index: StoredIndex) -> str:
+    """A checksum that tells one index from another."""
+    return text_sum(json.dumps(index.description, sort_keys=True))
 
 
 class FrameWriter:
@@ -74,22 +80,35 @@ class FrameReader:
 
     Attributes
     ----------
+    path : str
+        The file, for messages.
     holds : dict
         What its first line says.
     """
 
     def __init__(self, path, file: IO[bytes], holds: str):
-        self._path = path
+        self.path = path
         self._file = file
         first = self._read_line()
         if first.get("format") != _FORMAT or first.get("holds") != holds:
-            raise InputError(f"{path}: not a file of {holds}: {_MADE_BY[holds]}")
+            raise InputError(
+                f"{path}: not a file of {holds}: make one with scripts/{_MADE_BY[holds]}"
+            )
         if first.get("version") != VERSION:
             raise InputError(
                 f"{path}: the file has format version {first.get('version')}, this bwarp "
                 f"reads version {VERSION}: make it again"
             )
         self.holds = self._checked(first)
+
+    def check_index(self, index: StoredIndex) -> None:
+        """Refuse a file that was made with another index than this one."""
+        if self.holds.get("index") != index_sum(index):
+            kind = self.holds["holds"]
+            raise InputError(
+                f"{self.path}: these {kind} were found in another index than {index.folder}: "
+                f"give that one, or find them again with scripts/{_MADE_BY[kind]}"
+            )
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         n_frames = 0
@@ -137,18 +156,23 @@ class FrameReader:
         return arrays
 
     def _damaged(self) -> InputError:
-        return InputError(f"{self._path}: the file is damaged or cut off: make it again")
+        return InputError(f"{self.path}: the file is damaged or cut off: make it again")
 
 
+#: What files may hold, and which program makes such a one.
 _MADE_BY = {
-    "k-mers": "make one with scripts/batch_reads.py",
-    "seeds": "make one with scripts/seed_reads.py",
+    "k-mers": "batch_reads.py",
+    "seeds": "seed_reads.py",
+    "reads": "chunk_reads.py",
+    "seed rows": "seed_chunks.py",
+    "candidates": "locate_chunks.py",
+    "places": "extend_candidates.py",
 }
 
 
 @contextmanager
 def open_frames(path, holds: str) -> Iterator[FrameReader]:
-    """Open a file of frames, or standard input (``-``), that must hold ``"k-mers"`` or ``"seeds"``.
+    """Open a file of frames, or standard input (``-``), that must hold ``"k-mers"``, say.
 
     Raises
     ------

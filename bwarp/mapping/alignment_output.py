@@ -1,0 +1,68 @@
+"""What a run of mapping writes, as a user chooses it."""
+
+import os
+import re
+from dataclasses import dataclass
+
+from bwarp.errors import UsageError
+
+__all__ = ["AlignmentOutput", "default_sort_bytes", "parse_read_group"]
+
+
+@dataclass(frozen=True)
+class AlignmentOutput:
+    """What a run writes.
+
+    Attributes
+    ----------
+    path : str
+        Its ending says the form; - is SAM to standard output.
+    sort : bool
+        By position; a BAM or CRAM gets an index.
+    mark_duplicates : bool
+        Of sorted pairs and reads that are alike, flag all but the best, as samtools markdup does.
+    read_group : str or None
+        The header's line of the reads' group.
+    read_group_id : bytes
+        The group that every read names; empty for none.
+    comments : bool
+        Keep the comments of the reads' headers as tags.
+    reference_file : str or None
+        FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
+    sort_bytes : int
+        Records kept in memory while they are sorted; more go to disk, beside the output.
+    """
+
+    path: str
+    sort: bool
+    mark_duplicates: bool
+    read_group: str | None
+    read_group_id: bytes
+    comments: bool
+    reference_file: str | None
+    sort_bytes: int
+
+
+def default_sort_bytes(threads: int) -> int:
+    """Half a gigabyte a thread, but no more than a quarter of the machine's memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(threads << 29, memory // 4)
+
+
+def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
+    """The header line of a read group and its ID; a typed \\t is a tab.
+
+    Raises
+    ------
+    UsageError
+        For anything that is not one line with an ID.
+    """
+    if typed is None:
+        return None, b""
+    line = typed.replace("\\t", "\t")
+    found = re.search(r"\tID:([^\t]+)", line)
+    if not line.startswith("@RG\t") or not found or "\n" in line:
+        raise UsageError(
+            f"read group {typed!r} is not one line like '@RG\\tID:1\\tSM:sample': it needs an ID"
+        )
+    return line, found[1].encode()

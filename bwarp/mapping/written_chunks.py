@@ -1,0 +1,42 @@
+"""The end of a run of mapping: mapped chunks are written and counted."""
+
+from collections.abc import Callable, Iterator
+
+from bwarp.mapping.alignment_file import alignment_file
+from bwarp.mapping.alignment_output import AlignmentOutput
+from bwarp.mapping.alignment_records import alignment_records
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.mapper import MappedChunk
+from bwarp.mapping.statistics import add_chunk, empty_statistics
+from bwarp.reference import Reference
+
+__all__ = ["write_mapped"]
+
+
+def write_mapped(
+    output: AlignmentOutput,
+    reference: Reference,
+    genome: Genome,
+    mapped_chunks: Iterator[MappedChunk],
+    report: Callable[[int, str], None],
+    threads: int = 1,
+) -> dict:
+    """Write mapped chunks; returns the counts of what became of their reads.
+
+    Parameters
+    ----------
+    report : function
+        Told the number of reads that are done, and what else there is to say, after every chunk.
+    """
+    statistics = empty_statistics()
+    with alignment_file(output, reference, genome, threads) as write:
+        for done in mapped_chunks:
+            records = alignment_records(
+                genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
+                done.alternatives,
+            )  # fmt: skip
+            write(done.chunk, done.both, records)
+            add_chunk(statistics, done)
+            share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
+            report(statistics["reads"], f"{share:.1f} % mapped")
+    return statistics
