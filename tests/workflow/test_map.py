@@ -7,7 +7,9 @@ import pysam
 import pytest
 
 
-def test_units_of_a_sample(make_copy):
+@pytest.fixture(scope="module")
+def units(make_copy):
+    """A copy in which units of two samples, one of them of pairs, have been mapped."""
     copy = make_copy()
     letters = (copy / "small.fa").read_text().split("\n")[1]
     reads = {unit: letters[at : at + 100] for unit, at in (("a", 1000), ("b", 2000))}
@@ -25,9 +27,13 @@ def test_units_of_a_sample(make_copy):
         "reference: small.fa\nsamples: units.tsv\nmap:\n  mark_duplicates: true\n"
     )
     copy.snakemake("map", "--configfile", "mine.yaml")
+    return copy
+
+
+def test_units_of_a_sample(units):
     found = {}
     for sample in ("s", "s.1"):
-        with pysam.AlignmentFile(copy / f"results/map/{sample}.bam") as file:
+        with pysam.AlignmentFile(units / f"results/map/{sample}.bam") as file:
             assert file.check_index()
             groups = [tuple(group.values()) for group in file.header.to_dict()["RG"]]
             records = list(file)
@@ -41,13 +47,35 @@ def test_units_of_a_sample(make_copy):
         "s": [("c", 1000, "s.1.a"), ("c", 2000, "s.1.a")],
         "s.1": [("a", 1000, "s.1.a"), ("again", 1000, "s.1.2"), ("b", 2000, "s.1.b")],
     }
-    statistics = json.loads((copy / "results/map/s.1.stats.json").read_text())
+    statistics = json.loads((units / "results/map/s.1.stats.json").read_text())
     assert (statistics["reads"], statistics["mapped"], list(statistics["units"])) == (
         3,
         3,
         ["a", "b", "2"],
     )
-    assert not (copy / "results/map/units/s/1.a.bam").exists()
+    assert not (units / "results/map/units/s/1.a.bam").exists()
+
+
+def test_staged_execution_makes_the_same(units):
+    made = {path.name: path.read_bytes() for path in (units / "results/map").glob("s.[bs]*")}
+    assert sorted(made) == ["s.bam", "s.bam.bai", "s.stats.json"]
+    for name in made:
+        (units / "results/map" / name).unlink()
+    text = (units / "mine.yaml").read_text()
+    (units / "staged.yaml").write_text(text + "  execution: staged\n  orientation: FF\n")
+    units.snakemake("results/map/s.bam", "--configfile", "staged.yaml")
+    for name, content in made.items():
+        assert (units / "results/map" / name).read_bytes() == content
+    assert list((units / "results/map/units/s").iterdir()) == []
+    stages = ["chunk_reads", "extend_candidates", "locate_chunks", "seed_chunks"]
+    logs = [path.parent.name for path in (units / "logs").glob("*/s.1.a.benchmark.tsv")]
+    assert sorted(logs) == sorted([*stages, "map_reads", "write_alignments"])
+    on_gpu = ("--configfile", "staged.yaml", "--config", "backend=cuda")
+    assert units.snakemake("-n", "map", *on_gpu, rc=2).endswith(
+        "  the configuration, map.execution: staged runs on the CPU; "
+        "write fused, or backend: auto\n"
+        "config/README.md explains every key and column.\n"
+    )
 
 
 @pytest.fixture(scope="module")

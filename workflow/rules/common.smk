@@ -170,6 +170,11 @@ def search_memory_mb(wildcards, attempt):
     return attempt * (4000 + round(5 * reference_mb()))
 
 
+def chunk_memory_mb(wildcards, attempt):
+    """Memory to read a few chunks of reads, and more where it did not do."""
+    return attempt * 1000
+
+
 def map_memory_mb(wildcards, attempt, threads):
     """Memory to search an index, and to sort what is found: half a gigabyte a thread."""
     return search_memory_mb(wildcards, attempt) + 512 * threads
@@ -225,12 +230,27 @@ def reads_of(wildcards):
     return [row[key] for key in ("fq1", "fq2") if row.get(key)]
 
 
-def read_options(wildcards):
-    """-1 and -2 with the files of a unit, its read group, and the settings of the section map."""
-    files = [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
+def read_files(wildcards):
+    """-1 and -2 with the files of a unit."""
+    return [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
+
+
+def alignment_flags():
+    """How reads are aligned, of the section map."""
+    return flags(config["map"], "execution", *OUTPUT_KEYS)
+
+
+def output_flags(wildcards):
+    """The read group of a unit, and what is written of it, of the section map."""
     sample, unit = wildcards.sample, wildcards.unit
     group = rf"@RG\tID:{sample}.{unit}\tSM:{sample}\tPL:{UNITS[sample, unit]['platform']}"
-    return [*files, "--read-group", group, *flags(config["map"])]
+    written = {key: config["map"][key] for key in OUTPUT_KEYS}
+    return ["--read-group", group, *flags(written)]
+
+
+def read_options(wildcards):
+    """All of that, for the program that maps in one."""
+    return [*read_files(wildcards), *output_flags(wildcards), *alignment_flags()]
 
 
 def units_of(ending):
@@ -312,6 +332,9 @@ PLOTS = {
 
 # MultiQC and matplotlib are large, and mapping needs neither.
 REPORT_TOOLS = can_report()
+
+# Keys of the section map that say what is written.
+OUTPUT_KEYS = ("mark_duplicates", "comments")
 
 # What each target makes, for the list at the end of a run; every rule file adds its own.
 RESULTS = {}

@@ -13,36 +13,42 @@ for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
 
 
-rule map_reads:
-    input:
-        index=INDEX,
-        reads=reads_of,
-    output:
-        bam=temp("results/map/units/{sample}/{unit}.bam"),
-        bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
-        stats=temp("results/map/units/{sample}/{unit}.stats.json"),
-    log:
-        "logs/map_reads/{sample}.{unit}.log",
-    benchmark:
-        "logs/map_reads/{sample}.{unit}.benchmark.tsv"
-    wildcard_constraints:
-        sample="[^/]+",
-        unit="[^/]+",
-    conda:
-        ENVIRONMENT
-    threads: 16
-    resources:
-        gpu=gpus,
-        mem_mb=map_memory_mb,
-        backend=config["backend"],
-    params:
-        program=program("map_reads.py"),
-        code=code("map_reads.py"),
-        options=read_options,
-    shell:
-        "python {params.program:q} --index {input.index:q} {params.options:q} --sort"
-        " -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+if config["map"]["execution"] == "staged":
+
+    include: "map_staged.smk"
+
+else:
+
+    rule map_reads:
+        input:
+            index=INDEX,
+            reads=reads_of,
+        output:
+            bam=temp("results/map/units/{sample}/{unit}.bam"),
+            bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
+            stats=temp("results/map/units/{sample}/{unit}.stats.json"),
+        log:
+            "logs/map_reads/{sample}.{unit}.log",
+        benchmark:
+            "logs/map_reads/{sample}.{unit}.benchmark.tsv"
+        wildcard_constraints:
+            sample="[^/]+",
+            unit="[^/]+",
+        conda:
+            ENVIRONMENT
+        threads: 16
+        resources:
+            gpu=gpus,
+            mem_mb=map_memory_mb,
+            backend=config["backend"],
+        params:
+            program=program("map_reads.py"),
+            code=code("map_reads.py"),
+            options=read_options,
+        shell:
+            "python {params.program:q} --index {input.index:q} {params.options:q} --sort"
+            " -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
+            " --backend {resources.backend} 2> {log:q}"
 
 
 rule merge_alignments:
