@@ -4,14 +4,16 @@
     python benchmarks/map_gpu.py -o benchmarks/results/map_h200.jsonl
 
 First a small genome, so that everything is compiled: its reads are mapped by the CPU and by the
-GPU, and the two BAM files must be the same bytes. Then the large one: scripts/map_reads.py as a
-user runs it; a part of its reads by both engines, compared again; and the first chunks step by
+GPU, and the two BAM files must hold the same bytes. Then the large one: a part of its reads by both
+engines, compared again; scripts/map_reads.py as a user runs it, twice; and the first chunks step by
 step, with the time of every kernel. One JSON line each.
 """
 
 import argparse
 import collections
 import contextlib
+import gzip
+import hashlib
 import itertools
 import json
 import os
@@ -29,7 +31,7 @@ def parse_options():
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--contigs", type=int, default=24)
     parser.add_argument("--pairs", type=int, default=5_000_000)
-    parser.add_argument("--compared-pairs", type=int, default=200_000, help="mapped on the CPU too")
+    parser.add_argument("--compared-pairs", type=int, default=500_000, help="mapped on the CPU too")
     parser.add_argument("--chunks", type=int, default=4, help="profiled step by step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
@@ -81,15 +83,21 @@ def map_reads(folder: Path, name: str, backend: str, threads: int) -> float:
     )  # fmt: skip
 
 
+def hash_of(path: Path, opened) -> str:
+    """Of what a file holds; of a BAM, before it was compressed."""
+    with opened(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def compare(folder: Path, name: str, threads: int) -> dict:
-    """Map by both engines; the files must be equal."""
+    """Map by both engines; what they write must be equal."""
     seconds = {
         f"{backend}_seconds": map_reads(folder, name, backend, threads)
         for backend in ("cpu", "cuda")
     }
-    for ending in ("bam", "json"):
+    for ending, opened in (("bam", gzip.open), ("json", open)):
         files = [folder / f"{name}{backend}.{ending}" for backend in ("cpu", "cuda")]
-        if files[0].read_bytes() != files[1].read_bytes():
+        if hash_of(files[0], opened) != hash_of(files[1], opened):
             sys.exit(f"{files[0]} and {files[1]} differ")
     statistics = json.loads((folder / f"{name}cuda.json").read_text())
     return seconds | {"reads": statistics["reads"], "mapped": statistics["mapped"]}
@@ -235,16 +243,17 @@ def main(options):
         report({"what": "small, both engines"} | compare(small, "", options.threads))
         sizes = {"bases": options.bases, "pairs": options.pairs}
         report(sizes | simulate(large, options.bases, options.contigs, options.pairs))
-        seconds = map_reads(large, "", "cuda", options.threads)
-        reads_a_second = round(2 * options.pairs / seconds)
-        report(
-            {"what": "gzipped FASTQ to sorted BAM", **sizes, "seconds": seconds}
-            | {"reads_a_second": reads_a_second}
-        )
-        for line in profile(large, options.chunks, options.threads):
-            report(line | sizes)
         make_reads(large, "part", options.compared_pairs)
         report({"what": "large, both engines"} | sizes | compare(large, "part", options.threads))
+        for _ in range(2):
+            seconds = map_reads(large, "", "cuda", options.threads)
+            reads_a_second = round(2 * options.pairs / seconds)
+            report(
+                {"what": "gzipped FASTQ to sorted BAM", **sizes, "seconds": seconds}
+                | {"reads_a_second": reads_a_second}
+            )
+        for line in profile(large, options.chunks, options.threads):
+            report(line | sizes)
 
 
 if __name__ == "__main__":
