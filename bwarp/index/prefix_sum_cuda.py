@@ -15,7 +15,7 @@ from numba.cuda import types
 __all__ = ["KERNEL_SIGNATURES", "exclusive_sum"]
 
 #: Elements a warp adds up; a multiple of 32.
-TILE = 512
+TILE = 2048
 
 _WARP = 32
 _THREADS = 256
