@@ -46,7 +46,7 @@ DIAGONAL_SHIFT = 1 << 16
 
 #: A place that shares but a frequent word with a read is mostly an old copy: it differs this many
 #: times as often as it must. Measured: wrong places get no more confidence, right ones do.
-_LIKELY = 2
+LIKELY = 2
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def _group(
             n_found = first_found + most
         unlisted[reads[i]] = max(0, match * length - loss * differing)
         if not all_seen:
-            unseen[reads[i]] = max(0, match * length - _LIKELY * loss * differing)
+            unseen[reads[i]] = max(0, match * length - LIKELY * loss * differing)
     return n_found
 
 

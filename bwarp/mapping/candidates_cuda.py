@@ -9,8 +9,7 @@ from numba import cuda, int64, uint64
 from numba.cuda import types
 
 from bwarp.index.device_cuda import DeviceIndex
-from bwarp.mapping.candidates_cpu import _LIKELY as LIKELY
-from bwarp.mapping.candidates_cpu import DIAGONAL_SHIFT, Candidates
+from bwarp.mapping.candidates_cpu import DIAGONAL_SHIFT, LIKELY, Candidates
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.reads_cuda import DeviceReads
 from bwarp.mapping.seed_keys_cuda import add_up, find_keys, hits_of

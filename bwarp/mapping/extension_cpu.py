@@ -64,7 +64,7 @@ _COLUMNS = 8
 _AHEAD = 12
 
 #: A gap this near to a read's end may show as no more than a few mismatches there.
-_END = 16
+END = 16
 
 
 #: The price of a clipped end where no end may be clipped.
@@ -354,8 +354,8 @@ def _score_diagonals(
                 while bits:
                     at = block + np.int64(population_count((bits & -bits) - np.uint64(1)))
                     bits &= bits - np.uint64(1)
-                    at_start += at < _END
-                    at_end += at >= length - _END
+                    at_start += at < END
+                    at_end += at >= length - END
                     total += match * (at - summed)
                     open_sum += match * (at - summed)
                     highest_sum = max(highest_sum, open_sum)

@@ -16,8 +16,7 @@ from bwarp.alignment.pairs_cuda import find_ends
 from bwarp.alignment.scheme import FITTING, LOCAL
 from bwarp.mapping.base_blocks_cuda import base_blocks, differing
 from bwarp.mapping.candidates_cpu import Candidates
-from bwarp.mapping.extension_cpu import _END as END
-from bwarp.mapping.extension_cpu import NEVER_CLIP, Genome, scoring_of
+from bwarp.mapping.extension_cpu import END, NEVER_CLIP, Genome, scoring_of
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.places_cuda import FIELDS, DevicePlaces, ranked
 from bwarp.mapping.reads_cuda import DeviceReads

@@ -20,10 +20,10 @@ from bwarp.threads import for_each_range
 
 __all__ = ["rescue_candidates"]
 
-_WORD = 8
+WORD = 8
 
 #: So many words on one diagonal make a candidate: random sequence has one or two.
-_LEAST_WORDS = 6
+LEAST_WORDS = 6
 
 
 def rescue_candidates(
@@ -72,13 +72,13 @@ def _find_mates(
 ):  # fmt: skip
     n_found = 0
     # heads[word] is 1 + the last place of the word in the read, before[] 1 + the one before it.
-    heads = np.zeros(1 << (2 * _WORD), np.int32)
+    heads = np.zeros(1 << (2 * WORD), np.int32)
     before = np.zeros(1, np.int32)
     counts = np.zeros(highest - lowest + 1, np.int32)
     for anchor in range(2 * first, 2 * last):
         mate = anchor ^ 1
         length = offsets[mate + 1] - offsets[mate]
-        if place_offsets[anchor] == place_offsets[anchor + 1] or length < _WORD:
+        if place_offsets[anchor] == place_offsets[anchor + 1] or length < WORD:
             continue
         best = scores[place_offsets[anchor]]
         listed = -1  # the strand of the mate whose words are in the table
@@ -114,7 +114,7 @@ def _find_mates(
                 before,
                 counts,
             )
-            if count >= _LEAST_WORDS:
+            if count >= LEAST_WORDS:
                 found[n_found, 0] = mate
                 found[n_found, 1] = strand
                 found[n_found, 2] = diagonal
@@ -134,11 +134,11 @@ def _list_words(both, base, length, heads, before, enter):
     for at in range(length):
         code = both[base + at]
         clean = clean + 1 if code < 4 else 0
-        word = (word << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * _WORD)) - 1)
-        if clean >= _WORD:
+        word = (word << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * WORD)) - 1)
+        if clean >= WORD:
             if enter:
-                before[at - _WORD + 1] = heads[word]
-                heads[word] = at - _WORD + 2
+                before[at - WORD + 1] = heads[word]
+                heads[word] = at - WORD + 2
             else:
                 heads[word] = 0
 
@@ -153,12 +153,12 @@ def _best_diagonal(genome, start, stop, low, heads, before, counts):
     for at in range(start, stop):
         code = genome[at]
         clean = clean + 1 if code < 4 else 0
-        word = (word << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * _WORD)) - 1)
-        if clean < _WORD:
+        word = (word << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * WORD)) - 1)
+        if clean < WORD:
             continue
         item = heads[word]
         while item > 0:
-            diagonal = at - _WORD + 1 - (item - 1) - low
+            diagonal = at - WORD + 1 - (item - 1) - low
             if 0 <= diagonal < counts.size:
                 counts[diagonal] += 1
                 count = counts[diagonal]

@@ -17,8 +17,7 @@ from bwarp.mapping.insert_size import InsertSize, mate_lies
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.places_cuda import FIELDS, DevicePlaces
 from bwarp.mapping.reads_cuda import DeviceReads
-from bwarp.mapping.rescue_cpu import _LEAST_WORDS as LEAST_WORDS
-from bwarp.mapping.rescue_cpu import _WORD as WORD
+from bwarp.mapping.rescue_cpu import LEAST_WORDS, WORD
 
 __all__ = ["KERNEL_SIGNATURES", "rescue_candidates"]
 
