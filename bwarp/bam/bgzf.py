@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO
 
+from deflate import deflate_compress
 from isal import igzip_lib, isal_zlib
 
 from bwarp.errors import InputError
@@ -22,7 +23,8 @@ BLOCK_BYTES = 0xFF00
 #: An empty block, which says that the file was not cut off.
 END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
-#: igzip's level with the best speed for its size, by benchmarks/bam.py.
+#: The fastest of libdeflate, by benchmarks/bam.py. igzip is twice as fast, but now and then, as its
+#: work space held other bytes before, it makes other ones of the same block.
 _LEVEL = 1
 
 _HEADER = struct.Struct("<4BI2BH2B2H")
@@ -31,7 +33,7 @@ _FOOTER = struct.Struct("<2I")
 
 def compressed_block(data) -> bytes:
     """One block of at most `BLOCK_BYTES` bytes."""
-    packed = igzip_lib.compress(data, _LEVEL)
+    packed = bytes(deflate_compress(data, _LEVEL))
     if len(packed) > BLOCK_BYTES:
         # Stored as it is: one deflate block of its own kind.
         packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + bytes(data)
