@@ -60,17 +60,24 @@ def index_rows() -> Iterator[Row]:
 
 
 def mapping_rows() -> Iterator[Row]:
-    speed = {line["mapper"]: line for line in results("map_cpu.json")}
-    if "bwarp" in speed:
-        ours = speed["bwarp"]
-        of = f"2 x {ours['read_length']} bases, {ours['reference']}"
-        others = ", ".join(
-            f"{name} {line['reads_a_cpu_second']:,.0f}"
-            for name, line in speed.items()
-            if name != "bwarp"
-        )
-        what = "map: reads a CPU second, to SAM"
-        yield what, of, f"{ours['reads_a_cpu_second']:,.0f}", others, ours["machine"]
+    runs: dict[str, dict[str, dict]] = {}
+    for line in results("map_cpu.json"):
+        runs.setdefault(line["reference"], {})[line["mapper"]] = line
+    for reference, run in runs.items():
+        speed = {name: f"{line['reads'] / line['wall_seconds']:,.0f}" for name, line in run.items()}
+        ours = run["bwarp"]
+        of = f"{ours['reads']:,} reads of 2 x {ours['read_length']} bases, {reference}"
+        others = ", ".join(f"{name} {speed[name]}" for name in run if name != "bwarp")
+        yield "map, FASTQ to SAM, reads a second", of, speed["bwarp"], others, ours["machine"]
+    whole = "gzipped FASTQ to sorted BAM"
+    runs_on_gpu = [line for line in results("map_h200.jsonl") if line.get("what") == whole]
+    if runs_on_gpu:
+        line = runs_on_gpu[0]
+        of = f"{2 * line['pairs']:,} reads of 2 x 150 bases, {line['bases'] / 1e9:.1f} Gb simulated"
+        every = [run["reads_a_second"] for run in runs_on_gpu]
+        speed = f"{min(every):,} to {max(every):,}"
+        machine = f"{line['gpu']}, {line['threads']} cores"
+        yield "map, FASTQ.gz to sorted BAM, reads a second", of, speed, "", machine
 
 
 def seed_rows() -> Iterator[Row]:

@@ -129,3 +129,9 @@ def test_make_without_a_usable_python(checkout, tmp_path):
         "name one with make PYTHON=/path/to/python3.12 ...\n"
     )
     assert not (folder / ".venv").exists()
+
+
+def test_no_rule_breaks_where_a_blank_is_in_the_path_of_python(checkout):
+    # Snakemake starts what stands under `script:` with a path of Python that it does not quote.
+    for rules in (checkout / "workflow").rglob("*.smk"):
+        assert not re.search(r"^\s*(script|notebook):\s*$", rules.read_text(), re.MULTILINE), rules

@@ -1,5 +1,7 @@
 # What people read: plots, MultiQC, the beginnings of tables, and Snakemake's report of it all.
 
+import json
+
 # What the report shows: of the target all, and only where it can be made.
 MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
 REPORTED = [*MAPPING_REPORT, f"{INDEX}.txt", "results/qc/previews/seeds.html"]
@@ -111,9 +113,13 @@ if IS_MAIN:
         conda:
             "../../envs/report.yaml"
         params:
+            program=os.path.relpath(CHECKOUT / "workflow" / "scripts" / "write_report.py"),
             snakefile=os.path.relpath(workflow.main_snakefile),
-        script:
-            "../scripts/write_report.py"
+            configuration=lambda wildcards: json.dumps(config),
+        # Not `script:`, which breaks where a blank is in the path of Python.
+        shell:
+            "python {params.program:q} {params.snakefile:q} {params.configuration:q}"
+            " {output.report:q} {input:q} > {log:q} 2>&1"
 
 
 rule qc:

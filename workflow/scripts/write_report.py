@@ -1,22 +1,23 @@
-"""Snakemake's report of the inputs of the rule that this is the script of."""
+"""Snakemake's report of files that have been made, as a step of the run that makes them.
 
-import json
+write_report.py SNAKEFILE CONFIGURATION REPORT FILE...    the configuration is JSON text
+"""
+
 import subprocess
 import sys
 import tempfile
 
-with open(snakemake.log[0], "w") as log, tempfile.NamedTemporaryFile("w", suffix=".json") as config:
-    json.dump(snakemake.config, config)
+snakefile, configuration, report, *files = sys.argv[1:]
+with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
+    config.write(configuration)
     config.flush()
     done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *snakemake.input]
-        + ["--snakefile", snakemake.params.snakefile, "--configfile", config.name]
-        + ["--report", snakemake.output.report, "--workflow-profile", "none", "--cores", "1"]
+        [sys.executable, "-m", "snakemake", *files]
+        + ["--snakefile", snakefile, "--configfile", config.name]
+        + ["--report", report, "--workflow-profile", "none", "--cores", "1"]
         # The run that this is a step of holds the lock.
         + ["--nolock", "--quiet", "all"],
         stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
         check=False,
     )
 sys.exit(done.returncode)
