@@ -10,8 +10,6 @@ sorts and indexes the same records in the same run. One JSON line each.
 
 import argparse
 import json
-import os
-import platform
 import resource
 import shutil
 import statistics
@@ -21,6 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from machine import machine
 
 import bwarp
 from bwarp.bam.bam_file import bam_file, indexed_bam_file
@@ -78,7 +77,7 @@ def main(options):
             "processor_seconds": round(processor, 3),
             "million_records_a_second": round(options.reads / wall / 1e6, 2),
             "megabytes": round(turns[0][step][2] / 1e6, 1),
-            **machine(),
+            **circumstances(),
         }
         text += json.dumps(line) + "\n"
     if options.output:
@@ -209,8 +208,8 @@ def used() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def machine() -> dict:
-    return {"cpus": os.cpu_count(), "machine": platform.machine(), "bwarp": bwarp.__version__}
+def circumstances() -> dict:
+    return {"machine": machine(), "bwarp": bwarp.__version__}
 
 
 if __name__ == "__main__":

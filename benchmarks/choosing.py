@@ -12,13 +12,13 @@ tables of p and q are drawn from what benchmarks/seeds.py --parts sweep measured
 
 import argparse
 import json
-import platform
 import re
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from machine import processor
 
 from bwarp import __version__
 from bwarp.fastx import SequenceBatch
@@ -84,7 +84,7 @@ def measure(options) -> None:
                 "over_limit": int(np.count_nonzero(hits > LIMIT)),
                 "mean_hits": round(float(hits.mean()), 1),
                 "words_a_cpu_second": round(len(hits) / seconds),
-                "machine": f"{platform.machine()}, one core",
+                "machine": f"{processor()}, one core",
                 "bwarp": __version__,
             }
             print(json.dumps(line))

@@ -10,9 +10,7 @@ one JSON line each.
 import argparse
 import gzip
 import json
-import os
 import platform
-import re
 import statistics
 import tempfile
 import time
@@ -20,6 +18,7 @@ from pathlib import Path
 
 import dnaio
 import numpy as np
+from machine import machine
 
 import bwarp
 from bwarp.fastx import read_sequences
@@ -67,7 +66,7 @@ def main(options):
                             options.reads / statistics.median(seconds) / 1e6, 2
                         ),
                         "all_seconds": seconds,
-                        **machine(),
+                        **circumstances(),
                     }
                 )
     text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -100,10 +99,9 @@ def with_bwarp(path: Path) -> int:
     return sum(batch.count for batch in read_sequences(path))
 
 
-def machine() -> dict:
-    models = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+def circumstances() -> dict:
     return {
-        "machine": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
     }

@@ -25,6 +25,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from machine import machine
 
 import bwarp
 from bwarp.sequence import CODE_OF_BYTE, LETTERS
@@ -135,7 +136,7 @@ def compare(name, fasta, work, repeats, peer_repeats, threads) -> list[dict]:
                 "processor_seconds": round(statistics.median(run[1] for run in runs), 3),
                 "peak_mb": round(peak / 1e6, 1),
                 "peak_bytes_a_base": round(peak / bases, 2),
-                **machine(),
+                **circumstances(),
             }
         )
     ratio = "" if len(lines) == 1 else f", {lines[0]['seconds'] / lines[-1]['seconds']:.2f} x bwa"
@@ -152,7 +153,7 @@ def compare(name, fasta, work, repeats, peer_repeats, threads) -> list[dict]:
             "threads": threads,
             "seconds": statistics.median(opened),
             "all_seconds": opened,
-            **machine(),
+            **circumstances(),
         }
     )
     return lines
@@ -190,10 +191,9 @@ def bwa_version() -> str:
     return re.search(r"Version: (\S+)", usage)[1]
 
 
-def machine() -> dict:
-    models = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+def circumstances() -> dict:
     return {
-        "machine": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
     }

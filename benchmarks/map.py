@@ -18,13 +18,14 @@ import argparse
 import gzip
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from machine import machine
 
 import bwarp
 from bwarp.mapping.truth import TruthCounts, count_right
@@ -182,7 +183,7 @@ def main():
         "indel_length": options.indel_length,
         "seed": options.seed,
         "threads": options.threads,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "bwarp": bwarp.__version__,
     }
     rows = [{"mapper": mapper} | best[mapper] | row(counts[mapper]) for mapper in mappers]

@@ -12,13 +12,14 @@ import gzip
 import hashlib
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from machine import machine
 
 import bwarp
 from bwarp.threads import available_threads
@@ -108,7 +109,7 @@ def main():
         "reads": 2 * options.pairs,
         "read_length": options.read_length,
         "threads": options.threads,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "bwarp": bwarp.__version__,
         "bytes": sizes,
     }

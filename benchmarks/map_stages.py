@@ -8,10 +8,10 @@ the index and compiling do not count. A table is printed; one JSON object is app
 
 import argparse
 import json
-import os
-import platform
 import time
 from pathlib import Path
+
+from machine import machine
 
 import bwarp
 from bwarp.index.store import load_index
@@ -123,7 +123,7 @@ def main():
         "reads": n_reads,
         "microseconds_a_read": round(1e6 * total / n_reads, 2),
         "stages": rows,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "bwarp": bwarp.__version__,
     }
     with open(options.output, "a") as file:

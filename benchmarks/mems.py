@@ -17,7 +17,6 @@ import argparse
 import gzip
 import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -25,6 +24,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from machine import processor
 
 from bwarp.program import bounded_int
 
@@ -160,8 +161,7 @@ def take_turns(what: str, reference: str, commands: dict, work: Path, options):
             "seconds": statistics.median(seconds),
             "all_seconds": seconds,
             "equal": outputs[name] == outputs["bwarp"],
-            "machine": f"{options.threads} cores",
-            "cpu": platform.processor() or platform.machine(),
+            "machine": f"{processor()}, {options.threads} cores",
         }
 
 

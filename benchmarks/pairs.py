@@ -29,6 +29,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from machine import processor
 
 import bwarp
 from bwarp.alignment.gatk import GATK_PARAMETERS, OVERHANGS
@@ -65,13 +66,6 @@ def timed(function, repeats):
     return seconds
 
 
-def cpu_name():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.machine()
-
-
 class Report:
     """Prints what is measured and appends it to a file."""
 
@@ -81,7 +75,7 @@ class Report:
             "benchmark": "pairs",
             "bwarp": bwarp.__version__,
             "python": platform.python_version(),
-            "cpu": cpu_name(),
+            "cpu": processor(),
             "backend": options.backend,
             "threads": options.threads,
         }

@@ -33,6 +33,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from machine import machine
 
 import bwarp
 from bwarp.backend import choose_backend
@@ -99,7 +100,7 @@ class Report:
             "bwarp": bwarp.__version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
-            "machine": gpu_name() if options.backend == "cuda" else cpu_name(),
+            "machine": gpu_name() if options.backend == "cuda" else machine(),
         }
 
     def add(self, part, seconds, **values):
@@ -110,13 +111,6 @@ class Report:
         if self.path:
             with open(self.path, "a") as file:
                 file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
-
-
-def cpu_name():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return f"{line.split(':')[1].strip()}, {available_threads()} cores"
-    return platform.machine()
 
 
 def gpu_name():

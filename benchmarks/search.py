@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from machine import processor
 
 import bwarp
 from bwarp.alignment.database import Database, read_database, sorted_database
@@ -63,13 +64,6 @@ def timed(function, repeats):
     return seconds, result
 
 
-def cpu_name():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.machine()
-
-
 class Report:
     """Prints what is measured and appends it to a file."""
 
@@ -79,7 +73,7 @@ class Report:
             "benchmark": "search",
             "bwarp": bwarp.__version__,
             "python": platform.python_version(),
-            "cpu": cpu_name(),
+            "cpu": processor(),
             "backend": options.backend,
             "threads": options.threads,
         }

@@ -24,7 +24,6 @@ import itertools
 import json
 import os
 import platform
-import re
 import shutil
 import statistics
 import subprocess
@@ -35,6 +34,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from machine import machine
 
 import bwarp
 from bwarp.fastx import SequenceBatch
@@ -108,7 +108,6 @@ class Report:
     """Prints results and appends them to a file."""
 
     def __init__(self, options, index: FMIndex):
-        models = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
         self._path = options.output
         self._common = {
             "benchmark": "seeds",
@@ -117,7 +116,7 @@ class Report:
             "occ_rate": index.occ_rate,
             "sa_rate": index.sa_rate,
             "prefix_length": index.prefix_length,
-            "machine": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
+            "machine": machine(),
             "bwarp": bwarp.__version__,
             "python": platform.python_version(),
             "date": time.strftime("%Y-%m-%d"),
