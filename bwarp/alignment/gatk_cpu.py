@@ -17,6 +17,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.cells_cpu import ROWS, fill_rows, interleave
+from bwarp.alignment.cigars_cpu import push
 from bwarp.alignment.ends_cpu import (
     ELEMENT_TYPES,
     Side,
@@ -39,7 +40,7 @@ from bwarp.alignment.pairs import (
     Sequences,
     check_pairs,
 )
-from bwarp.alignment.paths_cpu import push, trace
+from bwarp.alignment.paths_cpu import trace
 from bwarp.alignment.scheme import GLOBAL, SEMIGLOBAL, Mode, Scoring, element_type
 from bwarp.alignment.substitution_cpu import MatchMismatch, Tables
 from bwarp.simd import lanes_of

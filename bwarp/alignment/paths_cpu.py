@@ -19,6 +19,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_directions, fill_rows, interleave
+from bwarp.alignment.cigars_cpu import gather_cigars, grown
 from bwarp.alignment.ends_cpu import (
     ELEMENT_TYPES,
     Side,
@@ -30,21 +31,15 @@ from bwarp.alignment.ends_cpu import (
     numba_side,
     set_borders,
 )
-from bwarp.alignment.pairs import (
-    DELETION,
-    EQUAL,
-    INSERTION,
-    MISMATCH,
-    Alignments,
-    Ends,
-    PairBatch,
-)
+from bwarp.alignment.pairs import EQUAL, Alignments, Ends, PairBatch
 from bwarp.alignment.scheme import Mode, Scoring
 from bwarp.alignment.substitution_cpu import pair_scheme
+from bwarp.alignment.ungapped_cpu import settle_ungapped
+from bwarp.alignment.walk_cpu import walk
 from bwarp.simd import lanes_of
 from bwarp.threads import for_each_range
 
-__all__ = ["DIRECTION_BYTES", "gather_cigars", "grown", "push", "trace", "trace_paths"]
+__all__ = ["DIRECTION_BYTES", "trace", "trace_paths"]
 
 #: Bytes of direction bits a batch may take before it is filled in slices.
 DIRECTION_BYTES = 1 << 24
@@ -92,7 +87,7 @@ def trace(
     any_frame = element_frame(scoring, mode, np.int32, 0)
 
     def run_diagonals(begin, end):
-        return begin, end, _diagonals(
+        return begin, end, settle_ungapped(
             begin, end, queries, references, matrix, scoring.ambiguous, any_frame,
             ends.scores, ends.query_ends, ends.reference_ends,
             starts, distances, operations, places, ungapped,
@@ -157,38 +152,6 @@ def trace(
     )  # fmt: skip
 
 
-def gather_cigars(
-    parts: list[np.ndarray], places: np.ndarray, operations: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bring CIGARs that lie in several arrays into the order of the pairs.
-
-    Parameters
-    ----------
-    parts : list of ndarray, dtype=uint32
-    places : ndarray, shape=(count,), dtype=int64
-        Where each CIGAR starts in the concatenated parts.
-    operations : ndarray, shape=(count,), dtype=int32
-        How many operations each has.
-
-    Returns
-    -------
-    cigar_offsets : ndarray, shape=(count + 1,), dtype=int64
-    cigar : ndarray, dtype=uint32
-    """
-    offsets = np.zeros(places.size + 1, np.int64)
-    np.cumsum(operations, out=offsets[1:])
-    cigar = np.empty(offsets[-1], np.uint32)
-    _gather(np.concatenate([*parts, np.empty(0, np.uint32)]), places, offsets, cigar)
-    return offsets, cigar
-
-
-@numba.njit(cache=True, nogil=True)
-def _gather(parts, places, offsets, cigar):
-    for i in range(places.size):
-        for k in range(offsets[i + 1] - offsets[i]):
-            cigar[offsets[i] + k] = parts[places[i] + k]
-
-
 def _windows(ends: Ends, scoring: Scoring, high: np.ndarray, references: Side) -> Side:
     """The stretch of each reference that optimal paths can reach: the band's bounding box."""
     starts = np.zeros(ends.scores.size, np.int64)
@@ -198,82 +161,6 @@ def _windows(ends: Ends, scoring: Scoring, high: np.ndarray, references: Side) -
         starts = np.maximum(band_start, 0)
     lengths = (ends.reference_ends - starts).astype(np.int32)
     return Side(references.codes, references.starts + starts, lengths)
-
-
-@numba.njit(forceinline=True)
-def push(runs, count, run):
-    """Add a run, ``length << 4 | operation``, to a CIGAR of `count` runs; returns how many now."""
-    if count > 0 and runs[count - 1] & 15 == run & 15:
-        runs[count - 1] += np.uint32(run & ~15)
-        return count
-    runs[count] = np.uint32(run)
-    return count + 1
-
-
-@numba.njit(cache=True, nogil=True)
-def grown(array, size):
-    """The same array, or a copy with room for `size` numbers and as many again."""
-    if size <= array.size:
-        return array
-    larger = np.empty(2 * size, array.dtype)
-    for k in range(array.size):
-        larger[k] = array[k]
-    return larger
-
-
-@numba.njit(cache=True, nogil=True)
-def _diagonals(
-    begin,
-    end,
-    queries,
-    references,
-    matrix,
-    ambiguous,
-    frame,
-    scores,
-    query_ends,
-    reference_ends,
-    starts,
-    distances,
-    operations,
-    places,
-    ungapped,
-):
-    """Settle the pairs from `begin` to `end` whose alignment has no gap; returns their CIGARs."""
-    part = np.empty(16 * (end - begin) + 16, np.uint32)
-    used = 0
-    for pair in range(begin, end):
-        i, j = np.int64(query_ends[pair]), np.int64(reference_ends[pair])
-        q, r = queries.starts[pair], references.starts[pair]
-        wanted = np.int64(scores[pair])
-        collected = np.int64(0)
-        while i > 0 and j > 0 and not (frame.local and collected == wanted):
-            if collected + frame.top * np.int64(min(i, j)) < wanted:
-                break
-            i, j = i - 1, j - 1
-            collected += matrix[queries.codes[q + i], references.codes[r + j]]
-        at_border = (i == 0 and (frame.reference_start or j == 0)) or (
-            j == 0 and (frame.query_start or i == 0)
-        )
-        if collected != wanted or not (at_border or frame.local):
-            continue
-        ungapped[pair] = True
-        starts[0, pair], starts[1, pair] = i, j
-        places[pair] = used
-        length = np.int64(query_ends[pair]) - i
-        part = grown(part, used + length)
-        runs = part[used:]
-        count, distance = np.int64(0), 0
-        for k in range(length):
-            code = queries.codes[q + i + k]
-            if code == references.codes[r + j + k] and code != ambiguous:
-                count = push(runs, count, 1 << 4 | EQUAL)
-            else:
-                count = push(runs, count, 1 << 4 | MISMATCH)
-                distance += 1
-        operations[pair], distances[pair] = count, distance
-        used += count
-    return part[:used]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -375,7 +262,7 @@ def _paths_of_batches(
             )  # fmt: skip
             for lane in range(lanes):
                 pair = members[lane]
-                _walk(
+                walk(
                     lane, above, columns, directions, frame, matrix, ambiguous,
                     queries.codes[queries.starts[pair] :],
                     references.codes[references.starts[pair] :],
@@ -400,66 +287,3 @@ def _paths_of_batches(
             distances[pair] = distance
             used += count
     return part[:used]
-
-
-@numba.njit(cache=True, nogil=True)
-def _walk(
-    lane, above, columns, directions, frame, matrix, ambiguous, query, reference, state, runs
-):
-    """Walk one lane back through the slice of rows below row `above`, as rule 2 says.
-
-    `state` is (i, j, 0 at H or 1 at D or 2 at I, the score still to be explained, runs so far);
-    the walk ends at the alignment's start, or waits where it needs a cell of the slice above.
-    """
-    i, j, at, score, count = state[0], state[1], state[2], state[3], state[4]
-    word, bit = directions.dtype.type, lane
-    while True:
-        if at == 0:
-            if (
-                (frame.local and score == 0)
-                or (i == 0 and (frame.reference_start or j == 0))
-                or (j == 0 and (frame.query_start or i == 0))
-            ):
-                break
-            if i == 0:
-                at = 1
-            elif j == 0:
-                at = 2
-            elif i <= above:
-                break
-            else:
-                cell = 4 * ((i - above - 1) * columns + j - 1)
-                if directions[cell] >> word(bit) & 1:
-                    i, j = i - 1, j - 1
-                    code = query[i]
-                    score -= matrix[code, reference[j]]
-                    same = code == reference[j] and code != ambiguous
-                    count = push(runs, count, 1 << 4 | (EQUAL if same else MISMATCH))
-                    continue
-                at = 1 if directions[cell + 1] >> word(bit) & 1 else 2
-            score += frame.gap_open
-        elif at == 1:
-            if 0 < i <= above:
-                break
-            opens = i > 0 and (
-                j == 1
-                or directions[4 * ((i - above - 1) * columns + j - 2) + 2] >> word(bit) & 1 == 1
-            )
-            count = push(runs, count, 1 << 4 | DELETION)
-            score += frame.gap_extend
-            j -= 1
-            if opens or j == 0:
-                at = 0
-        else:
-            if j > 0 and 0 < i - 1 <= above:
-                break
-            opens = j > 0 and (
-                i == 1
-                or directions[4 * ((i - above - 2) * columns + j - 1) + 3] >> word(bit) & 1 == 1
-            )
-            count = push(runs, count, 1 << 4 | INSERTION)
-            score += frame.gap_extend
-            i -= 1
-            if opens or i == 0:
-                at = 0
-    state[0], state[1], state[2], state[3], state[4] = i, j, at, score, count

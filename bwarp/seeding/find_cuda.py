@@ -17,7 +17,8 @@ from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
 from bwarp.seeding.items_cuda import make_items
 from bwarp.seeding.lists_cuda import INTERVALS, KEYS
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
-from bwarp.seeding.schemes_cuda import MOST_ITEMS, elements_an_item, search_schemes
+from bwarp.seeding.scheme_steps_cuda import MOST_ITEMS
+from bwarp.seeding.schemes_cuda import elements_an_item, search_schemes
 
 __all__ = ["find_seeds", "prepare"]
 

@@ -16,7 +16,7 @@ from test_cuda_emulated import DeviceArray, Launcher, device, pair_sorter
 from bwarp import ptx_reference
 from bwarp.errors import UsageError
 from bwarp.index import device_cuda, locate_cuda, prefix_sum_cuda
-from bwarp.matching import maximal_matches_cuda, unique_matches_cuda
+from bwarp.matching import maximal_matches_cuda, unique_matches_cuda, window_rows_cuda
 from bwarp.matching.device_text_cuda import prepare
 from bwarp.matching.find import KINDS, find_matches
 
@@ -27,13 +27,14 @@ MODULES = (
     maximal_matches_cuda,
     unique_matches_cuda,
 )
+KERNELS_OF = {maximal_matches_cuda: window_rows_cuda}
 
 
 @pytest.fixture
 def emulated(monkeypatch):
     for module in MODULES:
         monkeypatch.setattr(module, "_THREADS", 32)
-        for kernel in module.KERNEL_SIGNATURES:
+        for kernel in KERNELS_OF.get(module, module).KERNEL_SIGNATURES:
             monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
     monkeypatch.setattr(prefix_sum_cuda, "TILE", 32)
     monkeypatch.setattr(device_cuda, "pair_sorter", pair_sorter)
@@ -42,7 +43,7 @@ def emulated(monkeypatch):
     monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 60)
     monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 10)
     monkeypatch.setattr(device_cuda, "free_memory", lambda: 10**9)
-    monkeypatch.setattr(maximal_matches_cuda, "_MANY", 3)
+    monkeypatch.setattr(window_rows_cuda, "_MANY", 3)
     monkeypatch.setattr(unique_matches_cuda, "_PIECE", 20)
     operations = {
         "popc": lambda bits: int(bits).bit_count(),

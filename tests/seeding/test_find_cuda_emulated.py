@@ -28,6 +28,7 @@ from bwarp.seeding import (
     find_cuda,
     items_cuda,
     locate_hits_cuda,
+    scheme_steps_cuda,
     schemes,
     schemes_cuda,
 )
@@ -44,13 +45,14 @@ MODULES = (
     backtracking_cuda,
     locate_hits_cuda,
 )
+KERNELS_OF = {schemes_cuda: scheme_steps_cuda}
 
 
 @pytest.fixture
 def emulated(monkeypatch):
     for module in MODULES:
         monkeypatch.setattr(module, "_THREADS", 32)
-        for kernel in module.KERNEL_SIGNATURES:
+        for kernel in KERNELS_OF.get(module, module).KERNEL_SIGNATURES:
             monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
     monkeypatch.setattr(schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
     monkeypatch.setattr(schemes_cuda, "_kept_tables", {})
