@@ -160,13 +160,16 @@ def make_reference(
         _find_segments(codes, contig_starts, segments)
     segments = segments[:n_segments]
     ends = np.cumsum(segments[:, 1] - segments[:, 0] + 1)
+    packed = pack(codes, threads)
+    # As in an index that is loaded: for an array that may be written, functions compile again.
+    packed.setflags(write=False)
     return Reference(
         names=tuple(names),
         contig_starts=contig_starts,
         md5=md5,
         segment_genome=segments[:, 0].astype(np.uint32),
         segment_text=np.concatenate([[0], ends]).astype(np.int64),
-        packed=pack(codes, threads),
+        packed=packed,
     )
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from bwarp.index.fm_index import FMIndex
+import numpy as np
+
+from bwarp.index.fm_index import BurrowsWheeler, FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference, text_of
 
@@ -34,4 +36,11 @@ def build_index(
     else:
         from bwarp.index.build_cpu import build_transforms
     forward, reverse, suffixes, table = build_transforms(text, parameters, threads, done)
+    # As in an index that is loaded: for arrays that may be written, functions would compile again.
+    for array in (*_arrays_of(forward), *_arrays_of(reverse), suffixes, table):
+        array.setflags(write=False)
     return FMIndex(reference, forward, reverse, table, suffixes, parameters.sa_rate)
+
+
+def _arrays_of(transform: BurrowsWheeler) -> tuple[np.ndarray, np.ndarray]:
+    return transform.blocks, transform.separator_rows

@@ -21,13 +21,13 @@ _u64 = np.uint64
 SEPARATOR = _u64(4)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, forceinline=True)
 def block_start(groups, row):
     """Where in the flat array the block of a row begins: what to prefetch before a rank."""
     return _u64(row) // _u64(32 * len(groups)) * _u64(4 + 2 * len(groups))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, forceinline=True)
 def _bits_below(offset, first):
     """A mask of the 64 rows from row `first` of a block on that lie below an offset in it."""
     if offset <= first:
@@ -49,7 +49,7 @@ def _planes(words, groups, at, pair):
     return low, high
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@numba.njit(cache=True, nogil=True, forceinline=True)
 def _separators_below(separator_rows, first, row):
     """How many separator rows, from number `first` on, lie below a row."""
     found = _u64(0)

@@ -142,6 +142,12 @@ def _arrays_of(transform) -> tuple:
     return transform.words, transform.separator_rows, transform.groups, transform.first_rows
 
 
+@numba.njit(forceinline=True)
+def _grow(blocks, separator_rows, groups, first_rows, code, low, high):
+    """`extend_left`, typed once for its four uses: it is copied in when all is LLVM's."""
+    return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
+
+
 @numba.njit(cache=True, nogil=True)
 def _search(
     forward,
@@ -214,7 +220,7 @@ def _search(
                     continue
             while at > window and (high - low > _u64(FEW) or end - at < _u64(_SEARCHED)):
                 at -= _u64(1)
-                low, high = extend_left(
+                low, high = _grow(
                     blocks, separator_rows, groups, first_rows, kmer_at(words, at, 1), low, high
                 )
                 if low >= high:
@@ -227,7 +233,7 @@ def _search(
                 # Grow it to the left with these rows, then anew to the right.
                 start = at
                 while start > run_start:
-                    low, high = extend_left(
+                    low, high = _grow(
                         blocks,
                         separator_rows,
                         groups,
@@ -242,7 +248,7 @@ def _search(
                 end = start
                 low, high = _u64(0), _u64(back_first_rows[4])
                 while end < run_stop and high - low > _u64(FEW):
-                    next_low, next_high = extend_left(
+                    next_low, next_high = _grow(
                         back_blocks,
                         back_separator_rows,
                         back_groups,
@@ -265,7 +271,7 @@ def _search(
                 low, high = _u64(0), _u64(first_rows[4])
                 while at > start:
                     at -= _u64(1)
-                    low, high = extend_left(
+                    low, high = _grow(
                         blocks, separator_rows, groups, first_rows, kmer_at(words, at, 1), low, high
                     )
             # Locate and extend.
