@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -19,7 +19,23 @@ from xopen import xopen
 
 from bwarp.errors import InputError, UsageError
 
-__all__ = ["atomic_file", "atomic_folder", "private_folder"]
+__all__ = ["atomic_file", "atomic_folder", "check_outputs", "private_folder"]
+
+
+def check_outputs(
+    outputs: Iterable[str | os.PathLike | None], inputs: Iterable[str | os.PathLike | None]
+) -> None:
+    """Refuse an output that is an input or another output: what is there would be lost.
+
+    Files that were not named (None) are passed over, and devices and pipes may be named again.
+    """
+    taken = {os.path.realpath(file) for file in inputs if file and str(file) != "-"}
+    for file in filter(None, outputs):
+        place = "-" if str(file) == "-" else os.path.realpath(file)
+        is_special = os.path.exists(place) and not os.path.isfile(place)
+        if place in taken and not is_special:
+            raise UsageError(f"{file} is given twice: every file needs a name of its own")
+        taken.add(place)
 
 
 @contextmanager

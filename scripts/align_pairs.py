@@ -29,7 +29,7 @@ from bwarp.alignment.pair_lines import (
 from bwarp.alignment.scheme import MODES, Mode, matrix_scoring, nucleotide_scoring
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.sequence import CODE_OF_BYTE
@@ -116,6 +116,7 @@ def parse_options():
 
 def main(options):
     output_format = format_of(options)
+    check_outputs([options.output], [options.pairs, options.references, options.queries])
     backend = choose_engine(options.backend)
     if options.mode == "gatk":
         align, lines = gatk_engine(options, backend, output_format)

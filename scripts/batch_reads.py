@@ -7,6 +7,7 @@ file of frames, each with the k-mers of some reads and the names of these; - is 
 
 from bwarp.errors import UsageError
 from bwarp.frames import write_frames
+from bwarp.output import check_outputs
 from bwarp.program import bounded_int, program_parser, run_program, say
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
@@ -46,6 +47,7 @@ def parse_options():
 def main(options):
     if options.step is not None and options.k is None:
         raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    check_outputs([options.output], [options.queries])
     n_kmers = n_skipped = 0
     with write_frames(options.output, holds="k-mers") as writer:
         for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):

@@ -8,6 +8,7 @@ file of frames, one a chunk; - is standard output.
 from bwarp.frames import write_frames
 from bwarp.mapping.read_chunks import read_chunks
 from bwarp.mapping.stages import write_reads
+from bwarp.output import check_outputs
 from bwarp.program import add_read_options, program_parser, run_program, say
 from bwarp.progress import progress
 
@@ -24,6 +25,7 @@ def parse_options():
 
 
 def main(options):
+    check_outputs([options.output], [options.first, options.second])
     chunks = read_chunks(options.first, options.second, options.interleaved)
     n_reads = 0
     with (

@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 
 from bwarp.mapping.truth import count_right
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import program_parser, run_program, say
 
 EXAMPLES = """
@@ -24,6 +24,7 @@ def parse_options():
 
 
 def main(options):
+    check_outputs([options.output], [options.alignments])
     counts = count_right(options.alignments)
     with atomic_file(options.output, "w") as file:
         file.write(json.dumps(asdict(counts)) + "\n")

@@ -8,7 +8,7 @@ primer of plain bases keeps its name.
 
 from bwarp.errors import InputError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, program_parser, run_program, say
 from bwarp.seeding.degenerate import LETTER_OF_BYTE, count_forms, forms
 
@@ -33,6 +33,7 @@ def parse_options():
 
 
 def main(options):
+    check_outputs([options.output], [options.primers])
     n_primers = n_forms = 0
     with atomic_file(options.output, "w") as file:
         for batch in read_sequences(options.primers, LETTER_OF_BYTE):

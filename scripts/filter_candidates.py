@@ -18,7 +18,7 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.filtering.candidates import Candidates, check_word_length
 from bwarp.index.store import load_index
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 
 EXAMPLES = """
@@ -58,6 +58,7 @@ def parse_options():
 def main(options):
     if not options.output.endswith(".npz"):
         raise UsageError(f"{options.output}: the ending must be .npz")
+    check_outputs([options.output], [options.reads, options.candidates])
     check_word_length(options.word_length)
     backend = choose_engine(options.backend)
     if backend == "cuda":

@@ -27,7 +27,7 @@ from bwarp.matching.find import KINDS, find_matches, find_table_matches
 from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
 from bwarp.matching.query_text import STRANDS, make_query_text
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.reference import read_reference
@@ -112,6 +112,7 @@ def parse_options():
 
 def main(options):
     output_format = format_of(options)
+    check_outputs([options.output], [options.reference, options.queries])
     search, reference = searcher(options)
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0

@@ -14,6 +14,7 @@ or too long.
 
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
+from bwarp.output import check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.seeding.find import count_seeds, find_in_passes, prepare
@@ -26,7 +27,13 @@ from bwarp.seeding.hits import (
 )
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
-from bwarp.seeding.seed_table import open_count_table, open_seed_tables, seed_format, sibling
+from bwarp.seeding.seed_table import (
+    open_count_table,
+    open_seed_tables,
+    seed_format,
+    sibling,
+    tables_at,
+)
 
 EXAMPLES = """
 scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
@@ -112,6 +119,7 @@ def main(options):
     if options.step is not None and options.k is None:
         raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
     table_format = seed_format(options.output)
+    check_outputs(tables_at(options.output), [options.queries])
     if options.count_only and table_format != "tsv":
         raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
     backend = choose_engine(options.backend)

@@ -7,9 +7,10 @@ OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 
 from bwarp.frames import open_frames
 from bwarp.index.store import load_index
+from bwarp.output import check_outputs
 from bwarp.program import program_parser, run_program, say
 from bwarp.progress import progress
-from bwarp.seeding.seed_table import open_seed_tables, seed_format
+from bwarp.seeding.seed_table import open_seed_tables, seed_format, tables_at
 from bwarp.seeding.stages import read_found
 
 EXAMPLES = """
@@ -42,6 +43,7 @@ def parse_options():
 
 def main(options):
     seed_format(options.output)
+    check_outputs(tables_at(options.output), [options.seeds])
     index = load_index(options.index)
     with (
         open_frames(options.seeds, "seeds") as reader,

@@ -7,6 +7,7 @@ from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.read_chunks import read_chunks
 from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
+from bwarp.output import check_outputs
 from bwarp.program import (
     add_mapping_options,
     add_output_options,
@@ -40,6 +41,7 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
+    check_outputs([options.output, options.stats], [options.first, options.second])
     backend = choose_engine(options.backend)
     index = load_index(options.index)
     reference = index.reference

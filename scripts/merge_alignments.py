@@ -13,7 +13,7 @@ from bwarp.bam.merging import merged, whole_records
 from bwarp.bam.sorted_file import duplicates_marked, sorted_file
 from bwarp.errors import UsageError
 from bwarp.mapping.statistics import merged_statistics, read_statistics
-from bwarp.output import atomic_file, private_folder
+from bwarp.output import atomic_file, check_outputs, private_folder
 from bwarp.program import program_parser, run_program, say
 
 EXAMPLES = """
@@ -41,9 +41,13 @@ def main(options):
     output = Path(options.output)
     if output.suffix != ".bam":
         raise UsageError(f"{output}: the output must end in .bam")
+    counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
+    check_outputs([output, output.with_suffix(".stats.json")], [*options.units, *counts])
     statistics = {}
-    for unit in map(Path, options.units):
-        statistics[unit.stem] = read_statistics(unit.with_suffix(".stats.json"))
+    for unit, file in zip(map(Path, options.units), counts, strict=True):
+        if unit.stem in statistics:
+            raise UsageError(f"{unit}: an earlier unit is called {unit.stem}, too: rename one")
+        statistics[unit.stem] = read_statistics(file)
     with ExitStack() as files, private_folder(output) as folder:
         headers, runs = [], []
         for unit in options.units:

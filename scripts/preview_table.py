@@ -3,7 +3,7 @@
 
 import gzip
 
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import program_parser, run_program
 from bwarp.report.table_preview import preview_page
 
@@ -24,6 +24,7 @@ def parse_options():
 
 
 def main(options):
+    check_outputs([options.output], [options.table])
     opened = gzip.open if options.table.endswith(".gz") else open
     with opened(options.table, "rb") as table:
         page = preview_page(options.table, table, header=not options.no_header)

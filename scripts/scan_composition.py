@@ -30,7 +30,7 @@ from bwarp.composition.similarity import parse_similarity
 from bwarp.composition.text_tables import NameTable, bed_lines, tsv_header, tsv_lines
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 
@@ -105,6 +105,7 @@ def parse_options():
 
 def main(options):
     output_format = format_of(options)
+    check_outputs([options.output], [options.reference, options.queries])
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
     references = read_references(options.reference)

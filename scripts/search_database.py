@@ -25,7 +25,7 @@ from bwarp.alignment.hits import (
 from bwarp.alignment.scheme import LOCAL, matrix_scoring, nucleotide_scoring
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 
@@ -115,6 +115,8 @@ def main(options):
         )
     if not options.prepare and not (options.queries and options.output):
         raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
+    inputs = [options.queries, options.database]
+    check_outputs([options.output, options.alignments, options.prepare], inputs)
     backend = choose_engine(options.backend, options.gpus)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)

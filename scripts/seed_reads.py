@@ -10,6 +10,7 @@ positions. - is standard output.
 from bwarp.errors import UsageError
 from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index
+from bwarp.output import check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
@@ -79,6 +80,7 @@ def parse_options():
 
 
 def main(options):
+    check_outputs([options.output], [options.kmers])
     backend = choose_engine(options.backend)
     locate = options.locate
     if locate == "auto":

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file
+from bwarp.output import atomic_file, check_outputs
 from bwarp.program import bounded_int, program_parser, run_program, say
 from bwarp.reference import codes_of, read_reference
 from bwarp.simulation.fastq import fastq_pieces
@@ -88,10 +88,7 @@ def _outputs(arguments) -> list[str]:
         if arguments.output2 is None:
             raise UsageError("--pairs needs a second file: give it with -2, or ask for --reads")
         outputs = [arguments.output1, arguments.output2]
-    files = outputs + ([arguments.vcf] if arguments.vcf else []) + [arguments.reference]
-    for file in files:
-        if files.count(file) > 1:
-            raise UsageError(f"{file} is given twice: every file needs a name of its own")
+    check_outputs([*outputs, arguments.vcf], [arguments.reference])
     return outputs
 
 

@@ -13,6 +13,7 @@ from bwarp.mapping.mapper import finish_chunks
 from bwarp.mapping.stages import read_parameters, stored_places
 from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
+from bwarp.output import check_outputs
 from bwarp.program import add_output_options, output_options, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.reference import codes_of
@@ -43,6 +44,7 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
+    check_outputs([options.output, options.stats], [options.reads, options.places])
     index = load_index(options.index)
     with (
         open_frames(options.reads, "reads") as reads,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file, atomic_folder, private_folder
+from bwarp.output import atomic_file, atomic_folder, check_outputs, private_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -217,3 +217,37 @@ def test_compressed_text_is_whole(tmp_path):
         for _ in range(30_000):
             file.write("äöü line\n")
     assert gzip.decompress((tmp_path / "t.txt.gz").read_bytes()).decode() == "äöü line\n" * 30_000
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs"),
+    [
+        (["out", None], [None, "in"]),
+        (["-"], ["-"]),
+        (["/dev/null", "/dev/null"], []),
+        (["out"], ["in", "in"]),
+    ],
+)
+def test_outputs_that_overwrite_nothing(outputs, inputs):
+    check_outputs(outputs, inputs)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs"),
+    [(["reads"], ["reads"]), (["./x/../reads"], ["reads"]), (["out", "out"], []), (["-", "-"], [])],
+)
+def test_outputs_that_overwrite_something(tmp_path, monkeypatch, outputs, inputs):
+    monkeypatch.chdir(tmp_path)
+    Path("reads").touch()
+    Path("x").mkdir()
+    with pytest.raises(UsageError) as caught:
+        check_outputs(outputs, inputs)
+    message = f"{outputs[-1]} is given twice: every file needs a name of its own"
+    assert str(caught.value) == message
+
+
+def test_an_output_that_links_to_an_input(tmp_path):
+    (tmp_path / "reads").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "reads")
+    with pytest.raises(UsageError, match="link is given twice"):
+        check_outputs([tmp_path / "link"], [tmp_path / "reads"])

@@ -10,6 +10,7 @@ import textwrap
 import pytest
 
 from bwarp import __version__
+from bwarp.errors import UsageError
 from bwarp.program import bounded_int, program_parser
 
 PROGRAM = """
@@ -174,3 +175,30 @@ def test_bounded_int_refuses(text):
 @pytest.mark.parametrize(("text", "value"), [("0", 0), ("10", 10), (" 7 ", 7)])
 def test_bounded_int_accepts(text, value):
     assert bounded_int(0, 10)(text) == value
+
+
+@pytest.fixture
+def reads_parser():
+    """A parser with an option that looks like a number, as that of map_reads.py."""
+    parser = program_parser("Map.", "map.py -1 R1.fq")
+    parser.add_argument("-1", dest="first")
+    parser.add_argument("--interleaved", action="store_true")
+    parser.add_argument("--name")
+    parser.add_argument("--mismatch", type=bounded_int(-9, -1))
+    return parser
+
+
+@pytest.mark.parametrize("value", ["-4", "-1"])
+def test_a_negative_value_beside_an_option_that_looks_like_one(reads_parser, value):
+    options = reads_parser.parse_args(["--mismatch", value, "--interleaved", "-1", "R1.fq"])
+    assert (options.mismatch, options.first) == (int(value), "R1.fq")
+
+
+def test_such_an_option_is_no_value_of_one_that_takes_no_number(reads_parser):
+    with pytest.raises(UsageError, match="argument --name: expected one argument"):
+        reads_parser.parse_args(["--name", "-1", "R1.fq"])
+
+
+def test_a_negative_value_out_of_range_is_named(reads_parser):
+    with pytest.raises(UsageError, match="'-5' is not a whole number from 1 to 1024"):
+        reads_parser.parse_args(["--threads", "-5"])

@@ -4,6 +4,7 @@ pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
 single     read i is template i
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -75,6 +76,10 @@ def read_chunks(
     """The reads of one file, or the pairs of one or two, in chunks of so many reads."""
     if mates and interleaved:
         raise UsageError("give either -2 or --interleaved, not both")
+    if mates and os.path.realpath(path) == os.path.realpath(mates):
+        raise UsageError(
+            f"{mates} is given as both ends: with pairs in one file, use --interleaved"
+        )
     if mates:
         return paired_chunks(path, mates, reads)
     return interleaved_chunks(path, reads) if interleaved else single_chunks(path, reads)

@@ -38,6 +38,7 @@ __all__ = [
     "open_seed_tables",
     "seed_format",
     "sibling",
+    "tables_at",
 ]
 
 FORMATS = ("tsv", "bed", "parquet")
@@ -76,6 +77,13 @@ def sibling(path: str | os.PathLike, kind: str) -> Path:
     """
     name = Path(path).name.removesuffix(".gz")
     return Path(path).with_name(f"{Path(name).stem}.{kind}.tsv")
+
+
+def tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
+    """The files that a search with this output writes."""
+    if str(path) == "-":
+        return [path]
+    return [path, sibling(path, "over"), sibling(path, "skipped")]
 
 
 @dataclass

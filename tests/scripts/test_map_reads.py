@@ -442,9 +442,10 @@ def test_odd_reads_on_odd_contigs(map_reads, odd, tmp_path):
 
 
 def test_empty_files_give_a_header_alone(map_reads, tmp_path):
-    empty = tmp_path / "empty.fq"
+    empty, other = tmp_path / "empty.fq", tmp_path / "other.fq"
     empty.write_text("")
-    for arguments in (("-1", empty), ("-1", empty, "-2", empty), ("-1", empty, "--interleaved")):
+    other.write_text("")
+    for arguments in (("-1", empty), ("-1", empty, "-2", other), ("-1", empty, "--interleaved")):
         done = map_reads(*arguments, "-o", "-")
         assert (done.rc, done.stderr) == (0, "0 reads, 0 mapped, 0 properly paired\n")
         assert {line[:3] for line in done.stdout.splitlines()} == {"@HD", "@SQ", "@PG"}
@@ -460,6 +461,14 @@ USAGE = [
         "out.txt: the output must end in .sam, .bam or .cram, or be - for SAM to stdout",
     ),
     (("-2", "x.fq", "--interleaved", "-o", "-"), "give either -2 or --interleaved, not both"),
+    (
+        ("-1", "x.fq", "-2", "./x.fq", "-o", "-"),
+        "./x.fq is given as both ends: with pairs in one file, use --interleaved",
+    ),
+    (
+        ("-1", "-", "-2", "-", "-o", "out.sam"),
+        "- is given as both ends: with pairs in one file, use --interleaved",
+    ),
     (
         ("--read-group", "SM:s", "-o", "-"),
         r"read group 'SM:s' is not one line like '@RG\tID:1\tSM:sample': it needs an ID",

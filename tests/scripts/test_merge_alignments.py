@@ -71,6 +71,12 @@ def test_refusals_leave_nothing(run_program, units, tmp_path):
     assert done == (
         2, "", f"merge_alignments.py: error: {tmp_path}/s.sam: the output must end in .bam\n"
     )  # fmt: skip
+    other = tmp_path / "lane" / "1.bam"
+    done = run_program(SCRIPT, *units, other, "-o", output)
+    assert done == (
+        2, "", f"merge_alignments.py: error: {other}: an earlier unit is called 1, too: "
+        "rename one\n",
+    )  # fmt: skip
     units[1].write_bytes(units[1].read_bytes()[:100])
     done = run_program(SCRIPT, *units, "-o", output)
     assert (done.rc, done.stdout) == (1, "")
