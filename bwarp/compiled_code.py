@@ -18,10 +18,11 @@ import time
 from pathlib import Path
 
 import numba.core.caching
+import numpy as np
 
 from bwarp.source_digest import program_digest
 
-__all__ = ["keep_compiled_code"]
+__all__ = ["keep_compiled_code", "read_only"]
 
 _PACKAGE = Path(__file__).parent
 
@@ -75,6 +76,16 @@ def keep_compiled_code() -> None:
     if not numba.config.CACHE_DIR:
         # Kernels are located by numba-cuda, which asks this setting only.
         numba.config.CACHE_DIR = str(_parent_folder() / f"cuda-{_digest_of_package()}")
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The same array as one that may not be written, as those of files are not.
+
+    For a function that is given both kinds Numba would compile two.
+    """
+    view = array.view()
+    view.setflags(write=False)
+    return view
 
 
 def _parent_folder() -> Path:

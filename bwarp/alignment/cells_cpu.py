@@ -15,7 +15,7 @@ five loads and three stores.
 Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
 8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
 stopping there is the zero that H never falls below; D and I below zero cannot be told from zero,
-and are never on a path that counts. For the others see `element_types` in widths_cpu.py.
+and are never on a path that counts. For the others see `bwarp.alignment.batches_cpu`.
 
 Lanes whose sequences are shorter are filled up with padding, which scores as low as it can; cells
 beyond a lane's own corner are computed and never looked at.

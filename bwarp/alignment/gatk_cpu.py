@@ -16,19 +16,19 @@ from functools import partial
 import numba
 import numpy as np
 
-from bwarp.alignment.cells_cpu import ROWS, fill_rows, interleave
-from bwarp.alignment.cigars_cpu import push
-from bwarp.alignment.ends_cpu import (
+from bwarp.alignment.batches_cpu import (
     ELEMENT_TYPES,
     Side,
     by_length,
     element_frame,
     fits_type,
     highest_scores,
+    lay_out,
     longest_of,
     numba_side,
-    set_borders,
 )
+from bwarp.alignment.cells_cpu import ROWS, fill_rows
+from bwarp.alignment.cigars_cpu import push
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.pairs import (
     DELETION,
@@ -225,15 +225,10 @@ def _ends_of_batches(
         m, n = queries.lengths[members], references.lengths[members]
         rows = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS
         columns = np.int64(n.max())
-        interleave(
-            queries.codes, queries.starts[members], m, tables.query[0],
-            tables.query_padding[0], rows, query, 0,
+        lay_out(
+            members, queries, references, tables, frame, first, more, rows, columns, query,
+            reference, left, row_H, row_I,
         )  # fmt: skip
-        interleave(
-            references.codes, references.starts[members], n, tables.reference,
-            tables.reference_padding, columns, reference, 0,
-        )  # fmt: skip
-        set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
         fill_rows(
             scheme, query, reference, np.int64(0), rows, columns, left, first, more, floor,
             row_H, row_I, np.bool_(False),

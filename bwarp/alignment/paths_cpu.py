@@ -18,25 +18,25 @@ from functools import partial
 import numba
 import numpy as np
 
-from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_directions, fill_rows, interleave
-from bwarp.alignment.cigars_cpu import gather_cigars, grown
-from bwarp.alignment.ends_cpu import (
+from bwarp.alignment.batches_cpu import (
     ELEMENT_TYPES,
     Side,
     by_length,
     element_frame,
     fits_type,
     highest_scores,
+    lay_out,
     longest_of,
     numba_side,
-    set_borders,
 )
+from bwarp.alignment.cells_cpu import NEVER, ROWS, fill_directions, fill_rows
+from bwarp.alignment.cigars_cpu import gather_cigars, grown
 from bwarp.alignment.pairs import EQUAL, Alignments, Ends, PairBatch
 from bwarp.alignment.scheme import Mode, Scoring
 from bwarp.alignment.substitution_cpu import pair_scheme
 from bwarp.alignment.ungapped_cpu import settle_ungapped
 from bwarp.alignment.walk_cpu import walk
-from bwarp.simd import lanes_of
+from bwarp.simd import lanes_of, stand_alone
 from bwarp.threads import for_each_range
 
 __all__ = ["DIRECTION_BYTES", "trace", "trace_paths"]
@@ -222,25 +222,11 @@ def _paths_of_batches(
         rows = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS
         columns = np.int64(n.max())
         height = rows * lanes
-        for plane in range(planes):
-            interleave(
-                queries.codes, queries.starts[members], m, tables.query[plane],
-                tables.query_padding[plane], rows, query, plane * height,
-            )  # fmt: skip
-        interleave(
-            references.codes, references.starts[members], n, tables.reference,
-            tables.reference_padding, columns, reference, 0,
+        lay_out(
+            members, queries, references, tables, frame, first, more, rows, columns, query,
+            reference, left, row_H, row_I,
         )  # fmt: skip
-        set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
-        for lane in range(lanes):
-            if n[lane] < reference_ends[members[lane]]:
-                # The window's left edge is no border, but the edge of the band.
-                for i in range(1, rows + 1):
-                    left[i * lanes + lane] = frame.lowest
-            state[lane, 0], state[lane, 1] = m[lane], n[lane]
-            state[lane, 2] = 0
-            state[lane, 3] = scores[members[lane]]
-            state[lane, 4] = 0
+        _start_walks(members, m, n, reference_ends, scores, frame, rows, left, state)
         slices = (rows + slice_rows - 1) // slice_rows
         for number in range(slices - 1):
             for k in range(columns * lanes):
@@ -269,21 +255,50 @@ def _paths_of_batches(
                     state[lane], runs[lane],
                 )  # fmt: skip
 
-        for lane in range(lanes):
-            pair = members[lane]
-            if lane > 0 and members[lane - 1] == pair:
-                continue  # a copy that fills up the last batch
-            count = state[lane, 4]
-            starts[0, pair] = state[lane, 0]
-            starts[1, pair] = state[lane, 1] + reference_ends[pair] - n[lane]
-            operations[pair], places[pair] = count, used
-            part = grown(part, used + count)
-            distance = 0
-            for k in range(count):
-                run = runs[lane, count - 1 - k]
-                part[used + k] = run
-                if run & 15 != EQUAL:
-                    distance += run >> 4
-            distances[pair] = distance
-            used += count
+        part, used = _put_paths(
+            members, n, reference_ends, state, runs, part, used, starts, distances, operations,
+            places,
+        )  # fmt: skip
     return part[:used]
+
+
+@numba.njit(cache=True, nogil=True)
+def _start_walks(members, m, n, reference_ends, scores, frame, rows, left, state):
+    """Put every lane's walk at its end cell, and bar the left edge of windows to it."""
+    stand_alone()
+    lanes = members.size
+    for lane in range(lanes):
+        if n[lane] < reference_ends[members[lane]]:
+            # The window's left edge is no border, but the edge of the band.
+            for i in range(1, rows + 1):
+                left[i * lanes + lane] = frame.lowest
+        state[lane, 0], state[lane, 1] = m[lane], n[lane]
+        state[lane, 2] = 0
+        state[lane, 3] = scores[members[lane]]
+        state[lane, 4] = 0
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_paths(
+    members, n, reference_ends, state, runs, part, used, starts, distances, operations, places
+):
+    """Turn the runs of every lane round into `part`; returns it, larger if need be, and its use."""
+    stand_alone()
+    for lane in range(members.size):
+        pair = members[lane]
+        if lane > 0 and members[lane - 1] == pair:
+            continue  # a copy that fills up the last batch
+        count = state[lane, 4]
+        starts[0, pair] = state[lane, 0]
+        starts[1, pair] = state[lane, 1] + reference_ends[pair] - n[lane]
+        operations[pair], places[pair] = count, used
+        part = grown(part, used + count)
+        distance = 0
+        for k in range(count):
+            run = runs[lane, count - 1 - k]
+            part[used + k] = run
+            if run & 15 != EQUAL:
+                distance += run >> 4
+        distances[pair] = distance
+        used += count
+    return part, used

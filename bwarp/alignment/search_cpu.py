@@ -18,11 +18,12 @@ from collections.abc import Iterator, Sequence
 import numba
 import numpy as np
 
+from bwarp.alignment.batches_cpu import ELEMENT_TYPES, element_frame, longest_of, put_everywhere
 from bwarp.alignment.cells_cpu import NEVER, ROWS, interleave
 from bwarp.alignment.database import Database
-from bwarp.alignment.ends_cpu import ELEMENT_TYPES, element_frame, longest_of, put_everywhere
 from bwarp.alignment.scheme import LOCAL, MATRIX_SCORE, Scoring, element_type
 from bwarp.alignment.strips_cpu import BLOCK, PADDING, fill_block, look_up_scores, score_table
+from bwarp.compiled_code import read_only
 from bwarp.errors import InputError, UsageError
 from bwarp.simd import lanes_of
 from bwarp.threads import for_each_range
@@ -139,9 +140,10 @@ def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, thread
 
     def run(begin, end):
         _search_batches(
-            batches[begin:end], order, lane_of, column_of, batch_edges, columns, codes, starts,
-            sizes, table, row_scores, query_edges, frame, dtype(frame.gap_open + frame.gap_extend),
-            dtype(frame.gap_extend), np.empty(0, dtype), best, lanes,
+            batches[begin:end], order, lane_of, column_of, batch_edges, columns, read_only(codes),
+            starts, sizes, table, row_scores, query_edges, frame,
+            dtype(frame.gap_open + frame.gap_extend), dtype(frame.gap_extend), np.empty(0, dtype),
+            best, lanes,
         )  # fmt: skip
 
     n_ranges = min(4 * threads, columns.size) if threads > 1 else 1

@@ -8,6 +8,7 @@ import re
 import numba
 import numpy as np
 
+from bwarp.compiled_code import read_only
 from bwarp.errors import InputError
 from bwarp.mapping.alignment_records import (
     MATE_UNMAPPED,
@@ -89,8 +90,8 @@ def sam_lines(
         )  # fmt: skip
         out = np.empty(bound, np.uint8)
         used = _write_lines(
-            first, last, chunk.ends, chunk.offsets, chunk.text, chunk.names, both, qualities,
-            genome.codes, genome.contig_starts, contigs.text, contigs.starts,
+            first, last, chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, both,
+            qualities, genome.codes, genome.contig_starts, contigs.text, contigs.starts,
             records.reads, records.flags, records.contigs, records.positions,
             records.mapping_qualities, records.cigar_offsets, records.cigar, records.mates,
             records.template_lengths, records.scores, records.others, records.first_rows,
