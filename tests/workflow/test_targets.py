@@ -50,6 +50,39 @@ def test_a_target_whose_section_is_missing(copy, tmp_path):
     )
 
 
+@pytest.mark.parametrize("target", ["map", "qc"])
+def test_reads_are_wanted_and_there_is_no_sample_sheet(copy, tmp_path, target):
+    (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
+    (tmp_path / "small.fa").write_text(">a\nACGT\n")
+    own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml", "-n")
+    assert copy.snakemake(target, *own, cwd=tmp_path, rc=2).endswith(
+        "Nothing was run: there is a problem in the configuration.\n"
+        "  the configuration, samples: is missing; write the path of a sample sheet such as "
+        "config/samples.tsv\n"
+        "config/README.md explains every key and column.\n"
+    )
+
+
+MAPPING = {"index_reference", "map_reads", "merge_alignments", "draw_report", "multiqc", "report"}
+
+
+def test_a_genome_of_ones_own_is_not_searched_for_the_demo(copy):
+    (copy / "own.fq").write_text("@r\nACGT\n+\nIIII\n")
+    (copy / "own.tsv").write_text("sample\tfq1\ns\town.fq\n")
+    own = ("--config", "reference=small.fa", "samples=own.tsv")
+    assert set(copy.planned(*own)) == MAPPING
+
+
+def test_a_configuration_with_nothing_but_a_genome_and_reads(copy, tmp_path):
+    (tmp_path / "mine.yaml").write_text("reference: g.fa\nsamples: s.tsv\n")
+    (tmp_path / "g.fa").write_text(">a\nACGT\n")
+    (tmp_path / "own.fq").write_text("@r\nACGT\n+\nIIII\n")
+    (tmp_path / "s.tsv").write_text("sample\tfq1\ns\town.fq\n")
+    own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml")
+    said = copy.snakemake("-n", *own, cwd=tmp_path)
+    assert set(re.findall(r"^(?:local)?rule (\w+):$", said, re.MULTILINE)) == MAPPING | {"default"}
+
+
 def test_a_value_of_zero_reaches_the_program(copy):
     (copy / "mine.yaml").write_text("reference: small.fa\nindex:\n  prefix_length: 0\n")
     copy.snakemake("index", "--configfile", "mine.yaml")

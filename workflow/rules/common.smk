@@ -94,6 +94,18 @@ def section(name):
     return config[name]
 
 
+def of_samples(files):
+    """An input function: these files, which there are none of without a sample sheet."""
+
+    def named(wildcards):
+        if not SAMPLES:
+            message = "is missing; write the path of a sample sheet such as config/samples.tsv"
+            refuse([Problem("the configuration", None, "samples", message)])
+        return files
+
+    return named
+
+
 def file_of(name, key):
     """An input function: the file that a key of a section names."""
 

@@ -8,6 +8,10 @@ SIMULATED = [
     sample for (sample, _), row in UNITS.items() if [row.get("fq1"), row.get("fq2")] == DEMO_READS
 ]
 
+MAPPED = expand(
+    "results/map/{sample}.{ending}", sample=SAMPLES, ending=["bam", "bam.bai", "stats.json"]
+)
+
 for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.bam"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
@@ -77,8 +81,4 @@ rule merge_alignments:
 
 rule map:
     input:
-        expand(
-            "results/map/{sample}.{ending}",
-            sample=SAMPLES,
-            ending=["bam", "bam.bai", "stats.json"],
-        ),
+        of_samples(MAPPED),

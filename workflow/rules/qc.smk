@@ -4,7 +4,7 @@ import json
 
 # What the report shows: of the target all, and only where it can be made.
 MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
-REPORTED = [*MAPPING_REPORT, f"{INDEX}.txt", "results/qc/previews/seeds.html"]
+REPORTED = [*MAPPING_REPORT, f"{INDEX}.txt", *SEEDS[1:]]
 REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN else []
 
 RESULTS["results/qc/multiqc.html"] = "MultiQC: mapping, qualities, insert sizes, index"
@@ -124,4 +124,4 @@ if IS_MAIN:
 
 rule qc:
     input:
-        MAPPING_REPORT,
+        of_samples(MAPPING_REPORT),
