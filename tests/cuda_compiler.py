@@ -10,7 +10,11 @@ from unittest import mock
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (12, 0))
 
+#: From this one on NVVM is another compiler. Below it, PTX differs in the line that names the GPU.
+_NEXT_NVVM = (10, 0)
 
+
+@functools.cache
 def ptxas() -> Path | None:
     """The assembler of the CUDA compiler wheels, or None where they are not installed."""
     spec = importlib.util.find_spec("nvidia")
@@ -29,6 +33,29 @@ def compile_ptx(kernel, argument_types, architecture) -> str:
     """The PTX of a kernel for the given Numba types of its arguments."""
     (text,) = _typed_code(kernel, argument_types).get_asm_strs(cc=architecture)
     return text
+
+
+def compile_for_all(kernel, argument_types, lowest=ARCHITECTURES[0]) -> dict[tuple, str]:
+    """The PTX of a kernel for every architecture from `lowest` on: two runs of NVVM."""
+    texts, last = {}, None
+    for architecture in ARCHITECTURES:
+        if architecture < lowest:
+            continue
+        if last is None or last < _NEXT_NVVM <= architecture:
+            texts[architecture] = compile_ptx(kernel, argument_types, architecture)
+        else:
+            texts[architecture] = for_architecture(texts[last], architecture)
+        last = architecture
+    return texts
+
+
+def for_architecture(ptx: str, architecture) -> str:
+    """The same PTX with another GPU named in it."""
+    return re.sub(r"^\.target sm_\d+", f".target {_name(architecture)}", ptx, flags=re.MULTILINE)
+
+
+def _name(architecture) -> str:
+    return f"sm_{architecture[0]}{architecture[1]}"
 
 
 @functools.lru_cache(maxsize=8)
@@ -62,8 +89,7 @@ def _typed_code(kernel, argument_types):
 
 def local_memory(ptx: str, architecture, max_registers: int | None = None) -> int:
     """Bytes of stack and register spills a thread takes once the PTX is machine code."""
-    target = f"sm_{architecture[0]}{architecture[1]}"
-    command = [ptxas(), "-v", f"-arch={target}", "-", "-o", "/dev/null"]
+    command = [ptxas(), "-v", f"-arch={_name(architecture)}", "-", "-o", "/dev/null"]
     if max_registers:
         command.append(f"--maxrregcount={max_registers}")
     result = subprocess.run(command, input=ptx, capture_output=True, text=True, check=False)

@@ -23,7 +23,13 @@ import importlib
 from pathlib import Path
 
 import pytest
-from cuda_compiler import ARCHITECTURES, compile_ptx, local_memory, missing_compiler
+from cuda_compiler import (
+    ARCHITECTURES,
+    compile_for_all,
+    compile_ptx,
+    local_memory,
+    missing_compiler,
+)
 
 import bwarp
 
@@ -67,6 +73,15 @@ def test_memory_outside_registers_and_slips_into_float64_are_seen():
     assert ".f64" in ptx
 
 
+@pytest.mark.parametrize("name", ["bwarp.index.prefix_sum_cuda", "bwarp.seeding.items_cuda"])
+def test_gpus_before_blackwell_are_given_the_same_ptx(name):
+    """What `compile_for_all` relies on."""
+    for kernel, signatures in importlib.import_module(name).KERNEL_SIGNATURES.items():
+        types = signatures[0] if isinstance(signatures, list) else signatures
+        for architecture, ptx in compile_for_all(kernel, types).items():
+            assert ptx == compile_ptx(kernel, types, architecture)
+
+
 def test_the_package_has_cuda_modules():
     assert "bwarp.index.suffix_array_cuda" in MODULES
 
@@ -88,14 +103,12 @@ def test_kernels_compile(name):
     lowest = getattr(module, "LOWEST_ARCHITECTURE", ARCHITECTURES[0])
     for kernel, signatures in getattr(module, "KERNEL_SIGNATURES", {}).items():
         for types in signatures if isinstance(signatures, list) else [signatures]:
-            for architecture in ARCHITECTURES:
-                if architecture >= lowest:
-                    check_kernel(module, kernel, types, architecture)
+            for architecture, ptx in compile_for_all(kernel, types, lowest).items():
+                what = f"{kernel.py_func.__name__}{types} on {architecture}"
+                check_kernel(module, kernel, what, architecture, ptx)
 
 
-def check_kernel(module, kernel, types, architecture):
-    what = f"{kernel.py_func.__name__}{types} on {architecture}"
-    ptx = compile_ptx(kernel, types, architecture)
+def check_kernel(module, kernel, what, architecture, ptx):
     for instruction in getattr(module, "INLINE_PTX", {}).get(kernel, ()):
         assert instruction in ptx, f"{what} has no {instruction}"
     if kernel not in getattr(module, "DOUBLE_PRECISION", ()):
