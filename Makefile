@@ -61,7 +61,7 @@ lint: $(ready_to_test)
 	@.venv/bin/python -m snakemake --lint
 
 bench: $(ready_to_test)
-	@failed=0; for program in $(filter-out %/speed_table.py,$(wildcard benchmarks/*.py)); do echo "== $$program"; \
+	@failed=0; for program in $(filter-out %/speed_table.py %/speed_chart.py,$(wildcard benchmarks/*.py)); do echo "== $$program"; \
 	  .venv/bin/python "$$program" $(ARGS) || failed=1; done; \
 	  .venv/bin/python benchmarks/speed_table.py; exit $$failed
 

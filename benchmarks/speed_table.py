@@ -1,7 +1,7 @@
-"""Write the speed table of README.md from the results in benchmarks/results.
+"""Write the speed table and the chart of README.md from the results in benchmarks/results.
 
-    python benchmarks/speed_table.py            write it
-    python benchmarks/speed_table.py --check    only say whether it is up to date, by the exit code
+    python benchmarks/speed_table.py            write both
+    python benchmarks/speed_table.py --check    only say whether they are new, by the exit code
 
 Every benchmark writes JSON lines of its own; one function for each of them here picks what belongs
 on the front page: what was done, on what, how fast, how fast others were in the same run, where.
@@ -12,6 +12,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from speed_chart import Comparison, chart
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 RESULTS = CHECKOUT / "benchmarks" / "results"
@@ -143,6 +145,53 @@ def scan_rows() -> Iterator[Row]:
             yield what, of, f"{fastest:,.0f} G/s", "", line["machine"]
 
 
+def comparisons() -> Iterator[Comparison]:
+    """What the chart shows: of every kind of job on the CPU the largest, and what gains least."""
+    for what, name, job in (
+        ("index", "index_cpu.json", "index, FASTA to folder 133 Mb of human"),
+        ("seeds", "seeds_cpu.jsonl", "150,000 20-mers, 1 mismatch"),
+        ("exact matches", "mems_cpu.jsonl", "of E. coli DH1"),
+        ("exact matches", "mems_cpu.jsonl", "of 200,000 reads"),
+    ):
+        seconds = {}
+        for line in results(name):
+            if job in f"{line.get('what')} {line.get('reference')}" and "seconds" in line:
+                seconds[line["program"]] = line["seconds"]
+        for other, theirs in seconds.items():
+            if not other.startswith("bwarp"):
+                of = job.removeprefix("index, FASTA to folder ").removeprefix("of ")
+                yield Comparison(what, of, other, theirs / seconds["bwarp"])
+    mapping = {
+        line["mapper"]: line for line in results("map_cpu.json") if line["reference"] == "h133.fa"
+    }
+    if mapping:
+        ours = mapping.pop("bwarp")
+        of = f"{ours['reads']:,} reads, 133 Mb"
+        for other, line in mapping.items():
+            yield Comparison("map", of, other, line["wall_seconds"] / ours["wall_seconds"])
+    for line in results("pairs_cpu.jsonl"):
+        if line.get("part") == "dna" and line["mode"] in ("local", "semiglobal"):
+            of = f"{line['mode']}, DNA {line['lengths'].replace('x', ' x ')}"
+            yield Comparison("pairs", of, "parasail", line["times_parasail"])
+    proteins = [line for line in results("search_cpu.jsonl") if line.get("part") == "proteins"]
+    proteins = sorted(
+        (line for line in proteins if "times_parasail" in line), key=lambda line: line["length"]
+    )
+    if proteins:
+        for line in (proteins[0], proteins[-1]):
+            of = f"protein of {line['length']:,}"
+            yield Comparison("search", of, "parasail", line["times_parasail"])
+
+
+def speed_chart() -> str:
+    """The chart, kinds of jobs side by side, the most gain first."""
+    found = sorted(comparisons(), key=lambda one: -one.times)
+    kinds = list(dict.fromkeys(one.what for one in found))
+    found.sort(key=lambda one: kinds.index(one.what))
+    note = "Up to two cores of the same machine, in the same run."
+    return chart("How many times as fast, without a GPU", note, found)
+
+
 def speed_table() -> str:
     """A Markdown table with a row for each thing that was timed."""
     table = ["| what | of | bwarp | others | on |", "|---|---|---|---|---|"]
@@ -162,9 +211,13 @@ def main() -> None:
     page = CHECKOUT / "README.md"
     old = page.read_text()
     new = MARKED.sub(lambda _: speed_table(), old)
+    picture = CHECKOUT / "docs" / "speed.svg"
+    drawn = speed_chart()
     if "--check" in sys.argv[1:]:
-        sys.exit(new != old and "README.md: run python benchmarks/speed_table.py")
+        is_new = new == old and picture.exists() and picture.read_text() == drawn
+        sys.exit(not is_new and "README.md, docs/speed.svg: run python benchmarks/speed_table.py")
     page.write_text(new)
+    picture.write_text(drawn)
 
 
 if __name__ == "__main__":

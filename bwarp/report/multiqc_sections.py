@@ -34,8 +34,8 @@ def _section(name: str, title: str, description: str, kind: str, data, plot: Map
         "id": f"bwarp_{name}",
         "parent_id": "bwarp",
         "parent_name": "bwarp",
-        "parent_description": "mapped these reads: FM-index seeds, candidates filtered by "
-        "composition, alignments with CIGAR.",
+        "parent_description": "mapped these reads: FM-index seeds, places gathered by diagonal, "
+        "alignments with CIGAR.",
         "section_name": title,
         "description": description,
         "plot_type": kind,
