@@ -318,6 +318,7 @@ def time_pairs(columns, mode_name, count, gapped):
     from bwarp.alignment.batch_cuda import device_batch
     from bwarp.alignment.ends_cuda import pair_costs
     from bwarp.alignment.paths_cuda import trace_paths
+    from bwarp.work_space_cuda import work_space
 
     pairs = random_pairs(count, 150, columns, 8, gapped)
     mode, scoring = MODES[mode_name], nucleotide_scoring(1, -4, 6, 1)
@@ -326,7 +327,8 @@ def time_pairs(columns, mode_name, count, gapped):
     cells = count * 150 * columns
 
     def aligned():
-        trace_paths(batch, costs, *pairs_cuda.find_ends(batch, scoring, mode))
+        with work_space():
+            trace_paths(batch, costs, *pairs_cuda.find_ends(batch, scoring, mode), THREADS)
 
     parts = {
         "score": lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends=False),

@@ -1,71 +1,127 @@
-"""Arrays on their way to a GPU.
+"""Arrays on their way to a GPU and back.
 
-A copy of a large array out of ordinary memory takes one core's time. Here threads copy a piece into
-pinned memory, from where the card fetches it by itself while they fill the other half:
+A card copies by itself, and fast, between its own and *pinned* memory of the host. So pieces of
+large arrays go through some of that, which stays allocated, each thread having a slot of its own:
 
-    threads      fill A | fill B | fill A | ...
-    card                  fetch A  fetch B  ...
+    thread 0    fill slot 0 | card fetches | fill slot 0 | card fetches ...
+    thread 1    fill slot 1 | card fetches | fill slot 1 | ...
+
+and the other way round. Several small arrays go to the card in one slot.
 """
 
 import functools
+import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numba import cuda
 from numba.cuda.cudadrv import driver
 
-__all__ = ["to_card"]
+from bwarp.work_space_cuda import ALIGNMENT, cut, device_array
 
-#: Bytes a piece; less than that is not worth the threads.
-PIECE = 16 << 20
+__all__ = ["to_card", "to_host"]
+
+#: Bytes a slot: with less the card spends its time on beginning.
+SLOT = 4 << 20
+#: The least that goes to the host through slots.
+LEAST_TO_HOST = 1 << 20
 #: As many threads copy as fast as the memory can.
 MOST_THREADS = 8
 
+_lock = threading.Lock()
 
-def to_card(array: np.ndarray, threads: int = 1):
-    """A copy of a contiguous 1-d array on the current GPU.
 
-    Parameters
-    ----------
-    array : ndarray, shape=(count,)
-    threads : int
-        With more than one, large arrays go by way of 32 MiB of pinned memory, which stay allocated
-        for the next, as do the threads.
+def to_card(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
+    """Copies of contiguous 1-d arrays on the current GPU, side by side."""
+    places, n_bytes = _side_by_side(arrays)
+    memory = device_array(max(1, n_bytes), np.uint8)
+    copies = [
+        cut(memory, place, array.size, array.dtype)
+        for place, array in zip(places, arrays, strict=True)
+    ]
+    if len(arrays) > 1 and n_bytes <= SLOT:
+        with _lock:
+            slot, _ = _workers(cuda.get_current_device().id)[1][0]
+            for place, array in zip(places, arrays, strict=True):
+                slot[place : place + array.nbytes] = array.view(np.uint8)
+            driver.host_to_device(memory, slot, n_bytes)
+    elif threads > 1 and n_bytes > SLOT:
+        _through_slots(_send, arrays, copies, threads)
+    else:
+        for array, copy in zip(arrays, copies, strict=True):
+            if array.size:
+                # As cuda.to_device, which looks at every array several times, in a third of its
+                # time.
+                driver.host_to_device(copy, array, array.nbytes)
+    return copies
+
+
+def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
+    """Copies of 1-d device arrays on the host, side by side.
+
+    As one piece of memory, which comes in larger pages, that are sooner there.
     """
-    device = cuda.device_array(array.size, array.dtype)
-    if threads > 1 and array.nbytes >= PIECE:
-        _send_pieces(array.view(np.uint8), device.view(np.uint8), min(threads, MOST_THREADS))
-    elif array.size:
-        # As cuda.to_device, which looks at every array several times, in a third of its time.
-        driver.host_to_device(device, array, array.nbytes)
-    return device
+    places, n_bytes = _side_by_side(arrays)
+    memory = np.empty(n_bytes, np.uint8)
+    copies = [
+        memory[place : place + array.nbytes].view(array.dtype)
+        for place, array in zip(places, arrays, strict=True)
+    ]
+    if threads > 1 and n_bytes > LEAST_TO_HOST:
+        _through_slots(_receive, copies, arrays, threads)
+    else:
+        for array, copy in zip(arrays, copies, strict=True):
+            if array.size:
+                driver.device_to_host(copy, array, copy.nbytes)
+    return copies
 
 
-def _send_pieces(source, target, threads: int) -> None:
-    halves, pool = _pinned_halves(cuda.get_current_device().id), _pool(threads)
-    for number, first in enumerate(range(0, source.size, PIECE)):
-        piece = source[first : first + PIECE]
-        pinned, stream = halves[number % 2]
-        # What lies there is on the card when its stream is done.
-        stream.synchronize()
-        edges = [piece.size * i // threads for i in range(threads + 1)]
-        copies = [
-            pool.submit(np.copyto, pinned[begin:end], piece[begin:end])
-            for begin, end in zip(edges, edges[1:], strict=False)
-        ]
-        for copy in copies:
-            copy.result()
-        part = target[first : first + piece.size]
-        driver.host_to_device(part, pinned, piece.size, stream=stream)
-    for _, stream in halves:
-        stream.synchronize()
+def _side_by_side(arrays) -> tuple[list[int], int]:
+    """Where each array starts in one piece of memory, in bytes, and where the last ends."""
+    places, end = [], 0
+    for array in arrays:
+        places.append(end)
+        end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+    return places, end
 
 
-@functools.lru_cache(maxsize=1)
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads)
+def _through_slots(move, on_host, on_card, threads: int) -> None:
+    """Share pieces of arrays among threads, each with its slot of pinned memory."""
+    pieces = []
+    n_bytes = sum(host.nbytes for host in on_host)
+    piece = min(SLOT, -(-n_bytes // min(threads, MOST_THREADS) // ALIGNMENT) * ALIGNMENT)
+    for host, card in zip(on_host, on_card, strict=True):
+        host_bytes = host.view(np.uint8)
+        for first in range(0, host.nbytes, piece):
+            pieces.append((host_bytes[first : first + piece], card, first))
+    threads = min(threads, MOST_THREADS, len(pieces))
+
+    def work(number, slot, stream):
+        for host, card, first in pieces[number::threads]:
+            move(host, cut(card, first, host.size, np.uint8), slot, stream)
+
+    with _lock:
+        pool, slots = _workers(cuda.get_current_device().id)
+        jobs = [pool.submit(work, number, *slots[number]) for number in range(threads)]
+        for job in jobs:
+            job.result()
 
 
-@functools.lru_cache(maxsize=1)
-def _pinned_halves(_device):
-    return [(cuda.pinned_array(PIECE, np.uint8), cuda.stream()) for _ in range(2)]
+def _send(host, card, slot, stream) -> None:
+    np.copyto(slot[: host.size], host)
+    driver.host_to_device(card, slot, host.size, stream)
+    stream.synchronize()
+
+
+def _receive(host, card, slot, stream) -> None:
+    driver.device_to_host(slot, card, host.size, stream)
+    stream.synchronize()
+    np.copyto(host, slot[: host.size])
+
+
+@functools.lru_cache(maxsize=16)
+def _workers(_card):
+    """Threads that work with the current card, and a slot and a stream for each."""
+    slots = [(cuda.pinned_array(SLOT, np.uint8), cuda.stream()) for _ in range(MOST_THREADS)]
+    return ThreadPoolExecutor(MOST_THREADS, initializer=cuda.current_context().push), slots

@@ -328,6 +328,15 @@ def _device_array(shape, dtype):
     return _never_written(shape, dtype).view(_DeviceArray)
 
 
+def _array_in_memory(shape, _strides, dtype, gpu_data):
+    begin, end = gpu_data.begin, gpu_data.begin + shape[0] * dtype.itemsize
+    return gpu_data.memory.view(np.uint8)[begin:end].view(dtype)
+
+
+def _copy_bytes(to, array, size, _stream=0):
+    to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
+
+
 def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, cards=1):
     """Make library code that launches kernels run them here, as if there were a card, or several.
 
@@ -348,12 +357,28 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, car
     from numba.cuda.dispatcher import CUDADispatcher
 
     memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
-    context = types.SimpleNamespace(get_memory_info=lambda: memory)
+    context = types.SimpleNamespace(
+        get_memory_info=lambda: memory, push=lambda: None, pop=lambda: None
+    )
     device = types.SimpleNamespace(compute_capability=capability, id=object())
     monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
     from numba.cuda.cudadrv import driver
 
-    monkeypatch.setattr(driver, "host_to_device", lambda to, array, _: to.copy_to_device(array))
+    monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
+    monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
+    monkeypatch.setattr(numba.cuda, "pinned_array", _never_written)
+    monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
+    from bwarp import work_space_cuda
+
+    give = work_space_cuda._Memory.array
+
+    def never_written(memory, size, dtype):
+        array = give(memory, size, dtype)
+        array.view(np.uint8).fill(0x71)
+        return array
+
+    monkeypatch.setattr(work_space_cuda._Memory, "array", never_written)
+    monkeypatch.setattr(work_space_cuda, "KernelArgument", _array_in_memory)
     monkeypatch.setattr(numba.cuda, "to_device", _to_device)
     monkeypatch.setattr(numba.cuda, "device_array", _device_array)
     monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))

@@ -8,6 +8,7 @@ from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.transfers_cuda import to_card
+from bwarp.work_space_cuda import device_array
 
 __all__ = [
     "BLOCK",
@@ -58,21 +59,29 @@ class DeviceBatch:
 
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     """Bring a batch to the card; codes that are there already (device arrays) stay."""
-    return DeviceBatch(_on_card(pairs.queries, threads), _on_card(pairs.references, threads))
+    sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
+    arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
+    brought = iter(to_card([a for a in arrays if not cuda.is_cuda_array(a)], threads))
+    arrays = [a if cuda.is_cuda_array(a) else next(brought) for a in arrays]
+    return DeviceBatch(
+        DeviceSequences(*arrays[:3], sides[0].lengths),
+        DeviceSequences(*arrays[3:], sides[1].lengths),
+    )
 
 
-def _on_card(sequences: Sequences, threads: int) -> DeviceSequences:
+def _in_use(sequences: Sequences) -> Sequences:
+    """The same sequences in contiguous arrays, without most of the codes that none of them uses."""
+    codes = sequences.codes
     starts = np.ascontiguousarray(sequences.starts, np.int64)
     lengths = np.ascontiguousarray(sequences.lengths, np.int32)
-    codes = sequences.codes
     if not cuda.is_cuda_array(codes):
-        # Only what the batch uses: the codes may be a whole genome.
-        low = int(starts.min(initial=0))
-        high = int((starts + lengths).max(initial=0))
-        codes = to_card(np.ascontiguousarray(codes[low:high]), threads)
-        if low:
+        if codes.size > lengths.size * int(lengths.max(initial=0)):
+            # The codes may be a whole genome.
+            low = int(starts.min(initial=0))
+            codes = codes[low : int((starts + lengths).max(initial=0))]
             starts = starts - low
-    return DeviceSequences(codes, to_card(starts), to_card(lengths), lengths)
+        codes = np.ascontiguousarray(codes)
+    return Sequences(codes, starts, lengths)
 
 
 def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
@@ -89,9 +98,9 @@ def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequenc
     lengths = np.ascontiguousarray(lengths, np.int32)
     places = np.zeros(lengths.size, np.int64)
     np.cumsum(lengths[:-1], out=places[1:])
-    codes = cuda.device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
+    codes = device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
     if lengths.size:
-        arguments = (cuda.to_device(np.ascontiguousarray(a)) for a in (starts, lengths, places))
+        arguments = to_card([np.ascontiguousarray(a) for a in (starts, lengths, places)])
         unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
     return Sequences(codes, places, lengths)
 

@@ -15,7 +15,7 @@ from bwarp.alignment.full_matrix_cuda import (
 )
 from bwarp.alignment.order_cuda import NO_LIMIT, Order, largest_in_bin, order_by_size
 from bwarp.alignment.scheme import Mode, Scoring
-from bwarp.alignment.scratch_cuda import scratch
+from bwarp.work_space_cuda import device_array, work_space
 
 __all__ = ["MEMORY_SHARE", "Costs", "find_full", "free_ends", "pair_costs"]
 
@@ -57,6 +57,7 @@ class Costs:
     def is_gatk(self) -> bool:
         return self.overhang >= 0
 
+    @functools.cached_property
     def device_matrix(self):
         """The matrix as full_matrix_cuda keeps it in shared memory, with its row for padding."""
         table = np.zeros((PADDING_ROW + 1, MATRIX_STRIDE), np.int32)
@@ -101,17 +102,17 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
     strips = (*range(1, 10), *(10 << i for i in range(6)))
     limits = [8 * ROWS * number for number in strips]
     limits = [*(limit for limit in limits if limit < batch.queries.longest), NO_LIMIT]
-    order = order_by_size(batch, limits, batch.references.longest, False, marks, wanted)
     parameters = (costs.first, costs.extend, int(costs.opens_on_tie), *map(int, costs.free), 0)
-    matrix = costs.device_matrix()
-    nothing = cuda.device_array(1, np.uint32)
-    for threads, begin, end, columns in _launches(order, most_threads):
-        edge_stride = 2 * columns
-        groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
-        kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
-        with scratch(min(groups, end - begin) * edge_stride, np.int32) as edge:
+    with work_space():
+        order = order_by_size(batch, limits, batch.references.longest, False, marks, wanted)
+        nothing = device_array(1, np.uint32)
+        for threads, begin, end, columns in _launches(order, most_threads):
+            edge_stride = 2 * columns
+            groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
+            kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
+            edge = device_array(min(groups, end - begin) * edge_stride, np.int32)
             for first in range(begin, end, groups):
-                slots = order.slots[first : min(first + groups, end)]
+                slots = order.part(first, min(first + groups, end))
                 kernel[blocks(slots.size, threads), BLOCK](
                     batch.queries.codes,
                     batch.queries.starts,
@@ -121,7 +122,7 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
                     batch.references.lengths,
                     slots,
                     batch.queries.lengths,
-                    matrix,
+                    costs.device_matrix,
                     parameters,
                     edge,
                     edge_stride,

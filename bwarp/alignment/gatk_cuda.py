@@ -12,6 +12,7 @@ from bwarp.alignment.ends_cuda import Costs, find_full
 from bwarp.alignment.gatk import OVERHANGS, GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.paths_cuda import trace_paths
+from bwarp.work_space_cuda import device_array, work_space
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -44,24 +45,25 @@ def gatk_alignments(
     """
     check_pairs(pairs)
     check_overhang(overhang)
-    batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
-    outputs = exact_occurrences(batch, parameters, overhang)
-    if batch.count:
-        find_full(batch, costs, outputs, outputs[1], NO_END)
-    paths = trace_paths(batch, costs, *outputs)
-    offsets = np.zeros(pairs.count, np.int32)
-    if overhang in ("softclip", "ignore"):
-        offsets = paths.query_starts.copy()
-        if overhang == "ignore":
-            offsets -= paths.reference_starts
-    return GatkAlignments(outputs[0].copy_to_host(), offsets, paths.cigar_offsets, paths.cigar)
+    with work_space():
+        batch = gatk_batch(pairs, threads)
+        outputs = exact_occurrences(batch, parameters, overhang)
+        if batch.count:
+            find_full(batch, costs, outputs, outputs[1], NO_END)
+        paths = trace_paths(batch, costs, *outputs, threads)
+    offsets = paths.query_starts
+    if overhang == "ignore":
+        offsets -= paths.reference_starts
+    elif overhang != "softclip":
+        offsets[:] = 0
+    return GatkAlignments(paths.scores, offsets, paths.cigar_offsets, paths.cigar)
 
 
 def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
     """Scores, reference ends and alternate ends (device arrays); the ends are NO_END where the
     alternate does not occur, or the overhang strategy asks for no occurrences."""
-    outputs = tuple(cuda.device_array(batch.count, np.int32) for _ in range(3))
+    outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
     if batch.count:
         find_last_occurrences[blocks(batch.count, 32), BLOCK](
             batch.queries.codes,

@@ -23,7 +23,8 @@ from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
 from bwarp.alignment.batch_cuda import BLOCK, blocks
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.transfers_cuda import to_card
+from bwarp.transfers_cuda import to_card, to_host
+from bwarp.work_space_cuda import cut, device_array
 
 __all__ = [
     "FEW_PAIRS",
@@ -70,6 +71,10 @@ class Order:
     slots: object
     starts: np.ndarray
     width: int
+
+    def part(self, begin: int, end: int):
+        """The pairs in some of the slots."""
+        return cut(self.slots, 4 * begin, end - begin, np.int32)
 
     def classes(self) -> Iterator[tuple[int, int, int, int]]:
         """Of every class that has pairs: its number, its slots (from, to), its last bin in use."""
@@ -131,14 +136,14 @@ def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: 
     if batch.count < FEW_PAIRS:
         ids = np.arange(batch.count, dtype=np.int32)
         if marks is not None:
-            ids = np.flatnonzero(marks.copy_to_host() == wanted).astype(np.int32)
+            ids = np.flatnonzero(to_host([marks])[0] == wanted).astype(np.int32)
         rows = np.searchsorted(limits, batch.queries.host_lengths[ids])
         lengths = np.minimum(batch.references.host_lengths[ids], columns)
         bins = rows * width + (lengths if exact else size_bins(lengths))
         return _order_on_host(ids, bins, len(limits), width, exact)
     if marks is None and batch.queries.is_even and batch.references.is_even:
         return _order_of_equals(batch, limits, columns, exact, width)
-    bins = cuda.device_array(max(1, batch.count), np.uint32)
+    bins = device_array(max(1, batch.count), np.uint32)
     rows, lengths = batch.queries.lengths, batch.references.lengths
     bin_by_size[blocks(batch.count), BLOCK](
         rows,
@@ -165,13 +170,13 @@ def _order_on_host(ids, bins, classes: int, width: int, even: bool) -> Order:
         copies[np.cumsum(sizes)[sizes % 2 == 1] - 1] = 2
         slots = np.repeat(slots, copies)
         sizes += sizes % 2
-    return Order(to_card(slots), np.append(0, np.cumsum(sizes)), width)
+    return Order(to_card([slots])[0], np.append(0, np.cumsum(sizes)), width)
 
 
 def _order_of_equals(batch, limits, columns: int, exact: bool, width: int) -> Order:
     """Pairs of one size stay as they are."""
     count = batch.count
-    slots = cuda.device_array(count + (count % 2 if exact else 0), np.int32)
+    slots = device_array(count + (count % 2 if exact else 0), np.int32)
     number_slots[blocks(slots.size), BLOCK](slots, count)
     column = min(batch.references.longest, columns)
     number = int(np.searchsorted(limits, batch.queries.longest)) * width
@@ -192,15 +197,15 @@ def order_by_bins(bins, count: int, classes: int, width: int, even: bool) -> Ord
         Every bin gets an even number of slots: one of its pairs stands twice where need be.
     """
     n_bins = classes * width
-    table = cuda.device_array(3 * n_bins + 1, np.uint32)
-    slots = cuda.device_array(count + (min(n_bins, count) if even else 0), np.int32)
+    table = device_array(3 * n_bins + 1, np.uint32)
+    slots = device_array(count + (min(n_bins, count) if even else 0), np.int32)
     clear(table)
     count_bins[blocks(count), BLOCK](bins, count, table)
     size_slots[blocks(n_bins), BLOCK](table, n_bins, even)
     exclusive_sum(table, 2 * n_bins)
     place_pairs[blocks(count), BLOCK](bins, count, table, n_bins, even, slots)
-    starts = table[2 * n_bins :].copy_to_host().astype(np.int64)
-    return Order(slots, starts, width)
+    [starts] = to_host([cut(table, 8 * n_bins, n_bins + 1, np.uint32)])
+    return Order(slots, starts.astype(np.int64), width)
 
 
 def clear(array) -> None:

@@ -171,9 +171,9 @@ def check_pairs(pairs: PairBatch) -> None:
             "pair i is query i with reference i, so give as many of one as of the other"
         )
     for side, sequences in (("query", pairs.queries), ("reference", pairs.references)):
-        empty = np.flatnonzero(sequences.lengths <= 0)
-        if empty.size:
-            raise InputError(f"the {side} of pair {empty[0] + 1} is empty: remove that pair")
+        if sequences.lengths.min(initial=1) <= 0:
+            empty = int(np.argmax(sequences.lengths <= 0))
+            raise InputError(f"the {side} of pair {empty + 1} is empty: remove that pair")
 
 
 def cigar_text(cigar: np.ndarray) -> str:

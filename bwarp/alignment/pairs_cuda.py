@@ -23,7 +23,8 @@ from bwarp.alignment.packed_cuda import REFUSED
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.paths_cuda import trace_paths
 from bwarp.alignment.scheme import Mode, Scoring, element_type, highest_score, lowest_score
-from bwarp.transfers_cuda import to_card
+from bwarp.transfers_cuda import to_card, to_host
+from bwarp.work_space_cuda import device_array, work_space
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
 
@@ -47,44 +48,40 @@ def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1
     scores : ndarray, shape=(count,), dtype=int32
     """
     check_pairs(pairs)
-    return find_ends(device_batch(pairs, threads), scoring, mode, with_ends=False)[0].copy_to_host()
+    with work_space():
+        batch = device_batch(pairs, threads)
+        return to_host(find_ends(batch, scoring, mode, with_ends=False)[:1], threads)[0]
 
 
 def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
     """The best score of each pair and where its alignment ends."""
     check_pairs(pairs)
-    return Ends(*(a.copy_to_host() for a in find_ends(device_batch(pairs, threads), scoring, mode)))
+    with work_space():
+        return Ends(*to_host(find_ends(device_batch(pairs, threads), scoring, mode), threads))
 
 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
     """The best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
-    batch = device_batch(pairs, threads)
-    ends = find_ends(batch, scoring, mode)
-    paths = trace_paths(batch, pair_costs(scoring, mode), *ends)
-    scores, query_ends, reference_ends = (a.copy_to_host() for a in ends)
-    return Alignments(
-        scores,
-        paths.query_starts,
-        query_ends,
-        paths.reference_starts,
-        reference_ends,
-        paths.edit_distances,
-        paths.cigar_offsets,
-        paths.cigar,
-    )
+    with work_space():
+        batch = device_batch(pairs, threads)
+        ends = find_ends(batch, scoring, mode)
+        return trace_paths(batch, pair_costs(scoring, mode), *ends, threads)
 
 
 def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True):
     """Device arrays of scores, query ends and reference ends (the last two unset without ends)."""
-    outputs = tuple(cuda.device_array(batch.count, np.int32) for _ in range(3))
+    outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
     if batch.count == 0:
         return outputs
     element_type(scoring, mode, batch.queries.longest, batch.references.longest)
     if not (_has_packed_lanes() and _looks_up_bytes(scoring)):
         find_full(batch, pair_costs(scoring, mode), outputs)
-    elif _find_packed(batch, scoring, mode, with_ends, outputs):
-        find_full(batch, pair_costs(scoring, mode), outputs, outputs[0], REFUSED)
+    else:
+        with work_space():
+            some_refused = _find_packed(batch, scoring, mode, with_ends, outputs)
+        if some_refused:
+            find_full(batch, pair_costs(scoring, mode), outputs, outputs[0], REFUSED)
     return outputs
 
 
@@ -115,14 +112,14 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
         # Longer queries take several of the largest tiles; with their like.
         limits.append(2 * limits[-1])
     order = order_by_size(batch, limits, min(batch.references.longest, MOST_COLUMNS + 1), True)
-    refused = to_card(np.zeros(1, np.int32))
+    [refused] = to_card([np.zeros(1, np.int32)])
     for number, begin, end, columns in order.classes():
-        slots = order.slots[begin:end]
         rows = min(limits[number], batch.queries.longest)
         shift = _shift(scoring)
         bias = shift + 1 - lowest_score(scoring, mode, rows, columns)
         most = bias + highest_score(scoring, rows, columns) + scoring.match_mismatch[0] + shift
         if most > 32767 or columns > MOST_COLUMNS:
+            slots = order.part(begin, end)
             packed_cuda.refuse[blocks(slots.size), BLOCK](slots, outputs[0], refused)
             continue
         tile, many_tiles = tiles[min(number, len(tiles) - 1)], number >= len(tiles)
@@ -132,16 +129,17 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
             mode,
             with_ends,
             (tile, many_tiles, columns, bias),
-            slots,
+            (order, begin, end),
             refused,
             outputs,
         )
-    return bool(refused.copy_to_host()[0])
+    return bool(to_host([refused])[0][0])
 
 
-def _launch_packed(batch, scoring, mode, with_ends, shape, slots, refused, outputs):
+def _launch_packed(batch, scoring, mode, with_ends, shape, members, refused, outputs):
     """Run the packed kernel over pairs of one class, as many at a time as the memory allows."""
     (threads, height), many_tiles, columns, bias = shape
+    order, begin, end = members
     match, mismatch = scoring.match_mismatch
     shift, extend = _shift(scoring), -scoring.gap_extend
     padding = mismatch if mode.local else 0 if mode.reference_start else extend
@@ -162,34 +160,35 @@ def _launch_packed(batch, scoring, mode, with_ends, shape, slots, refused, outpu
     stride = columns + 2 * threads
     edge_stride = 2 * columns if many_tiles else 0
     groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * (stride + edge_stride)))
-    groups = min(groups, slots.size // 2, MOST_SELECTORS // stride)
-    selectors = cuda.device_array(groups * stride, np.int32)
-    edge = cuda.device_array(max(1, groups * edge_stride), np.int32)
+    groups = min(groups, (end - begin) // 2, MOST_SELECTORS // stride)
     queries, references = batch.queries, batch.references
-    for first in range(0, slots.size // 2, groups):
-        part = slots[2 * first : 2 * (first + groups)]
-        packed_cuda.select_letters[blocks(part.size // 2, 32), BLOCK](
-            references.codes,
-            references.starts,
-            references.lengths,
-            part,
-            selectors,
-            stride,
-            threads,
-            outputs[0],
-            refused,
-        )
-        kernel[blocks(part.size // 2, threads), BLOCK](
-            queries.codes,
-            queries.starts,
-            queries.lengths,
-            selectors,
-            stride,
-            references.lengths,
-            part,
-            parameters,
-            np.int32(1),
-            edge,
-            edge_stride,
-            *outputs,
-        )
+    with work_space():
+        selectors = device_array(groups * stride, np.int32)
+        edge = device_array(max(1, groups * edge_stride), np.int32)
+        for first in range(begin, end, 2 * groups):
+            slots = order.part(first, min(first + 2 * groups, end))
+            packed_cuda.select_letters[blocks(slots.size // 2, 32), BLOCK](
+                references.codes,
+                references.starts,
+                references.lengths,
+                slots,
+                selectors,
+                stride,
+                threads,
+                outputs[0],
+                refused,
+            )
+            kernel[blocks(slots.size // 2, threads), BLOCK](
+                queries.codes,
+                queries.starts,
+                queries.lengths,
+                selectors,
+                stride,
+                references.lengths,
+                slots,
+                parameters,
+                np.int32(1),
+                edge,
+                edge_stride,
+                *outputs,
+            )

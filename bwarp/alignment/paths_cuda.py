@@ -4,8 +4,14 @@ The pairs whose alignment is one diagonal are recognised; for the others the cho
 a band around the diagonal of the end are stored, and walked back. Only sizes come to the host in
 between: how many pairs there are of what work, and how many runs all CIGARs have. Of few pairs,
 where the card waits for the host, every step is left out that costs no time but its launch.
+
+A walk goes backwards, so the runs of a pair end in a room of its own until their number is known:
+
+    choices    [ room 0 | choices 0 | room 1 | choices 1 | ...
+                   <----             <----
 """
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,7 +30,7 @@ from bwarp.alignment.order_cuda import (
     order_by_bins,
     size_bin,
 )
-from bwarp.alignment.scratch_cuda import scratch
+from bwarp.alignment.pairs import Alignments
 from bwarp.alignment.walk_cuda import (
     COUNT,
     WRITE,
@@ -33,9 +39,10 @@ from bwarp.alignment.walk_cuda import (
     walk_kernel,
 )
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.transfers_cuda import to_card
+from bwarp.transfers_cuda import to_card, to_host
+from bwarp.work_space_cuda import cut, device_array, work_space
 
-__all__ = ["KERNEL_SIGNATURES", "Paths", "trace_paths"]
+__all__ = ["KERNEL_SIGNATURES", "trace_paths"]
 
 #: Threads a group of the traceback's kernel: low strips keep a band narrow.
 BAND_THREADS = 4
@@ -45,49 +52,36 @@ MOST_WORDS = 2**32 - 1
 FEW_WORDS = 1 << 24
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Where alignments start, and what lies between: fields as in `Alignments`."""
+def trace_paths(
+    batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
+) -> Alignments:
+    """Alignments that end in given cells with given scores (device arrays).
 
-    query_starts: np.ndarray
-    reference_starts: np.ndarray
-    edit_distances: np.ndarray
-    cigar_offsets: np.ndarray
-    cigar: np.ndarray
-
-
-def trace_paths(batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends) -> Paths:
-    """The paths of alignments that end in given cells with given scores (device arrays)."""
-    count = batch.count
-    if count == 0:
-        nothing = np.zeros(0, np.int32)
-        return Paths(nothing, nothing, nothing, np.zeros(1, np.int64), np.zeros(0, np.uint32))
-    ends = query_ends, reference_ends
+    With GATK's costs without edit distances. `threads` bring the answers to the host.
+    """
+    count, ends = batch.count, (query_ends, reference_ends)
     words, room = _most_words(batch), batch.queries.longest + batch.references.longest + 2
-    if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
-        return _trace_few(batch, costs, scores, ends, words, room)
-    bands, diagonals = _check_diagonals(batch, costs, scores, ends, 0)
-    order, item_words = _order_by_work(batch, bands, ends)
-    results = [cuda.device_array(count, np.int32) for _ in range(3)]
-    walks, pieces = [], []
-    if order.starts[1]:
-        without_band = order.slots[: int(order.starts[1])]
-        walks.append(_diagonal_walk(batch, costs, without_band, ends, bands, diagonals))
-    edge_words = 2 * batch.references.longest
-    for begin, end, words in _portions(order.starts, item_words + edge_words):
-        slots = order.slots[begin:end]
-        starts = cuda.device_array(slots.size, np.uint32)
-        size_choices[blocks(slots.size), BLOCK](slots, *ends, bands, BAND_THREADS, starts)
-        exclusive_sum(starts)
-        with scratch(words - slots.size * edge_words, np.uint32) as choices:
-            walks.append(_banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals))
-            pieces.append(_count_and_write(walks, count, results))
-        # The choices of this portion make room for the next.
-        walks = []
-    if walks:
-        pieces.append(_count_and_write(walks, count, results))
-    distances, first_rows, first_columns = (a.copy_to_host() for a in results)
-    return Paths(first_rows, first_columns, distances, *_merged(pieces))
+    with work_space():
+        # Edit distances, first rows and first columns.
+        results = [device_array(count, np.int32) for _ in range(3)]
+        distances, first_rows, first_columns = results
+        fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
+        if count == 0:
+            cigars = np.zeros(1, np.int64), np.zeros(0, np.uint32)
+            return Alignments(*to_host(fields), *cigars)
+        if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
+            cigars = _trace_few(batch, costs, scores, ends, words, room, results)
+            return Alignments(*to_host(fields), *cigars)
+        work = _work_of(batch, costs, scores, ends, room)
+        if len(work.portions) == 1:
+            cigars = _trace_portion(batch, costs, work, *work.portions[0], results)
+            return Alignments(*to_host([*fields, *cigars], threads))
+        pieces = []
+        for portion in work.portions:
+            with work_space():
+                cigars = _trace_portion(batch, costs, work, *portion, results)
+                pieces.append(to_host(cigars, threads))
+        return Alignments(*to_host(fields, threads), *_merged(pieces))
 
 
 def _most_words(batch) -> int:
@@ -96,29 +90,106 @@ def _most_words(batch) -> int:
     return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
 
 
-def _trace_few(batch, costs, scores, ends, words, room) -> Paths:
-    """`trace_paths` where every pair gets as much memory as any may need, and walks once."""
+def _trace_few(batch, costs, scores, ends, words, room, results):
+    """Offsets and CIGARs where every pair gets as much memory as any may need."""
     count = batch.count
-    bands, diagonals = _check_diagonals(batch, costs, scores, ends, 0 if costs.is_gatk else 1)
-    slots = to_card(np.arange(count, dtype=np.int32))
-    starts = to_card(np.arange(count, dtype=np.uint32) * np.uint32(words))
-    choices = cuda.device_array(count * words, np.uint32)
-    walk, arguments = _banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals)
-    cigar_ends = np.arange(count + 1, dtype=np.uint32) * np.uint32(room)
-    counts, cigar = (cuda.device_array(size, np.uint32) for size in (count, count * room))
-    results = [cuda.device_array(count, np.int32) for _ in range(3)]
-    walk(*arguments, COUNT | WRITE, counts, *results, to_card(cigar_ends), cigar)
-    distances, first_rows, first_columns = (a.copy_to_host() for a in results)
-    counts, cigar = counts.copy_to_host(), cigar.copy_to_host()
+    numbers = np.arange(count, dtype=np.uint32)
+    slots, starts, room_ends, bands = to_card(
+        [
+            numbers.view(np.int32),
+            numbers * np.uint32(words),
+            (numbers + 1) * np.uint32(room),
+            _bands(costs, *to_host([scores, *ends])),
+        ]
+    )
+    choices = device_array(count * words, np.uint32)
+    cells = *ends, bands, bands
+    _store_choices(batch, costs, slots, starts, choices, cells)
+    walk, given = _walk(batch, costs, slots, starts, choices, cells)
+    counts, rooms = (device_array(size, np.uint32) for size in (count, count * room))
+    walk(*given, COUNT | WRITE, counts, *results, room_ends, rooms)
+    counts, rooms = to_host([counts, rooms])
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
-    shift = np.repeat(cigar_ends[1:].astype(np.int64) - offsets[1:], counts)
-    cigar = cigar[np.arange(offsets[-1]) + shift]
-    return Paths(first_rows, first_columns, distances, offsets, cigar)
+    shift = np.repeat((np.arange(count) + 1) * room - offsets[1:], counts)
+    return offsets, rooms[np.arange(offsets[-1]) + shift]
 
 
-def _check_diagonals(batch, costs, scores, ends, diagonal_band):
-    bands, diagonals = (cuda.device_array(batch.count, np.int32) for _ in range(2))
+def _bands(costs, scores, rows, columns) -> np.ndarray:
+    """The largest number of gap letters that each score allows, at least 1; as check_diagonals."""
+    longer = np.maximum(rows, columns)
+    if costs.extend == 0:
+        return longer
+    best = np.minimum(rows, columns).astype(np.int64) * max(int(costs.matrix.max()), 0)
+    gaps = (best + costs.first - costs.extend - scores) // -costs.extend
+    return np.minimum(longer, np.maximum(gaps, 1)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What there is to trace, in which order.
+
+    Attributes
+    ----------
+    cells : tuple of device arrays
+        Query ends, reference ends, bands, and letters of alignments that are one diagonal.
+    order : Order
+        Bin 0 has the pairs that are one diagonal.
+    portions : list of (begin, end, words)
+        Ranges of the other slots, and the words of room and choices that they take at most.
+    """
+
+    cells: tuple
+    order: Order
+    portions: list[tuple[int, int, int]]
+
+
+def _work_of(batch, costs, scores, ends, room: int) -> _Work:
+    cells = *ends, *_check_diagonals(batch, costs, scores, ends)
+    order, item_words = _order_by_work(batch, cells)
+    edge_words = 2 * batch.references.longest
+    portions = [
+        (begin, end, words - (end - begin) * edge_words)
+        for begin, end, words in _portions(order.starts, item_words + room + edge_words)
+    ]
+    without_band = int(order.starts[1])
+    return _Work(cells, order, portions or [(without_band, without_band, 0)])
+
+
+def _trace_portion(batch, costs, work, begin, end, words, results):
+    """Offsets and CIGARs (device arrays) of some slots; and of diagonals with the first of them."""
+    cells, without_band = work.cells, int(work.order.starts[1])
+    has_diagonals = begin == without_band > 0
+    # First the number of runs of each pair, then where they begin.
+    offsets, nothing = (device_array(size, np.uint32) for size in (batch.count + 1, 1))
+    clear(offsets)
+    if begin < end:
+        slots = work.order.part(begin, end)
+        places = device_array(slots.size + 1, np.uint32)
+        size_choices[blocks(places.size), BLOCK](slots, *cells[:3], BAND_THREADS, places)
+        exclusive_sum(places)
+        starts = cut(places, 4, slots.size, np.uint32)
+        choices = device_array(words, np.uint32)
+        _store_choices(batch, costs, slots, starts, choices, cells)
+        walk, given = _walk(batch, costs, slots, starts, choices, cells)
+        walk(*given, COUNT | WRITE, offsets, *results, starts, choices)
+    if has_diagonals:
+        walk, given = _diagonal_walk(batch, costs, work.order.part(0, without_band), cells)
+        walk(*given, COUNT, offsets, *results, nothing, nothing)
+    exclusive_sum(offsets)
+    [[runs]] = to_host([cut(offsets, 4 * batch.count, 1, np.uint32)])
+    cigar = device_array(int(runs), np.uint32)
+    if has_diagonals:
+        walk(*given, WRITE, nothing, *results, offsets, cigar)
+    if begin < end:
+        gather_runs[blocks(slots.size), BLOCK](slots, starts, choices, offsets, cigar)
+    wide_offsets = device_array(offsets.size, np.int64)
+    widen[blocks(offsets.size), BLOCK](offsets, wide_offsets)
+    return wide_offsets, cigar
+
+
+def _check_diagonals(batch, costs, scores, ends):
+    bands, diagonals = (device_array(batch.count, np.int32) for _ in range(2))
     best_entry = max(int(costs.matrix.max()), 0)
     gap_open, gap_extend = costs.extend - costs.first, -costs.extend
     check_diagonals[blocks(batch.count, 32), BLOCK](
@@ -126,11 +197,11 @@ def _check_diagonals(batch, costs, scores, ends, diagonal_band):
         batch.queries.starts,
         batch.references.codes,
         batch.references.starts,
-        costs.device_matrix(),
+        costs.device_matrix,
         MATRIX_STRIDE,
         (
             *map(int, (costs.local, costs.free[0], costs.free[2])),
-            *(gap_open, gap_extend, best_entry, diagonal_band),
+            *(gap_open, gap_extend, best_entry),
         ),
         scores,
         *ends,
@@ -140,19 +211,24 @@ def _check_diagonals(batch, costs, scores, ends, diagonal_band):
     return bands, diagonals
 
 
-def _order_by_work(batch, bands, ends) -> tuple[Order, np.ndarray]:
+def _order_by_work(batch, cells) -> tuple[Order, np.ndarray]:
     """Pairs by strips and their width, those without a band first; and words a pair of each bin."""
     most_columns = batch.references.longest
     most_strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
     strip_bins = size_bin(most_strips) + 1
     width_bins = size_bin(most_columns + BAND_THREADS) + 1
-    bins = cuda.device_array(batch.count, np.uint32)
-    bin_by_work[blocks(batch.count), BLOCK](*ends, bands, BAND_THREADS, width_bins, bins)
+    bins = device_array(batch.count, np.uint32)
+    bin_by_work[blocks(batch.count), BLOCK](*cells[:3], BAND_THREADS, width_bins, bins)
     order = order_by_bins(bins, batch.count, 1, 1 + strip_bins * width_bins, False)
+    return order, _most_words_of_bins(strip_bins, width_bins)
+
+
+@functools.lru_cache(maxsize=8)
+def _most_words_of_bins(strip_bins: int, width_bins: int) -> np.ndarray:
     strips, widths = (
         np.array([largest_in_bin(i) for i in range(number)]) for number in (strip_bins, width_bins)
     )
-    return order, np.append(0, np.outer(strips, widths).ravel() * BAND_THREADS)
+    return np.append(0, np.outer(strips, widths).ravel() * BAND_THREADS)
 
 
 def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int, int, int]]:
@@ -171,7 +247,12 @@ def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int,
         A range of slots and what it takes at most.
     """
     most = min(int(MEMORY_SHARE * free_bytes()) // 4, MOST_WORDS)
-    begin, words = int(starts[1]), 0
+    begin, words = int(starts[1]), int(np.diff(starts[1:]) @ item_words[1:])
+    if words <= most:
+        if begin < starts[-1]:
+            yield begin, int(starts[-1]), words
+        return
+    words = 0
     for number in np.flatnonzero(np.diff(starts[1:])) + 1:
         item, at, stop = int(item_words[number]), int(starts[number]), int(starts[number + 1])
         while at < stop:
@@ -186,43 +267,44 @@ def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int,
         yield begin, int(starts[-1]), words
 
 
-def _diagonal_walk(batch, costs, slots, ends, bands, diagonals):
+def _diagonal_walk(batch, costs, slots, cells):
     """Pairs that align along one diagonal: the kernel and its first arguments."""
     if costs.is_gatk:
         # GATK's walk puts the clips on diagonals too.
-        nothing = cuda.device_array(1, np.uint32)
-        return _walk(batch, costs, slots, ends, bands, diagonals, nothing, nothing)
+        nothing = device_array(1, np.uint32)
+        return _walk(batch, costs, slots, nothing, nothing, cells)
     arguments = (
         batch.queries.codes,
         batch.queries.starts,
         batch.references.codes,
         batch.references.starts,
         slots,
-        *ends,
-        diagonals,
+        *cells[:2],
+        cells[3],
         np.int32(costs.ambiguous),
     )
     return walk_diagonals[blocks(slots.size, 32), BLOCK], arguments
 
 
-def _banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals):
-    """The same of pairs whose choices it stores first."""
+def _store_choices(batch, costs, slots, starts, choices, cells):
+    query_ends, reference_ends, bands, _ = cells
     edge_stride = 2 * batch.references.longest
     # The end is the corner of what is left of the matrix.
     tie, free = int(costs.opens_on_tie), costs.free
     parameters = (costs.first, costs.extend, tie, int(free[0]), 0, int(free[2]), 0, 0)
     kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
-    with scratch(slots.size * edge_stride, np.int32) as edge:
+    with work_space():
+        edge = device_array(slots.size * edge_stride, np.int32)
         kernel[blocks(slots.size, BAND_THREADS), BLOCK](
             batch.queries.codes,
             batch.queries.starts,
-            ends[0],
+            query_ends,
             batch.references.codes,
             batch.references.starts,
-            ends[1],
+            reference_ends,
             slots,
             bands,
-            costs.device_matrix(),
+            costs.device_matrix,
             parameters,
             edge,
             edge_stride,
@@ -230,10 +312,9 @@ def _banded_walk(batch, costs, slots, starts, choices, ends, bands, diagonals):
             starts,
             *(bands, bands, bands),
         )
-    return _walk(batch, costs, slots, ends, bands, diagonals, choices, starts)
 
 
-def _walk(batch, costs, slots, ends, bands, diagonals, choices, starts):
+def _walk(batch, costs, slots, starts, choices, cells):
     arguments = (
         batch.queries.codes,
         batch.queries.starts,
@@ -241,9 +322,7 @@ def _walk(batch, costs, slots, ends, bands, diagonals, choices, starts):
         batch.references.starts,
         batch.references.lengths,
         slots,
-        *ends,
-        bands,
-        diagonals,
+        *cells,
         choices,
         starts,
         (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0)),
@@ -252,25 +331,8 @@ def _walk(batch, costs, slots, ends, bands, diagonals, choices, starts):
     return walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK], arguments
 
 
-def _count_and_write(walks, count, results):
-    """Walk once to count runs and once to write them: offsets by pair, and CIGARs."""
-    offsets, nothing = cuda.device_array(count + 1, np.uint32), cuda.device_array(1, np.uint32)
-    clear(offsets)
-    for walk, arguments in walks:
-        walk(*arguments, COUNT, offsets, *results, nothing, nothing)
-    exclusive_sum(offsets)
-    host_offsets = offsets.copy_to_host()
-    runs = int(host_offsets[-1])
-    cigar = cuda.device_array(max(1, runs), np.uint32)
-    for walk, arguments in walks:
-        walk(*arguments, WRITE, nothing, *results, offsets, cigar)
-    return host_offsets.astype(np.int64), cigar.copy_to_host()[:runs]
-
-
 def _merged(pieces):
     """Offsets and CIGARs of all pairs, out of pieces that have those of some pairs each."""
-    if len(pieces) == 1:
-        return pieces[0]
     counts = sum(np.diff(offsets) for offsets, _ in pieces)
     all_offsets = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=all_offsets[1:])
@@ -303,19 +365,52 @@ def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
 
 
 @cuda.jit(cache=True)
-def size_choices(slots, query_ends, reference_ends, bands, threads, words):
-    """Words of choices of the pair in each slot. One thread a slot."""
+def size_choices(slots, query_ends, reference_ends, bands, threads, places):
+    """What lies between the choices of the pair before a slot's and its own: the former, and room.
+
+    One thread a slot, and one more. The running sum of these words is where choices begin, one
+    place further on.
+    """
+    slot = cuda.grid(1)
+    if slot < places.size:
+        words = int64(0)
+        if slot > 0:
+            pair = slots[slot - 1]
+            strips, width = strips_and_width(
+                query_ends[pair], reference_ends[pair], bands[pair], threads
+            )
+            words += int64(strips) * width * threads
+        if slot < slots.size:
+            pair = slots[slot]
+            # Every run has a letter, but for two clips.
+            words += query_ends[pair] + reference_ends[pair] + 2
+        places[slot] = uint32(words)
+
+
+@cuda.jit(cache=True)
+def gather_runs(slots, room_ends, rooms, offsets, cigar):
+    """Bring the runs of each pair from its room to its CIGAR. One thread a slot."""
     slot = cuda.grid(1)
     if slot < slots.size:
-        pair = slots[slot]
-        strips, width = strips_and_width(
-            query_ends[pair], reference_ends[pair], bands[pair], threads
-        )
-        words[slot] = uint32(int64(strips) * width * threads)
+        first = int64(offsets[slots[slot]])
+        runs = int64(offsets[slots[slot] + 1]) - first
+        room = int64(room_ends[slot]) - runs
+        for i in range(runs):
+            cigar[first + i] = rooms[room + i]
+
+
+@cuda.jit(cache=True)
+def widen(numbers, wide_numbers):
+    """The same numbers in 64 bits. One thread a number."""
+    i = cuda.grid(1)
+    if i < numbers.size:
+        wide_numbers[i] = int64(numbers[i])
 
 
 _NUMBERS, _WORDS = int32[::1], uint32[::1]
 KERNEL_SIGNATURES = {
     bin_by_work: (_NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _WORDS),
     size_choices: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64, _WORDS),
+    gather_runs: (_NUMBERS, _WORDS, _WORDS, _WORDS, _WORDS),
+    widen: (_WORDS, int64[::1]),
 }

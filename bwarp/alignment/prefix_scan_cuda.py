@@ -42,7 +42,7 @@ def search_scores(
     """As `search_cuda.search_scores`, by rows and prefix maxima."""
     lengths = np.diff(database.offsets)
     codes, offsets = cuda.to_device(database.codes), cuda.to_device(database.offsets)
-    matrix = pair_costs(scoring, LOCAL).device_matrix()
+    matrix = pair_costs(scoring, LOCAL).device_matrix
     # A slice holds the whole target where a block can.
     block = 32 * min(MOST_WARPS, max(1, -(-int(lengths.max(initial=1)) // 32)))
     for query in queries:

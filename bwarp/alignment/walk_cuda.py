@@ -1,8 +1,8 @@
 """Tracebacks on the GPU: which alignments are one diagonal, and the runs of all of them.
 
 An alignment of one diagonal is cut into its runs by a warp, 32 letters at a time. Of the others one
-thread a pair walks back along the choices of full_matrix_cuda. Both run twice: to count runs, and,
-when CIGARs are laid out by the counts, to write them; or once, where there is room for any CIGAR.
+thread a pair walks back along the choices of full_matrix_cuda. Kernels run twice, to count runs,
+and, when CIGARs are laid out by the counts, to write them; or once, where there is room for any.
 """
 
 import functools
@@ -60,7 +60,7 @@ def check_diagonals(
     least 1.
 
     `parameters`: 1 where local; query_start and reference_start of the mode; gap_open;
-    gap_extend; the greatest entry of the matrix; the band of a diagonal, 0, or 1 to have none.
+    gap_extend; the greatest entry of the matrix, or 0.
     """
     pair = cuda.grid(1) // 32
     if pair >= scores.size:
@@ -97,7 +97,7 @@ def check_diagonals(
         may_start = local or i == j or (parameters[1] if j < i else parameters[2]) != 0
         diagonals[pair] = steps
         if may_start and collected == score:
-            bands[pair] = int32(parameters[6])
+            bands[pair] = int32(0)
         elif parameters[4] == 0:
             bands[pair] = max(i, j)
         else:
@@ -209,7 +209,8 @@ def walk_kernel(threads, gatk):
     query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
     for its IGNORE.
     With COUNT in `purpose` it fills `run_counts`, `edit_distances` and the starts, with WRITE
-    `cigar`, whose runs end where the next pair's begin by `cigar_offsets`.
+    `cigar`: with both, the runs of a slot end where `cigar_ends` says of the slot; with WRITE
+    alone, those of a pair where the next pair's begin.
     """
     tile = threads * ROWS
 
@@ -234,7 +235,7 @@ def walk_kernel(threads, gatk):
         edit_distances,
         first_rows,
         first_columns,
-        cigar_offsets,
+        cigar_ends,
         cigar,
     ):
         slot = cuda.grid(1)
@@ -255,7 +256,7 @@ def walk_kernel(threads, gatk):
         stop = int64(0)
         writes = (purpose & WRITE) != 0
         if writes:
-            stop = int64(cigar_offsets[pair + 1])
+            stop = int64(cigar_ends[slot] if purpose & COUNT else cigar_ends[pair + 1])
         run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
         if gatk:
             operation = int32(0)
@@ -357,7 +358,7 @@ _WALK = (
     *(types.UniTuple(int64, 3), int32, *_RESULTS),
 )
 KERNEL_SIGNATURES = {
-    check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 7), *[_NUMBERS] * 5),
+    check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 6), *[_NUMBERS] * 5),
     walk_diagonals: (*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32, *_RESULTS),
     walk_kernel(2, False): _WALK,
     walk_kernel(4, True): _WALK,

@@ -12,6 +12,8 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.work_space_cuda import device_array
+
 __all__ = ["KERNEL_SIGNATURES", "exclusive_sum"]
 
 #: Elements a warp adds up; a multiple of 32.
@@ -38,7 +40,7 @@ def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
     if tiles == 0:
         return
     blocks = -(-tiles * _WARP // _THREADS)
-    starts = cuda.device_array(tiles, np.uint32)
+    starts = device_array(tiles, np.uint32)
     if tiles > 1:
         add_tiles[blocks, _THREADS](values, first, stride, count, starts)
         exclusive_sum(starts)

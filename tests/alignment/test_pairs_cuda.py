@@ -4,6 +4,7 @@ Emulation runs the kernels' own source (tests/emulated_cuda.py): shuffles, packe
 """
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -172,3 +173,21 @@ def test_many_reads_equal_the_cpu_engine():
     pairs = random_pairs(rng, 40_000, 4, 150)
     check_against_cpu(pairs, SCHEMES["bwa"], LOCAL)
     check_against_cpu(pairs, SCHEMES["bwa"], FITTING)
+
+
+@pytest.mark.gpu
+def test_two_threads_at_once_give_the_same():
+    rng = np.random.default_rng(33)
+    batches = [random_pairs(rng, count, 4, 200) for count in (6000, 50) * 8]
+    # Numba itself loads kernels in one thread at a time.
+    for pairs in batches[:2]:
+        pairs_cuda.pair_alignments(pairs, SCHEMES["bwa"], FITTING)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [
+            pool.submit(pairs_cuda.pair_alignments, pairs, SCHEMES["bwa"], FITTING, 4)
+            for pairs in batches
+        ]
+    for pairs, job in zip(batches, jobs, strict=True):
+        expected = pairs_cpu.pair_alignments(pairs, SCHEMES["bwa"], FITTING, 4)
+        for field, array in vars(expected).items():
+            np.testing.assert_array_equal(getattr(job.result(), field), array, field)
