@@ -1,14 +1,14 @@
 """Runs CUDA kernels in plain Python, warp operations and inline PTX included, without a GPU.
 
-Numba's own simulator knows no shuffles and no intrinsics. Here every thread of a block is a Python
-thread that runs the kernel's own Python source. Names that mean something else on a GPU are bound
+Numba's own simulator knows no shuffles and no intrinsics. Here every thread of a block is a
+greenlet that runs the kernel's own Python source. Names that mean something else on a GPU are bound
 anew: `cuda` to an object that knows this thread, the types int32, uint64, ... to functions that
 wrap as their registers do, operations of bwarp/ptx.py to their meaning in bwarp/ptx_reference.py,
 and device functions likewise. Arrays are checked: an index outside of them (or below 0, which
 Numba would wrap) is an error, and so is a shuffle or barrier that the threads of a warp (block)
 do not reach together.
 
-Threads take turns, so that what they find never depends on chance (and a missing barrier may go
+Greenlets take turns, so that what they find never depends on chance (and a missing barrier may go
 unnoticed). Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
 """
 
@@ -16,9 +16,12 @@ import contextlib
 import threading
 import types
 from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from greenlet import getcurrent, greenlet
 
 from bwarp import ptx, ptx_reference
 
@@ -31,8 +34,15 @@ class Memory:
     def __init__(self, array):
         self.array = array
         self.shape, self.size, self.ndim = array.shape, array.size, array.ndim
+        self._convert = None
+        if array.dtype.kind in "iu":
+            self._convert = _wrapping(8 * array.itemsize, array.dtype.kind == "i")
 
     def _checked(self, index):
+        if self.ndim == 1 and not isinstance(index, tuple):
+            # By far the most, and a call for every element of a table adds up.
+            assert 0 <= index < self.size, f"index ({index},) outside of {self.shape}"
+            return int(index)
         index = index if isinstance(index, tuple) else (index,)
         assert len(index) == self.ndim, "as many indices as dimensions"
         for i, length in zip(index, self.shape, strict=True):
@@ -40,15 +50,10 @@ class Memory:
         return tuple(int(i) for i in index)
 
     def __getitem__(self, index):
-        return self.array[self._checked(index)].item()
+        return self.array.item(self._checked(index))
 
     def __setitem__(self, index, value):
-        index = self._checked(index)
-        self.array[index] = (
-            np.array(int(value) & (1 << 64) - 1, np.uint64).astype(self.array.dtype)
-            if self.array.dtype.kind in "iu"
-            else value
-        )
+        self.array[self._checked(index)] = self._convert(value) if self._convert else value
 
     def __len__(self):
         return len(self.array)
@@ -77,62 +82,23 @@ _CONVERSIONS = {
 }
 
 
-class _Turns:
-    """Lets the threads of a block run one at a time, and change where they wait for each other."""
-
-    def __init__(self, threads):
-        self.locks = [threading.Lock() for _ in range(threads)]
-        for lock in self.locks:
-            lock.acquire()
-        self.ready = deque(range(1, threads))
-        self.running = threads
-        self.failure = None
-
-    def wait(self, thread):
-        """Let another thread go on until someone makes this one ready."""
-        if not self.ready:
-            raise AssertionError("threads wait for others that wait elsewhere")
-        self.locks[self.ready.popleft()].release()
-        self.begin(thread)
-
-    def begin(self, thread):
-        self.locks[thread].acquire()
-        if self.failure:
-            raise _AbandonedError
-
-    def end(self):
-        self.running -= 1
-        if self.running and not self.ready:
-            self.failure = self.failure or AssertionError("threads wait for others that ended")
-        if self.failure:
-            for lock in self.locks:
-                if lock.locked():
-                    lock.release()
-        elif self.ready:
-            self.locks[self.ready.popleft()].release()
-
-
-class _AbandonedError(Exception):
-    """Another thread failed."""
-
-
 class _Meeting:
     """Where some threads must arrive together, and exchange values."""
 
-    def __init__(self, turns, threads):
-        self.turns, self.threads = turns, threads
+    def __init__(self, ready, threads):
+        self.ready, self.threads = ready, threads
         self.arrived, self.exchanged = {}, None
 
     def exchange(self, thread, operation, value):
         self.arrived[thread] = operation, value
         if len(self.arrived) < len(self.threads):
-            self.turns.wait(thread)
+            getcurrent().parent.switch()
             return self.exchanged
         operations = {name for name, _ in self.arrived.values()}
         assert len(operations) == 1, f"threads meet in different operations: {operations}"
         self.exchanged = [self.arrived[other][1] for other in self.threads]
         self.arrived = {}
-        self.turns.ready.extend(other for other in self.threads if other != thread)
+        self.ready.extend(other for other in self.threads if other != thread)
         return self.exchanged
 
 
@@ -144,16 +110,19 @@ class _Shared:
 class _Thread:
     """The `cuda` of one thread."""
 
-    def __init__(self, grid, block, block_index, thread_index, warp, whole_block, shared):
-        dimension = types.SimpleNamespace
-        self.threadIdx, self.blockIdx = dimension(x=thread_index), dimension(x=block_index)
-        self.blockDim, self.gridDim = dimension(x=block), dimension(x=grid)
+    def __init__(self, thread_index):
+        self.threadIdx = types.SimpleNamespace(x=thread_index)
         self.laneid = thread_index % WARP
-        self._warp, self._block, self._shared_memory = warp, whole_block, shared
-        self._shared_count = 0
         self.local = types.SimpleNamespace(array=self._new_array)
         self.shared = types.SimpleNamespace(array=self._shared_array)
         self.atomic = types.SimpleNamespace(add=self._atomic_add, max=self._atomic_max)
+
+    def begin(self, grid, block, block_index, warp, whole_block, shared):
+        """Be a thread of this block from now on."""
+        self.blockIdx = types.SimpleNamespace(x=block_index)
+        self.blockDim, self.gridDim = types.SimpleNamespace(x=block), types.SimpleNamespace(x=grid)
+        self._warp, self._block, self._shared_memory = warp, whole_block, shared
+        self._shared_count = 0
 
     def grid(self, _dimensions):
         return self.blockIdx.x * self.blockDim.x + self.threadIdx.x
@@ -242,7 +211,15 @@ class _Thread:
             return old
 
 
-def _bound(function, thread, names):
+class _Use(NamedTuple):
+    """A name that a kernel's source uses, where it was looked up, and what it was then."""
+
+    where: Mapping
+    name: str
+    value: Any
+
+
+def _bound(function, thread, names, uses):
     """`function` with the names it uses bound for one thread; device functions likewise."""
     source = getattr(function, "py_func", function)
     new_globals = dict(source.__globals__)
@@ -259,13 +236,15 @@ def _bound(function, thread, names):
         if isinstance(value, numba.types.Integer):
             return _CONVERSIONS[value]
         if getattr(ptx, name, None) is value:
+            uses.append(_Use(vars(_Thread), name, vars(_Thread).get(name)))
             return getattr(thread, name, None) or getattr(ptx_reference, name)
         if hasattr(value, "py_func"):
-            return _bound(value, thread, names)
+            return _bound(value, thread, names, uses)
         return value
 
     for name in source.__code__.co_names:
         if name in new_globals:
+            uses.append(_Use(source.__globals__, name, new_globals[name]))
             new_globals[name] = meaning(name, new_globals[name])
     if source.__closure__:
         cells = [
@@ -279,34 +258,57 @@ def _bound(function, thread, names):
     return bound
 
 
+class _Crew:
+    """The threads of a block, each with the kernel bound for it: kept from launch to launch."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.threads, self.functions, self.uses = [], [], []
+
+    def is_of_today(self) -> bool:
+        """Whether all names still mean what they did when they were bound."""
+        return all(where.get(name) is value for where, name, value in self.uses)
+
+    def grow(self, size: int) -> None:
+        while len(self.threads) < size:
+            self.uses = []  # the same for every thread
+            thread = _Thread(len(self.threads))
+            self.threads.append(thread)
+            self.functions.append(_bound(self.kernel, thread, {}, self.uses))
+
+
+_IDLE_CREWS: dict[Any, list[_Crew]] = {}
+
+
 def launch(kernel, grid, block, *arguments):
     """Run `kernel[grid, block](*arguments)`; arrays are NumPy arrays, changed in place."""
     assert block % WARP == 0, "whole warps"
     arguments = [Memory(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    idle = _IDLE_CREWS.setdefault(kernel, [])
+    # Taken out: another host thread may launch the same kernel.
+    crew = idle.pop() if idle else _Crew(kernel)
+    if not crew.is_of_today():
+        crew = _Crew(kernel)
+    crew.grow(block)
     for block_index in range(grid):
-        turns, shared = _Turns(block), _Shared()
-        whole_block = _Meeting(turns, range(block))
-        warps = [_Meeting(turns, range(i, i + WARP)) for i in range(0, block, WARP)]
+        _run_block(crew, grid, block, block_index, arguments)
+    idle.append(crew)
 
-        def run(index, turns=turns, shared=shared, whole=whole_block, warps=warps, at=block_index):
-            thread = _Thread(grid, block, at, index, warps[index // WARP], whole, shared)
-            try:
-                turns.begin(index)
-                _bound(kernel, thread, {})(*arguments)
-            except _AbandonedError:
-                pass
-            except Exception as error:
-                turns.failure = turns.failure or error
-            turns.end()
 
-        threads = [threading.Thread(target=run, args=(i,)) for i in range(block)]
-        for thread in threads:
-            thread.start()
-        turns.locks[0].release()
-        for thread in threads:
-            thread.join()
-        if turns.failure:
-            raise turns.failure
+def _run_block(crew, grid, block, block_index, arguments):
+    ready, shared = deque(range(block)), _Shared()
+    whole_block = _Meeting(ready, range(block))
+    warps = [_Meeting(ready, range(i, i + WARP)) for i in range(0, block, WARP)]
+    for index, thread in enumerate(crew.threads[:block]):
+        thread.begin(grid, block, block_index, warps[index // WARP], whole_block, shared)
+    fibres = [greenlet(function) for function in crew.functions[:block]]
+    started = set()
+    while ready:
+        index = ready.popleft()
+        # An error in a thread comes out here.
+        fibres[index].switch(*([] if index in started else arguments))
+        started.add(index)
+    assert all(fibre.dead for fibre in fibres), "threads wait for others that wait elsewhere"
 
 
 class _DeviceArray(np.ndarray):
