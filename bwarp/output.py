@@ -10,8 +10,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +19,7 @@ from xopen import xopen
 
 from bwarp.errors import InputError, UsageError
 
-__all__ = ["atomic_file", "atomic_folder", "check_outputs", "private_folder"]
+__all__ = ["atomic_file", "atomic_files", "atomic_folder", "check_outputs", "private_folder"]
 
 
 def check_outputs(
@@ -45,6 +45,30 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
     The file takes its name when the block ends well and is removed when it does not. A pipe or a
     device is written to as it is.
     """
+    with atomic_files([path], mode) as (file,):
+        yield file
+
+
+@contextmanager
+def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterator[list[IO]]:
+    """Open files as `atomic_file` does; none takes its name before all have been written."""
+    parts: list[tuple[Path, Path]] = []
+    try:
+        with ExitStack() as stack:
+            yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
+        for part, path in parts:
+            part.chmod(_usual_mode(0o666))
+            os.replace(part, path)
+    finally:
+        for part, _ in parts:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _private_file(
+    path: str | os.PathLike, mode: str, parts: list[tuple[Path, Path]]
+) -> Iterator[IO]:
+    """A file beside its place, added to `parts`; what has no place of its own as it is."""
     if str(path) == "-":
         yield sys.stdout.buffer if "b" in mode else sys.stdout
         sys.stdout.flush()
@@ -59,13 +83,9 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
         return
     part = _part_path(path)
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    try:
-        with _open(part, mode, compression) as file:
-            yield file
-        part.chmod(_usual_mode(0o666))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    parts.append((part, path))
+    with _open(part, mode, compression) as file:
+        yield file
 
 
 @contextmanager

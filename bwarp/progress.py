@@ -33,6 +33,9 @@ ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
 #: Compiling for fewer seconds than this is not worth a line.
 LONG_TO_COMPILE = 1.0
 
+#: Seconds that compilers have taken in this process, by what they call their work.
+_compiling: dict[str, float] = {}
+
 #: To the line's start, and all of it wiped out.
 _WIPE = "\r\x1b[K"
 
@@ -114,13 +117,16 @@ def progress(
             if part > first[1]:
                 total = round((done - first[0]) / (part - first[1]))
 
+    compiling = sum(_compiling.values())
     with status_line(stream, clock) as show:
 
         def report(done: int, more: str = "") -> None:
             def line(seconds: float) -> str:
                 if files:
                     estimate(done)
-                return progress_line(items, done, more, total, seconds)
+                # Compiling tells nothing of how long the rest takes.
+                worked = seconds - (sum(_compiling.values()) - compiling)
+                return progress_line(items, done, more, total, worked if worked > 0 else seconds)
 
             show(line)
 
@@ -190,7 +196,7 @@ def announce_compilation(
     kind : str
         What it calls its work there.
     """
-    seconds = 0.0
+    _compiling[kind] = 0.0
     started: list[float] = []  # of functions that are compiled because others call them, too
 
     class Announcer(events.Listener):
@@ -198,11 +204,11 @@ def announce_compilation(
             started.append(time.monotonic())
 
         def on_end(self, event) -> None:
-            nonlocal seconds
             taken = time.monotonic() - started.pop()
             if not started:
-                before, seconds = seconds, seconds + taken
-                if before < LONG_TO_COMPILE <= seconds:
+                before = _compiling[kind]
+                _compiling[kind] += taken
+                if before < LONG_TO_COMPILE <= before + taken:
                     write("compiling for this machine, once: up to a minute")
 
     events.register(kind, Announcer())

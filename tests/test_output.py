@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file, atomic_folder, check_outputs, private_folder
+from bwarp.output import atomic_file, atomic_files, atomic_folder, check_outputs, private_folder
 
 
 def names(folder: Path) -> list[str]:
@@ -251,3 +251,26 @@ def test_an_output_that_links_to_an_input(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "reads")
     with pytest.raises(UsageError, match="link is given twice"):
         check_outputs([tmp_path / "link"], [tmp_path / "reads"])
+
+
+def test_files_appear_together(tmp_path):
+    paths = [tmp_path / "a", tmp_path / "b.gz"]
+    with atomic_files(paths) as (first, second):
+        first.write(b"1")
+        second.write(b"2")
+        assert not any(path.exists() for path in paths)
+    assert paths[0].read_bytes() == b"1"
+    assert gzip.decompress(paths[1].read_bytes()) == b"2"
+
+
+def test_where_the_last_of_some_files_cannot_be_written_there_is_none(tmp_path):
+    def write():
+        with atomic_files([tmp_path / "first", tmp_path / "last"]) as (first, last):
+            first.write(b"whole")
+            last.write(b"x")
+            # Closing is what fails: the bytes are still in memory.
+            os.dup2(os.open("/dev/full", os.O_WRONLY), last.fileno())
+
+    with pytest.raises(OSError, match="No space left"):
+        write()
+    assert os.listdir(tmp_path) == []

@@ -154,6 +154,14 @@ def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
     assert said == ["compiling for this machine, once: up to a minute"]
 
 
+def test_compiling_is_no_part_of_the_speed(monkeypatch):
+    stream, times = io.StringIO(), iter([0.0, 12.0])
+    with progress("reads", total=300, stream=stream, clock=lambda: next(times)) as report:
+        monkeypatch.setitem(module._compiling, "of the test", 10.0)
+        report(100)
+    assert stream.getvalue() == "100 reads done, 50 a second, 4 s left\n"
+
+
 def test_numba_tells_when_it_compiles(monkeypatch):
     monkeypatch.setattr(module, "LONG_TO_COMPILE", 0.0001)
     before = {kind: list(those) for kind, those in numba.core.event._registered.items()}

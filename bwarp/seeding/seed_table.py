@@ -17,7 +17,7 @@ from typing import IO
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file
+from bwarp.output import atomic_files
 from bwarp.reference import Reference
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.kmers import REASONS, KmerBatch
@@ -80,10 +80,10 @@ def sibling(path: str | os.PathLike, kind: str) -> Path:
 
 
 def tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
-    """The files that a search with this output writes."""
+    """The files that a search with this output writes, the hits last."""
     if str(path) == "-":
         return [path]
-    return [path, sibling(path, "over"), sibling(path, "skipped")]
+    return [sibling(path, "over"), sibling(path, "skipped"), path]
 
 
 @dataclass
@@ -175,12 +175,11 @@ def _skipped_lines(kmers: KmerBatch, queries: Names) -> np.ndarray:
 @contextmanager
 def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
     """A table of counts, TSV, and its sibling of skipped k-mers, as `open_seed_tables`."""
-    with ExitStack() as stack:
-        file = stack.enter_context(atomic_file(path))
+    siblings = [] if str(path) == "-" else [sibling(path, "skipped")]
+    with atomic_files([*siblings, path]) as (*siblings, file):
         file.write(_NUMBER_HEADER)
-        skipped = None
-        if str(path) != "-":
-            skipped = stack.enter_context(atomic_file(sibling(path, "skipped")))
+        (skipped,) = siblings or [None]
+        if siblings:
             skipped.write(_SKIPPED_HEADER)
         yield CountTable(file, skipped)
 
@@ -194,13 +193,11 @@ def open_seed_tables(
     Standard output (``-``) has no siblings: what would stand there is only counted.
     """
     layout = seed_format(path)
-    over = skipped = None
     with ExitStack() as stack:
-        file = stack.enter_context(atomic_file(path))
-        if str(path) != "-":
-            over = stack.enter_context(atomic_file(sibling(path, "over")))
+        *siblings, file = stack.enter_context(atomic_files(tables_at(path)))
+        over, skipped = siblings or (None, None)
+        if siblings:
             over.write(_NUMBER_HEADER)
-            skipped = stack.enter_context(atomic_file(sibling(path, "skipped")))
             skipped.write(_SKIPPED_HEADER)
         if layout == "parquet":
             from bwarp.seeding.seed_parquet import ParquetHits
