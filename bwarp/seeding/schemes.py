@@ -18,7 +18,7 @@ digits of a number to the base mismatches + 1.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, permutations, product
 
 import numpy as np
@@ -82,22 +82,23 @@ def choose_schemes(k: int, mismatches: int, text_length: int) -> tuple[Search, .
     def searches_of(sizes):
         return tuple(_make_search(*owner, sizes, mismatches) for owner in owned)
 
-    def cost_of(searches):
-        return sum(expected_nodes(search, text_length) for search in searches)
+    @cache
+    def cost_of(sizes):
+        if 0 in sizes:
+            return np.inf
+        return sum(expected_nodes(search, text_length) for search in searches_of(sizes))
 
-    sizes = [k * (part + 1) // n_parts - k * part // n_parts for part in range(n_parts)]
-    best = searches_of(sizes)
+    best = tuple(k * (part + 1) // n_parts - k * part // n_parts for part in range(n_parts))
     improved = True
     while improved:
         improved = False
         for giver, taker in permutations(range(n_parts), 2):
-            moved = list(sizes)
+            moved = list(best)
             moved[giver] -= 1
             moved[taker] += 1
-            searches = searches_of(moved) if moved[giver] else best
-            if cost_of(searches) < cost_of(best):
-                sizes, best, improved = moved, searches, True
-    return best
+            if cost_of(tuple(moved)) < cost_of(best):
+                best, improved = tuple(moved), True
+    return searches_of(best)
 
 
 def expected_nodes(search: Search, text_length: int) -> float:
@@ -113,28 +114,6 @@ def expected_nodes(search: Search, text_length: int) -> float:
         strings = following * alive
         nodes += strings.sum() * min(1.0, text_length / 4.0**depth)
     return nodes
-
-
-def _owned_patterns(n_parts: int, mismatches: int):
-    """Orders of parts, and for each the patterns it owns; orders that own none are left out."""
-    candidates = []
-    for first in range(n_parts):
-        to_right, to_left = list(range(first + 1, n_parts)), list(range(first - 1, -1, -1))
-        for rest in (to_right + to_left, to_left + to_right):
-            order = (first, *rest)
-            if order not in candidates:
-                candidates.append(order)
-    owners: dict[tuple[int, ...], list] = {order: [] for order in candidates}
-    for pattern in error_patterns(n_parts, mismatches):
-        exact_first = [order for order in candidates if pattern[order[0]] == 0]
-        owners[min(exact_first, key=lambda order: _profile(pattern, order))].append(pattern)
-    orders = tuple(order for order in candidates if owners[order])
-    return orders, tuple(tuple(owners[order]) for order in orders)
-
-
-def _profile(pattern, order) -> tuple[int, ...]:
-    """Mismatches met by the end of each part in turn: what is smaller comes later."""
-    return tuple(np.cumsum([pattern[part] for part in order]).tolist())
 
 
 def _owned_patterns(n_parts: int, mismatches: int):

@@ -1,12 +1,18 @@
 """Maximal exact matches by comparing every place of a query with every place of a reference."""
 
+import functools
+
 import numpy as np
 
 from bwarp.sequence import AMBIGUOUS, decode, reverse_complement
 
 
-def all_matches(contigs, query, min_length):
-    """(query start, genome start, length) of all maximal matches, in order."""
+@functools.cache
+def all_matches(contigs: tuple[bytes, ...], query: bytes, min_length: int) -> list[tuple]:
+    """(query start, genome start, length) of all maximal matches of codes, in order.
+
+    Kept, for the same cases are asked for every kind of matches and way to find them.
+    """
     found = []
     start = 0
     for contig in contigs:
@@ -31,31 +37,47 @@ def same(a, i, b, j):
     return a[i] == b[j] and a[i] != AMBIGUOUS
 
 
-def matches_of_kind(contigs, query, min_length, kind):
-    """The same for a kind of matches, in MUMmer's order."""
-    found = all_matches(contigs, query, min_length)
-    if kind == "maxmatch":
-        return found
-    texts = [decode(contig) for contig in contigs]
-    strand = decode(query)
-    unique = [
+@functools.cache
+def unique_matches(contigs: tuple[bytes, ...], query: bytes, min_length: int) -> list[tuple]:
+    """Those of `all_matches` that stand once in all contigs."""
+    texts = [_letters(contig) for contig in contigs]
+    strand = _letters(query)
+    return [
         (i, j, length)
-        for i, j, length in found
+        for i, j, length in all_matches(contigs, query, min_length)
         if sum(occurrences(text, strand[i : i + length]) for text in texts) == 1
     ]
+
+
+def _letters(codes: bytes) -> bytes:
+    return decode(np.frombuffer(codes, np.uint8))
+
+
+def matches_of_kind(contigs, query, min_length, kind):
+    """The matches of a kind, in MUMmer's order."""
+    case = tuple(contig.tobytes() for contig in contigs), query.tobytes(), min_length
+    if kind == "maxmatch":
+        return all_matches(*case)
     if kind == "mumreference":
-        return unique
-    alone = [m for m in unique if occurrences(strand, strand[m[0] : m[0] + m[2]]) == 1]
+        return unique_matches(*case)
+    strand = _letters(case[1])
+    alone = [
+        m for m in unique_matches(*case) if occurrences(strand, strand[m[0] : m[0] + m[2]]) == 1
+    ]
     return sorted(alone, key=lambda match: match[1])
 
 
 def occurrences(text, pattern):
     """How often a pattern stands in a text, overlaps included."""
-    return sum(text.startswith(pattern, i) for i in range(len(text) - len(pattern) + 1))
+    found, at = 0, text.find(pattern)
+    while at >= 0:
+        found, at = found + 1, text.find(pattern, at + 1)
+    return found
 
 
 def expected_matches(contigs, queries, strands, min_length, kind):
     """All (query strand, query start, genome start, length) of several queries, in order."""
+    assert all(codes.dtype == np.uint8 for codes in (*contigs, *queries))
     rows = []
     for record, query in enumerate(queries):
         for place, strand in enumerate(strands):
