@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from xopen import xopen
+from deflate import gzip_compress
 
 from bwarp.errors import InputError, UsageError
 
@@ -94,26 +94,28 @@ def _open(path: Path, mode: str, compression: str | None) -> Iterator[IO]:
         with open(path, mode) as file:
             yield file
         return
-    with xopen(path, "wb", threads=0, format=compression) as file:
-        blocks = _EvenBlocks(file)
-        writer = blocks if "b" in mode else io.TextIOWrapper(blocks)
+    with open(path, "wb") as file:
+        members = _GzipMembers(file)
+        writer = members if "b" in mode else io.TextIOWrapper(members)
         yield writer
         writer.flush()
-        blocks.write_rest()
+        members.write_last()
 
 
-class _EvenBlocks(io.BufferedIOBase):
-    """Hands bytes on to a file in blocks of one size, whatever the sizes they come in.
+class _GzipMembers(io.BufferedIOBase):
+    """Compresses what it is given as gzip members, each of as many bytes, whatever sizes come in.
 
-    What a compressor makes of the same bytes depends on how they are handed to it, and results
-    must not depend on how work was divided.
+    So the file depends on nothing but what is written to it. igzip is twice as fast, but what it
+    makes of some bytes depends on those that it compressed before, and how they were handed to it.
     """
 
-    BLOCK_BYTES = 1 << 16
+    MEMBER_BYTES = 1 << 20
+    LEVEL = 1
 
     def __init__(self, file: IO[bytes]):
         self._file = file
         self._waiting = bytearray()
+        self._is_empty = True
 
     def writable(self) -> bool:
         return True
@@ -121,15 +123,21 @@ class _EvenBlocks(io.BufferedIOBase):
     def write(self, data) -> int:
         data = memoryview(data).cast("B")
         self._waiting.extend(data)
-        whole = len(self._waiting) // self.BLOCK_BYTES * self.BLOCK_BYTES
-        for start in range(0, whole, self.BLOCK_BYTES):
-            self._file.write(self._waiting[start : start + self.BLOCK_BYTES])
+        whole = len(self._waiting) // self.MEMBER_BYTES * self.MEMBER_BYTES
+        for start in range(0, whole, self.MEMBER_BYTES):
+            self._write_member(self._waiting[start : start + self.MEMBER_BYTES])
         del self._waiting[:whole]
         return len(data)
 
-    def write_rest(self) -> None:
-        self._file.write(self._waiting)
+    def write_last(self) -> None:
+        """Write the rest; a file without any byte has an empty member."""
+        if self._waiting or self._is_empty:
+            self._write_member(self._waiting)
         self._waiting = bytearray()
+
+    def _write_member(self, data: bytearray) -> None:
+        self._file.write(gzip_compress(data, self.LEVEL))
+        self._is_empty = False
 
 
 @contextmanager

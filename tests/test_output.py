@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -194,22 +195,49 @@ def test_a_private_folder_goes_whatever_happens(tmp_path):
         use_and_fail(tmp_path)
 
 
-@pytest.mark.parametrize("sizes", [[11], [7, 1000, 3], [1 << 16], [200_000]])
-def test_compressed_bytes_do_not_depend_on_how_they_were_written(tmp_path, sizes):
-    data = random.Random(1).randbytes(300_000)
-    written = []
-    for name, pieces in (("whole", [len(data)]), ("cut", sizes)):
-        path = tmp_path / f"{name}.gz"
-        with atomic_file(path) as file:
-            at = 0
-            for size in itertools.cycle(pieces):
-                file.write(data[at : at + size])
-                at += size
-                if at >= len(data):
-                    break
-        written.append(path.read_bytes())
-    assert gzip.decompress(written[0]) == data
-    assert written[0] == written[1]
+def lines_of(seed, n=150_000):
+    numbers = random.Random(seed)
+    return b"".join(b"read%d\t%d\n" % (i, numbers.randrange(10**6)) for i in range(n))
+
+
+def compressed(path, data, sizes):
+    """What is in a file to which the data were written in pieces of these sizes, over and over."""
+    with atomic_file(path) as file:
+        at = 0
+        for size in itertools.cycle(sizes):
+            file.write(data[at : at + size])
+            at += size
+            if at >= len(data):
+                break
+    return path.read_bytes()
+
+
+def test_compressed_bytes_do_not_depend_on_how_they_were_written(tmp_path):
+    data = lines_of(1)
+    assert len(data) > 2 << 20
+    whole = compressed(tmp_path / "whole.gz", data, [len(data)])
+    assert gzip.decompress(whole) == data
+    for sizes in ([911], [7, 100_000, 3], [1 << 20], [(1 << 20) - 1, 2]):
+        assert compressed(tmp_path / "cut.gz", data, sizes) == whole
+
+
+def test_compressed_bytes_do_not_depend_on_what_was_compressed_before_or_beside(tmp_path):
+    data = [lines_of(seed, 70_000) for seed in range(4)]
+
+    def in_order(order):
+        return [compressed(tmp_path / f"{i}-{order[0]}.gz", data[i], [50_000 + i]) for i in order]
+
+    first = in_order([0, 1, 2, 3])
+    assert in_order([3, 2, 1, 0]) == first[::-1]
+    with ThreadPoolExecutor(4) as pool:
+        orders = ([1, 0, 3, 2], [2, 3, 0, 1], [3, 1, 2, 0])
+        for order, beside in zip(orders, pool.map(in_order, orders), strict=True):
+            assert beside == [first[i] for i in order]
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes((1 << 20) - 1), bytes(1 << 20)])
+def test_files_that_end_where_a_member_does_or_hold_nothing(tmp_path, data):
+    assert gzip.decompress(compressed(tmp_path / "a.gz", data, [1 << 21])) == data
 
 
 def test_compressed_text_is_whole(tmp_path):
