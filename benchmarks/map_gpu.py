@@ -183,15 +183,17 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 )  # fmt: skip
                 if insert is None:
                     first = mapper.PlacedChunk(
-                        chunk, None, places_on_host(placed.places), placed.unseen.copy_to_host()
-                    )
+                        chunk, None, places_on_host(placed.places), placed.unseen.copy_to_host(),
+                        placed.searched,
+                    )  # fmt: skip
                     insert = mapper.estimate_insert_size([first], genome, parameters)
                 there = step(
                     "look for mates", placing_cuda.add_mates, card, placed, insert, parameters
                 )
                 places = step("places to the host", places_on_host, there)
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
-                on_host = mapper.PlacedChunk(chunk, both, places, placed.unseen.copy_to_host())
+                unseen = placed.unseen.copy_to_host()
+                on_host = mapper.PlacedChunk(chunk, both, places, unseen, placed.searched)
                 done = step(
                     "choose and align, a thread", mapper.finish_chunk, genome, on_host, insert,
                     parameters,

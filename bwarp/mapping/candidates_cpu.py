@@ -71,6 +71,9 @@ class Candidates:
         ends paid for.
     unseen : ndarray, shape=(n_reads,), dtype=int32
         Where hits of the read's seeds were left out, what such a place is likely to score; else 0.
+    searched : ndarray, shape=(3,), dtype=int64, or None
+        Seeds that were searched, hits of them that were located, and candidates that these made;
+        None of candidates that come from no seeds.
     """
 
     reads: np.ndarray
@@ -82,6 +85,7 @@ class Candidates:
     offsets: np.ndarray
     unlisted: np.ndarray
     unseen: np.ndarray
+    searched: np.ndarray | None = None
 
 
 def find_candidates(
@@ -136,19 +140,24 @@ def _in_blocks(
     n_reads = len(offsets) - 1
     unlisted, unseen = np.zeros((2, n_reads), np.int32)
 
-    def gather(start: int, stop: int) -> np.ndarray:
-        blocks = [
-            _of_block(
-                index, offsets, reads[first : min(first + BLOCK, stop)],
-                rows_between(first, min(first + BLOCK, stop)), seeds.length, parameters, unlisted,
-                unseen,
-            )
-            for first in range(start, stop, BLOCK)
-        ]  # fmt: skip
-        return np.concatenate(blocks)
+    def gather(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        blocks = []
+        searched = np.zeros(2, np.int64)
+        for first in range(start, stop, BLOCK):
+            last = min(first + BLOCK, stop)
+            rows = rows_between(first, last)
+            searched += rows.places.size, rows.taken.sum(dtype=np.int64)
+            blocks.append(
+                _of_block(
+                    index, offsets, reads[first:last], rows, seeds.length, parameters, unlisted,
+                    unseen,
+                )
+            )  # fmt: skip
+        return np.concatenate(blocks), searched
 
     parts = for_each_range(gather, len(reads), threads)
-    found = np.concatenate([*parts, np.empty((0, 6), np.int64)])
+    found = np.concatenate([*(part for part, _ in parts), np.empty((0, 6), np.int64)])
+    searched = sum((some for _, some in parts), np.zeros(2, np.int64))
     return Candidates(
         reads=found[:, 0].astype(np.int32),
         strands=found[:, 1].astype(np.uint8),
@@ -159,6 +168,7 @@ def _in_blocks(
         offsets=np.searchsorted(found[:, 0], np.arange(n_reads + 1)),
         unlisted=unlisted,
         unseen=unseen,
+        searched=np.append(searched, len(found)),
     )
 
 

@@ -41,7 +41,7 @@ def find_candidates(
     Returns
     -------
     candidates : Candidates
-        With `offsets` of dtype uint32.
+        With `offsets` of dtype uint32; `searched` is on the host.
     """
     n_reads = reads.n_reads
     found_keys = find_keys(device, reads, wanted, n_wanted, seeds)
@@ -67,6 +67,7 @@ def find_candidates(
         offsets=offsets,
         unlisted=unlisted,
         unseen=unseen,
+        searched=np.array([found_keys.n_seeds, found_keys.n_hits, n_found]),
     )
     if n_found:
         write_candidates[_blocks(n_wanted), BLOCK](

@@ -68,6 +68,8 @@ class MappedChunk:
     alternatives : Alternatives
     places : Places
         All that the choice was made among.
+    searched : ndarray, shape=(3,), dtype=int64
+        Seeds, hits and candidates of all rounds, as `PlacedChunk` counts them.
     """
 
     chunk: ReadChunk
@@ -78,6 +80,7 @@ class MappedChunk:
     supplementary: Supplementary
     alternatives: Alternatives
     places: Places
+    searched: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,16 @@ class PlacedChunk:
     places : Places
     unseen : ndarray, shape=(n_reads,), dtype=int32
         Where hits were left out, what a place not looked at is likely to score; else 0.
+    searched : ndarray, shape=(3,), dtype=int64
+        Seeds that were searched, hits of them that were located, and candidates that these made, in
+        all rounds.
     """
 
     chunk: ReadChunk
     both: np.ndarray
     places: Places
     unseen: np.ndarray
+    searched: np.ndarray
 
 
 Unplaced = tuple[ReadChunk, Callable[[], PlacedChunk]]
@@ -204,8 +211,12 @@ def place_chunk(
     both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
 
+    searched = found.searched.copy()
+
     def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, Places]:
+        nonlocal searched
         found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
+        searched += found.searched
         return found, extend(genome, both, chunk.offsets, found, parameters)
 
     places = extend(genome, both, chunk.offsets, found, parameters)
@@ -228,7 +239,7 @@ def place_chunk(
             places = merge(places, more)
             # What was seen in neither round scores no more than the lower of both bounds.
             unseen[reads] = np.minimum(unseen[reads], found.unseen[reads])
-    return PlacedChunk(chunk, both, places, unseen)
+    return PlacedChunk(chunk, both, places, unseen, searched)
 
 
 def _add_mates(
@@ -249,7 +260,7 @@ def finish_chunk(
     genome: Genome, placed: PlacedChunk, insert: InsertSize, parameters: MappingParameters
 ) -> MappedChunk:
     """Choose among the places of a chunk's reads, and align them there."""
-    chunk, both, places = placed.chunk, placed.both, placed.places
+    chunk, places = placed.chunk, placed.places
     lengths, seeds = np.diff(chunk.offsets), tie_seeds(chunk)
     if chunk.ends == 1:
         choice = choose_single(places, lengths, placed.unseen, parameters, seeds)
@@ -257,27 +268,28 @@ def finish_chunk(
         choice = choose_paired(
             places, lengths, placed.unseen, insert, parameters, seeds, genome.contig_starts
         )
-    return mapped_chunk(genome, chunk, both, places, choice, insert, parameters)
+    return mapped_chunk(genome, placed, choice, insert, parameters)
 
 
 def mapped_chunk(
     genome: Genome,
-    chunk: ReadChunk,
-    both: np.ndarray,
-    places: Places,
+    placed: PlacedChunk,
     choice: Choice,
     insert: InsertSize,
     parameters: MappingParameters,
     threads: int = 1,
 ) -> MappedChunk:
     """The alignments of a chunk whose reads have their places chosen."""
+    chunk, both, places = placed.chunk, placed.both, placed.places
     offsets = chunk.offsets
     mapped = align_chosen(genome, both, offsets, places, choice.places, parameters, threads=threads)
     supplementary = supplementary_of(
         genome, both, offsets, places, mapped, choice, parameters, threads
     )
     alternatives = alternatives_of(genome, both, offsets, places, choice, parameters, threads)
-    return MappedChunk(chunk, both, mapped, choice, insert, supplementary, alternatives, places)
+    return MappedChunk(
+        chunk, both, mapped, choice, insert, supplementary, alternatives, places, placed.searched
+    )
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:

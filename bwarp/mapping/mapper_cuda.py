@@ -79,4 +79,5 @@ def map_chunks(
 def _on_host(
     chunk: ReadChunk, both: np.ndarray, placed: Placed, places: DevicePlaces
 ) -> PlacedChunk:
-    return PlacedChunk(chunk, both, places_on_host(places), placed.unseen.copy_to_host())
+    unseen = placed.unseen.copy_to_host()
+    return PlacedChunk(chunk, both, places_on_host(places), unseen, placed.searched)

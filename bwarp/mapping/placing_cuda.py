@@ -57,11 +57,14 @@ class Placed:
     places : DevicePlaces
     unseen : device array, shape=(n_reads,), dtype=int32
         What a place not looked at can score at most.
+    searched : ndarray, shape=(3,), dtype=int64
+        Seeds, hits located and candidates of all rounds; on the host.
     """
 
     reads: DeviceReads
     places: DevicePlaces
     unseen: object
+    searched: np.ndarray
 
 
 def prepare(index: FMIndex, genome: Genome) -> Card:
@@ -76,9 +79,12 @@ def place_reads(
     """Scored places of reads, in the rounds that `bwarp.mapping.mapper` describes."""
     reads = both_strands(codes, offsets)
     n_reads = reads.n_reads
+    searched = np.zeros(3, np.int64)
 
     def search(wanted, n_wanted: int, seeds: SeedRound) -> tuple[Candidates, DevicePlaces]:
+        nonlocal searched
         found = find_candidates(card.index, reads, wanted, n_wanted, seeds, parameters)
+        searched += found.searched
         return found, extend(card.genome, reads, found, parameters)
 
     blocks = -(-n_reads // BLOCK)
@@ -110,7 +116,7 @@ def place_reads(
             places = merge(places, more, no_one)
             # What was seen in neither round scores no more than the lower of both bounds.
             take_unseen[blocks, BLOCK](marks, found.unseen, True, unseen)
-    return Placed(reads, places, unseen)
+    return Placed(reads, places, unseen, searched)
 
 
 def add_mates(

@@ -54,7 +54,7 @@ class SeedKeys:
     differences : shape=(n_wanted,), dtype=int32
         Of every place that was not found, at least.
     keys : shape=(n_hits,), dtype=uint64
-    n_hits : int
+    n_hits, n_seeds : int
     """
 
     seed_firsts: object
@@ -64,6 +64,7 @@ class SeedKeys:
     differences: object
     keys: object
     n_hits: int
+    n_seeds: int
 
 
 def find_keys(
@@ -104,7 +105,7 @@ def find_keys(
             device.segment_genome, rows, steps, n_hits, keys,
         )  # fmt: skip
         sort_keys[_blocks(n_wanted * _WARP), BLOCK](keys, firsts, hit_firsts, n_wanted, ordered)
-    return SeedKeys(firsts, places, n_rows, hit_firsts, differences, ordered, n_hits)
+    return SeedKeys(firsts, places, n_rows, hit_firsts, differences, ordered, n_hits, n_seeds)
 
 
 def _blocks(threads: int) -> int:

@@ -131,7 +131,8 @@ def stored_candidates(
 def write_places(writer: FrameWriter, placed: PlacedChunk) -> None:
     """A frame of the scored places of a chunk's reads."""
     places = vars(placed.places)
-    writer.write("places", chunk=_tag(placed.chunk), unseen=placed.unseen, **places)
+    more = {"unseen": placed.unseen, "searched": placed.searched}
+    writer.write("places", chunk=_tag(placed.chunk), **more, **places)
 
 
 def stored_places(reads: FrameReader, reader: FrameReader) -> Iterator[Unplaced]:
@@ -139,8 +140,8 @@ def stored_places(reads: FrameReader, reader: FrameReader) -> Iterator[Unplaced]
 
     def place(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> PlacedChunk:
         both = both_strands(chunk.codes, chunk.offsets)
-        unseen = arrays.pop("unseen")
-        return PlacedChunk(chunk, both, Places(**arrays), unseen)
+        more = {name: arrays.pop(name) for name in ("unseen", "searched")}
+        return PlacedChunk(chunk, both, Places(**arrays), **more)
 
     for chunk, arrays in _beside(reads, reader):
         yield chunk, partial(place, chunk, arrays)

@@ -25,7 +25,16 @@ __all__ = [
 #: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
 INSERT_BIN, INSERT_BINS = 10, 201
 
-STAGES = ("reads", "places scored", "places with gaps", "reads mapped", "reads of quality 30")
+STAGES = (
+    "reads",
+    "seeds searched",
+    "hits located",
+    "candidates",
+    "places scored",
+    "places with gaps",
+    "reads mapped",
+    "reads of quality 30",
+)
 
 
 def empty_statistics() -> dict:
@@ -81,7 +90,8 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
 def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
     gapped = np.count_nonzero(~done.places.gapless)
     confident = np.count_nonzero((done.choice.qualities >= 30) & (done.mapped.positions >= 0))
-    counts = (done.chunk.n_reads, done.places.gapless.size, gapped, n_mapped, confident)
+    scored = done.places.gapless.size
+    counts = (done.chunk.n_reads, *done.searched, scored, gapped, n_mapped, confident)
     return dict(zip(STAGES, map(int, counts), strict=True))
 
 

@@ -135,9 +135,11 @@ def _stages(stages) -> dict:
     return _section(
         "stages",
         "Where candidates went",
-        "Reads, the places of them that were scored, those that needed an alignment with gaps, and "
-        "the reads that were mapped. Many more places than reads say that the genome repeats "
-        "itself; places with gaps are few where reads differ little from the genome, and they are "
+        "Reads, the seeds of them that were searched, the hits of these that were located, the "
+        "candidates that lie together on a diagonal, the places that were scored (candidates worth "
+        "it, and mates), those that needed an alignment with gaps, and the reads that were mapped. "
+        "Many more hits than seeds, or candidates than reads, say that the genome repeats itself; "
+        "places with gaps are few where reads differ little from the genome, and they are "
         "most of the work. Log10 above the plot makes the scale logarithmic.",
         "bargraph",
         {name: dict(counts) for name, counts in stages.items()},

@@ -95,6 +95,10 @@ def test_all_hits_are_in_candidates(repeats):
         assert (np.diff(seeds) <= 0).all()
         n_hits += len(expected)
     assert n_hits > 300
+    n_seeds = sum(
+        max(1, min(len(read) // STEP, len(read) - K + 1)) for read in reads if len(read) >= K
+    )
+    assert found.searched.tolist() == [n_seeds, n_hits, len(found.reads)]
 
 
 def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
@@ -174,6 +178,7 @@ def test_no_reads(repeats):
     index, _ = repeats
     found = candidates(index, np.empty(0, np.uint8), np.zeros(1, np.int64), STEP, 20)
     assert (len(found.reads), found.offsets.tolist()) == (0, [0])
+    assert found.searched.tolist() == [0, 0, 0]
 
 
 def test_some_reads_as_if_alone(repeats):

@@ -100,6 +100,7 @@ def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, 
     placed = placing_cuda.place_reads(card, codes, offsets, parameters)
     assert np.array(placed.reads.both).tolist() == alone.both.tolist()
     assert np.array(placed.unseen).tolist() == alone.unseen.tolist()
+    assert placed.searched.tolist() == alone.searched.tolist()
     assert_same(places_on_host(placed.places), alone.places)
     with_mates = placing_cuda.add_mates(card, placed, insert, parameters)
     assert_same(places_on_host(with_mates), merge(alone.places, more))

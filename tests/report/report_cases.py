@@ -10,7 +10,7 @@ PAIRED = {
     "properly_paired": 900,
     "mapping_qualities": QUALITIES,
     "insert_sizes": [0] * 30 + [100, 300, 40] + [0] * (INSERT_BINS - 34) + [10],
-    "stages": dict(zip(STAGES, (1250, 5000, 400, 1000, 850), strict=True)),
+    "stages": dict(zip(STAGES, (1250, 6250, 9000, 5500, 5000, 400, 1000, 850), strict=True)),
 }
 
 SINGLE = PAIRED | {"properly_paired": 0, "insert_sizes": [0] * INSERT_BINS}
