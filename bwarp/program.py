@@ -35,11 +35,17 @@ from bwarp.progress import announce_compilation, say
 from bwarp.threads import available_threads
 
 __all__ = [
+    "add_index_option",
+    "add_kmer_options",
     "add_mapping_options",
     "add_output_options",
+    "add_queries_option",
     "add_read_options",
+    "add_stage_input",
+    "add_table_option",
     "bounded_int",
     "choose_engine",
+    "kmer_options",
     "mapping_options",
     "output_options",
     "program_parser",
@@ -117,6 +123,71 @@ def bounded_int(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def add_index_option(parser: argparse.ArgumentParser) -> None:
+    """The index to search, or that was searched."""
+    parser.add_argument(
+        "--index", required=True, metavar="INDEX", help="folder that index_reference.py made"
+    )
+
+
+def add_stage_input(
+    parser: argparse.ArgumentParser,
+    flag: str,
+    program: str,
+    or_input: str = "; - is standard input",
+) -> None:
+    """A file of frames that another program wrote."""
+    parser.add_argument(
+        flag, required=True, metavar=flag[2:].upper(), help=f"file that {program} wrote{or_input}"
+    )
+
+
+def add_queries_option(parser: argparse.ArgumentParser) -> None:
+    """Queries of DNA or RNA."""
+    parser.add_argument(
+        "--queries",
+        required=True,
+        metavar="Q.fa",
+        help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
+    )
+
+
+def add_table_option(parser: argparse.ArgumentParser) -> None:
+    """A table in a format that its ending names."""
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
+        "- is TSV on standard output",
+    )
+
+
+def add_kmer_options(parser: argparse.ArgumentParser, shortest: int, longest: int) -> None:
+    """What of the queries is searched."""
+    parser.add_argument(
+        "-k",
+        type=bounded_int(shortest, longest),
+        metavar="K",
+        help=f"cut k-mers of this length, {shortest} to {longest} "
+        "(default: take every query whole)",
+    )
+    parser.add_argument(
+        "--step",
+        type=bounded_int(1, 10**9),
+        metavar="S",
+        help="with -k: bases between the starts of two k-mers (default: 1)",
+    )
+
+
+def kmer_options(options: argparse.Namespace) -> tuple[int | None, int]:
+    """The length of k-mers, None for whole queries, and their step."""
+    if options.step is not None and options.k is None:
+        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    return options.k, options.step or 1
 
 
 def add_mapping_options(parser: argparse.ArgumentParser) -> None:

@@ -5,10 +5,16 @@ The first of three stages that together do what scripts/find_seeds.py does in on
 file of frames, each with the k-mers of some reads and the names of these; - is standard output.
 """
 
-from bwarp.errors import UsageError
 from bwarp.frames import write_frames
 from bwarp.output import check_outputs
-from bwarp.program import bounded_int, program_parser, run_program, say
+from bwarp.program import (
+    add_kmer_options,
+    add_queries_option,
+    kmer_options,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
 from bwarp.seeding.stages import write_kmers
@@ -21,36 +27,18 @@ scripts/batch_reads.py --queries guides.fa -o guides.kmers
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--queries",
-        required=True,
-        metavar="Q.fa",
-        help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
-    )
+    add_queries_option(parser)
     parser.add_argument("-o", "--output", required=True, metavar="KMERS", help="file to write")
-    parser.add_argument(
-        "-k",
-        type=bounded_int(SHORTEST_KMER, LONGEST_KMER),
-        metavar="K",
-        help=f"cut k-mers of this length, {SHORTEST_KMER} to {LONGEST_KMER} "
-        "(default: take every query whole)",
-    )
-    parser.add_argument(
-        "--step",
-        type=bounded_int(1, 10**9),
-        metavar="S",
-        help="with -k: bases between the starts of two k-mers (default: 1)",
-    )
+    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
     return parser
 
 
 def main(options):
-    if options.step is not None and options.k is None:
-        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    batches = read_kmers(options.queries, *kmer_options(options))
     check_outputs([options.output], [options.queries])
     n_kmers = n_skipped = 0
     with write_frames(options.output, holds="k-mers") as writer:
-        for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
+        for kmers, queries in batches:
             write_kmers(writer, kmers, queries)
             n_kmers += kmers.count
             n_skipped += len(kmers.skipped)

@@ -11,7 +11,7 @@ from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import place_chunk
 from bwarp.mapping.stages import read_parameters, stored_candidates, write_places
 from bwarp.output import check_outputs
-from bwarp.program import program_parser, run_program, say
+from bwarp.program import add_index_option, add_stage_input, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.reference import codes_of
 from bwarp.threads import in_order
@@ -24,18 +24,9 @@ scripts/extend_candidates.py --index genome.index --reads sample.reads \\
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="the index that was searched"
-    )
-    parser.add_argument(
-        "--reads", required=True, metavar="READS", help="file that chunk_reads.py wrote"
-    )
-    parser.add_argument(
-        "--candidates",
-        required=True,
-        metavar="CANDIDATES",
-        help="file that locate_chunks.py wrote; - is standard input",
-    )
+    add_index_option(parser)
+    add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
+    add_stage_input(parser, "--candidates", "locate_chunks.py")
     parser.add_argument("-o", "--output", required=True, metavar="PLACES", help="file to write")
     return parser
 

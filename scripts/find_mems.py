@@ -28,7 +28,14 @@ from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
 from bwarp.matching.query_text import STRANDS, make_query_text
 from bwarp.output import atomic_file, check_outputs
-from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.program import (
+    add_queries_option,
+    bounded_int,
+    choose_engine,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.reference import read_reference
 
@@ -49,12 +56,7 @@ def parse_options():
         metavar="REF.fa",
         help="FASTA file, plain or compressed: for one comparison of genomes, on the CPU",
     )
-    parser.add_argument(
-        "--queries",
-        required=True,
-        metavar="Q.fa",
-        help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
-    )
+    add_queries_option(parser)
     parser.add_argument(
         "-o",
         "--output",

@@ -15,7 +15,18 @@ or too long.
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.output import check_outputs
-from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.program import (
+    add_index_option,
+    add_kmer_options,
+    add_queries_option,
+    add_table_option,
+    bounded_int,
+    choose_engine,
+    kmer_options,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.seeding.find import count_seeds, find_in_passes, prepare
 from bwarp.seeding.hits import (
@@ -48,36 +59,10 @@ zcat reads.fq.gz | scripts/find_seeds.py --index genome.index --queries - -o - -
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="folder that index_reference.py made"
-    )
-    parser.add_argument(
-        "--queries",
-        required=True,
-        metavar="Q.fa",
-        help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
-        "- is TSV on standard output",
-    )
-    parser.add_argument(
-        "-k",
-        type=bounded_int(SHORTEST_KMER, LONGEST_KMER),
-        metavar="K",
-        help=f"cut k-mers of this length, {SHORTEST_KMER} to {LONGEST_KMER} "
-        "(default: search every query whole)",
-    )
-    parser.add_argument(
-        "--step",
-        type=bounded_int(1, 10**9),
-        metavar="S",
-        help="with -k: bases between the starts of two k-mers (default: 1)",
-    )
+    add_index_option(parser)
+    add_queries_option(parser)
+    add_table_option(parser)
+    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
     parser.add_argument(
         "--mismatches",
         type=bounded_int(0, MOST_MISMATCHES),
@@ -116,8 +101,7 @@ def parse_options():
 
 
 def main(options):
-    if options.step is not None and options.k is None:
-        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    batches = read_kmers(options.queries, *kmer_options(options))
     table_format = seed_format(options.output)
     check_outputs(tables_at(options.output), [options.queries])
     if options.count_only and table_format != "tsv":
@@ -132,18 +116,18 @@ def main(options):
     if backend == "cuda":
         say(str(index.plan))
     if options.count_only:
-        write_counts(options, index, seed_options, backend)
+        write_counts(options, batches, index, seed_options, backend)
     else:
-        write_hits(options, index, stored.reference, seed_options, backend)
+        write_hits(options, batches, index, stored.reference, seed_options, backend)
 
 
-def write_hits(options, index, reference, seed_options, backend):
+def write_hits(options, batches, index, reference, seed_options, backend):
     with (
         open_seed_tables(options.output, reference, options.threads) as tables,
         progress("k-mers", files=[options.queries]) as report,
     ):
         counts = tables.counts
-        for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
+        for kmers, queries in batches:
             done = counts.searched
             tables.add_kmers(kmers, queries)
             for found in find_in_passes(index, kmers, seed_options, backend, options.threads):
@@ -152,12 +136,12 @@ def write_hits(options, index, reference, seed_options, backend):
     say_outcome(options, counts)
 
 
-def write_counts(options, index, seed_options, backend):
+def write_counts(options, batches, index, seed_options, backend):
     with (
         open_count_table(options.output) as table,
         progress("k-mers", files=[options.queries]) as report,
     ):
-        for kmers, queries in read_kmers(options.queries, options.k, options.step or 1):
+        for kmers, queries in batches:
             hits = count_seeds(index, kmers, seed_options, backend, options.threads)
             table.add(kmers, queries, hits)
             report(table.counts.searched, f"{table.counts.hits:,} hits")

@@ -11,7 +11,7 @@ from bwarp.index.store import load_index
 from bwarp.mapping.candidates_cpu import locate_candidates
 from bwarp.mapping.stages import read_parameters, stored_rows, write_candidates
 from bwarp.output import check_outputs
-from bwarp.program import program_parser, run_program, say
+from bwarp.program import add_index_option, add_stage_input, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.threads import in_order
 
@@ -22,15 +22,8 @@ scripts/locate_chunks.py --index genome.index --rows sample.rows -o sample.candi
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="the index that was searched"
-    )
-    parser.add_argument(
-        "--rows",
-        required=True,
-        metavar="ROWS",
-        help="file that seed_chunks.py wrote; - is standard input",
-    )
+    add_index_option(parser)
+    add_stage_input(parser, "--rows", "seed_chunks.py")
     parser.add_argument("-o", "--output", required=True, metavar="CANDIDATES", help="file to write")
     return parser
 

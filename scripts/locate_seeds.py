@@ -8,7 +8,14 @@ OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 from bwarp.frames import open_frames
 from bwarp.index.store import load_index
 from bwarp.output import check_outputs
-from bwarp.program import program_parser, run_program, say
+from bwarp.program import (
+    add_index_option,
+    add_stage_input,
+    add_table_option,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.seeding.seed_table import open_seed_tables, seed_format, tables_at
 from bwarp.seeding.stages import read_found
@@ -21,23 +28,9 @@ scripts/locate_seeds.py --index genome.index --seeds reads.seeds -o hits.parquet
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="the index that was searched"
-    )
-    parser.add_argument(
-        "--seeds",
-        required=True,
-        metavar="SEEDS",
-        help="file that seed_reads.py wrote; - is standard input",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
-        "- is TSV on standard output",
-    )
+    add_index_option(parser)
+    add_stage_input(parser, "--seeds", "seed_reads.py")
+    add_table_option(parser)
     return parser
 
 

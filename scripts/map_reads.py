@@ -9,6 +9,7 @@ from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
 from bwarp.output import check_outputs
 from bwarp.program import (
+    add_index_option,
     add_mapping_options,
     add_output_options,
     add_read_options,
@@ -32,7 +33,7 @@ scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--index", required=True, metavar="INDEX", help="folder of the index")
+    add_index_option(parser)
     add_read_options(parser)
     add_output_options(parser)
     add_mapping_options(parser)

@@ -31,7 +31,14 @@ from bwarp.composition.text_tables import NameTable, bed_lines, tsv_header, tsv_
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
 from bwarp.output import atomic_file, check_outputs
-from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.program import (
+    add_table_option,
+    bounded_int,
+    choose_engine,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 
 EXAMPLES = """
@@ -57,14 +64,7 @@ def parse_options():
     parser.add_argument(
         "--queries", required=True, metavar="Q.fa", help="FASTA or FASTQ, plain or compressed"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
-        "- is TSV on standard output",
-    )
+    add_table_option(parser)
     parser.add_argument(
         "--similarity",
         required=True,

@@ -13,7 +13,15 @@ from bwarp.index.store import load_index
 from bwarp.mapping.seed_rows_cpu import search_seeds
 from bwarp.mapping.stages import stored_reads, write_rows
 from bwarp.output import check_outputs
-from bwarp.program import add_mapping_options, mapping_options, program_parser, run_program, say
+from bwarp.program import (
+    add_index_option,
+    add_mapping_options,
+    add_stage_input,
+    mapping_options,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.threads import in_order
 
@@ -25,13 +33,8 @@ scripts/seed_chunks.py --index genome.index --reads sample.reads -o sample.rows 
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--index", required=True, metavar="INDEX", help="folder of the index")
-    parser.add_argument(
-        "--reads",
-        required=True,
-        metavar="READS",
-        help="file that chunk_reads.py wrote; - is standard input",
-    )
+    add_index_option(parser)
+    add_stage_input(parser, "--reads", "chunk_reads.py")
     parser.add_argument("-o", "--output", required=True, metavar="ROWS", help="file to write")
     add_mapping_options(parser)
     return parser

@@ -11,7 +11,15 @@ from bwarp.errors import UsageError
 from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.output import check_outputs
-from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
+from bwarp.program import (
+    add_index_option,
+    add_stage_input,
+    bounded_int,
+    choose_engine,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
 from bwarp.seeding.hits import (
@@ -37,15 +45,8 @@ scripts/seed_reads.py --index genome.index --kmers reads.kmers -o reads.seeds --
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="folder that index_reference.py made"
-    )
-    parser.add_argument(
-        "--kmers",
-        required=True,
-        metavar="KMERS",
-        help="file that batch_reads.py wrote; - is standard input",
-    )
+    add_index_option(parser)
+    add_stage_input(parser, "--kmers", "batch_reads.py")
     parser.add_argument("-o", "--output", required=True, metavar="SEEDS", help="file to write")
     parser.add_argument(
         "--mismatches",

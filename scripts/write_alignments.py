@@ -14,7 +14,15 @@ from bwarp.mapping.stages import read_parameters, stored_places
 from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
 from bwarp.output import check_outputs
-from bwarp.program import add_output_options, output_options, program_parser, run_program, say
+from bwarp.program import (
+    add_index_option,
+    add_output_options,
+    add_stage_input,
+    output_options,
+    program_parser,
+    run_program,
+    say,
+)
 from bwarp.progress import progress
 from bwarp.reference import codes_of
 
@@ -26,18 +34,9 @@ scripts/write_alignments.py --index genome.index --reads sample.reads --places s
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="the index that was searched"
-    )
-    parser.add_argument(
-        "--reads", required=True, metavar="READS", help="file that chunk_reads.py wrote"
-    )
-    parser.add_argument(
-        "--places",
-        required=True,
-        metavar="PLACES",
-        help="file that extend_candidates.py wrote; - is standard input",
-    )
+    add_index_option(parser)
+    add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
+    add_stage_input(parser, "--places", "extend_candidates.py")
     add_output_options(parser)
     return parser
 
