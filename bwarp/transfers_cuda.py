@@ -18,14 +18,14 @@ import numpy as np
 from numba import cuda
 from numba.cuda.cudadrv import driver
 
-from bwarp.work_space_cuda import ALIGNMENT, cut, device_array
+from bwarp.work_space_cuda import are_neighbours, cut, device_array, room_for
 
 __all__ = ["to_card", "to_host"]
 
 #: Bytes a slot: with less the card spends its time on beginning.
 SLOT = 4 << 20
-#: The least that goes to the host through slots.
-LEAST_TO_HOST = 1 << 20
+#: The least bytes that are worth a thread.
+LEAST_A_THREAD = 2 << 20
 #: As many threads copy as fast as the memory can.
 MOST_THREADS = 8
 
@@ -58,9 +58,9 @@ def to_card(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
 
 
 def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
-    """Copies of 1-d device arrays on the host, side by side.
+    """Copies of 1-d device arrays on the host, in one piece of memory: large ones come faster.
 
-    As one piece of memory, which comes in larger pages, that are sooner there.
+    So do arrays that lie side by side on the card.
     """
     places, n_bytes = _side_by_side(arrays)
     memory = np.empty(n_bytes, np.uint8)
@@ -68,12 +68,17 @@ def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
         memory[place : place + array.nbytes].view(array.dtype)
         for place, array in zip(places, arrays, strict=True)
     ]
-    if threads > 1 and n_bytes > LEAST_TO_HOST:
+    if threads > 1 and n_bytes > LEAST_A_THREAD:
         _through_slots(_receive, copies, arrays, threads)
     else:
-        for array, copy in zip(arrays, copies, strict=True):
-            if array.size:
-                driver.device_to_host(copy, array, copy.nbytes)
+        first = 0
+        for last, array in enumerate(arrays):
+            if last + 1 == len(arrays) or not are_neighbours(array, arrays[last + 1]):
+                stop = places[last] + array.nbytes
+                if stop > places[first]:
+                    here = memory[places[first] : stop]
+                    driver.device_to_host(here, arrays[first], here.size)
+                first = last + 1
     return copies
 
 
@@ -82,7 +87,7 @@ def _side_by_side(arrays) -> tuple[list[int], int]:
     places, end = [], 0
     for array in arrays:
         places.append(end)
-        end += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
+        end += room_for(array.nbytes)
     return places, end
 
 
@@ -90,12 +95,12 @@ def _through_slots(move, on_host, on_card, threads: int) -> None:
     """Share pieces of arrays among threads, each with its slot of pinned memory."""
     pieces = []
     n_bytes = sum(host.nbytes for host in on_host)
-    piece = min(SLOT, -(-n_bytes // min(threads, MOST_THREADS) // ALIGNMENT) * ALIGNMENT)
+    threads = max(1, min(threads, MOST_THREADS, n_bytes // LEAST_A_THREAD))
+    piece = min(SLOT, room_for(n_bytes // threads + 1))
     for host, card in zip(on_host, on_card, strict=True):
         host_bytes = host.view(np.uint8)
         for first in range(0, host.nbytes, piece):
             pieces.append((host_bytes[first : first + piece], card, first))
-    threads = min(threads, MOST_THREADS, len(pieces))
 
     def work(number, slot, stream):
         for host, card, first in pieces[number::threads]:

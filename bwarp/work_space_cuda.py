@@ -24,7 +24,7 @@ from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.np.numpy_support import from_dtype
 from numba.cuda.types import Array
 
-__all__ = ["MOST_SHARE", "cut", "device_array", "work_space"]
+__all__ = ["are_neighbours", "cut", "device_array", "room_for", "work_space"]
 
 #: Larger shares of a card's memory are not kept.
 MOST_SHARE = 0.125
@@ -50,7 +50,7 @@ class _Memory:
         return sum(chunk.size for chunk in self.chunks)
 
     def array(self, size: int, dtype):
-        n_bytes = -(-size * dtype.itemsize // ALIGNMENT) * ALIGNMENT
+        n_bytes = room_for(size * dtype.itemsize)
         while self.chunk < len(self.chunks):
             begin = self.used
             if begin + n_bytes <= self.chunks[self.chunk].size:
@@ -107,6 +107,22 @@ def cut(memory, begin: int, size: int, dtype):
     array = KernelArgument((size,), (dtype.itemsize,), dtype, gpu_data=part)
     array._numba_type_ = _numba_type(dtype)
     return array
+
+
+def room_for(n_bytes: int) -> int:
+    """Bytes from the start of an array to that of the next."""
+    return -(-n_bytes // ALIGNMENT) * ALIGNMENT
+
+
+def are_neighbours(array, following) -> bool:
+    """Whether device arrays lie side by side in one work space, `room_for` the first apart."""
+    here, there = array.gpu_data, following.gpu_data
+    return (
+        isinstance(here, _Part)
+        and isinstance(there, _Part)
+        and here.memory is there.memory
+        and here.begin + room_for(array.nbytes) == there.begin
+    )
 
 
 class KernelArgument(DeviceNDArray, ArgHint):

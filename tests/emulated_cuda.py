@@ -320,6 +320,9 @@ class _DeviceArray(np.ndarray):
     def copy_to_device(self, array):
         self[...] = array
 
+    # Where it was cut out.
+    gpu_data = None
+
 
 def _to_device(array):
     return np.array(array).view(_DeviceArray)
@@ -332,10 +335,16 @@ def _device_array(shape, dtype):
 
 def _array_in_memory(shape, _strides, dtype, gpu_data):
     begin, end = gpu_data.begin, gpu_data.begin + shape[0] * dtype.itemsize
-    return gpu_data.memory.view(np.uint8)[begin:end].view(dtype)
+    array = gpu_data.memory.view(np.uint8)[begin:end].view(dtype)
+    array.gpu_data = gpu_data
+    return array
 
 
 def _copy_bytes(to, array, size, _stream=0):
+    part = getattr(array, "gpu_data", None)
+    if part is not None and array.nbytes < size:
+        # Arrays side by side come at once.
+        array = part.memory.view(np.uint8)[part.begin :]
     to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
 
 

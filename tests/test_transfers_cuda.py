@@ -8,6 +8,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from bwarp import transfers_cuda
 from bwarp.transfers_cuda import SLOT, to_card, to_host
+from bwarp.work_space_cuda import device_array, work_space
 
 
 def check_there_and_back(sizes, threads):
@@ -25,9 +26,32 @@ def check_there_and_back(sizes, threads):
 @pytest.mark.parametrize("sizes", [[], [0], [5], [3, 0, 9], [40, 1000, 64, 65], [0, 5000]])
 def test_arrays_arrive(monkeypatch, sizes, threads):
     pretend_gpu(monkeypatch, [])
-    for name, size in (("SLOT", 512), ("LEAST_TO_HOST", 256)):
+    for name, size in (("SLOT", 512), ("LEAST_A_THREAD", 256)):
         monkeypatch.setattr(transfers_cuda, name, size)
     check_there_and_back(sizes, threads)
+
+
+def check_neighbours():
+    numbers = [np.arange(size, dtype=dtype) for size, dtype in ((70, np.int32), (9, np.uint8))]
+    with work_space():
+        (first, second), (third,) = to_card(numbers), to_card(numbers[:1])
+        fresh = [device_array(2, np.int64) for _ in range(3)]
+        copied = [fresh[0], first, second, third, second, fresh[2], fresh[1], fresh[2]]
+        got = to_host(copied)
+        for array, back in zip(copied, got, strict=True):
+            np.testing.assert_array_equal(back, array.copy_to_host())
+    assert got[1].tolist() == list(range(70))
+    assert got[2].tolist() == got[4].tolist() == list(range(9))
+
+
+def test_arrays_side_by_side_and_others(monkeypatch):
+    pretend_gpu(monkeypatch, [])
+    check_neighbours()
+
+
+@pytest.mark.gpu
+def test_arrays_side_by_side_and_others_on_a_gpu():
+    check_neighbours()
 
 
 @pytest.mark.gpu

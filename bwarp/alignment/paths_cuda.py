@@ -60,18 +60,17 @@ def trace_paths(
     With GATK's costs without edit distances. `threads` bring the answers to the host.
     """
     count, ends = batch.count, (query_ends, reference_ends)
+    if count == 0:
+        nothing = np.zeros(0, np.int32)
+        return Alignments(*[nothing] * 6, np.zeros(1, np.int64), np.zeros(0, np.uint32))
     words, room = _most_words(batch), batch.queries.longest + batch.references.longest + 2
     with work_space():
         # Edit distances, first rows and first columns.
         results = [device_array(count, np.int32) for _ in range(3)]
+        if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
+            return _trace_few(batch, costs, scores, ends, words, room, results)
         distances, first_rows, first_columns = results
         fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
-        if count == 0:
-            cigars = np.zeros(1, np.int64), np.zeros(0, np.uint32)
-            return Alignments(*to_host(fields), *cigars)
-        if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
-            cigars = _trace_few(batch, costs, scores, ends, words, room, results)
-            return Alignments(*to_host(fields), *cigars)
         work = _work_of(batch, costs, scores, ends, room)
         if len(work.portions) == 1:
             cigars = _trace_portion(batch, costs, work, *work.portions[0], results)
@@ -91,28 +90,32 @@ def _most_words(batch) -> int:
 
 
 def _trace_few(batch, costs, scores, ends, words, room, results):
-    """Offsets and CIGARs where every pair gets as much memory as any may need."""
+    """`trace_paths` where every pair gets as much memory as any may need."""
     count = batch.count
+    # Beside the results, so that they come back together.
+    counts, rooms = (device_array(size, np.uint32) for size in (count, count * room))
+    scores, query_ends, reference_ends = to_host([scores, *ends])
     numbers = np.arange(count, dtype=np.uint32)
     slots, starts, room_ends, bands = to_card(
         [
             numbers.view(np.int32),
             numbers * np.uint32(words),
             (numbers + 1) * np.uint32(room),
-            _bands(costs, *to_host([scores, *ends])),
+            _bands(costs, scores, query_ends, reference_ends),
         ]
     )
     choices = device_array(count * words, np.uint32)
     cells = *ends, bands, bands
     _store_choices(batch, costs, slots, starts, choices, cells)
     walk, given = _walk(batch, costs, slots, starts, choices, cells)
-    counts, rooms = (device_array(size, np.uint32) for size in (count, count * room))
     walk(*given, COUNT | WRITE, counts, *results, room_ends, rooms)
-    counts, rooms = to_host([counts, rooms])
+    distances, first_rows, first_columns, counts, rooms = to_host([*results, counts, rooms])
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     shift = np.repeat((np.arange(count) + 1) * room - offsets[1:], counts)
-    return offsets, rooms[np.arange(offsets[-1]) + shift]
+    cigar = rooms[np.arange(offsets[-1]) + shift]
+    fields = scores, first_rows, query_ends, first_columns, reference_ends, distances
+    return Alignments(*fields, offsets, cigar)
 
 
 def _bands(costs, scores, rows, columns) -> np.ndarray:
