@@ -213,7 +213,7 @@ def _paths_of_batches(
     runs = np.empty((lanes, rows + columns + 1), np.uint32)
     state = np.empty((lanes, 5), np.int64)
     part = np.empty(16 * order.size + 16, np.uint32)
-    used = 0
+    used = np.int64(0)
     floor = left.dtype.type(frame.lowest)
 
     for begin in range(0, order.size, lanes):

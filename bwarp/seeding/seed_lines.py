@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from bwarp.compiled_code import read_only
 from bwarp.fastx import SequenceBatch
 from bwarp.line_scan import SLACK
 from bwarp.reference import Reference
@@ -36,7 +37,9 @@ __all__ = [
 
 TSV, BED = 0, 1
 
-_TAB, _NEWLINE, _COLON, _PLUS, _MINUS = 9, 10, 58, 43, 45
+# As numbers of one type: for each literal number Numba would compile a function again.
+_TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
+_START = np.int64(0)
 #: The longest a 64-bit number gets, and its separator.
 _NUMBER = 21
 #: Lines that one call of a jitted function writes: few enough to stay in a core's cache.
@@ -57,6 +60,9 @@ class Names:
 
     text: np.ndarray
     bounds: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "text", read_only(self.text))
 
     @classmethod
     def of(cls, names: list[str] | tuple[str, ...]) -> "Names":
@@ -242,9 +248,9 @@ def _write_tsv(
     hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
     names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
 ):  # fmt: skip
-    at = 0
-    contig = 0
-    head = head_size = 0
+    at = _START
+    contig = _START
+    head = head_size = _START
     for i in range(first, last):
         kmer = hit_kmers[i]
         strand = hit_strands[i]
@@ -282,8 +288,8 @@ def _write_bed(
     hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
     names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
 ):  # fmt: skip
-    at = 0
-    contig = 0
+    at = _START
+    contig = _START
     for i in range(first, last):
         kmer = hit_kmers[i]
         query = kmer_queries[kmer]
@@ -307,7 +313,7 @@ def _write_bed(
 
 @numba.njit(cache=True, nogil=True)
 def _write_numbers(names, bounds, queries, starts, values, text):
-    at = 0
+    at = _START
     for i in range(queries.size):
         at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
         at = _put_number(text, at, starts[i], _TAB)
@@ -317,7 +323,7 @@ def _write_numbers(names, bounds, queries, starts, values, text):
 
 @numba.njit(cache=True, nogil=True)
 def _write_reasons(names, bounds, queries, starts, values, reasons, reason_bounds, text):
-    at = 0
+    at = _START
     for i in range(queries.size):
         at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
         at = _put_number(text, at, starts[i], _TAB)
