@@ -110,6 +110,8 @@ def config_file_problems(
     problems = []
     for path, value in _file_settings(config, schema, ()):
         message = _file_message(value, made)
+        if "{" in value or "}" in value:
+            message = f"{_printable(value)} has a brace, a wildcard to Snakemake; rename it"
         if message:
             problems.append(Problem(*_find_setting(path, files), ".".join(path), message))
     return in_reading_order(problems)
@@ -214,7 +216,7 @@ def sheet_file_problems(
                 continue
             message = _file_message(path, made)
             place = f"column {column}"
-            line, earlier = first_place.setdefault(path, (row.line, place))
+            line, earlier = first_place.setdefault(os.path.normpath(path), (row.line, place))
             if (line, earlier) != (row.line, place):
                 where = earlier if line == row.line else f"line {line}, {earlier}"
                 message = f"{_printable(path)} stands in {where} too; give each file once"

@@ -149,6 +149,10 @@ def test_input_files_that_are_not_there(tmp_path, monkeypatch):
         "config.yaml line 3, index.words: none.txt does not exist; "
         "write a path relative to the folder snakemake is started in",
     ]
+    config = {"reference": "a{b.txt"}
+    assert [problem.message for problem in config_file_problems(config, SCHEMA, [file])] == [
+        "a{b.txt has a brace, a wildcard to Snakemake; rename it"
+    ]
     config = {"reference": "list.txt", "index": {"words": "made.txt"}}
     assert config_file_problems(config, SCHEMA, [file], made={"made.txt"}) == []
 
@@ -230,14 +234,15 @@ def test_files_of_a_sheet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a.fq", "b.fq"):
         (tmp_path / name).write_text("")
+    (tmp_path / "x").mkdir()
     rows = [
-        Row(2, {"sample": "a", "fq1": "a.fq", "fq2": "a.fq"}),
+        Row(2, {"sample": "a", "fq1": "a.fq", "fq2": "x/../a.fq"}),
         Row(3, {"sample": "b", "fq1": "b.fq", "fq2": "c.fq"}),
         Row(4, {"sample": "c", "fq1": "made.fq", "fq2": "b.fq"}),
     ]
     problems = sheet_file_problems("samples.tsv", rows, SHEET, made={"made.fq"})
     assert [str(problem) for problem in problems] == [
-        "samples.tsv line 2, column fq2: a.fq stands in column fq1 too; give each file once",
+        "samples.tsv line 2, column fq2: x/../a.fq stands in column fq1 too; give each file once",
         "samples.tsv line 3, column fq2: c.fq does not exist; "
         "write a path relative to the folder snakemake is started in",
         "samples.tsv line 4, column fq2: b.fq stands in line 3, column fq1 too; "

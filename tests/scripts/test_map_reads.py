@@ -117,7 +117,7 @@ def test_where_pairs_are_from(folder, pairs_sam):
     assert stages["reads"] == 3000 <= stages["places scored"]
     # Reads of 150 bases have five seeds in the first round.
     assert stages["seeds searched"] >= 5 * 3000
-    assert 5 * 2942 < stages["hits located"]
+    assert stages["hits located"] > 5 * 2942
     assert 2942 <= stages["candidates"] < stages["hits located"]
     assert 0 < stages["places with gaps"] < stages["places scored"]
     assert stages["reads mapped"] == 2942

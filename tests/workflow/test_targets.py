@@ -50,6 +50,18 @@ def test_a_target_whose_section_is_missing(copy, tmp_path):
     )
 
 
+def test_a_folder_without_a_configuration(copy, tmp_path):
+    (tmp_path / "small.fa").write_text(">a\nACGT\n")
+    own = ("index", "-n", "-s", copy / "Snakefile")
+    assert "rule index_reference:" in copy.snakemake(
+        *own, "--config", "reference=small.fa", cwd=tmp_path
+    )
+    assert copy.snakemake(*own, cwd=tmp_path, rc=2).endswith(
+        "  the configuration, reference: is missing; write the path of a FASTA file, plain or gz\n"
+        "config/README.md explains every key and column.\n"
+    )
+
+
 @pytest.mark.parametrize("target", ["map", "qc"])
 def test_reads_are_wanted_and_there_is_no_sample_sheet(copy, tmp_path, target):
     (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
