@@ -1,5 +1,6 @@
 """Composition scans by counting letters window by window, and random and hostile inputs."""
 
+import functools
 from fractions import Fraction
 
 import numpy as np
@@ -11,20 +12,34 @@ from bwarp.composition.references import References
 def hits_by_counting(references: References, codes, offsets, similarity: Fraction) -> dict:
     """{query: [(position, distance), ...]} in order of position, of queries with hits."""
     hits = {}
+    texts = [
+        (int(start), references.codes[start:stop].tobytes())
+        for start, stop in zip(references.starts, references.starts[1:], strict=False)
+    ]
     for query in range(len(offsets) - 1):
-        letters = codes[offsets[query] : offsets[query + 1]].tolist()
+        letters = codes[offsets[query] : offsets[query + 1]].tobytes()
         length = len(letters)
         if length == 0:
             continue
-        wanted = [letters.count(letter) for letter in range(4)]
-        for start, stop in zip(references.starts, references.starts[1:], strict=False):
-            text = references.codes[start:stop].tolist()
-            for at in range(len(text) - length + 1):
-                window = text[at : at + length]
-                distance = sum(abs(window.count(x) - wanted[x]) for x in range(4))
-                if 1 - Fraction(distance, length) >= similarity:
-                    hits.setdefault(query, []).append((int(start) + at, distance))
+        near = [1 - Fraction(distance, length) >= similarity for distance in range(2 * length + 1)]
+        found = [
+            (start + at, distance)
+            for start, text in texts
+            for at, distance in enumerate(_distances(text, letters))
+            if near[distance]
+        ]
+        if found:
+            hits[query] = found
     return hits
+
+
+@functools.cache
+def _distances(text: bytes, letters: bytes) -> list[int]:
+    """The distance of every window; kept, for every algorithm and similarity asks for it."""
+    length = len(letters)
+    wanted = [letters.count(letter) for letter in range(4)]
+    windows = (text[at : at + length] for at in range(len(text) - length + 1))
+    return [sum(abs(window.count(x) - wanted[x]) for x in range(4)) for window in windows]
 
 
 def hits_of_blocks(blocks) -> dict:
