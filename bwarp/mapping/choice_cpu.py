@@ -127,14 +127,8 @@ def _scores_of(parameters: MappingParameters) -> tuple[int, int, int, int]:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def read_span(score, strand, read_start, read_end, gapless, length, match):
-    """The bases of the read, as it was read, that a place explains.
-
-    A gapped place's start is not known before it is aligned: it is taken to be where the score
-    would be reached without differences.
-    """
-    if not gapless:
-        read_start = max(0, read_end - score // match)
+def read_span(strand, read_start, read_end, length):
+    """The bases of the read, as it was read, that a place explains."""
     if strand:
         return length - read_end, length - read_start
     return np.int64(read_start), np.int64(read_end)
@@ -153,8 +147,7 @@ def _paid(score, read_start, read_end, gapless, length, clip):
 
 @numba.njit(cache=True, nogil=True)
 def others_of(
-    offsets, scores, strands, read_starts, read_ends, gapless, length, match, clip, read, chosen,
-    margin,
+    offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, chosen, margin
 ):  # fmt: skip
     """The best other place of the same bases of a read, its score and its score paid for, and how
     many such places are within `margin` of the chosen. The same bases: half of the shorter stretch
@@ -165,16 +158,11 @@ def others_of(
     chosen_paid = _paid(
         scores[chosen], read_starts[chosen], read_ends[chosen], gapless[chosen], length, clip
     )
-    start, end = read_span(
-        scores[chosen], strands[chosen], read_starts[chosen], read_ends[chosen], gapless[chosen],
-        length, match,
-    )  # fmt: skip
+    start, end = read_span(strands[chosen], read_starts[chosen], read_ends[chosen], length)
     for i in range(offsets[read], offsets[read + 1]):
         if i == chosen:
             continue
-        start_2, end_2 = read_span(
-            scores[i], strands[i], read_starts[i], read_ends[i], gapless[i], length, match
-        )
+        start_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], length)
         shared = min(end, end_2) - max(start, start_2)
         if 2 * shared < min(end - start, end_2 - start_2):
             continue
@@ -227,8 +215,8 @@ def _choose_single(
                 drawn -= 1
         chosen[read] = place
         others[read], other, n = others_of(
-            offsets, scores, strands, read_starts, read_ends, gapless, length, match, clip, read,
-            place, max(match - mismatch, gap),
+            offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, place,
+            max(match - mismatch, gap),
         )  # fmt: skip
         qualities[read] = quality_alone(
             best, other, n, ends[place] - starts[place], unseen[read], match, mismatch
@@ -327,8 +315,8 @@ def _choose_pairs(
             read, place = (a, best_a) if end == 0 else (b, best_b)
             chosen[read] = place
             others[read], rival, n = others_of(
-                offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], match,
-                clip, read, place, margin,
+                offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], clip,
+                read, place, margin,
             )  # fmt: skip
             paid = _paid(
                 scores[place],

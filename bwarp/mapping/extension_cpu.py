@@ -51,6 +51,7 @@ __all__ = [
     "best_scores",
     "both_strands",
     "extend",
+    "gapped_start",
     "merge",
     "scoring_of",
     "window_sequences",
@@ -97,10 +98,11 @@ class Places:
     scores : ndarray, shape=(n,), dtype=int32
         Of the local alignment, without what clipping costs.
     starts, ends : ndarray, shape=(n,), dtype=int64
-        Genome positions; the start of a gapped alignment is not known yet and is where the read
-        would begin without its gaps.
+        Genome positions; the start of a gapped alignment is not known yet and is where its first
+        base would be without its gaps.
     read_starts, read_ends : ndarray, shape=(n,), dtype=int32
-        The aligned bases of the read on its strand; the start is 0 where it is not known yet.
+        The aligned bases of the read on its strand; the start of a gapped alignment is not known
+        and is what `gapped_start` says.
     gapless : ndarray, shape=(n,), dtype=bool
         Whether the alignment is a stretch of one diagonal, and so known in full.
     window_starts, window_ends : ndarray, shape=(n,), dtype=int64
@@ -190,7 +192,10 @@ def extend(
         )
         pairs, mode = PairBatch(queries, windows), FITTING if whole else LOCAL
         ends = pair_ends(pairs, scoring_of(parameters), mode, threads)
-        _take_better(unsure, ends.scores, ends.query_ends, ends.reference_ends, unpaid, scored)
+        _take_better(
+            unsure, ends.scores, ends.query_ends, ends.reference_ends, unpaid,
+            whole, parameters.match, scored,
+        )  # fmt: skip
     return _ranked(
         candidates.offsets, candidates.reads, candidates.strands, scored, parameters.least_score
     )
@@ -418,18 +423,30 @@ def _list_unsure(offsets, lowest, highest, hopeless_margin, scored, unsure):
     return n_unsure
 
 
+@numba.jit
+def gapped_start(stretch_start, score, query_end, whole, match):
+    """The base of the read that a gapped alignment is taken to begin at: only its end is known.
+
+    That is where it would have lost half of what its bases could score, or where the diagonal's
+    stretch begins, for that is a part of it. An alignment from end to end begins with the read.
+    """
+    begin = min(stretch_start, query_end - 2 * score // match)
+    return 0 if whole or begin < 0 else begin
+
+
 @numba.njit(cache=True, nogil=True)
-def _take_better(unsure, scores, query_ends, reference_ends, unpaid, scored):
+def _take_better(unsure, scores, query_ends, reference_ends, unpaid, whole, match, scored):
     """Put alignments in the place of stretches where only a gap scores what they score."""
     for j in range(unsure.size):
         i = unsure[j]
         scored[i, 5] = scores[j] <= unpaid[i]
         if scores[j] > unpaid[i]:
+            begin = gapped_start(scored[i, 3], scores[j], query_ends[j], whole, match)
             scored[i, 0] = scores[j]
             scored[i, 2] = scored[i, 6] + reference_ends[j]
-            scored[i, 3] = 0
+            scored[i, 3] = begin
             scored[i, 4] = query_ends[j]
-            scored[i, 1] = scored[i, 2] - query_ends[j]
+            scored[i, 1] = scored[i, 2] - query_ends[j] + begin
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

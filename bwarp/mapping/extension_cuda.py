@@ -16,7 +16,7 @@ from bwarp.alignment.pairs_cuda import find_ends
 from bwarp.alignment.scheme import FITTING, LOCAL
 from bwarp.mapping.base_blocks_cuda import base_blocks, differing
 from bwarp.mapping.candidates_cpu import Candidates
-from bwarp.mapping.extension_cpu import END, NEVER_CLIP, Genome, scoring_of
+from bwarp.mapping.extension_cpu import END, NEVER_CLIP, Genome, gapped_start, scoring_of
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.places_cuda import FIELDS, DevicePlaces, ranked
 from bwarp.mapping.reads_cuda import DeviceReads
@@ -89,9 +89,11 @@ def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsu
         DeviceSequences(reads.both, starts[0], lengths[0], host_lengths[0]),
         DeviceSequences(genome.codes, starts[1], lengths[1], host_lengths[1]),
     )
-    mode = FITTING if parameters.mode == END_TO_END else LOCAL
-    ends = find_ends(batch, scoring_of(parameters), mode)
-    take_better[_blocks(n_unsure), BLOCK](*ends, unsure, n_unsure, unpaid, scored)
+    whole = parameters.mode == END_TO_END
+    ends = find_ends(batch, scoring_of(parameters), FITTING if whole else LOCAL)
+    take_better[_blocks(n_unsure), BLOCK](
+        *ends, unsure, n_unsure, unpaid, whole, parameters.match, scored
+    )
 
 
 def _blocks(threads: int) -> int:
@@ -241,7 +243,7 @@ def cut_windows(
 
 
 @cuda.jit(cache=True)
-def take_better(scores, read_ends, window_ends, unsure, n_unsure, unpaid, scored):
+def take_better(scores, read_ends, window_ends, unsure, n_unsure, unpaid, whole, match, scored):
     """Put alignments in the place of stretches where only a gap scores so much.
 
     One thread a pair.
@@ -251,11 +253,12 @@ def take_better(scores, read_ends, window_ends, unsure, n_unsure, unpaid, scored
         return
     row = FIELDS * int64(unsure[slot])
     if scores[slot] > unpaid[unsure[slot]]:
+        begin = gapped_start(scored[row + 3], scores[slot], read_ends[slot], whole, match)
         end = scored[row + 6] + window_ends[slot]
         scored[row] = scores[slot]
-        scored[row + 1] = end - read_ends[slot]
+        scored[row + 1] = end - read_ends[slot] + begin
         scored[row + 2] = end
-        scored[row + 3] = 0
+        scored[row + 3] = begin
         scored[row + 4] = read_ends[slot]
         scored[row + 5] = 0
 
@@ -276,5 +279,7 @@ KERNEL_SIGNATURES = {
         _LONGS, _INTEGER, _SIGNED, _BYTES, _LONGS, _SIGNED, _INTEGER, _LONGS, _SIGNED, _LONGS,
         _SIGNED,
     ),
-    take_better: (_SIGNED, _SIGNED, _SIGNED, _SIGNED, _INTEGER, _SIGNED, _LONGS),
+    take_better: (
+        _SIGNED, _SIGNED, _SIGNED, _SIGNED, _INTEGER, _SIGNED, types.boolean, _INTEGER, _LONGS
+    ),
 }  # fmt: skip

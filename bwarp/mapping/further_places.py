@@ -75,8 +75,8 @@ def alternatives_of(
     rows = np.empty(reads.size * parameters.alternatives, np.int64)
     n = _find_alternatives(
         places.offsets, places.scores, places.strands, places.read_starts, places.read_ends,
-        places.gapless, np.diff(offsets), choice.places, reads, parameters.match,
-        parameters.alternatives, parameters.alternative_share, rows,
+        np.diff(offsets), choice.places, reads, parameters.alternatives,
+        parameters.alternative_share, rows,
     )  # fmt: skip
     return Alternatives(
         places.reads[rows[:n]].astype(np.int64),
@@ -100,16 +100,12 @@ def _find_supplementary(
         for i in range(offsets[read], offsets[read + 1]):
             if i == chosen[read] or scores[i] < least:
                 continue
-            begin_2, end_2 = read_span(
-                scores[i], strands[i], read_starts[i], read_ends[i], gapless[i], length, match
-            )
+            begin_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], length)
             shared = min(end, end_2) - max(begin, begin_2)
             taken = 2 * shared >= min(end - begin, end_2 - begin_2)
             for at in range(first_of_read, n):
                 j = rows[at]
-                begin_3, end_3 = read_span(
-                    scores[j], strands[j], read_starts[j], read_ends[j], gapless[j], length, match
-                )
+                begin_3, end_3 = read_span(strands[j], read_starts[j], read_ends[j], length)
                 shared = min(end_2, end_3) - max(begin_2, begin_3)
                 taken = taken or 2 * shared >= min(end_2 - begin_2, end_3 - begin_3)
             if taken:
@@ -117,8 +113,8 @@ def _find_supplementary(
             rows[n] = i
             # Both ends of parts may be clipped: no price is paid for that.
             others[n], other, near = others_of(
-                offsets, scores, strands, read_starts, read_ends, gapless, length, match, 0, read,
-                i, max(match - mismatch, gap),
+                offsets, scores, strands, read_starts, read_ends, gapless, length, 0, read, i,
+                max(match - mismatch, gap),
             )  # fmt: skip
             alone = quality_alone(scores[i], other, near, ends[i] - starts[i], 0, match, mismatch)
             qualities[n] = min(alone, chosen_qualities[read])
@@ -128,26 +124,19 @@ def _find_supplementary(
 
 @numba.njit(cache=True, nogil=True)
 def _find_alternatives(
-    offsets, scores, strands, read_starts, read_ends, gapless, lengths, chosen, reads, match, most,
-    share, rows,
-):  # fmt: skip
+    offsets, scores, strands, read_starts, read_ends, lengths, chosen, reads, most, share, rows
+):
     n = 0
     for read in reads:
         place = chosen[read]
-        begin, end = read_span(
-            scores[place], strands[place], read_starts[place], read_ends[place], gapless[place],
-            lengths[read], match,
-        )  # fmt: skip
+        begin, end = read_span(strands[place], read_starts[place], read_ends[place], lengths[read])
         first_of_read = n
         for i in range(offsets[read], offsets[read + 1]):
             if scores[i] < share * scores[place]:
                 break
             if i == place:
                 continue
-            begin_2, end_2 = read_span(
-                scores[i], strands[i], read_starts[i], read_ends[i], gapless[i], lengths[read],
-                match,
-            )  # fmt: skip
+            begin_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], lengths[read])
             shared = min(end, end_2) - max(begin, begin_2)
             if 2 * shared < min(end - begin, end_2 - begin_2):
                 continue

@@ -205,8 +205,10 @@ def place_chunk(
        settled.
     2. The others begin anew with as many seeds as have room side by side.
     3. Of those that still are not settled, reads with hits left out are searched with longer
-       seeds, which are rarer;
-    4. and reads with no place that scores well with shorter ones that overlap.
+       seeds, which are rarer.
+    4. Reads of which a place not looked at is likely to be as good, or as good but for one
+       mismatch, as the best one get many more hits.
+    5. Reads with no place that scores well are searched with shorter seeds that overlap.
     """
     both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
@@ -229,11 +231,15 @@ def place_chunk(
         unseen[reads] = found.unseen[reads]
         open_ &= best_scores(places) < found.unlisted + parameters.settled_margin
 
-    for seeds in (parameters.long, parameters.dense):
+    for seeds in (parameters.long, parameters.deep, parameters.dense):
         if seeds is parameters.long:
-            reads = np.flatnonzero(open_ & (unseen > 0))
+            wanted = open_ & (unseen > 0)
+        elif seeds is parameters.deep:
+            rival = unseen + parameters.match - parameters.mismatch
+            wanted = (unseen > 0) & (best_scores(places) <= rival)
         else:
-            reads = np.flatnonzero(best_scores(places) < parameters.poor_score * lengths)
+            wanted = best_scores(places) < parameters.poor_score * lengths
+        reads = np.flatnonzero(wanted)
         if reads.size:
             found, more = search(reads, seeds)
             places = merge(places, more)

@@ -80,6 +80,8 @@ class MappingParameters:
         Of the others, which begin anew.
     long : SeedRound
         Of reads that are not settled and have hits left out: longer seeds are rarer in repeats.
+    deep : SeedRound
+        Of reads that are likely to have places as good among those not looked at.
     dense : SeedRound
         Of reads that are still without a good place.
     poor_score : float
@@ -114,6 +116,7 @@ class MappingParameters:
     settled_margin: int = 10
     second: SeedRound = SeedRound(length=20, step=20, hits=128, least_hits=0)
     long: SeedRound = SeedRound(length=32, step=8, hits=256, least_hits=128)
+    deep: SeedRound = SeedRound(length=24, step=4, hits=2048, least_hits=0)
     dense: SeedRound = SeedRound(length=16, step=4, hits=64, least_hits=32)
     poor_score: float = 0.7
     rescue_margin: int = 17

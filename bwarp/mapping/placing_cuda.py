@@ -105,9 +105,12 @@ def place_reads(
     # A score is below a share of the length when it is below that share rounded up.
     shares = parameters.poor_score * np.arange(reads.longest + 1)
     shares = cuda.to_device(np.ceil(shares).astype(np.int64))
-    for seeds in (parameters.long, parameters.dense):
+    for seeds in (parameters.long, parameters.deep, parameters.dense):
         if seeds is parameters.long:
             mark_unseen[blocks, BLOCK](is_open, unseen, marks)
+        elif seeds is parameters.deep:
+            loss = parameters.match - parameters.mismatch
+            mark_rivalled[blocks, BLOCK](places.offsets, places.scored, unseen, loss, marks)
         else:
             mark_poor[blocks, BLOCK](reads.offsets, places.offsets, places.scored, shares, marks)
         wanted, n_wanted = marked_reads(marks)
@@ -160,6 +163,18 @@ def mark_unseen(is_open, unseen, marks):
 
 
 @cuda.jit(cache=True)
+def mark_rivalled(place_offsets, scored, unseen, loss, marks):
+    """Mark reads of which a place not looked at may score as well, or `loss` less, as the best.
+
+    One thread a read.
+    """
+    read = cuda.grid(1)
+    if read < marks.size:
+        best = best_score(place_offsets, scored, read)
+        marks[read] = 1 if unseen[read] > 0 and best <= unseen[read] + loss else 0
+
+
+@cuda.jit(cache=True)
 def mark_poor(offsets, place_offsets, scored, shares, marks):
     """Mark reads whose best score is below the share of their length. One thread a read."""
     read = cuda.grid(1)
@@ -183,6 +198,7 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 KERNEL_SIGNATURES = {
     mark_open: (_NUMBERS, _LONGS, _SIGNED, types.int64, _BYTES),
     mark_unseen: (_BYTES, _SIGNED, _BYTES),
+    mark_rivalled: (_NUMBERS, _LONGS, _SIGNED, types.int64, _BYTES),
     mark_poor: (_LONGS, _NUMBERS, _LONGS, _LONGS, _BYTES),
     take_unseen: (_BYTES, _SIGNED, types.boolean, _SIGNED),
 }

@@ -45,7 +45,8 @@ def rescue_candidates(
         n_found = _find_mates(
             genome.codes, genome.contig_starts, both, offsets, places.offsets, places.scores,
             places.strands, starts, ends, contigs, insert.lowest, insert.highest,
-            insert.orientation, parameters.rescue_margin, first, last, found,
+            insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, first, last,
+            found,
         )  # fmt: skip
         return found[:n_found]
 
@@ -68,7 +69,7 @@ def rescue_candidates(
 @numba.njit(cache=True, nogil=True)
 def _find_mates(
     genome, contig_starts, both, offsets, place_offsets, scores, strands, starts, ends, contigs,
-    lowest, highest, orientation, margin, first, last, found,
+    lowest, highest, orientation, margin, hopeless_margin, first, last, found,
 ):  # fmt: skip
     n_found = 0
     # heads[word] is 1 + the last place of the word in the read, before[] 1 + the one before it.
@@ -81,6 +82,9 @@ def _find_mates(
         if place_offsets[anchor] == place_offsets[anchor + 1] or length < WORD:
             continue
         best = scores[place_offsets[anchor]]
+        least_of_mate = 0
+        if place_offsets[mate] < place_offsets[mate + 1]:
+            least_of_mate = scores[place_offsets[mate]] - hopeless_margin
         listed = -1  # the strand of the mate whose words are in the table
         for place in range(place_offsets[anchor], place_offsets[anchor + 1]):
             if scores[place] < best - margin:
@@ -92,6 +96,9 @@ def _find_mates(
             high = low + highest - lowest
             partner = False
             for other in range(place_offsets[mate], place_offsets[mate + 1]):
+                # One far below the mate's best was not aligned with gaps: it may be better.
+                if scores[other] < least_of_mate:
+                    break
                 if strands[other] == strand and low <= starts[other] <= high:
                     partner = partner or contigs[other] == contigs[place]
             if partner:

@@ -46,7 +46,7 @@ def rescue_candidates(
     find_mates[_blocks(n_reads * _WARP), BLOCK](
         genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
         n_reads, places.offsets, places.strands, places.scored, insert.lowest, insert.highest,
-        insert.orientation, parameters.rescue_margin, diagonals, words,
+        insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, diagonals, words,
     )  # fmt: skip
     count_mates[_blocks(n_reads + 1), BLOCK](places.offsets, words, n_reads, offsets)
     exclusive_sum(offsets)
@@ -91,7 +91,7 @@ def words_on(both, base, length, genome, start, stop, diagonal):
 @cuda.jit(cache=True)
 def find_mates(
     genome, contig_starts, both, offsets, n_bases, n_reads, place_offsets, strands, scored, lowest,
-    highest, orientation, margin, diagonals, words,
+    highest, orientation, margin, hopeless_margin, diagonals, words,
 ):  # fmt: skip
     """For every good place of a read, where its mate may be, and how many words say so (0: none).
 
@@ -107,6 +107,10 @@ def find_mates(
     if first == last or length < WORD:
         return
     least = scored[FIELDS * first] - margin
+    first_of_mate, last_of_mate = int64(place_offsets[mate]), int64(place_offsets[mate + 1])
+    least_of_mate = int64(0)
+    if first_of_mate < last_of_mate:
+        least_of_mate = scored[FIELDS * first_of_mate] - hopeless_margin
     anchor_length = offsets[anchor + 1] - offsets[anchor]
     for place in range(first, last):
         row = FIELDS * place
@@ -122,7 +126,10 @@ def find_mates(
         high = low + highest - lowest
         contig = contig_at(contig_starts, scored[row + 1])
         has_partner = False
-        for other in range(int64(place_offsets[mate]), int64(place_offsets[mate + 1])):
+        for other in range(first_of_mate, last_of_mate):
+            # One far below the mate's best was not aligned with gaps: it may be better.
+            if scored[FIELDS * other] < least_of_mate:
+                break
             start = scored[FIELDS * other + 1] - scored[FIELDS * other + 3]
             if strands[other] == strand and low <= start and start <= high:
                 other_contig = contig_at(contig_starts, scored[FIELDS * other + 1])
@@ -191,7 +198,7 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 KERNEL_SIGNATURES = {
     find_mates: (
         _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _BYTES, _LONGS, _INTEGER,
-        _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
+        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
     ),
     count_mates: (_NUMBERS, _SIGNED, _INTEGER, _NUMBERS),
     write_mates: (

@@ -23,6 +23,7 @@ PARAMETERS = MappingParameters(
     settled_margin=4,
     second=SeedRound(length=14, step=10, hits=8, least_hits=5),
     long=SeedRound(length=18, step=5, hits=20, least_hits=10),
+    deep=SeedRound(length=15, step=4, hits=40, least_hits=0),
     dense=SeedRound(length=13, step=3, hits=10, least_hits=6),
     candidates_a_read=4,
     largest_gap=6,
