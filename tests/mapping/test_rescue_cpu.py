@@ -88,6 +88,15 @@ def test_where_nothing_is_to_be_found(genome):
         assert rescued(genome, [first, other], [[place], []]) == []
 
 
+def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
+    # 45 below the mate's best a place is aligned; farther below it is not.
+    first, second = pair_at(genome, 300, 300)
+    place, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)
+    for score, expected in ((55, []), (54, [(1, 1, 500)])):
+        partner = (score, 1, 500, 600)
+        assert rescued(genome, [first, second], [[place], [elsewhere, partner]]) == expected
+
+
 def test_a_window_ends_with_its_contig(genome):
     # The mate would lie in the second contig.
     first, second = pair_at(genome, 850, 300)

@@ -204,7 +204,8 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, repeats, ends, parameters):
 
     chunks = chunks_of(genome, ends, 200, 35)
     in_one = written(map_chunks(index, genome, iter(chunks), parameters), "one.sam")
-    all_rounds = (parameters.first, parameters.second, parameters.long, parameters.dense)
+    p = parameters
+    all_rounds = (p.first, p.second, p.long, p.deep, p.dense)
     assert set(rounds) == set(all_rounds)
     assert written(staged(index, genome, chunks, parameters, tmp_path), "staged.sam") == in_one
     assert in_one[1]["reads"] == 200 * ends > in_one[1]["mapped"] > 150 * ends

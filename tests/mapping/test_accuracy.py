@@ -1,0 +1,87 @@
+"""Reads of all lengths lie where they are from, and copies hold each other's quality down."""
+
+import numpy as np
+import pytest
+from mapping_oracle import flat, index_and_genome, opposite, random_letters
+
+import bwarp
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.read_chunks import ReadChunk
+from bwarp.sequence import decode, encode
+
+
+@pytest.fixture(scope="module")
+def mapper():
+    """A genome of 60,000 bases in which 200 bases are there once on each strand."""
+    rng = np.random.default_rng(1)
+    copied = random_letters(rng, 200)
+    other = decode(opposite(encode(copied)))
+    contigs = [random_letters(rng, 40_000) + copied, other + random_letters(rng, 20_000)]
+    return bwarp.Mapper(index_and_genome(contigs)[0], threads=2)
+
+
+def worn_reads(genome, rng, length, n, rate):
+    """Reads on both strands with mismatches, the longer ones with gaps, and where they begin."""
+    starts = rng.integers(0, min(39_000, genome.codes.size - length), n)
+    reads = []
+    for number, start in enumerate(starts):
+        read = genome.codes[start : start + length].copy()
+        changed = np.flatnonzero(rng.random(length) < rate)
+        read[changed] = (read[changed] + 1 + rng.integers(0, 3, changed.size)) & 3
+        if length >= 100 and number % 2:
+            at = int(rng.integers(20, length - 20))
+            read = np.delete(read, slice(at, at + 1 + number % 5))
+            read = np.insert(read, at // 2, [0, 1][: number % 3])
+        reads.append(opposite(read) if number % 3 == 0 else read)
+    return reads, starts
+
+
+@pytest.mark.parametrize(
+    ("length", "rate"), [(30, 0), (40, 0.02), (50, 0.03), (250, 0.03), (500, 0.03), (1000, 0.05)]
+)
+def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
+    rng = np.random.default_rng(length)
+    reads, starts = worn_reads(mapper.genome, rng, length, 60, rate)
+    lines = mapper.map([decode(read).decode() for read in reads])
+    first = (lines.flags & (2048 | 4)) == 0
+    assert np.bincount(lines.reads[first], minlength=60).max() == 1
+    sure = first & (lines.mapping_qualities >= 10)
+    assert np.abs(lines.positions[sure] - starts[lines.reads[sure]]).max() <= 20
+    # Of 40 or 50 bases some differ in more than there is to score.
+    assert sure.sum() >= (60 if length not in (40, 50) else 54)
+
+
+def test_both_engines_place_long_reads_alike(monkeypatch):
+    pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+    from emulated_mapping import pretend
+
+    from bwarp.mapping import mapper, placing_cuda
+    from bwarp.mapping.places_cuda import places_on_host
+
+    rng = np.random.default_rng(2)
+    index, genome = index_and_genome([random_letters(rng, 1500)])
+    reads = [*worn_reads(genome, rng, 1000, 2, 0.05)[0], *worn_reads(genome, rng, 30, 2, 0)[0]]
+    codes, offsets = flat(reads)
+    chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), np.zeros((4, 2), int), 1, 0)
+    parameters = MappingParameters()
+    expected = mapper._place(index, genome, chunk, parameters)
+    pretend(monkeypatch)
+    placed = placing_cuda.place_reads(
+        placing_cuda.prepare(index, genome), codes, offsets, parameters
+    )
+    got = places_on_host(placed.places)
+    for name, values in vars(expected.places).items():
+        assert getattr(got, name).tolist() == values.tolist(), name
+    assert set(expected.places.reads.tolist()) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("at", [40, 48, 82, 90])
+def test_a_poor_read_with_a_gap_has_copies_on_both_strands(mapper, at):
+    read = mapper.genome.codes[40_020:40_170].copy()
+    # A mismatch every eight bases, but for a stretch that has seeds.
+    changed = [i for i in range(4, 150, 8) if not 50 <= i < 80]
+    read[changed] = (read[changed] + 1) & 3
+    lines = mapper.map([decode(np.insert(read, at, read[at] ^ 1)[:150]).decode()])
+    assert 50 < lines.scores[0] < 75
+    assert "1I" in lines.cigars[0]
+    assert lines.mapping_qualities.tolist() == [0]
