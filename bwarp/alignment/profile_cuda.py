@@ -1,23 +1,36 @@
-"""One query against many targets: local scores, two targets in the 16-bit lanes of each register.
+"""A strip of queries against many targets: local scores, two alignments in every register.
 
-The query stands down the rows, the targets run along the columns. A group of 8 threads holds a
-*strip* of `8 * rows` query letters in registers and walks along two targets at once, thread l one
-column behind thread l - 1 (as in packed_cuda). A query of several strips takes as many launches;
-the last row of each goes to the next through global memory, 8 bytes a column.
+The query stands down the rows, the target runs along the columns. A group of 8 threads holds a
+*strip* of `8 * rows` query letters and walks along a target, thread l one column behind thread
+l - 1 (as in packed_cuda). A query of several strips takes as many launches; the last row of each
+goes to the next through global memory, 8 bytes a column.
 
-Scores are looked up in the query's profile: for every letter of the alphabet what it scores
-against every row of the strip, a byte each, in shared memory:
+The two 16-bit lanes of a register hold two alignments, one of
 
-    byte  letter * 256  +  half * 128  +  thread * 16  +  row % 16         half = row // 16
+    targets = 1    two queries against the same target
+    targets = 2    the same query against two targets
 
-so that the 16-byte reads of 8 threads always fall into different banks, whatever their letters.
-One byte permutation then takes the same row out of both targets' words and widens it.
+Scores are looked up in a profile in shared memory: for every letter of the alphabet what it scores
+against every row of the strip. Two queries share a word a row, which is read as it is needed:
 
-Lanes hold H + bias, never negative; see packed_cuda for the arithmetic. A score that nears 2^15
-cannot be told from an overflow: such targets are marked and computed in 32 bits (`search_cuda`).
+    byte  letter * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
+
+One query has a byte a row, and one byte permutation takes a row out of both targets' words:
+
+    byte  letter * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
+
+In both the 16-byte reads of 8 threads always fall into different banks, whatever their letters.
+
+What bounds the kernel is that registers are read from two banks, even and odd ones, once a cycle
+each. So the costs of gaps are constants of the kernel, which cost no reads, and an instruction that
+adds and compares is taken before two that do one of it.
+
+Lanes hold H + bias, never negative, where the bias is the cost of a gap of one letter. A score that
+nears 2^15 cannot be told from an overflow: such targets are computed in 32 bits (`search_cuda`).
 """
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 from numba import boolean, cuda, int32, int64, uint8, uint32
@@ -38,36 +51,34 @@ __all__ = [
     "GROUP",
     "KERNEL_SIGNATURES",
     "LOWEST_ARCHITECTURE",
+    "MOST_ROWS",
     "NO_LETTER",
-    "STRIP_ROWS",
-    "interleave_targets",
+    "query_pair_profile",
     "query_profile",
+    "spread_targets",
     "strip_kernel",
 ]
 
 #: Threads a group.
 GROUP = 8
-#: Rows a thread that kernels are made for; at most 32.
-STRIP_ROWS = (16, 20, 24, 28, 32)
+#: Most rows a thread by the targets in the lanes; always a multiple of 4.
+MOST_ROWS = {1: 36, 2: 32}
 #: Letters that a profile has room for; the last stands for no letter and scores lowest.
 ALPHABET = 32
 NO_LETTER = ALPHABET - 1
 
-#: The word of a column without letters.
-NO_LETTERS = NO_LETTER << 8 | NO_LETTER << 24
-
 ALL = 0xFFFFFFFF
-LETTER_WORDS = 64
-PROFILE_WORDS = ALPHABET * LETTER_WORDS
 BLOCK = 128
 
 
-def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
-    """The profile of a query, strip by strip, as the kernel keeps it in shared memory.
+def query_pair_profile(
+    queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, rows: int
+) -> np.ndarray:
+    """The profile of two queries, strip by strip, as the kernel keeps it in shared memory.
 
     Parameters
     ----------
-    query : ndarray, shape=(m,), dtype=uint8
+    queries : two of ndarray, shape=(m,), dtype=uint8
     matrix : ndarray, shape=(k, k), k < 32
     shift : int
         Added to every score so that none is below 0; where there is no letter the sum is 0.
@@ -76,186 +87,241 @@ def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) 
 
     Returns
     -------
-    profile : ndarray, shape=(strips, 2048), dtype=int32
-        The query stands at the bottom of the last strip.
+    profile : ndarray, shape=(strips, 256 * rows), dtype=int32
+        Both queries stand at the bottom of the last strip; the first is in the low lanes.
     """
-    strip = GROUP * rows
-    strips = -(-query.size // strip)
-    scores = np.zeros((ALPHABET, strips * strip), np.uint8)
-    scores[: len(matrix), strips * strip - query.size :] = matrix[query].T + shift
+    strips = -(-max(query.size for query in queries) // (GROUP * rows))
+    scores = np.stack([_row_scores(q, matrix, shift, strips * GROUP * rows) for q in queries], -1)
+    threads = scores.astype(np.uint16).reshape(ALPHABET, strips, GROUP, rows // 4, 4, 2)
+    layout = np.ascontiguousarray(threads.transpose(1, 0, 3, 2, 4, 5))
+    return layout.view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
+
+
+def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
+    """The profile of one query, as `query_pair_profile`; shape=(strips, 2048)."""
+    strips = -(-query.size // (GROUP * rows))
+    scores = _row_scores(query, matrix, shift, strips * GROUP * rows)
     threads = scores.reshape(ALPHABET, strips, GROUP, rows)
     layout = np.zeros((strips, ALPHABET, 2, GROUP, 16), np.uint8)
     layout[:, :, 0, :, : min(rows, 16)] = threads[..., :16].transpose(1, 0, 2, 3)
     layout[:, :, 1, :, : max(rows - 16, 0)] = threads[..., 16:].transpose(1, 0, 2, 3)
-    return layout.view(np.int32).reshape(strips, PROFILE_WORDS)
+    return layout.view(np.int32).reshape(strips, 64 * ALPHABET)
+
+
+def _row_scores(query, matrix, shift, length):
+    """What each letter scores against each row of all strips, 0 where either is missing."""
+    scores = np.zeros((ALPHABET, length), np.uint8)
+    scores[: len(matrix), length - query.size :] = matrix[query].T + shift
+    return scores
 
 
 @cuda.jit(cache=True)
-def interleave_targets(codes, offsets, columns_before, letters):
-    """Lay two neighbouring targets side by side: one word a column with both profile offsets.
+def spread_targets(codes, offsets, letters, edge):
+    """Put `GROUP` columns without letters before the first target and behind every one.
 
-    One block a pair of targets, threads striding over its columns; reads 2 bytes and writes 4 a
-    column. Targets 2p and 2p + 1 go to ``letters[columns_before[p] : columns_before[p + 1]]``, all
-    but the last `GROUP` words of it; those, and `GROUP` words before the first pair, mean no
-    letter.
+    One block a target, threads striding over its columns; reads and writes a byte a column. Target
+    t begins at ``letters[offsets[t] + GROUP * (t + 1)]``. In the columns without letters `edge`
+    says that nothing comes from above.
     """
-    pair = cuda.blockIdx.x
-    first = columns_before[pair]
-    columns = columns_before[pair + 1] - first
-    start_a = offsets[2 * pair]
-    start_b = offsets[2 * pair + 1]
-    length_a = start_b - start_a
-    length_b = int64(0)
-    if 2 * pair + 2 < offsets.size:
-        length_b = offsets[2 * pair + 2] - start_b
-    if pair == 0 and cuda.threadIdx.x < GROUP:
-        letters[cuda.threadIdx.x] = int32(NO_LETTERS)
-    for column in range(cuda.threadIdx.x, columns, cuda.blockDim.x):
-        letter_a, letter_b = int32(NO_LETTER), int32(NO_LETTER)
-        if column < length_a:
-            letter_a = int32(codes[start_a + column])
-        if column < length_b:
-            letter_b = int32(codes[start_b + column])
-        letters[first + column] = int32((letter_a << 8) | (letter_b << 24))
+    target = cuda.blockIdx.x
+    start = offsets[target]
+    length = offsets[target + 1] - start
+    place = start + GROUP * (target + 1)
+    if target == 0 and cuda.threadIdx.x < GROUP:
+        letters[cuda.threadIdx.x] = NO_LETTER
+        edge[cuda.threadIdx.x] = 0
+    for column in range(cuda.threadIdx.x, length + GROUP, cuda.blockDim.x):
+        letter = uint8(NO_LETTER)
+        if column < length:
+            letter = codes[start + column]
+        else:
+            edge[place + column] = 0
+        letters[place + column] = letter
+
+
+def both_lanes(number: int) -> int:
+    """A number of 16 bits in both lanes of a register."""
+    word = (number & 0xFFFF) * 0x10001
+    return word - (1 << 32) if word >> 31 else word
 
 
 @functools.cache
-def strip_kernel(rows):
-    """A kernel for one strip of `8 * rows` query letters against all targets.
+def strip_kernel(rows, targets, first, extend):
+    """A kernel for one strip of `8 * rows` letters against all targets.
 
-    One group of threads a pair of targets, the last (longest) pair first. `best[pair]` holds the
-    best of earlier strips, a lane a target, and is raised. `edge` holds the last row of the strip
-    above for every word of `letters`, of which there are fewer than 2^32: H + gap in the low and I
-    in the high half, and behind the last column of a pair what the floor gives. `gap` is the score
-    of a gap of one letter (negative), and -gap also the shift of the profile.
+    Parameters
+    ----------
+    rows : int
+        Rows a thread, a multiple of 4, at most MOST_ROWS[targets].
+    targets : int
+        Targets in the lanes, 1 or 2.
+    first, extend : int
+        The cost of a gap's first letter, and of a further one. `first` is also the bias of the
+        lanes and the shift of the profile.
+
+    Notes
+    -----
+    Targets are sorted by length. One group of threads a target, or two targets, the longest in the
+    first block; a block takes as many steps as its longest target has columns. `best` holds the
+    best of earlier strips, a word a group, and is raised; its lanes are the two queries, or the
+    targets 2w and 2w + 1. `edge` holds the last row of the strip above for every byte of `letters`,
+    of which there are fewer than 2^32: H in the low and I in the high half.
     """
-    quarters = 1 if rows <= 16 else 2
+    quads = rows // 4
+    halves = 1 if rows <= 16 else 2
+    table_words = ALPHABET * (GROUP * rows if targets == 1 else 64)
+    letter_bytes = table_words // ALPHABET * 4
+    # As few as do without memory on compute capability 9; with more, the compiler holds more at a
+    # time, and reads it from one bank more often.
+    registers = 2 * rows + 48
+    # Lanes that are never negative are added as one number, by the multiply pipe.
+    open_sum = -first * 0x10001
+    extend_lanes, floor_lanes = both_lanes(-extend), both_lanes(first)
 
-    @cuda.jit(cache=True, max_registers=128)
-    def align_strip(
-        profile, letters, columns_before, gap, extend, bias, one, is_first, is_last, edge, best
-    ):
-        table = cuda.shared.array(PROFILE_WORDS, int32)
-        for word in range(cuda.threadIdx.x, PROFILE_WORDS, cuda.blockDim.x):
+    @cuda.jit(cache=True, max_registers=registers)
+    def align_strip(profile, letters, offsets, one, is_first, is_last, edge, best):
+        table = cuda.shared.array(table_words, int32)
+        for word in range(uint32(cuda.threadIdx.x), uint32(table_words), uint32(cuda.blockDim.x)):
             table[word] = profile[word]
         cuda.syncthreads()
 
         lane = int32(cuda.laneid) & int32(GROUP - 1)
-        pairs = columns_before.size - 1
-        pair = pairs - 1 - cuda.grid(1) // GROUP
-        # A group too many goes along in the words before the first pair, which mean no letter.
-        first, columns = uint32(GROUP - 1), int32(0)
-        if pair >= 0:
-            first = uint32(columns_before[pair])
-            columns = int32(columns_before[pair + 1] - columns_before[pair] - GROUP)
-        # All threads of a warp take the same steps.
-        steps = columns
-        steps = max(steps, cuda.shfl_xor_sync(ALL, steps, 16))
-        steps = int32(max(steps, cuda.shfl_xor_sync(ALL, steps, 8)) + GROUP - 1)
+        groups = cuda.blockDim.x // GROUP
+        count = offsets.size - 1
+        first_word = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * groups
+        word = first_word + cuda.threadIdx.x // GROUP
+        # All threads of a block take the same steps, for its last target.
+        longest = min(targets * (first_word + groups), count) - 1
+        steps = int32(offsets[longest + 1] - offsets[longest] + GROUP - 1)
+        # A group too many, or half of one, goes along in the columns before the first target.
+        start, columns = uint32(GROUP - 1), int32(0)
+        start_b, columns_b = uint32(GROUP - 1), int32(0)
+        target = targets * word
+        if target < count:
+            start = uint32(offsets[target] + GROUP * (target + 1))
+            columns = int32(offsets[target + 1] - offsets[target])
+        if targets == 2 and target + 1 < count:
+            start_b = uint32(offsets[target + 1] + GROUP * (target + 2))
+            columns_b = int32(offsets[target + 2] - offsets[target + 1])
+        # The longer of two targets lends its part of `edge`.
+        edge_start, edge_columns = start, columns
+        if columns_b > 0:
+            edge_start, edge_columns = start_b, columns_b
 
-        gap_lanes = int32(gap * int32(65537))
-        extend_sum = int32(extend * int32(65537))
-        extend_lanes = int32((extend & int32(0xFFFF)) | (extend << int32(16)))
-        floor_lanes = int32(bias * int32(65537))
-        below_floor = int32(floor_lanes + gap_lanes)
         thread_table = int32(shared_address(table) + lane * int32(16))
-
         stored = cuda.local.array(rows, int32)
         deletion = cuda.local.array(rows, int32)
-        score_a = cuda.local.array(8, int32)
-        score_b = cuda.local.array(8, int32)
-        for r in range(rows):
-            stored[r] = below_floor
-            deletion[r] = floor_lanes
-        diagonal, insertion = below_floor, below_floor
-        highest = floor_lanes
+        score = cuda.local.array(8, int32)
+        bytes_a = cuda.local.array(8, int32)
+        bytes_b = cuda.local.array(8, int32)
+        for row in range(rows):
+            stored[row] = int32(0)
+            deletion[row] = int32(floor_lanes)
+        diagonal, insertion = int32(0), int32(0)
+        highest = int32(floor_lanes)
         column = int32(-lane)
-        # Past its last column a pair stays in the first word behind it, where there are no letters
-        # and, in `edge`, nothing from above. Words are counted in 32 bits: the multiply pipe then
-        # makes the addresses.
-        position = uint32(first - uint32(lane))
-        # The next column's letters and, from the strip above, its last row: a step ahead.
-        following = letters[position]
-        nothing = (int64(below_floor) << 32) | (int64(below_floor) & 0xFFFFFFFF)
-        upper = nothing
-        if not is_first:
-            upper = edge[position]
+        # Past its last column a target stays in the first one behind it, where there are no letters
+        # and, in `edge`, nothing from above. The next column's letters and, from the strip above,
+        # its last row are read a step ahead.
+        following = int32(letters[uint32(start - uint32(lane))])
+        following_b = int32(NO_LETTER)
+        if targets == 2:
+            following_b = int32(letters[uint32(start_b - uint32(lane))])
+        # The first thread gets from the strip above what the others get from their neighbours.
+        upper = int64(0)
+        has_neighbour = int32(1)
+        reads = int32(0)
+        if lane == 0:
+            has_neighbour = int32(0)
+            if not is_first:
+                reads = int32(1)
+                upper = edge[edge_start]
         # The last thread hands its row on, column by column; the others store nothing.
         stored_columns = int32(0)
         if lane == GROUP - 1 and not is_last:
-            stored_columns = columns
+            stored_columns = edge_columns
+        # Opaque, or what they follow from is asked again at every step.
+        stored_columns, reads = opaque(stored_columns), opaque(reads)
 
-        for _ in range(steps):
+        while steps > 0:
+            steps = int32(steps - int32(1))
+            from_above = upper
+            table_a = int32(thread_table + following * int32(letter_bytes))
+            table_b = int32(thread_table + following_b * int32(letter_bytes))
+            place = uint32(edge_start + uint32(column))
+            next_column = int32(column + 1)
+            following = int32(letters[uint32(start + uint32(min(next_column, columns)))])
+            if targets == 2:
+                following_b = int32(letters[uint32(start_b + uint32(min(next_column, columns_b)))])
+            # Opaque, or the loop is written twice and each warp runs both.
+            if opaque(reads) != 0:
+                upper = edge[uint32(edge_start + uint32(min(next_column, edge_columns)))]
+            next_diagonal = multiply_add(
+                cuda.shfl_up_sync(ALL, stored[rows - 1], 1), has_neighbour, int32(from_above)
+            )
+            insertion = multiply_add(
+                cuda.shfl_up_sync(ALL, insertion, 1), has_neighbour, int32(from_above >> 32)
+            )
             # Before the first column and after the last there are no letters, which leaves the
             # rows at the floor before and raises nothing after: no thread has to wait.
-            word = following
-            next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
-            insertion = cuda.shfl_up_sync(ALL, insertion, 1)
-            # Opaque, or the loop is written twice and each warp runs both.
-            lane_now = opaque(lane)
-            if lane_now == 0:
-                next_diagonal = int32(upper)
-                insertion = int32(upper >> 32)
-            place = uint32(first + uint32(column))
-            position = uint32(first + uint32(min(int32(column + 1), columns)))
-            following = letters[position]
-            if not is_first:
-                upper = edge[position]
-            address_a = int32(thread_table + (word & int32(0xFFFF)))
-            address_b = int32(thread_table + int32(uint32(word) >> uint32(16)))
-            for q in range(quarters):
-                (
-                    score_a[4 * q],
-                    score_a[4 * q + 1],
-                    score_a[4 * q + 2],
-                    score_a[4 * q + 3],
-                ) = load_shared_int32x4(int32(address_a + int32(128 * q)))
-                (
-                    score_b[4 * q],
-                    score_b[4 * q + 1],
-                    score_b[4 * q + 2],
-                    score_b[4 * q + 3],
-                ) = load_shared_int32x4(int32(address_b + int32(128 * q)))
-            # Rows two by two. What comes of the diagonal is added by the multiply pipe in the one;
-            # in the other together with D by the other pipe, and then D needs no floor. A row's sum
-            # is taken before the row it reads is overwritten, which saves a copy.
-            score = permute_bytes(score_a[0], score_b[0], int32(0xC480))
-            from_diagonal = multiply_add(diagonal, one, score)
-            for two in range(rows // 2):
-                even, odd = 2 * two, 2 * two + 1
-                here = max3_lanes(from_diagonal, insertion, deletion[even])
-                selector = int32(0xC480 + 0x1111 * (odd % 4))
-                score = permute_bytes(score_a[odd // 4], score_b[odd // 4], selector)
-                from_diagonal = add_max_lanes(stored[even], score, deletion[odd])
-                stored[even] = multiply_add(here, one, gap_lanes)
-                insertion = add_max_lanes(insertion, extend_lanes, stored[even])
-                deletion[even] = max3_lanes(
-                    multiply_add(deletion[even], one, extend_sum), stored[even], floor_lanes
-                )
-                below = max3_lanes(from_diagonal, insertion, floor_lanes)
-                if two < rows // 2 - 1:
-                    selector = int32(0xC480 + 0x1111 * ((even + 2) % 4))
-                    score = permute_bytes(
-                        score_a[(even + 2) // 4], score_b[(even + 2) // 4], selector
+            if targets == 1:
+                score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
+            else:
+                for h in range(halves):
+                    (
+                        bytes_a[4 * h],
+                        bytes_a[4 * h + 1],
+                        bytes_a[4 * h + 2],
+                        bytes_a[4 * h + 3],
+                    ) = load_shared_int32x4(int32(table_a + int32(128 * h)))
+                    (
+                        bytes_b[4 * h],
+                        bytes_b[4 * h + 1],
+                        bytes_b[4 * h + 2],
+                        bytes_b[4 * h + 3],
+                    ) = load_shared_int32x4(int32(table_b + int32(128 * h)))
+                for i in range(4):
+                    score[i] = permute_bytes(bytes_a[0], bytes_b[0], int32(0xC480 + 0x1111 * i))
+            # What comes of the diagonal or is D: a row's is taken before the row that it reads is
+            # overwritten, which saves a copy.
+            above = add_max_lanes(diagonal, score[0], deletion[0])
+            before = int32(0)
+            for quad in range(quads):
+                # The next rows' scores, ahead of their use.
+                if targets == 1 and quad + 1 < quads:
+                    score[4], score[5], score[6], score[7] = load_shared_int32x4(
+                        int32(table_a + int32(128 * (quad + 1)))
                     )
-                    from_diagonal = multiply_add(stored[odd], one, score)
-                stored[odd] = multiply_add(below, one, gap_lanes)
-                insertion = add_max_lanes(insertion, extend_lanes, stored[odd])
-                deletion[odd] = add_max_lanes(deletion[odd], extend_lanes, stored[odd])
-                highest = max3_lanes(highest, here, below)
+                if targets == 2 and quad + 1 < quads:
+                    for i in range(4):
+                        score[4 + i] = permute_bytes(
+                            bytes_a[quad + 1], bytes_b[quad + 1], int32(0xC480 + 0x1111 * i)
+                        )
+                for i in range(4):
+                    row = 4 * quad + i
+                    here = max3_lanes(above, insertion, int32(floor_lanes))
+                    if row + 1 < rows:
+                        above = add_max_lanes(stored[row], score[i + 1], deletion[row + 1])
+                    stored[row] = multiply_add(here, one, int32(open_sum))
+                    insertion = add_max_lanes(insertion, int32(extend_lanes), stored[row])
+                    deletion[row] = add_max_lanes(deletion[row], int32(extend_lanes), stored[row])
+                    if i % 2 == 1:
+                        highest = max3_lanes(highest, before, here)
+                    before = here
+                score[0], score[1], score[2], score[3] = score[4], score[5], score[6], score[7]
             if uint32(column) < uint32(stored_columns):
                 edge[place] = (int64(insertion) << 32) | (int64(stored[rows - 1]) & 0xFFFFFFFF)
             diagonal = next_diagonal
-            column = int32(column + 1)
+            column = next_column
 
-        if lane == GROUP - 1 and pair >= 0 and not is_last:
-            edge[uint32(first + uint32(columns))] = nothing
         distance = GROUP >> 1
         while distance > 0:
             highest = max_lanes(highest, cuda.shfl_xor_sync(ALL, highest, distance))
             distance >>= 1
-        if lane == 0 and pair >= 0:
-            best[pair] = max_lanes(best[pair], highest)
+        if lane == 0 and word < best.size:
+            if not is_first:
+                highest = max_lanes(best[word], highest)
+            best[word] = highest
 
     return align_strip
 
@@ -263,11 +329,13 @@ def strip_kernel(rows):
 LOWEST_ARCHITECTURE = (9, 0)
 
 _NUMBERS, _STARTS = int32[::1], int64[::1]
-_STRIP = (
-    *(_NUMBERS, _NUMBERS, _STARTS, int32, int32, int32, int32),
-    *(boolean, boolean, _STARTS, _NUMBERS),
-)
+_STRIP = (_NUMBERS, uint8[::1], _STARTS, int32, boolean, boolean, _STARTS, _NUMBERS)
 KERNEL_SIGNATURES = {
-    interleave_targets: (uint8[::1], _STARTS, _STARTS, _NUMBERS),
-    **{strip_kernel(rows): _STRIP for rows in STRIP_ROWS},
+    spread_targets: (uint8[::1], _STARTS, uint8[::1], _STARTS),
+    **{
+        strip_kernel(rows, targets, 12, 1): _STRIP
+        for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
+    },
 }
+# Where the rows are the most, compute capability 12 keeps a few registers in memory.
+LOCAL_MEMORY = {strip_kernel(rows, targets, 12, 1): 68 for targets, rows in MOST_ROWS.items()}

@@ -1,9 +1,10 @@
 """Exact local scores of queries against a database on a GPU.
 
-The database goes to the card once, in parts where it is larger than the card's memory, neighbours
-by length side by side (profile_cuda). Targets whose scores near the end of 16 bits, and schemes
-that do not fit a byte, are computed in 32 bits (full_matrix_cuda). Several cards share the database
-by residues, and work on the same query at a time.
+The database goes to the card once, in parts where it is larger than the card's memory. Queries of
+like length are taken two by two, which is less work than one by one (profile_cuda). Targets whose
+scores near the end of 16 bits, and schemes that do not fit a byte, are computed in 32 bits
+(full_matrix_cuda). Several cards share the database by residues, and work on the same query at a
+time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,34 +24,45 @@ from bwarp.alignment.batch_cuda import (
 )
 from bwarp.alignment.database import Database
 from bwarp.alignment.ends_cuda import find_full, pair_costs
-from bwarp.alignment.profile_cuda import ALPHABET, GROUP, STRIP_ROWS, interleave_targets
+from bwarp.alignment.profile_cuda import (
+    ALPHABET,
+    GROUP,
+    query_pair_profile,
+    query_profile,
+    spread_targets,
+    strip_kernel,
+)
 from bwarp.alignment.scheme import LOCAL, Scoring, element_type
 from bwarp.errors import InputError
+from bwarp.transfers_cuda import to_card, to_host
 
-__all__ = ["best_rows", "search_scores"]
+__all__ = ["best_rows", "query_batches", "search_scores"]
 
 #: What a 16-bit lane holds.
 LIMIT = 32_767
-#: Queries that a part of the database meets before the next part comes to the card.
-QUERY_GROUP = 64
-#: Bytes on the card a residue: code, half a letter word, half an edge; and some to spare.
-BYTES_A_RESIDUE = 12
-#: Words of a part are counted in 32 bits.
-MOST_WORDS = 2**32 - 1
+#: Rows a thread that kernels are used with, by the targets in the lanes.
+STRIP_ROWS = {1: (16, 20, 24, 28, 32, 36), 2: (16, 20, 24, 28, 32)}
 #: What a thread's step costs beside its rows, in rows.
-STEP_COST = 3
+STEP_COST = 4
+#: What a query costs that is searched alone, of what two of its length cost together.
+ALONE = 0.62
+#: Queries among which two of like length are looked for, and that a part of the database meets
+#: before the next part comes to the card; fewer where their scores fill so many bytes.
+QUERY_GROUP = 64
+GROUP_BYTES = 4 << 30
+#: Bytes on the card a residue: letter and edge; and some to spare.
+BYTES_A_RESIDUE = 10
+#: Letters of a part are counted in 32 bits.
+MOST_LETTERS = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class _Part:
     """A part of the database on the card."""
 
-    first: int
     targets: DeviceSequences
-    letters: object
-    columns_before: object
+    offsets: object
     edge: object
-    pairs: int
 
 
 def search_scores(
@@ -68,6 +80,8 @@ def search_scores(
         Codes of the scoring's alphabet.
     database : Database
         In the same codes.
+    threads : int
+        Threads that bring the database to the card.
     cards : int
         Share the database among so many of the cards that CUDA shows.
 
@@ -84,9 +98,9 @@ def search_scores(
         element_type(scoring, LOCAL, max(q.size for q in queries), int(lengths.max()))
     shares = _shares(database.offsets, min(cards, len(cuda.gpus)) if cards > 1 else 1)
     if len(shares) == 1:
-        yield from _scores_of_share(queries, database, scoring, *shares[0])
+        yield from _scores_of_share(queries, database, scoring, threads, *shares[0])
     elif shares:
-        yield from _scores_of_cards(queries, database, scoring, shares)
+        yield from _scores_of_cards(queries, database, scoring, threads, shares)
 
 
 def _shares(offsets: np.ndarray, cards: int) -> list[tuple[int, int]]:
@@ -97,11 +111,11 @@ def _shares(offsets: np.ndarray, cards: int) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _scores_of_cards(queries, database, scoring, shares):
+def _scores_of_cards(queries, database, scoring, threads, shares):
     """Each card works on its share in a thread of its own, in which CUDA keeps what it has."""
     pools = [ThreadPoolExecutor(1) for _ in shares]
     searches = [
-        _scores_of_card(card, queries, database, scoring, *share)
+        _scores_of_card(card, queries, database, scoring, threads, *share)
         for card, share in enumerate(shares)
     ]
     try:
@@ -116,30 +130,30 @@ def _scores_of_cards(queries, database, scoring, shares):
             pool.shutdown()
 
 
-def _scores_of_card(card, queries, database, scoring, first, last):
+def _scores_of_card(card, *arguments):
     with cuda.gpus[card]:
-        yield from _scores_of_share(queries, database, scoring, first, last)
+        yield from _scores_of_share(*arguments)
 
 
-def _scores_of_share(queries, database, scoring, first, last):
+def _scores_of_share(queries, database, scoring, threads, first, last):
     """Scores of each query against sequences `first` to `last`, on the current card."""
-    # A sequence takes at most as many words as it has residues, and some behind it.
-    words = database.offsets + GROUP * np.arange(database.offsets.size)
-    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_WORDS)
-    parts = _part_edges(words, most, first, last)
-    resident = _load_part(database, *parts[0]) if len(parts) == 1 else None
-    for begin in range(0, len(queries), QUERY_GROUP):
-        group = queries[begin : begin + QUERY_GROUP]
+    letters = database.offsets + GROUP * np.arange(database.offsets.size)
+    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_LETTERS)
+    parts = _part_edges(letters, most, first, last)
+    resident = _load_part(database, threads, *parts[0]) if len(parts) == 1 else None
+    together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
+    for begin in range(0, len(queries), together):
+        group = queries[begin : begin + together]
         if resident is not None:
-            for query in group:
-                yield _scores_of_part(query, resident, scoring)
+            yield from _scores_in_turn(group, resident, scoring, threads)
             continue
         scores = np.zeros((len(group), last - first), np.int32)
         for part_first, part_last in parts:
-            part = _load_part(database, part_first, part_last)
-            for row, query in zip(scores, group, strict=True):
-                row[part_first - first : part_last - first] = _scores_of_part(query, part, scoring)
-            del part
+            part = _load_part(database, threads, part_first, part_last)
+            found = _scores_in_turn(group, part, scoring, threads)
+            for row, part_scores in zip(scores, found, strict=True):
+                row[part_first - first : part_last - first] = part_scores
+            del part, found
         yield from scores
 
 
@@ -154,66 +168,142 @@ def _part_edges(offsets: np.ndarray, most: int, first: int, last: int) -> list[t
     return parts
 
 
-def _load_part(database: Database, first: int, last: int) -> _Part:
+def _load_part(database: Database, threads: int, first: int, last: int) -> _Part:
     offsets = database.offsets[first : last + 1].astype(np.int64)
-    codes = cuda.to_device(np.ascontiguousarray(database.codes[offsets[0] : offsets[-1]]))
+    (codes,) = to_card([np.ascontiguousarray(database.codes[offsets[0] : offsets[-1]])], threads)
     offsets = offsets - offsets[0]
     lengths = np.diff(offsets).astype(np.int32)
-    # Sorted by length: the second of a pair is the longer.
-    columns = np.append(lengths[1::2], lengths[-1:] if lengths.size % 2 else lengths[:0])
-    columns_before = np.full(columns.size + 1, GROUP, np.int64)
-    columns_before[1:] += np.cumsum(columns.astype(np.int64) + GROUP)
-    device_columns = cuda.to_device(columns_before)
-    # A group may read a step past its last column of padding.
-    words = int(columns_before[-1]) + int(columns.max()) + GROUP
-    letters = cuda.device_array(words, np.int32)
-    interleave_targets[columns.size, BLOCK](codes, cuda.to_device(offsets), device_columns, letters)
-    targets = DeviceSequences(codes, cuda.to_device(offsets[:-1]), cuda.to_device(lengths), lengths)
-    edge = cuda.device_array(words, np.int64)
-    return _Part(first, targets, letters, device_columns, edge, columns.size)
+    size = int(offsets[-1]) + GROUP * offsets.size
+    letters = cuda.device_array(size, np.uint8)
+    edge = cuda.device_array(size, np.int64)
+    device_offsets = cuda.to_device(offsets)
+    spread_targets[lengths.size, BLOCK](codes, device_offsets, letters, edge)
+    starts = offsets[:-1] + GROUP * np.arange(1, offsets.size)
+    targets = DeviceSequences(letters, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+    return _Part(targets, device_offsets, edge)
 
 
-def best_rows(query_length: int) -> int:
+def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
+    """Which queries are searched two by two and which alone, for the least work.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+
+    Returns
+    -------
+    batches : list of tuple of int
+        Positions of one or two queries each; every query once.
+    """
+    order = sorted(range(len(lengths)), key=lambda query: (lengths[query], query))
+    # The least work for the shortest so many, and the batch that it ends with.
+    work, ends = [0.0], [()]
+    for done, query in enumerate(order):
+        together = _strip_work(lengths[query], 1)
+        work.append(work[done] + ALONE * together)
+        ends.append((query,))
+        if done and work[done - 1] + together < work[-1]:
+            work[-1] = work[done - 1] + together
+            ends[-1] = tuple(sorted((order[done - 1], query)))
+    batches, done = [], len(order)
+    while done:
+        batches.append(ends[done])
+        done -= len(ends[done])
+    return batches
+
+
+def _strip_work(query_length: int, targets: int) -> int:
+    rows = best_rows(query_length, targets)
+    return -(-query_length // (GROUP * rows)) * (rows + STEP_COST)
+
+
+def best_rows(query_length: int, targets: int) -> int:
     """Rows a thread that leave the least of the strips empty."""
-    return min(STRIP_ROWS, key=lambda rows: -(-query_length // (GROUP * rows)) * (rows + STEP_COST))
+    return min(
+        STRIP_ROWS[targets],
+        key=lambda rows: -(-query_length // (GROUP * rows)) * (rows + STEP_COST),
+    )
 
 
-def _scores_of_part(query: np.ndarray, part: _Part, scoring: Scoring) -> np.ndarray:
+def _scores_in_turn(queries, part, scoring, threads):
+    """Scores of each query in turn; a query's partner is searched with it, and waits.
+
+    While the card works on a batch, the host makes the next one's profile and widens the scores of
+    the one before.
+    """
     count = part.targets.host_lengths.size
+    if not _fits(scoring):
+        for query in queries:
+            yield _scores_in_32_bits(query, part, scoring, np.arange(count))
+        return
+    batches = sorted(query_batches([query.size for query in queries]))
+    profiles = (_profile([queries[i] for i in batch], scoring) for batch in batches)
+    best = _start(next(profiles), part, scoring)
+    waiting, done = {}, 0
+    for query in range(len(queries)):
+        if query not in waiting:
+            batch = batches[done]
+            done += 1
+            profile = next(profiles, None)
+            (lanes,) = to_host([best], threads)
+            if profile:
+                best = _start(profile, part, scoring)
+            # Two 16-bit lanes a word, the low one first.
+            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T.astype(np.int32)
+            for i, scores in zip(batch, found, strict=True):
+                waiting[i] = _exact(queries[i], scores, part, scoring)
+        yield waiting.pop(query)
+
+
+def _fits(scoring: Scoring) -> bool:
+    """Whether scores of this scheme can be packed, and the card can add and compare them so."""
     first = scoring.gap_open + scoring.gap_extend
-    highest, lowest = int(scoring.matrix.max()), int(scoring.matrix.min())
-    fits = (
+    return (
         cuda.get_current_device().compute_capability >= (9, 0)
         and len(scoring.matrix) < ALPHABET
-        and first >= -lowest
-        and highest + first <= 127
+        and first >= -int(scoring.matrix.min())
+        and int(scoring.matrix.max()) + first <= 127
     )
-    if not fits:
-        return _scores_in_32_bits(query, part, scoring, np.arange(count))
-    rows = best_rows(query.size)
-    profile = cuda.to_device(profile_cuda.query_profile(query, scoring.matrix, first, rows))
-    strips = profile.shape[0]
-    bias = first + 1
-    best = cuda.to_device(np.zeros(part.pairs, np.int32))
-    kernel = profile_cuda.strip_kernel(rows)[blocks(part.pairs, GROUP), profile_cuda.BLOCK]
+
+
+def _profile(queries, scoring):
+    """The profile of one query or two, its rows a thread, and the targets that share lanes."""
+    targets = 2 // len(queries)
+    rows = best_rows(max(query.size for query in queries), targets)
+    first = scoring.gap_open + scoring.gap_extend
+    if targets == 1:
+        return query_pair_profile(queries, scoring.matrix, first, rows), rows, targets
+    return query_profile(*queries, scoring.matrix, first, rows), rows, targets
+
+
+def _start(prepared, part: _Part, scoring: Scoring):
+    """Launch the search of a profile; what comes back is complete when the card is done."""
+    profile, rows, targets = prepared
+    strips = len(profile)
+    profile = cuda.to_device(profile)
+    words = -(-part.targets.host_lengths.size // targets)
+    best = cuda.device_array(words, np.int32)
+    first = scoring.gap_open + scoring.gap_extend
+    kernel = strip_kernel(rows, targets, first, scoring.gap_extend)
+    kernel = kernel[blocks(words, GROUP), profile_cuda.BLOCK]
     for strip in range(strips):
         kernel(
             profile[strip],
-            part.letters,
-            part.columns_before,
-            np.int32(-first),
-            np.int32(-scoring.gap_extend),
-            np.int32(bias),
+            part.targets.codes,
+            part.offsets,
             np.int32(1),
             strip == 0,
             strip == strips - 1,
             part.edge,
             best,
         )
-    # Two 16-bit lanes a word, the first target of each pair in the low one.
-    scores = best.copy_to_host().view("<i2")[:count].astype(np.int32)
-    over = np.flatnonzero(scores > LIMIT - highest).astype(np.int32)
-    scores -= bias
+    return best
+
+
+def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
+    """Scores out of what the lanes held, those computed again that may have left 16 bits."""
+    over = np.flatnonzero(scores > LIMIT - int(scoring.matrix.max())).astype(np.int32)
+    scores -= scoring.gap_open + scoring.gap_extend
     if over.size:
         scores[over] = _scores_in_32_bits(query, part, scoring, over)
     return scores

@@ -9,17 +9,17 @@ from emulated_alignment import pretend
 
 from bwarp.alignment import prefix_scan_cuda, search_cpu, search_cuda
 from bwarp.alignment.database import sorted_database
-from bwarp.alignment.profile_cuda import query_profile
+from bwarp.alignment.profile_cuda import query_pair_profile, query_profile
 from bwarp.alignment.scheme import LOCAL, matrix_scoring, nucleotide_scoring
 from bwarp.errors import InputError
 
+#: Strips of 32 rows, so that short queries take several.
+SHORT_STRIPS = {1: (4,), 2: (4,)}
 ENGINES = {"profile": search_cuda, "prefix scan": prefix_scan_cuda}
 
 
-def small_search(rng, letters, queries=2, targets=5, longest=70):
-    queries = [
-        rng.integers(0, letters, rng.integers(1, longest), dtype=np.uint8) for _ in range(queries)
-    ]
+def small_search(rng, letters, lengths=(57, 66, 9), targets=5, longest=70):
+    queries = [rng.integers(0, letters, length, dtype=np.uint8) for length in lengths]
     database = []
     for _ in range(targets):
         target = rng.integers(0, letters, rng.integers(1, longest), dtype=np.uint8)
@@ -56,8 +56,7 @@ def check_against_oracle(engine, queries, database, scoring):
 )
 def test_equals_the_oracle(monkeypatch, engine, gaps):
     pretend(monkeypatch)
-    # Strips of 16 rows, so that these queries take several.
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", (2,))
+    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     rng = np.random.default_rng(sum(gaps))
     scoring = matrix_scoring("BLOSUM62", *gaps)
     check_against_oracle(ENGINES[engine], *small_search(rng, len(scoring.letters)), scoring)
@@ -65,10 +64,10 @@ def test_equals_the_oracle(monkeypatch, engine, gaps):
 
 def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
     pretend(monkeypatch, free_bytes=600)
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", (2,))
+    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     rng = np.random.default_rng(50)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
-    queries, database = small_search(rng, 20, queries=1, targets=4, longest=40)
+    queries, database = small_search(rng, 20, lengths=(33, 8, 34), targets=4, longest=40)
     assert len(search_cuda._part_edges(database.offsets, 40, 0, 4)) > 1
     check_against_oracle(search_cuda, queries, database, scoring)
 
@@ -76,10 +75,10 @@ def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
 @pytest.mark.parametrize("free_bytes", [1 << 30, 600], ids=["whole shares", "shares in parts"])
 def test_several_cards_share_a_database(monkeypatch, free_bytes):
     pretend(monkeypatch, free_bytes=free_bytes, cards=3)
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", (2,))
+    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     rng = np.random.default_rng(52)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
-    queries, database = small_search(rng, 20, queries=2, targets=5, longest=30)
+    queries, database = small_search(rng, 20, lengths=(20, 33, 17), targets=5, longest=30)
     expected = [scores.tolist() for scores in search_cuda.search_scores(queries, database, scoring)]
     for cards in (2, 9):
         got = search_cuda.search_scores(queries, database, scoring, cards=cards)
@@ -127,11 +126,74 @@ def test_an_empty_query_is_refused(monkeypatch):
         list(search_cuda.search_scores(empty, database, matrix_scoring("BLOSUM62", 11, 1)))
 
 
+def test_one_of_two_queries_beyond_sixteen_bits(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(search_cuda, "LIMIT", 100)
+    letters = np.random.default_rng(54).integers(0, 20, 40, dtype=np.uint8)
+    queries = [letters[:20], letters[16:]]
+    database = sorted_database([letters, letters[:22], letters[30:]], ["a", "b", "c"])
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    wide = []
+    exact = search_cuda._scores_in_32_bits
+    monkeypatch.setattr(
+        search_cuda,
+        "_scores_in_32_bits",
+        lambda query, part, scoring, ids: (
+            wide.append((query.size, ids.tolist())) or exact(query, part, scoring, ids)
+        ),
+    )
+    check_against_oracle(search_cuda, queries, database, scoring)
+    # By length: c, b, a. The first query is in a and b, the second as a whole in a alone.
+    assert wide == [(20, [1, 2]), (24, [2])]
+
+
+def test_queries_are_searched_when_their_scores_are_asked_for(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
+    searched = []
+    start = search_cuda._start
+    monkeypatch.setattr(
+        search_cuda, "_start", lambda *arguments: searched.append(1) or start(*arguments)
+    )
+    database = sorted_database([np.zeros(3, np.uint8)], ["a"])
+    queries = [np.zeros(length, np.uint8) for length in (60, 20, 64, 17, 90)]
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+
+    def batches_searched(queries):
+        search = search_cuda.search_scores(queries, database, scoring)
+        searched.clear()
+        for query in queries:
+            assert next(search).tolist() == [4 * min(query.size, 3)]
+            yield len(searched)
+
+    # 60 with 64, 20 with 17, and 90 alone; one batch ahead.
+    assert list(batches_searched(queries)) == [2, 3, 3, 3, 3]
+    # The memory set aside for scores holds those of two queries: too unlike to go together.
+    monkeypatch.setattr(search_cuda, "GROUP_BYTES", 8)
+    assert list(batches_searched(queries)) == [2, 2, 4, 4, 5]
+
+
+def test_queries_of_like_length_are_taken_together():
+    batches = search_cuda.query_batches
+    assert batches([]) == []
+    assert batches([70]) == [(0,)]
+    assert sorted(batches([100, 1000, 100, 990])) == [(0, 2), (1, 3)]
+    assert sorted(batches([5000, 20])) == [(0,), (1,)]
+    # The odd one out is the one that costs the least alone.
+    assert sorted(batches([5000, 5000, 100])) == [(0, 1), (2,)]
+    rng = np.random.default_rng(55)
+    for count in range(1, 12):
+        lengths = rng.integers(1, 3000, count).tolist()
+        taken = [query for batch in batches(lengths) for query in batch]
+        assert sorted(taken) == list(range(count))
+
+
 def test_rows_suit_the_query():
-    assert search_cuda.best_rows(144) == 20
-    assert search_cuda.best_rows(128) == 16
-    assert search_cuda.best_rows(222) == 28
-    assert search_cuda.best_rows(5478) == 32
+    assert search_cuda.best_rows(144, 2) == 20
+    assert search_cuda.best_rows(128, 2) == 16
+    assert search_cuda.best_rows(222, 2) == 28
+    assert search_cuda.best_rows(5478, 2) == 32
+    assert search_cuda.best_rows(128, 1) == 16
 
 
 def test_the_profile_stands_at_the_bottom_of_its_strips():
@@ -144,6 +206,18 @@ def test_the_profile_stands_at_the_bottom_of_its_strips():
     assert not rows[len(scoring.matrix) :].any()
 
 
+def test_the_profile_of_two_queries_holds_both():
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    queries = [np.arange(20, dtype=np.uint8), np.arange(3, 15, dtype=np.uint8)]
+    profile = query_pair_profile(queries, scoring.matrix, 12, 8).view(np.uint16)
+    rows = profile.reshape(32, 2, 8, 4, 2).transpose(4, 0, 2, 1, 3).reshape(2, 32, 64)
+    for lane, query in zip(rows, queries, strict=True):
+        length = query.size
+        assert (lane[: len(scoring.matrix), 64 - length :] == scoring.matrix[query].T + 12).all()
+        assert not lane[:, : 64 - length].any()
+        assert not lane[len(scoring.matrix) :].any()
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("engine", ENGINES)
 def test_equals_the_cpu_engine(engine):
@@ -151,7 +225,7 @@ def test_equals_the_cpu_engine(engine):
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     lengths = rng.integers(1, 3000, 300)
     sequences = [rng.integers(0, 20, n, dtype=np.uint8) for n in lengths]
-    queries = [rng.integers(0, 20, n, dtype=np.uint8) for n in (1, 37, 144, 700, 1500)]
+    queries = [rng.integers(0, 20, n, dtype=np.uint8) for n in (1, 37, 144, 700, 1500, 140)]
     # A score that no 16 bits hold.
     sequences += [np.tile(queries[4], 6), queries[3]]
     queries.append(np.tile(queries[4], 6))
