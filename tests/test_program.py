@@ -32,12 +32,14 @@ run_program(parser, main)
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, run_program):
     """Run a statement inside the frame of a program; returns (rc, stdout, stderr)."""
     script = tmp_path / "prog.py"
     script.write_text(PROGRAM)
 
-    def call(*arguments, stdout=subprocess.PIPE):
+    def call(*arguments, stdout=None):
+        if stdout is None:
+            return run_program(script, *arguments, cwd=tmp_path)
         process = subprocess.run(
             [sys.executable, script, *arguments],
             cwd=tmp_path,
