@@ -78,7 +78,7 @@ def test_several_cards_share_a_database(monkeypatch, free_bytes):
     monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     rng = np.random.default_rng(52)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
-    queries, database = small_search(rng, 20, lengths=(20, 33, 17), targets=5, longest=30)
+    queries, database = small_search(rng, 20, lengths=(12, 15), targets=5, longest=20)
     expected = [scores.tolist() for scores in search_cuda.search_scores(queries, database, scoring)]
     for cards in (2, 9):
         got = search_cuda.search_scores(queries, database, scoring, cards=cards)
