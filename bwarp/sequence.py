@@ -17,7 +17,6 @@ __all__ = [
     "AMBIGUOUS",
     "CODE_OF_BYTE",
     "LETTERS",
-    "complement_codes",
     "decode",
     "encode",
     "kmer_at",
@@ -82,11 +81,6 @@ def decode(codes: np.ndarray) -> bytes:
     b'ACGTN'
     """
     return _LETTER_OF_CODE[codes].tobytes()
-
-
-def complement_codes(codes: np.ndarray) -> np.ndarray:
-    """The complement of every base, in place order; ambiguous stays ambiguous."""
-    return _COMPLEMENT[codes]
 
 
 def reverse_complement(codes: np.ndarray) -> np.ndarray:

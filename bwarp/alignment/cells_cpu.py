@@ -46,7 +46,16 @@ from bwarp.simd import (
     transpose,
 )
 
-__all__ = ["NEVER", "ROWS", "best_along", "fill_directions", "fill_rows", "floored", "interleave"]
+__all__ = [
+    "NEVER",
+    "ROWS",
+    "best_along",
+    "fill_directions",
+    "fill_rows",
+    "floored",
+    "interleave",
+    "next_cell",
+]
 
 #: Rows of a pass; the rows of a batch are padded to a multiple of it.
 ROWS = 8

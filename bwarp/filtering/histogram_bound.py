@@ -52,7 +52,15 @@ import numpy as np
 
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
-__all__ = ["LONGEST_WORD", "count_packed", "letter_bound", "oriented_word"]
+__all__ = [
+    "LONGEST_WORD",
+    "complement_counts",
+    "count_packed",
+    "excess",
+    "letter_bound",
+    "oriented_word",
+    "population",
+]
 
 #: Tables of words have 4**q entries.
 LONGEST_WORD = 5

@@ -18,6 +18,7 @@ __all__ = [
     "genome_position",
     "look_up",
     "packed_text",
+    "position_of",
     "segment_of",
     "walk",
     "whole_suffix_array",

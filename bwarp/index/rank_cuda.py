@@ -17,7 +17,7 @@ from numba import cuda, uint32, uint64
 
 from bwarp.ptx import load_uint32x2, load_uint32x4
 
-__all__ = ["base_at", "lf_step", "rank", "rank_both", "ranks_both"]
+__all__ = ["base_at", "block_of", "lf_step", "rank", "rank_both", "ranks_both"]
 
 KERNEL_SIGNATURES = {}
 

@@ -20,7 +20,7 @@ from bwarp.seeding.items_cuda import base_of
 from bwarp.seeding.lists_cuda import INTERVALS, KEYS, reserve
 from bwarp.sequence import kmer_at
 
-__all__ = ["KERNEL_SIGNATURES", "search_exact"]
+__all__ = ["KERNEL_SIGNATURES", "exact_rows", "search_exact"]
 
 #: What stands for a number of rows where `first` is the genome position of the only hit.
 LOCATED = 0xFFFFFFFF
