@@ -5,8 +5,9 @@
 
 First a small genome, so that everything is compiled: its reads are mapped by the CPU and by the
 GPU, and the two BAM files must hold the same bytes. Then the large one: a part of its reads by both
-engines, compared again; scripts/map_reads.py as a user runs it, twice; and the first chunks step by
-step, with the time of every kernel. One JSON line each.
+engines, compared again; scripts/map_reads.py as a user runs it, twice; the same in this process,
+with the times when chunks are done; and the first chunks step by step, with the time of every
+kernel. One JSON line each.
 """
 
 import argparse
@@ -76,9 +77,12 @@ def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
 
 def map_reads(folder: Path, name: str, backend: str, threads: int) -> float:
     first, second = reads_of(folder, name)
+    output = folder / f"{name}{backend}.bam"
+    # Removing a file of gigabytes takes its time, which is not that of who writes it anew.
+    output.unlink(missing_ok=True)
     return run(
         "scripts/map_reads.py", "--index", folder / "index", "-1", first, "-2", second,
-        "-o", folder / f"{name}{backend}.bam", "--sort", "--backend", backend,
+        "-o", output, "--sort", "--backend", backend,
         "--threads", threads, "--stats", folder / f"{name}{backend}.json",
     )  # fmt: skip
 
@@ -101,6 +105,48 @@ def compare(folder: Path, name: str, threads: int) -> dict:
             sys.exit(f"{files[0]} and {files[1]} differ")
     statistics = json.loads((folder / f"{name}cuda.json").read_text())
     return seconds | {"reads": statistics["reads"], "mapped": statistics["mapped"]}
+
+
+def timeline(folder: Path, threads: int) -> dict:
+    """When chunks of a run in this process are done, and how fast its second half is."""
+    from bwarp.backend import choose_backend
+    from bwarp.index.store import load_index
+    from bwarp.mapping.alignment_output import AlignmentOutput, default_sort_bytes
+    from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+    from bwarp.mapping.parameters import MappingParameters
+    from bwarp.mapping.read_chunks import read_chunks
+    from bwarp.mapping.written_chunks import write_mapped
+    from bwarp.threads import read_ahead
+
+    first, second = map(str, reads_of(folder, ""))
+    output = folder / "timeline.bam"
+    output.unlink(missing_ok=True)
+    form = AlignmentOutput(
+        str(output), True, False, None, b"", False, None, default_sort_bytes(threads)
+    )
+    start, marks = time.perf_counter(), []
+
+    def now() -> float:
+        return round(time.perf_counter() - start, 2)
+
+    backend = choose_backend("cuda")
+    chunks = read_ahead(read_chunks(first, second, False, reads_a_chunk(backend)))
+    index = load_index(folder / "index")
+    genome, kept = load(index, backend, threads)
+    loaded = now()
+    mapped = map_chunks(index, genome, chunks, MappingParameters(), backend, threads, kept)
+    write_mapped(
+        form, index.reference, genome, mapped, lambda n, _: marks.append((now(), n)), threads
+    )
+    (last, n_reads), end = marks[-1], now()
+    half, n_half = next(mark for mark in marks if 2 * mark[1] >= n_reads)
+    return {
+        "index_and_genome_there": loaded,
+        "first_chunk": marks[0][0],
+        "last_chunk": last,
+        "sorted_and_written": end,
+        "reads_a_second_in_the_second_half": round((n_reads - n_half) / (last - half)),
+    }
 
 
 @contextlib.contextmanager
@@ -147,6 +193,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping.places_cuda import places_on_host
     from bwarp.mapping.read_chunks import paired_chunks
     from bwarp.mapping.record_text import contig_names
+    from bwarp.pinned_memory_cuda import PinnedPlace
     from bwarp.reference import codes_of
 
     choose_backend("cuda")
@@ -161,8 +208,11 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
     index = step("load the index", load_index, folder / "index")
     reference = index.reference
-    genome = Genome(step("unpack the genome", codes_of, reference), reference.contig_starts)
-    card = step("bring both to the card", placing_cuda.prepare, index, genome)
+    genome = Genome(
+        step("unpack the genome", codes_of, reference, threads), reference.contig_starts
+    )
+    card = step("bring both to the card", placing_cuda.prepare, index, threads)
+    pinned = PinnedPlace()
     parameters, names = MappingParameters(), contig_names(reference)
     preparing = {name: round(value, 3) for name, value in seconds.items()}
     lines = []
@@ -183,14 +233,15 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 )  # fmt: skip
                 if insert is None:
                     first = mapper.PlacedChunk(
-                        chunk, None, places_on_host(placed.places), placed.unseen.copy_to_host(),
+                        chunk, None, places_on_host(placed.places, pinned),
+                        placed.unseen.copy_to_host(),
                         placed.searched,
                     )  # fmt: skip
                     insert = mapper.estimate_insert_size([first], genome, parameters)
                 there = step(
                     "look for mates", placing_cuda.add_mates, card, placed, insert, parameters
                 )
-                places = step("places to the host", places_on_host, there)
+                places = step("places to the host", places_on_host, there, pinned)
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
                 unseen = placed.unseen.copy_to_host()
                 on_host = mapper.PlacedChunk(chunk, both, places, unseen, placed.searched)
@@ -254,6 +305,7 @@ def main(options):
                 {"what": "gzipped FASTQ to sorted BAM", **sizes, "seconds": seconds}
                 | {"reads_a_second": reads_a_second}
             )
+        report({"what": "seconds within a run"} | timeline(large, options.threads) | sizes)
         for line in profile(large, options.chunks, options.threads):
             report(line | sizes)
 

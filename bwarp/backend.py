@@ -47,8 +47,11 @@ def gpu_problem() -> str | None:
         import numba_cuda  # noqa: F401
         from numba import cuda
         from numba.cuda.core import config
+
+        from bwarp.memory_pool_cuda import use_pool
     except ImportError:
         return f"numba-cuda is not installed: {_INSTALL}"
+    use_pool()
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     if not cuda.is_available():

@@ -11,6 +11,7 @@ An edit compiles again what could have changed and nothing else. The package
 says so to Numba before any module of it is imported.
 """
 
+import functools
 import hashlib
 import os
 import shutil
@@ -45,10 +46,8 @@ class _SourcesLocator:
         source = Path(file)
         if not source.is_relative_to(_PACKAGE):
             return None
-        digest = program_digest(source, _PACKAGE)
-        path = _parent_folder() / f"cpu-{digest}"
         try:
-            _mark_used(path)
+            digest, path = _folder_of(source)
         except OSError:
             # Nowhere to keep anything: Numba falls back on its own places.
             return None
@@ -86,6 +85,15 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.setflags(write=False)
     return view
+
+
+@functools.cache
+def _folder_of(source: Path) -> tuple[str, Path]:
+    """The digest of a module and the folder of its functions; asked for every one of them."""
+    digest = program_digest(source, _PACKAGE)
+    path = _parent_folder() / f"cpu-{digest}"
+    _mark_used(path)
+    return digest, path
 
 
 def _parent_folder() -> Path:

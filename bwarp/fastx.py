@@ -32,7 +32,7 @@ from bwarp.line_scan import (
 )
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SequenceBatch", "read_blocks", "read_sequences"]
+__all__ = ["SequenceBatch", "read_blocks", "read_sequences", "split_blocks"]
 
 CHUNK_BYTES = 8 << 20
 
@@ -170,8 +170,14 @@ def read_sequences(
     InputError
         With the line number, for anything that is not a record.
     """
+    yield from split_blocks(path, read_blocks(path, chunk_bytes), code_of_byte)
+
+
+def split_blocks(
+    path: str | os.PathLike, blocks: Iterator[bytes], code_of_byte: np.ndarray = CODE_OF_BYTE
+) -> Iterator[SequenceBatch]:
+    """`read_sequences` for bytes that someone else reads; errors name the file `path`."""
     table = letter_table(code_of_byte)
-    blocks = read_blocks(path, chunk_bytes)
     text, lines_before = b"", 0
     while not text:
         block = next(blocks, b"")

@@ -26,7 +26,14 @@ from bwarp.line_scan import SLACK, count_byte, encode_line, find_byte, letter_ta
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 from bwarp.threads import for_each_range
 
-__all__ = ["Reference", "codes_of", "make_reference", "read_reference", "text_of"]
+__all__ = [
+    "Reference",
+    "ambiguous_stretches",
+    "codes_of",
+    "make_reference",
+    "read_reference",
+    "text_of",
+]
 
 #: Rows of the index and positions in the genome are 32-bit numbers.
 LONGEST_TEXT = 2**32 - 2
@@ -181,14 +188,23 @@ def codes_of(reference: Reference, threads: int = 1) -> np.ndarray:
     codes : ndarray, shape=(n_bases,), dtype=uint8
     """
     codes = unpack(reference.packed, 0, reference.n_bases, threads)
+    for start, stop in ambiguous_stretches(reference):
+        codes[start:stop] = AMBIGUOUS
+    return codes
+
+
+def ambiguous_stretches(reference: Reference) -> np.ndarray:
+    """Where ambiguous bases begin and end in the genome.
+
+    Returns
+    -------
+    stretches : ndarray, shape=(n, 2), dtype=int64
+    """
     starts = reference.segment_genome.astype(np.int64)
     stops = starts + np.diff(reference.segment_text) - 1
     # What lies between segments is ambiguous; a contig's border alone leaves a gap of no bases.
-    gap_starts = np.append(0, stops)
-    gap_stops = np.append(starts, reference.n_bases)
-    for gap in np.flatnonzero(gap_starts < gap_stops):
-        codes[gap_starts[gap] : gap_stops[gap]] = AMBIGUOUS
-    return codes
+    gaps = np.column_stack([np.append(0, stops), np.append(starts, reference.n_bases)])
+    return gaps[gaps[:, 0] < gaps[:, 1]]
 
 
 def text_of(reference: Reference, threads: int = 1) -> np.ndarray:

@@ -9,6 +9,7 @@ import collections
 import os
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -61,20 +62,29 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
     """``function(item)`` for every item, in order, while up to `threads` of them are worked on.
 
     Items are asked for, and results handed on, in the caller's thread; no more than twice as many
-    as there are threads are under way or wait.
+    as there are threads are under way or wait. What comes before an item that cannot be had is
+    handed on, or fails, first.
     """
     if threads == 1:
         yield from map(function, items)
         return
     pool = ThreadPoolExecutor(threads)
     under_way = collections.deque()
+    items, failure = iter(items), None
     try:
-        for item in items:
-            under_way.append(pool.submit(function, item))
+        while failure is None:
+            try:
+                under_way.append(pool.submit(function, next(items)))
+            except StopIteration:
+                break
+            except Exception as error:
+                failure = error
             if len(under_way) > threads + 1:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
+        if failure is not None:
+            raise failure
     except BaseException as error:
         # Ctrl-C leaves at once, an error when what runs has ended, and so does a caller's own.
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
@@ -83,7 +93,10 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
 
 
 def read_ahead(items: Iterator, most: int = 2) -> Iterator:
-    """The same items, made by a thread of their own, up to `most` before they are asked for."""
+    """The same items, made by a thread of their own, up to `most` before they are asked for.
+
+    The thread begins at once, and ends soon after nobody holds the iterator any more.
+    """
     made = queue.Queue(most)
     is_wanted = threading.Event()
     is_wanted.set()
@@ -107,6 +120,13 @@ def read_ahead(items: Iterator, most: int = 2) -> Iterator:
             hand_on(None, error)
 
     threading.Thread(target=make, daemon=True).start()
+    ahead = _handed_on(made, is_wanted)
+    # Where nobody ever asks for an item, the generator does not begin, and has no end to reach.
+    weakref.finalize(ahead, is_wanted.clear)
+    return ahead
+
+
+def _handed_on(made: queue.Queue, is_wanted: threading.Event) -> Iterator:
     try:
         while True:
             item, error = made.get()

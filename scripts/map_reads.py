@@ -2,8 +2,7 @@
 """Map sequencing reads to an indexed reference: FASTQ in, SAM or BAM out."""
 
 from bwarp.index.store import load_index
-from bwarp.mapping.engine import map_chunks, reads_a_chunk
-from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.read_chunks import read_chunks
 from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
@@ -21,7 +20,7 @@ from bwarp.program import (
     say,
 )
 from bwarp.progress import progress
-from bwarp.reference import codes_of
+from bwarp.threads import read_ahead
 
 EXAMPLES = """
 scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
@@ -44,15 +43,18 @@ def main(options):
     output = output_options(options)
     check_outputs([options.output, options.stats], [options.first, options.second])
     backend = choose_engine(options.backend)
-    index = load_index(options.index)
-    reference = index.reference
-    genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
     chunks = read_chunks(options.first, options.second, options.interleaved, reads_a_chunk(backend))
+    # The first chunks are read while the index is loaded.
+    chunks = read_ahead(chunks)
+    index = load_index(options.index)
+    genome, kept = load(index, backend, options.threads)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = map_chunks(
-            index, genome, chunks, mapping_options(options), backend, options.threads
+            index, genome, chunks, mapping_options(options), backend, options.threads, kept
         )
-        statistics = write_mapped(output, reference, genome, mapped_chunks, report, options.threads)
+        statistics = write_mapped(
+            output, index.reference, genome, mapped_chunks, report, options.threads
+        )
     say(statistics_sentence(statistics))
     if options.stats:
         write_statistics(options.stats, statistics)

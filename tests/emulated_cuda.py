@@ -314,8 +314,11 @@ def _run_block(crew, grid, block, block_index, arguments):
 class _DeviceArray(np.ndarray):
     """An array of the pretended card."""
 
-    def copy_to_host(self):
-        return np.array(self)
+    def copy_to_host(self, array=None):
+        if array is None:
+            return np.array(self)
+        array[...] = self
+        return array
 
     def copy_to_device(self, array):
         self[...] = array

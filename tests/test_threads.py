@@ -66,6 +66,24 @@ def test_an_error_in_order_comes_in_its_turn(threads):
     assert seen == [0, 1, 2]
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_what_comes_before_items_that_fail_is_handed_on_first(threads):
+    def items():
+        yield from range(4)
+        raise OSError("the fifth")
+
+    seen = []
+    with pytest.raises(OSError, match="the fifth"):
+        seen.extend(i for i in in_order(lambda i: 2 * i, items(), threads) if seen.append(i))
+    assert seen == [0, 2, 4, 6]
+
+    def fail(i):
+        raise ValueError(f"item {i}")
+
+    with pytest.raises(ValueError, match="item 0"):
+        list(in_order(fail, items(), threads))
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity (Linux)")
 def test_available_threads_are_those_we_were_given():
     given = os.sched_getaffinity(0)
@@ -144,3 +162,7 @@ def test_a_maker_stops_when_no_one_asks_any_more():
     ahead.close()
     assert ended.wait(30)
     assert len(made) < 5
+    ended.clear()
+    never_asked = read_ahead(items(), most=1)
+    del never_asked
+    assert ended.wait(30)

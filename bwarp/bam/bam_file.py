@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from bwarp.bam.bgzf import END_OF_FILE
-from bwarp.bam.block_writer import BlockWriter, stored_block
+from bwarp.bam.block_writer import BlockWriter, stored_blocks
 from bwarp.bam.header import BamHeader, header_bytes
 from bwarp.bam.index import IndexBuilder, index_ending
 
@@ -39,7 +39,7 @@ def indexed_bam_file(path: Path, header: BamHeader, threads: int) -> Iterator[Bl
 @contextmanager
 def uncompressed_bam(file: IO[bytes], header: BamHeader, threads: int) -> Iterator[BlockWriter]:
     """Write records to a program that reads BAM."""
-    writer = BlockWriter(file, threads, stored_block)
+    writer = BlockWriter(file, threads, stored_blocks)
     with _ended(writer, header):
         yield writer
 

@@ -15,7 +15,7 @@ from isal import igzip_lib, isal_zlib
 
 from bwarp.errors import InputError
 
-__all__ = ["BLOCK_BYTES", "END_OF_FILE", "compressed_block", "read_bgzf"]
+__all__ = ["BLOCK_BYTES", "END_OF_FILE", "LEVEL", "compressed_block", "read_bgzf"]
 
 #: What fits into 64 kB even where it cannot be compressed, as in htslib.
 BLOCK_BYTES = 0xFF00
@@ -25,7 +25,7 @@ END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b00030000000000000
 
 #: The fastest of libdeflate, by benchmarks/bam.py. igzip is twice as fast, but now and then, as its
 #: work space held other bytes before, it makes other ones of the same block.
-_LEVEL = 1
+LEVEL = 1
 
 _HEADER = struct.Struct("<4BI2BH2B2H")
 _FOOTER = struct.Struct("<2I")
@@ -33,7 +33,7 @@ _FOOTER = struct.Struct("<2I")
 
 def compressed_block(data) -> bytes:
     """One block of at most `BLOCK_BYTES` bytes."""
-    packed = bytes(deflate_compress(data, _LEVEL))
+    packed = bytes(deflate_compress(data, LEVEL))
     if len(packed) > BLOCK_BYTES:
         # Stored as it is: one deflate block of its own kind.
         packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + bytes(data)

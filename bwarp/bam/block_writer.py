@@ -15,19 +15,20 @@ from typing import IO
 import numba
 import numpy as np
 
-from bwarp.bam.bgzf import BLOCK_BYTES, compressed_block
+from bwarp.bam.bgzf import BLOCK_BYTES
+from bwarp.bam.compression import compressed_blocks
 from bwarp.bam.index import IndexBuilder, record_places
 
-__all__ = ["BlockWriter", "stored_block"]
+__all__ = ["BlockWriter", "stored_blocks"]
 
 #: Work of a job: milliseconds, so that handing it out costs little.
 _BLOCKS_A_JOB = 16
 _RECORDS_A_JOB = 1 << 14
 
 
-def stored_block(data: np.ndarray) -> bytes:
+def stored_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bytes as they are, for a program that reads them at once."""
-    return data.tobytes()
+    return data, np.array([data.size])
 
 
 class BlockWriter:
@@ -37,9 +38,9 @@ class BlockWriter:
     ----------
     file : file
     threads : int
-    block : callable
-        Bytes of the file for a uint8 array of at most `BLOCK_BYTES`: `compressed_block`, or
-        `stored_block` for an uncompressed file.
+    blocks : callable
+        Bytes of the file for a uint8 array, and where in them each block ends: `compressed_blocks`,
+        or `stored_blocks` for an uncompressed file.
     index : IndexBuilder, optional
         Is told about every record.
     """
@@ -48,11 +49,11 @@ class BlockWriter:
         self,
         file: IO[bytes],
         threads: int,
-        block: Callable[[np.ndarray], bytes] = compressed_block,
+        blocks: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = compressed_blocks,
         index: IndexBuilder | None = None,
     ):
         self._file = file
-        self._block = block
+        self._blocks = blocks
         self._index = index
         self._pool = ThreadPoolExecutor(threads)
         self._most_jobs = 3 * threads
@@ -65,11 +66,9 @@ class BlockWriter:
 
     def write_header(self, data: bytes) -> None:
         """Bytes before the records, in blocks of their own."""
-        header = np.frombuffer(data, np.uint8)
-        for start in range(0, header.size, BLOCK_BYTES):
-            block = self._block(header[start : start + BLOCK_BYTES])
-            self._file.write(block)
-            self._file_at += len(block)
+        blocks, _ = self._blocks(np.array(bytearray(data), np.uint8))
+        self._file.write(blocks)
+        self._file_at += blocks.size
 
     def write(self, data: np.ndarray, starts: np.ndarray, order: np.ndarray | None = None) -> None:
         """Records at `starts` (n + 1) of `data`, one after another or in another order.
@@ -103,7 +102,7 @@ class BlockWriter:
             self._finish_job()
         self._pool.shutdown()
         if self._rest.size:
-            self._write_blocks([self._block(self._rest)])
+            self._write_blocks(self._blocks(self._rest))
 
     def stop(self) -> None:
         """Leave undone what is not written yet."""
@@ -118,10 +117,8 @@ class BlockWriter:
         )
 
     def _submit_blocks(self, data, starts, order, bounds, rest, first: int, stop: int) -> None:
-        def run() -> list[bytes]:
-            taken = _taken(data, starts, order, bounds, rest, first, stop)
-            pieces = range(0, taken.size, BLOCK_BYTES)
-            return [self._block(taken[at : at + BLOCK_BYTES]) for at in pieces]
+        def run() -> tuple[np.ndarray, np.ndarray]:
+            return self._blocks(_taken(data, starts, order, bounds, rest, first, stop))
 
         self._submit(run, self._write_blocks)
 
@@ -135,11 +132,11 @@ class BlockWriter:
         future, use = self._jobs.popleft()
         use(future.result())
 
-    def _write_blocks(self, blocks: list[bytes]) -> None:
-        for block in blocks:
-            self._addresses.append(self._file_at)
-            self._file_at += len(block)
-        self._file.write(b"".join(blocks))
+    def _write_blocks(self, blocks_and_ends: tuple[np.ndarray, np.ndarray]) -> None:
+        blocks, ends = blocks_and_ends
+        self._addresses.extend([self._file_at, *(self._file_at + ends[:-1]).tolist()])
+        self._file_at += blocks.size
+        self._file.write(blocks)
 
 
 def _taken(data, starts, order, bounds, rest, first: int, stop: int) -> np.ndarray:

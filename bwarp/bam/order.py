@@ -7,11 +7,17 @@ its lowest bit; what has no place comes last.
 import numba
 import numpy as np
 
+from bwarp.threads import for_each_range
+
 __all__ = ["NO_PLACE", "sort_keys", "sorted_order"]
 
 NO_PLACE = np.uint64(1 << 62)
 
 _DIGIT_BITS = 11
+
+#: Keys a thread, below which parting them does not pay, and how many are looked at to part them.
+_LEAST_A_PART = 1 << 14
+_SAMPLED = 64
 
 
 def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
@@ -20,8 +26,10 @@ def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     return np.where(positions < 0, NO_PLACE, keys)
 
 
-def sorted_order(keys: np.ndarray) -> np.ndarray:
+def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
     """The numbers of the records in order; equal keys keep the order they have.
+
+    With more threads the keys are parted by size, and every part is put in order by itself.
 
     Returns
     -------
@@ -30,8 +38,39 @@ def sorted_order(keys: np.ndarray) -> np.ndarray:
     placed = keys < NO_PLACE
     largest = int(keys.max(where=placed, initial=0)) + 1
     # What has no place sorts like one place more.
-    digits = -(-largest.bit_length() // _DIGIT_BITS)
-    return _radix_order(np.minimum(keys, np.uint64(largest)), digits)
+    keys = np.minimum(keys, np.uint64(largest))
+    if threads == 1 or keys.size < threads * _LEAST_A_PART:
+        return _radix_order(keys, _digits(largest))
+    sample = np.sort(keys[:: keys.size // (_SAMPLED * threads)])
+    bounds = np.unique(sample[:: sample.size // threads])
+    bounds[0] = 0
+    edges = [*bounds.tolist(), largest + 1]
+
+    def order_of(first: int, last: int) -> np.ndarray:
+        chosen = _between(keys, np.uint64(edges[first]), np.uint64(edges[last]))
+        own = keys[chosen] - np.uint64(edges[first])
+        return chosen[_radix_order(own, _digits(edges[last] - edges[first]))]
+
+    return np.concatenate(for_each_range(order_of, len(bounds), threads, smallest=1))
+
+
+def _digits(largest: int) -> int:
+    return -(-largest.bit_length() // _DIGIT_BITS)
+
+
+@numba.njit(cache=True, nogil=True)
+def _between(keys, low, high):
+    """The numbers of the keys from `low` to below `high`, in order, dtype uint32."""
+    count = 0
+    for key in keys:
+        count += low <= key < high
+    chosen = np.empty(count, np.uint32)
+    at = 0
+    for i in range(keys.size):
+        if low <= keys[i] < high:
+            chosen[at] = i
+            at += 1
+    return chosen
 
 
 @numba.njit(cache=True, nogil=True)

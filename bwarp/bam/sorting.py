@@ -74,7 +74,8 @@ class RecordSorter:
 
     def _write_stored(self, writer: BlockWriter) -> None:
         starts = np.concatenate([*self._starts, [self._used]])
-        order = sorted_order(np.concatenate([*self._keys, np.empty(0, np.uint64)]))
+        keys = np.concatenate([*self._keys, np.empty(0, np.uint64)])
+        order = sorted_order(keys, self._threads)
         writer.write(self._data, starts, order)
 
     def _write_run(self) -> None:

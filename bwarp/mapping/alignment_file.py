@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,24 @@ from bwarp.mapping.sam_lines import sam_header, sam_lines
 from bwarp.output import atomic_file, private_folder
 from bwarp.reference import Reference
 
-__all__ = ["alignment_file"]
+__all__ = ["LineWriter", "alignment_file"]
 
-Write = Callable[[ReadChunk, np.ndarray, AlignmentRecords], None]
+
+@dataclass(frozen=True)
+class LineWriter:
+    """How lines are written: in two steps, of which the first may be done by many threads.
+
+    Attributes
+    ----------
+    encode : function of (ReadChunk, ndarray, AlignmentRecords)
+        The lines of a chunk as they will stand in the file; `ndarray` holds both strands.
+    write : function of what `encode` returned
+        Takes the chunks in their order.
+    """
+
+    encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
+    write: Callable[[list], None]
+
 
 _ENDINGS = (".sam", ".bam", ".cram")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -53,8 +69,8 @@ def _check(output: AlignmentOutput) -> None:
 @contextmanager
 def alignment_file(
     output: AlignmentOutput, reference: Reference, genome: Genome, threads: int
-) -> Iterator[Write]:
-    """Yield a function that writes the lines of a chunk: `write(chunk, both, records)`.
+) -> Iterator[LineWriter]:
+    """Yield what writes the lines of chunks.
 
     Nothing appears under the final names before it is complete.
     """
@@ -62,35 +78,34 @@ def alignment_file(
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
     text = sam_header(reference, __version__, output.read_group, order)
     is_text = Path(output.path).suffix != ".bam" and not output.sort
-    with (_lines if is_text else _records)(output, text, reference, genome, threads) as write:
-        yield write
+    with (_lines if is_text else _records)(output, text, reference, genome, threads) as writer:
+        yield writer
 
 
 @contextmanager
-def _lines(output, text: bytes, reference, genome, threads: int) -> Iterator[Write]:
+def _lines(output, text: bytes, reference, genome, _threads: int) -> Iterator[LineWriter]:
     """SAM in the order of the reads."""
     names = contig_names(reference)
+
+    def encode(chunk, both, records) -> list[np.ndarray]:
+        tags = _tags(output, chunk)
+        return sam_lines(genome, names, chunk, both, records, output.read_group_id, tags)
+
     with atomic_file(output.path) as file:
         file.write(text)
-
-        def write(chunk, both, records) -> None:
-            group, tags = output.read_group_id, _tags(output, chunk)
-            for part in sam_lines(genome, names, chunk, both, records, group, tags, threads):
-                file.write(part)
-
-        yield write
+        yield LineWriter(encode, file.writelines)
 
 
 @contextmanager
-def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[Write]:
+def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[LineWriter]:
     """BAM, and whatever is sorted."""
     header = _bam_header(text, reference)
     names = contig_names(reference)
 
-    def encoded(chunk, both, records) -> list[Records]:
+    def encode(chunk, both, records) -> list[Records]:
         sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
         group, tags = output.read_group_id, _tags(output, chunk)
-        return bam_records(genome, names, chunk, both, records, group, sums, tags, threads)
+        return bam_records(genome, names, chunk, both, records, group, sums, tags)
 
     with private_folder(output.path) as folder:
         made = folder.absolute() / f"out{Path(output.path).suffix}"
@@ -98,15 +113,15 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[W
             if made.suffix == ".cram":
                 write_sequences(reference, genome.codes, output.reference_file, folder)
             sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
-            yield lambda *lines: [sorter.add(part) for part in encoded(*lines)]
+            yield LineWriter(encode, lambda parts: [sorter.add(part) for part in parts])
             open_file = duplicates_marked if output.mark_duplicates else sorted_file
             with open_file(made, header, threads, output.path) as writer:
                 sorter.finish(writer)
         else:
             with open(made, "wb") as file, bam_file(file, header, threads) as writer:
-                yield lambda *lines: [
-                    writer.write(part.data, part.starts) for part in encoded(*lines)
-                ]
+                yield LineWriter(
+                    encode, lambda parts: [writer.write(part.data, part.starts) for part in parts]
+                )
         _put_in_place(made, os.path.realpath(output.path))
 
 

@@ -4,9 +4,11 @@ reads -> seeds, diagonals -> scored places -.-> again, with more seeds, where no
                                             '-> insert size (once) -> mates -> choice -> CIGARs
 """
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
@@ -151,12 +153,14 @@ def finish_chunks(
         placed = _add_mates(genome, placed, insert, parameters)
         return finish_chunk(genome, placed, insert, parameters)
 
+    placed = deque()
     if insert is None:
-        first = list(in_order(place, first_chunks(unplaced, lambda one: one[0]), threads))
-        insert = estimate_insert_size(first, genome, parameters)
-        yield from in_order(finish, iter(first), threads)
-        first.clear()
-    yield from in_order(lambda one: finish(place(one)), unplaced, threads)
+        placed += in_order(place, first_chunks(unplaced, lambda one: one[0]), threads)
+        insert = estimate_insert_size(placed, genome, parameters)
+    # What has been placed already is not kept longer than others.
+    first = (partial(finish, placed.popleft()) for _ in range(len(placed)))
+    others = (partial(lambda one: finish(place(one)), one) for one in unplaced)
+    yield from in_order(lambda mapped: mapped(), chain(first, others), threads)
 
 
 def first_chunks(
@@ -174,7 +178,7 @@ def first_chunks(
 
 
 def estimate_insert_size(
-    waiting: list[PlacedChunk], genome: Genome, parameters: MappingParameters
+    waiting: Iterable[PlacedChunk], genome: Genome, parameters: MappingParameters
 ) -> InsertSize:
     distances = [
         clear_distances(

@@ -14,6 +14,7 @@ from numba.cuda import types
 
 from bwarp.index.prefix_sum_cuda import exclusive_sum
 from bwarp.mapping.extension_cpu import Places
+from bwarp.pinned_memory_cuda import PinnedPlace
 
 __all__ = ["FIELDS", "KERNEL_SIGNATURES", "DevicePlaces", "merge", "places_on_host", "ranked"]
 
@@ -22,6 +23,9 @@ FIELDS = 8
 
 #: Threads a block.
 BLOCK = 128
+
+#: What `split_places` makes of a row, in its order.
+_COLUMNS = (np.int32, *[np.int32] * 3, np.uint8, *[np.int64] * 4)
 
 
 @dataclass(frozen=True)
@@ -90,22 +94,23 @@ def merge(places: DevicePlaces, more: DevicePlaces, dropped) -> DevicePlaces:
     return ranked(joined, 0, more.offsets) if more.count else joined
 
 
-def places_on_host(places: DevicePlaces) -> Places:
-    """The same on the host, in columns."""
+def places_on_host(places: DevicePlaces, pinned: PinnedPlace) -> Places:
+    """The same on the host, in columns: views of pinned memory, but for `offsets`."""
     n = places.count
-    columns = [
-        cuda.device_array(max(1, n), dtype)
-        for dtype in (np.int32, *[np.int32] * 3, np.uint8, *[np.int64] * 4)
-    ]
+    columns = [cuda.device_array(max(1, n), dtype) for dtype in _COLUMNS]
     split_places[_blocks(places.n_reads), BLOCK](
         places.offsets, places.scored, places.n_reads, *columns
     )
+    columns.append(places.strands)
+    found = pinned.arrays(max(1, n), [column.dtype for column in columns])
+    for there, here in zip(columns, found, strict=True):
+        there[: here.size].copy_to_host(here)
     reads, scores, read_starts, read_ends, gapless, starts, ends, window_starts, window_ends = (
-        column.copy_to_host()[:n] for column in columns
+        column[:n] for column in found[:-1]
     )
     return Places(
         reads=reads,
-        strands=places.strands.copy_to_host()[:n],
+        strands=found[-1][:n],
         scores=scores,
         starts=starts,
         ends=ends,

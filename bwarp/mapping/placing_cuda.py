@@ -14,7 +14,6 @@ from bwarp.index.device_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.candidates_cuda import find_candidates
-from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.extension_cuda import DeviceGenome, extend, genome_on_card
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.parameters import MappingParameters, SeedRound
@@ -67,9 +66,9 @@ class Placed:
     searched: np.ndarray
 
 
-def prepare(index: FMIndex, genome: Genome) -> Card:
+def prepare(index: FMIndex, threads: int = 1) -> Card:
     """Bring an index and its genome to the card; to be kept over all chunks."""
-    genome = genome_on_card(genome)
+    genome = genome_on_card(index.reference, threads)
     return Card(make_device_index(index, with_reverse=False, with_suffixes="yes"), genome)
 
 

@@ -2,6 +2,13 @@
 
 pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
 single     read i is template i
+
+Of every file one thread inflates, and another splits the records of what has been; bases and
+qualities stay where they were split until they are laid into the arrays of their chunk:
+
+    R1.fq.gz -> bytes -> pieces -.
+                                  >-> chunks
+    R2.fq.gz -> bytes -> pieces -'
 """
 
 import os
@@ -12,7 +19,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
-from bwarp.fastx import SequenceBatch, read_sequences
+from bwarp.fastx import SequenceBatch, read_blocks, split_blocks
 from bwarp.threads import read_ahead
 
 __all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "read_chunks", "single_chunks"]
@@ -85,23 +92,59 @@ def read_chunks(
     return interleaved_chunks(path, reads) if interleaved else single_chunks(path, reads)
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """Some consecutive records of a file.
+
+    Attributes
+    ----------
+    batches : list of SequenceBatch
+        Where their bases and qualities are.
+    lengths : ndarray, shape=(count,), dtype=int64
+        The bases of every record.
+    text : ndarray, dtype=uint8
+        Their headers, end to end.
+    names, comments : ndarray, shape=(count, 2), dtype=int64
+        Start and stop in `text` of every name, without /1 or /2, and of what follows it.
+    """
+
+    batches: list[SequenceBatch]
+    lengths: np.ndarray
+    text: np.ndarray
+    names: np.ndarray
+    comments: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def is_fasta(self) -> bool:
+        return self.batches[0].qualities is None
+
+    def name(self, record: int) -> str:
+        """The first word of a record's header as it stands there."""
+        words = self.text[self.names[record, 0] : self.comments[record, 1]].tobytes().split()
+        return words[0].decode("utf-8", "replace") if words else ""
+
+
 def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     """The reads of one file, in chunks of so many."""
     first = 0
-    for batch in _in_pieces(path, reads):
-        names = _names(path, batch, first)
+    for piece in _pieces(path, reads):
+        _check_names(path, piece, first)
+        codes, offsets, qualities = _laid([piece])
         yield ReadChunk(
-            batch.codes, batch.offsets, batch.qualities, batch.text, names, 1, first,
-            _comments(batch),
-        )  # fmt: skip
-        first += batch.count
+            codes, offsets, qualities, piece.text, piece.names, 1, first, piece.comments
+        )
+        first += piece.count
 
 
 def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     """The pairs of two files with equally many reads in the same order."""
-    second = read_ahead(_in_pieces(path_2, reads // 2))
+    second = _pieces(path_2, reads // 2)
     first = 0
-    for one in read_ahead(_in_pieces(path_1, reads // 2)):
+    for one in _pieces(path_1, reads // 2):
         two = next(second, None)
         if two is None or two.count < one.count:
             found = first + (two.count if two else 0)
@@ -120,25 +163,26 @@ def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadCh
 def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     """The pairs of one file in which both ends stand one after the other."""
     first = 0
-    for batch in _in_pieces(path, reads):
-        if batch.count % 2:
+    for piece in _pieces(path, reads):
+        if piece.count % 2:
             raise InputError(
-                f"{path}: {2 * first + batch.count:,} reads are an odd number, so they are not "
+                f"{path}: {2 * first + piece.count:,} reads are an odd number, so they are not "
                 "pairs one after the other: leave --interleaved out, or mend the file"
             )
-        names = _names(path, batch, 2 * first)
-        differing = _first_difference(batch.text, names[0::2], batch.text, names[1::2])
+        _check_names(path, piece, 2 * first)
+        names = piece.names
+        differing = _first_difference(piece.text, names[0::2], piece.text, names[1::2])
         if differing >= 0:
-            one, two = batch.name(2 * differing), batch.name(2 * differing + 1)
+            one, two = piece.name(2 * differing), piece.name(2 * differing + 1)
             raise InputError(
                 f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
                 "differ: with --interleaved both ends of a pair stand one after the other"
             )
+        codes, offsets, qualities = _laid([piece])
         yield ReadChunk(
-            batch.codes, batch.offsets, batch.qualities, batch.text, names[0::2].copy(), 2, first,
-            _comments(batch),
-        )  # fmt: skip
-        first += batch.count // 2
+            codes, offsets, qualities, piece.text, names[0::2].copy(), 2, first, piece.comments
+        )
+        first += piece.count // 2
 
 
 def _longer(path_1, path_2, count: int) -> InputError:
@@ -148,21 +192,27 @@ def _longer(path_1, path_2, count: int) -> InputError:
     )
 
 
-def _in_pieces(path, count: int) -> Iterator[SequenceBatch]:
-    """The records of a file in batches of exactly `count`, but for the last."""
+def _pieces(path, count: int) -> Iterator[_Piece]:
+    """The records of a file in pieces of exactly `count`, but for the last, read ahead."""
+    batches = split_blocks(path, read_ahead(read_blocks(path)))
+    return read_ahead(map(_piece, _in_counts(batches, count)))
+
+
+def _in_counts(batches: Iterator[SequenceBatch], count: int) -> Iterator[list[SequenceBatch]]:
+    """The records of batches in lists that hold exactly `count`, but for the last."""
     waiting: list[SequenceBatch] = []
     n_waiting = 0
-    for batch in read_sequences(path):
+    for batch in batches:
         while n_waiting + batch.count >= count:
             cut = count - n_waiting
-            yield _join([*waiting, _slice(batch, 0, cut)])
+            yield [*waiting, _slice(batch, 0, cut)]
             batch = _slice(batch, cut, batch.count)
             waiting, n_waiting = [], 0
         if batch.count:
             waiting.append(batch)
             n_waiting += batch.count
     if waiting:
-        yield _join(waiting)
+        yield waiting
 
 
 def _slice(batch: SequenceBatch, start: int, stop: int) -> SequenceBatch:
@@ -177,91 +227,83 @@ def _slice(batch: SequenceBatch, start: int, stop: int) -> SequenceBatch:
     )
 
 
-def _join(batches: list[SequenceBatch]) -> SequenceBatch:
-    if len(batches) == 1:
-        return batches[0]
-    base_shift = np.cumsum([0] + [batch.offsets[-1] for batch in batches])
-    text_shift = np.cumsum([0] + [batch.text.size for batch in batches])
-    qualities = [batch.qualities for batch in batches]
-    return SequenceBatch(
-        codes=np.concatenate([batch.codes for batch in batches]),
-        offsets=np.concatenate(
-            [[0], *(b.offsets[1:] + s for b, s in zip(batches, base_shift, strict=False))]
-        ),
-        qualities=None if qualities[0] is None else np.concatenate(qualities),
-        text=np.concatenate([batch.text for batch in batches]),
-        headers=np.concatenate(
-            [batch.headers + s for batch, s in zip(batches, text_shift, strict=False)]
-        ),
-        first_record=batches[0].first_record,
-    )
+def _piece(batches: list[SequenceBatch]) -> _Piece:
+    lengths = np.concatenate([np.diff(batch.offsets) for batch in batches])
+    sizes = [int((batch.headers[:, 1] - batch.headers[:, 0]).sum()) for batch in batches]
+    text = np.empty(sum(sizes), np.uint8)
+    names, comments = (np.empty((lengths.size, 2), np.int64) for _ in range(2))
+    row, at = 0, 0
+    for batch, size in zip(batches, sizes, strict=True):
+        _take_headers(batch.text, batch.headers, text, at, names[row:], comments[row:])
+        row, at = row + batch.count, at + size
+    return _Piece(batches, lengths, text, names, comments)
 
 
-def _interleave(path_1, path_2, one: SequenceBatch, two: SequenceBatch, first: int) -> ReadChunk:
-    if (one.qualities is None) != (two.qualities is None):
+def _laid(pieces: list[_Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Bases and qualities of pieces of equally many records, taken in turn, and their offsets."""
+    step = len(pieces)
+    offsets = np.zeros(step * pieces[0].count + 1, np.int64)
+    np.cumsum(np.stack([piece.lengths for piece in pieces], axis=1), out=offsets[1:])
+    codes = np.empty(offsets[-1], np.uint8)
+    qualities = None if pieces[0].is_fasta else np.empty(offsets[-1], np.uint8)
+    for first, piece in enumerate(pieces):
+        for batch in piece.batches:
+            _lay(batch.codes, batch.offsets, codes, offsets, first, step)
+            if qualities is not None:
+                _lay(batch.qualities, batch.offsets, qualities, offsets, first, step)
+            first += step * batch.count
+    return codes, offsets, qualities
+
+
+def _interleave(path_1, path_2, one: _Piece, two: _Piece, first: int) -> ReadChunk:
+    if one.is_fasta != two.is_fasta:
         raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
-    lengths = np.column_stack([np.diff(one.offsets), np.diff(two.offsets)]).reshape(-1)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    names, mates = _names(path_1, one, first), _names(path_2, two, first)
-    differing = _first_difference(one.text, names, two.text, mates)
+    _check_names(path_1, one, first)
+    _check_names(path_2, two, first)
+    differing = _first_difference(one.text, one.names, two.text, two.names)
     if differing >= 0:
         raise InputError(
             f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
             f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
             "need the same reads in the same order"
         )
-    codes = np.empty(offsets[-1], np.uint8)
-    _weave(one.codes, one.offsets, two.codes, two.offsets, offsets, codes)
-    qualities = None
-    if one.qualities is not None:
-        qualities = np.empty(offsets[-1], np.uint8)
-        _weave(one.qualities, one.offsets, two.qualities, two.offsets, offsets, qualities)
-    comments = np.stack([_comments(one), _comments(two)], axis=1).reshape(-1, 2)
-    return ReadChunk(codes, offsets, qualities, one.text, names, 2, first, comments, two.text)
+    codes, offsets, qualities = _laid([one, two])
+    comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
+    return ReadChunk(codes, offsets, qualities, one.text, one.names, 2, first, comments, two.text)
 
 
-def _names(path, batch: SequenceBatch, first_read: int) -> np.ndarray:
-    """Where the name of every read begins and ends in the batch's text."""
-    names = np.empty_like(batch.headers)
-    _name_spans(batch.text, batch.headers, names)
-    lengths = names[:, 1] - names[:, 0]
+def _check_names(path, piece: _Piece, first_read: int) -> None:
+    lengths = piece.names[:, 1] - piece.names[:, 0]
     for i in np.flatnonzero(lengths > LONGEST_NAME)[:1]:
         raise InputError(
             f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
             f"allows {LONGEST_NAME}: shorten it"
         )
-    return names
-
-
-def _comments(batch: SequenceBatch) -> np.ndarray:
-    spans = np.empty_like(batch.headers)
-    _comment_spans(batch.text, batch.headers, spans)
-    return spans
 
 
 @numba.njit(cache=True, nogil=True)
-def _comment_spans(text, headers, spans):
-    """What follows the first blank or tab of every header; nothing where there is none."""
-    for i in range(len(headers)):
-        start, stop = headers[i, 0], headers[i, 1]
-        while start < stop and text[start] != 32 and text[start] != 9:
-            start += 1
-        spans[i, 0] = min(start + 1, stop)
-        spans[i, 1] = stop
+def _take_headers(text, headers, taken, at, names, comments):
+    """Copy headers to `taken`, from `at` on, and find the name and the comment of each.
 
-
-@numba.njit(cache=True, nogil=True)
-def _name_spans(text, headers, names):
-    """The first word of every header, without a /1 or /2 at its end."""
+    The name is the first word, without a /1 or /2 at its end; the comment is what follows the first
+    blank or tab.
+    """
     for i in range(len(headers)):
-        start, stop = headers[i, 0], headers[i, 1]
-        at = start
-        while at < stop and text[at] != 32 and text[at] != 9:
+        begin = at
+        space = np.int64(-1)
+        for source in range(headers[i, 0], headers[i, 1]):
+            letter = text[source]
+            if space < 0 and (letter == 32 or letter == 9):
+                space = at
+            taken[at] = letter
             at += 1
-        if at - start > 2 and text[at - 2] == 47 and (text[at - 1] == 49 or text[at - 1] == 50):
-            at -= 2
-        names[i, 0] = start
-        names[i, 1] = at
+        stop = space if space >= 0 else at
+        comments[i, 0] = min(stop + 1, at)
+        comments[i, 1] = at
+        if stop - begin > 2 and taken[stop - 2] == 47 and 49 <= taken[stop - 1] <= 50:
+            stop -= 2
+        names[i, 0] = begin
+        names[i, 1] = stop
 
 
 @numba.njit(cache=True, nogil=True)
@@ -277,12 +319,10 @@ def _first_difference(text_1, names_1, text_2, names_2):
 
 
 @numba.njit(cache=True, nogil=True)
-def _weave(values_1, offsets_1, values_2, offsets_2, offsets, out):
-    for i in range(offsets_1.size - 1):
-        at = offsets[2 * i]
-        for source in range(offsets_1[i], offsets_1[i + 1]):
-            out[at] = values_1[source]
-            at += 1
-        for source in range(offsets_2[i], offsets_2[i + 1]):
-            out[at] = values_2[source]
-            at += 1
+def _lay(values, starts, out, offsets, first, step):
+    """Copy stretches of values to out[offsets[first]:], out[offsets[first + step]:], ..."""
+    for i in range(starts.size - 1):
+        # Only unsigned indexes let LLVM copy in vectors.
+        source, to = np.uint64(starts[i]), np.uint64(offsets[first + step * i])
+        for at in range(np.uint64(starts[i + 1] - starts[i])):
+            out[to + at] = values[source + at]

@@ -1,4 +1,4 @@
-"""The end of a run of mapping: mapped chunks are written and counted."""
+"""The end of a run of mapping: mapped chunks are encoded in threads, written and counted."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,8 +9,12 @@ from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import MappedChunk
 from bwarp.mapping.statistics import add_chunk, empty_statistics
 from bwarp.reference import Reference
+from bwarp.threads import in_order
 
 __all__ = ["write_mapped"]
+
+#: Chunks that are encoded at a time, whatever the threads: so many keep up with any mapper.
+MOST_ENCODED = 4
 
 
 def write_mapped(
@@ -29,13 +33,17 @@ def write_mapped(
         Told the number of reads that are done, and what else there is to say, after every chunk.
     """
     statistics = empty_statistics()
-    with alignment_file(output, reference, genome, threads) as write:
-        for done in mapped_chunks:
+    with alignment_file(output, reference, genome, threads) as writer:
+
+        def encode(done: MappedChunk) -> tuple[MappedChunk, list]:
             records = alignment_records(
                 genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
                 done.alternatives,
             )  # fmt: skip
-            write(done.chunk, done.both, records)
+            return done, writer.encode(done.chunk, done.both, records)
+
+        for done, lines in in_order(encode, mapped_chunks, min(threads, MOST_ENCODED)):
+            writer.write(lines)
             add_chunk(statistics, done)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
             report(statistics["reads"], f"{share:.1f} % mapped")

@@ -5,7 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
+from bwarp.bam import compression
 from bwarp.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block, read_bgzf
+from bwarp.bam.compression import compressed_blocks
 from bwarp.errors import InputError
 
 
@@ -34,6 +36,23 @@ def test_blocks_fit_whatever_is_in_them(data):
     assert BLOCK_BYTES < len(hard) <= 1 << 16
     assert int.from_bytes(hard[16:18], "little") == len(hard) - 1
     assert compressed_block(np.frombuffer(data, np.uint8)[:BLOCK_BYTES]) == hard
+
+
+def test_many_blocks_are_those_made_one_by_one(data, monkeypatch):
+    def made(data):
+        blocks, ends = compressed_blocks(np.array(bytearray(data), np.uint8))
+        starts = [0, *ends.tolist()]
+        assert blocks.size == starts[-1]
+        return [blocks[a:b].tobytes() for a, b in zip(starts, starts[1:], strict=False)]
+
+    for part in (data, data[: 2 * BLOCK_BYTES], data[:1], b"", bytes(100_000)):
+        pieces = [part[at : at + BLOCK_BYTES] for at in range(0, len(part), BLOCK_BYTES)]
+        expected = [compressed_block(piece) for piece in pieces]
+        assert made(part) == expected
+        with monkeypatch.context() as patch:
+            patch.setattr(compression, "_library", lambda: None)
+            assert made(part) == expected
+    assert compression._library() is not None
 
 
 def test_damage(data, tmp_path):

@@ -7,6 +7,7 @@ import pysam
 import pytest
 from small_records import header_of, joined, random_record, record
 
+from bwarp.bam import order
 from bwarp.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
@@ -26,12 +27,15 @@ def records():
 
 
 @pytest.mark.parametrize("largest", [0, 1, 2047, 2048, 1 << 40])
-def test_sorted_order_is_stable(largest):
+def test_sorted_order_is_stable(largest, monkeypatch):
+    monkeypatch.setattr(order, "_LEAST_A_PART", 300)
+    monkeypatch.setattr(order, "_SAMPLED", 4)
     rng = np.random.default_rng(largest)
     keys = rng.integers(0, largest + 1, 3000).astype(np.uint64)
     keys[rng.random(3000) < 0.1] = NO_PLACE
     for some in (keys, keys[:1], keys[:0], np.full(5, NO_PLACE)):
-        assert np.array_equal(sorted_order(some), np.argsort(some, kind="stable"))
+        for threads in (1, 3):
+            assert np.array_equal(sorted_order(some, threads), np.argsort(some, kind="stable"))
 
 
 def sort(records, folder, most_bytes, threads, parts=7):

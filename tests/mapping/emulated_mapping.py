@@ -46,6 +46,11 @@ def pretend(monkeypatch):
     """Kernels of indexes, searches and mapping run here from now on."""
     pretend_gpu(monkeypatch, MODULES)
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
+    monkeypatch.setattr(
+        extension_cuda,
+        "to_card",
+        lambda arrays, threads=1: [cuda.to_device(array) for array in arrays],
+    )
     for module in (device_cuda, exact_cuda, locate_cuda, prefix_sum_cuda):
         monkeypatch.setattr(module, "_THREADS", 32)
     monkeypatch.setattr(prefix_sum_cuda, "TILE", 32)

@@ -86,9 +86,9 @@ def write(run, tmp_path):
         )
         output = replace(output, **changes)
         reference, genome, lines = run
-        with alignment_file(output, some_reference or reference, genome, threads) as add:
+        with alignment_file(output, some_reference or reference, genome, threads) as writer:
             for some in lines:
-                add(*some)
+                writer.write(writer.encode(*some))
         return tmp_path / name
 
     return write

@@ -17,6 +17,7 @@ from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedR
 from bwarp.mapping.places_cuda import places_on_host
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
+from bwarp.pinned_memory_cuda import PinnedPlace
 
 PARAMETERS = MappingParameters(
     first=SeedRound(length=16, step=25, hits=6, least_hits=0),
@@ -97,11 +98,13 @@ def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, 
     assert alone.unseen.any()
     assert not alone.places.gapless.all()
     pretend(monkeypatch)
-    card = placing_cuda.prepare(index, genome)
+    card = placing_cuda.prepare(index)
+    assert np.array(card.genome.codes).tolist() == genome.codes.tolist()
+    assert 4 in genome.codes
     placed = placing_cuda.place_reads(card, codes, offsets, parameters)
     assert np.array(placed.reads.both).tolist() == alone.both.tolist()
     assert np.array(placed.unseen).tolist() == alone.unseen.tolist()
     assert placed.searched.tolist() == alone.searched.tolist()
-    assert_same(places_on_host(placed.places), alone.places)
+    assert_same(places_on_host(placed.places, PinnedPlace()), alone.places)
     with_mates = placing_cuda.add_mates(card, placed, insert, parameters)
-    assert_same(places_on_host(with_mates), merge(alone.places, more))
+    assert_same(places_on_host(with_mates, PinnedPlace()), merge(alone.places, more))

@@ -1,0 +1,104 @@
+"""Memory of a GPU from the driver's pool, which keeps what is given back for who asks next.
+
+To take memory from the device and to free it costs a tenth of a millisecond each, and freeing waits
+for the device; out of the pool both are handed over in the order of the default stream:
+
+    kernel 1 uses a | a is given back | b is taken: it may be where a was | kernel 2 uses b
+"""
+
+import weakref
+from collections import deque
+
+from numba import cuda
+from numba.cuda.cudadrv.driver import (
+    AutoFreePointer,
+    NumbaCUDAMemoryManager,
+    binding,
+    driver,
+)
+
+__all__ = ["PooledMemory", "use_pool"]
+
+#: What a pool keeps of memory that nobody uses: work on a batch or two, and not the whole card.
+_KEPT_BYTES = 4 << 30
+
+_DEFAULT_STREAM = 0
+
+
+def use_pool() -> None:
+    """Let arrays on GPUs that are used from now on come from a pool."""
+    cuda.set_memory_manager(PooledMemory)
+
+
+class PooledMemory(NumbaCUDAMemoryManager):
+    """Numba's memory manager of one device, but for where arrays come from.
+
+    Where the driver knows no pools it is Numba's own.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._pool = None
+        self._is_asked = False
+        # Filled by whichever thread forgets an array, emptied by who allocates on this device.
+        self._given_back = deque()
+
+    def initialize(self) -> None:
+        if not self._is_asked:
+            self._is_asked = True
+            attributes = binding.CUdevice_attribute
+            device = self.context.device.id
+            supported = attributes.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
+            if driver.cuDeviceGetAttribute(supported, device):
+                self._pool = driver.cuDeviceGetDefaultMemPool(device)
+                # Without this the pool gives all of it to the system whenever the device rests.
+                driver.cuMemPoolSetAttribute(
+                    self._pool,
+                    binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                    binding.cuuint64_t(_KEPT_BYTES),
+                )
+        super().initialize()
+
+    def memalloc(self, size: int):
+        if self._pool is None:
+            return super().memalloc(size)
+        self._free_given_back()
+        pointer = self._attempt_allocation(lambda: driver.cuMemAllocAsync(size, _DEFAULT_STREAM))
+        key, allocations, given_back = int(pointer), self.allocations, self._given_back
+
+        def give_back() -> None:
+            allocations.pop(key, None)
+            given_back.append(pointer)
+
+        memory = AutoFreePointer(weakref.proxy(self.context), pointer, size, finalizer=give_back)
+        allocations[key] = memory
+        return memory.own()
+
+    def get_memory_info(self):
+        """What the device has free, and what the pool holds for others to come."""
+        info = super().get_memory_info()
+        if self._pool is None:
+            return info
+        self._free_given_back()
+        driver.cuCtxSynchronize()
+        attributes = binding.CUmemPool_attribute
+        reserved, used = (
+            int(driver.cuMemPoolGetAttribute(self._pool, attribute))
+            for attribute in (
+                attributes.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
+                attributes.CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
+            )
+        )
+        return type(info)(free=info.free + reserved - used, total=info.total)
+
+    def reset(self) -> None:
+        super().reset()
+        self._free_given_back()
+
+    def _free_given_back(self) -> None:
+        while True:
+            try:
+                pointer = self._given_back.popleft()
+            except IndexError:
+                return
+            driver.cuMemFreeAsync(pointer, _DEFAULT_STREAM)

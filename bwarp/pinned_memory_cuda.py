@@ -1,0 +1,53 @@
+"""Pinned memory of the host, lent to the threads that bring work to a GPU and back.
+
+A card copies by itself, and fast, between its own and pinned memory; to pin memory takes longer
+than to copy what it holds, so it stays pinned for the next one.
+"""
+
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numba import cuda
+
+__all__ = ["PinnedPlace", "PinnedPlaces"]
+
+
+class PinnedPlace:
+    """Pinned memory for arrays of one kind of work after another; it grows to what is wanted."""
+
+    #: Arrays begin at multiples of this.
+    ALIGNMENT = 64
+
+    def __init__(self):
+        self._bytes = np.empty(0, np.uint8)
+
+    def arrays(self, count: int, dtypes: list) -> list[np.ndarray]:
+        """Arrays of so many elements of each type, side by side; what was here before is lost."""
+        sizes = [-(-count * np.dtype(dtype).itemsize // self.ALIGNMENT) for dtype in dtypes]
+        starts = np.cumsum([0, *sizes]) * self.ALIGNMENT
+        if self._bytes.size < starts[-1]:
+            # Pinning takes longer than copying: not for every few bytes more.
+            self._bytes = cuda.pinned_array(int(starts[-1]) * 5 // 4, np.uint8)
+        return [
+            self._bytes[start : start + count * np.dtype(dtype).itemsize].view(dtype)
+            for start, dtype in zip(starts, dtypes, strict=False)
+        ]
+
+
+class PinnedPlaces:
+    """Some places that are lent to one thread each, and waited for."""
+
+    def __init__(self, count: int):
+        self._free = queue.Queue()
+        for _ in range(count):
+            self._free.put(PinnedPlace())
+
+    @contextmanager
+    def lent(self) -> Iterator[PinnedPlace]:
+        place = self._free.get()
+        try:
+            yield place
+        finally:
+            self._free.put(place)
