@@ -19,8 +19,8 @@ from numba.cuda.cudadrv.driver import (
 
 __all__ = ["PooledMemory", "use_pool"]
 
-#: What a pool keeps of memory that nobody uses: work on a batch or two, and not the whole card.
-_KEPT_BYTES = 4 << 30
+#: The share of a card's memory that a pool keeps though nobody uses it: work on a batch or two.
+_KEPT_SHARE = 1 / 16
 
 _DEFAULT_STREAM = 0
 
@@ -40,6 +40,9 @@ class PooledMemory(NumbaCUDAMemoryManager):
         super().__init__(*args, **kwargs)
         self._pool = None
         self._is_asked = False
+        self._kept = 0
+        self._used = 0
+        self._threshold = 0
         # Filled by whichever thread forgets an array, emptied by who allocates on this device.
         self._given_back = deque()
 
@@ -51,12 +54,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
             supported = attributes.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
             if driver.cuDeviceGetAttribute(supported, device):
                 self._pool = driver.cuDeviceGetDefaultMemPool(device)
-                # Without this the pool gives all of it to the system whenever the device rests.
-                driver.cuMemPoolSetAttribute(
-                    self._pool,
-                    binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
-                    binding.cuuint64_t(_KEPT_BYTES),
-                )
+                self._kept = int(super().get_memory_info().total * _KEPT_SHARE)
         super().initialize()
 
     def memalloc(self, size: int):
@@ -64,11 +62,13 @@ class PooledMemory(NumbaCUDAMemoryManager):
             return super().memalloc(size)
         self._free_given_back()
         pointer = self._attempt_allocation(lambda: driver.cuMemAllocAsync(size, _DEFAULT_STREAM))
+        self._used += size
+        self._keep_enough()
         key, allocations, given_back = int(pointer), self.allocations, self._given_back
 
         def give_back() -> None:
             allocations.pop(key, None)
-            given_back.append(pointer)
+            given_back.append((pointer, size))
 
         memory = AutoFreePointer(weakref.proxy(self.context), pointer, size, finalizer=give_back)
         allocations[key] = memory
@@ -98,7 +98,22 @@ class PooledMemory(NumbaCUDAMemoryManager):
     def _free_given_back(self) -> None:
         while True:
             try:
-                pointer = self._given_back.popleft()
+                pointer, size = self._given_back.popleft()
             except IndexError:
                 return
             driver.cuMemFreeAsync(pointer, _DEFAULT_STREAM)
+            self._used -= size
+
+    def _keep_enough(self) -> None:
+        """Say how much the pool may hold before it gives to the system what nobody uses.
+
+        What is used counts too, so the number follows that: in large steps, and so seldom.
+        """
+        if self._kept <= 2 * (self._threshold - self._used) <= 4 * self._kept:
+            return
+        self._threshold = self._used + self._kept
+        driver.cuMemPoolSetAttribute(
+            self._pool,
+            binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+            binding.cuuint64_t(self._threshold),
+        )
