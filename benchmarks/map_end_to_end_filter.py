@@ -19,8 +19,9 @@ from bwarp.filtering.candidates import Candidates
 from bwarp.filtering.filter_cpu import filter_candidates
 from bwarp.index.store import load_index
 from bwarp.mapping.candidates_cpu import find_candidates
-from bwarp.mapping.extension_cpu import Genome, best_scores, both_strands, extend
+from bwarp.mapping.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.parameters import END_TO_END, mapping_parameters
+from bwarp.mapping.places_cpu import best_scores
 from bwarp.mapping.read_chunks import single_chunks
 from bwarp.reference import codes_of
 from bwarp.sequence import pack

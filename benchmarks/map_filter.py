@@ -22,8 +22,9 @@ from bwarp.filtering.filter_cpu import filter_candidates
 from bwarp.index.store import load_index
 from bwarp.mapping import extension_cpu
 from bwarp.mapping.candidates_cpu import find_candidates
-from bwarp.mapping.extension_cpu import Genome, best_scores, both_strands, extend
+from bwarp.mapping.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.places_cpu import best_scores
 from bwarp.mapping.read_chunks import paired_chunks
 from bwarp.reference import codes_of
 from bwarp.sequence import pack

@@ -15,7 +15,7 @@ from machine import machine
 
 import bwarp
 from bwarp.index.store import load_index
-from bwarp.mapping import candidates_cpu, extension_cpu, mapper
+from bwarp.mapping import candidates_cpu, extension_cpu, mapper, seed_rows_cpu
 from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.comments import no_tags
 from bwarp.mapping.extension_cpu import Genome
@@ -30,15 +30,15 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 #: Module, function, stage, and how many items a call works on.
 STAGES = (
     (mapper, "both_strands", "reverse complements", lambda a: len(a[1]) - 1),
-    (candidates_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
-    (candidates_cpu, "exact_rows", "seeds: search, both strands", lambda a: 2 * len(a[1])),
-    (candidates_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
+    (seed_rows_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
+    (seed_rows_cpu, "exact_rows", "seeds: search, both strands", lambda a: 2 * len(a[1])),
+    (seed_rows_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
     (candidates_cpu, "locate", "hits: locate", lambda a: len(a[1])),
     (candidates_cpu, "_make_keys", "hits: diagonals", lambda a: len(a[-1])),
     (candidates_cpu, "_group", "hits: gather", lambda a: len(a[0])),
     (extension_cpu, "_score_diagonals", "candidates: without gaps", lambda a: len(a[4])),
     (extension_cpu, "pair_ends", "candidates: with gaps", lambda a: a[0].count),
-    (extension_cpu, "_rank", "places: rank", lambda a: len(a[1])),
+    (extension_cpu, "ranked", "places: rank", lambda a: len(a[1])),
     (mapper, "merge", "places: merge rounds", lambda a: len(a[1].reads)),
     (mapper, "rescue_candidates", "mates: look for", lambda a: len(a[2]) - 1),
     (mapper, "choose_paired", "choose", lambda a: len(a[1])),

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.mapping.extension_cpu import Places
 from bwarp.mapping.insert_size import SCORE_UNITS, InsertSize, distance_scores, pair_distance
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.places_cpu import Places
 from bwarp.threads import for_each_range
 
 __all__ = ["Choice", "choose_paired", "choose_single", "others_of", "quality_alone", "read_span"]

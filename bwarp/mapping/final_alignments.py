@@ -19,8 +19,9 @@ import numpy as np
 from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
 from bwarp.alignment.pairs_cpu import pair_alignments as pair_alignments_cpu
 from bwarp.alignment.scheme import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
-from bwarp.mapping.extension_cpu import Genome, Places, scoring_of, window_sequences
+from bwarp.mapping.extension_cpu import Genome, scoring_of, window_sequences
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.places_cpu import Places
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 __all__ = ["MappedReads", "align_chosen", "framed_scoring"]

@@ -15,9 +15,10 @@ import numpy as np
 
 from bwarp.mapping.alignment_records import Alternatives, Supplementary
 from bwarp.mapping.choice_cpu import Choice, others_of, quality_alone, read_span
-from bwarp.mapping.extension_cpu import Genome, Places
+from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.final_alignments import MappedReads, align_chosen
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.places_cpu import Places
 
 __all__ = ["alternatives_of", "supplementary_of"]
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.mapping.extension_cpu import Places
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
+from bwarp.mapping.places_cpu import Places
 
 __all__ = [
     "FIRST_PAIRS",

@@ -16,15 +16,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.alignment_records import Alternatives, Supplementary
 from bwarp.mapping.candidates_cpu import Candidates, find_candidates
 from bwarp.mapping.choice_cpu import Choice, choose_paired, choose_single
-from bwarp.mapping.extension_cpu import (
-    Genome,
-    Places,
-    best_scores,
-    both_strands,
-    extend,
-    merge,
-    without,
-)
+from bwarp.mapping.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.final_alignments import MappedReads, align_chosen
 from bwarp.mapping.further_places import alternatives_of, supplementary_of
 from bwarp.mapping.insert_size import (
@@ -35,6 +27,7 @@ from bwarp.mapping.insert_size import (
     insert_size_of,
 )
 from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.places_cpu import Places, best_scores, merge, without
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
 from bwarp.threads import in_order

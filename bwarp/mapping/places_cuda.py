@@ -1,6 +1,6 @@
 """Scored places on the card: put in order, joined, and brought to the host.
 
-A place is one row of eight numbers, as `bwarp.mapping.extension_cpu` fills them, and a strand:
+A place is one row of eight numbers, as `bwarp.mapping.places_cpu` has it, and a strand:
 
     scored   0      1      2    3           4         5      6             7
              score  start  end  read start  read end  sure   window start  window end
@@ -13,13 +13,10 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.index.prefix_sum_cuda import exclusive_sum
-from bwarp.mapping.extension_cpu import Places
+from bwarp.mapping.places_cpu import FIELDS, Places
 from bwarp.pinned_memory_cuda import PinnedPlace
 
 __all__ = ["FIELDS", "KERNEL_SIGNATURES", "DevicePlaces", "merge", "places_on_host", "ranked"]
-
-#: Numbers a row.
-FIELDS = 8
 
 #: Threads a block.
 BLOCK = 128
@@ -135,7 +132,7 @@ def _blocks(threads: int) -> int:
 
 @cuda.jit(device=True)
 def one_place(scored, a, b):
-    """Whether two rows (where they begin) are sights of one place: extension_cpu's `_one_place`."""
+    """Whether two rows (where they begin) are sights of one place: places_cpu's `_one_place`."""
     start, end, read_start, read_end = scored[a + 1], scored[a + 2], scored[a + 3], scored[a + 4]
     start_2, end_2 = scored[b + 1], scored[b + 2]
     read_start_2, read_end_2 = scored[b + 3], scored[b + 4]
@@ -150,7 +147,7 @@ def one_place(scored, a, b):
 
 @cuda.jit(cache=True)
 def rank_places(offsets, strands, scored, n_reads, least, changed, kept, counts):
-    """Choose and order each read's places, as extension_cpu's `_rank` does. One thread a read."""
+    """Choose and order each read's places, as places_cpu's `_rank` does. One thread a read."""
     read = cuda.grid(1)
     if read == n_reads:
         counts[read] = 0

@@ -13,9 +13,10 @@ import numba
 import numpy as np
 
 from bwarp.mapping.candidates_cpu import Candidates
-from bwarp.mapping.extension_cpu import Genome, Places
+from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.insert_size import InsertSize, mate_lies, template_ends
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.places_cpu import Places
 from bwarp.threads import for_each_range
 
 __all__ = ["rescue_candidates"]

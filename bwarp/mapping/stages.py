@@ -24,9 +24,10 @@ from bwarp.errors import InputError
 from bwarp.frames import FrameReader, FrameWriter
 from bwarp.index.checksum import crc32
 from bwarp.mapping.candidates_cpu import Candidates
-from bwarp.mapping.extension_cpu import Places, both_strands
+from bwarp.mapping.extension_cpu import both_strands
 from bwarp.mapping.mapper import PlacedChunk, Unplaced
 from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.places_cpu import Places
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.seed_rows_cpu import SeedRows
 from bwarp.sequence import AMBIGUOUS, pack, unpack

@@ -4,7 +4,8 @@ import numpy as np
 from index_oracle import index_of
 
 from bwarp.mapping.candidates_cpu import Candidates
-from bwarp.mapping.extension_cpu import Genome, Places
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.places_cpu import Places
 from bwarp.reference import codes_of
 from bwarp.sequence import decode
 

@@ -11,8 +11,9 @@ from mapping_oracle import (
     random_letters,
 )
 
-from bwarp.mapping.extension_cpu import both_strands, extend, merge
+from bwarp.mapping.extension_cpu import both_strands, extend
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.places_cpu import merge
 
 PARAMETERS = MappingParameters(least_score=1, largest_gap=6)
 

@@ -11,9 +11,10 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from emulated_mapping import pretend
 
 from bwarp.mapping import mapper, placing_cuda
-from bwarp.mapping.extension_cpu import extend, merge
+from bwarp.mapping.extension_cpu import extend
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound
+from bwarp.mapping.places_cpu import merge
 from bwarp.mapping.places_cuda import places_on_host
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
