@@ -19,7 +19,7 @@ from itertools import chain
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping.extension_cpu import Genome, Places, both_strands
+from bwarp.mapping.extension_cpu import Genome, both_strands
 from bwarp.mapping.insert_size import given_insert_size
 from bwarp.mapping.mapper import (
     MappedChunk,
@@ -29,6 +29,7 @@ from bwarp.mapping.mapper import (
     first_chunks,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.places_cpu import Places
 from bwarp.mapping.places_cuda import places_on_host
 from bwarp.mapping.placing_cuda import Card, Placed, add_mates, place_reads, prepare
 from bwarp.mapping.read_chunks import ReadChunk

@@ -57,6 +57,7 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
 
     from bwarp.mapping import mapper, placing_cuda
     from bwarp.mapping.places_cuda import places_on_host
+    from bwarp.pinned_memory_cuda import PinnedPlace
 
     rng = np.random.default_rng(2)
     index, genome = index_and_genome([random_letters(rng, 1500)])
@@ -69,7 +70,7 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
     placed = placing_cuda.place_reads(
         placing_cuda.prepare(index, genome), codes, offsets, parameters
     )
-    got = places_on_host(placed.places)
+    got = places_on_host(placed.places, PinnedPlace())
     for name, values in vars(expected.places).items():
         assert getattr(got, name).tolist() == values.tolist(), name
     assert set(expected.places.reads.tolist()) == {0, 1, 2, 3}
