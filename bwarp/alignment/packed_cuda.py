@@ -20,27 +20,21 @@ infinity: the lowest lane value, 0, stands for it.
 What is stored of H is H - shift: the score of a letter pair is looked up as score + shift, which
 is not negative and fits a byte, and the two cancel.
 
-References with ambiguous letters do not fit the lookup of four letters: their pairs get the score
-REFUSED and are computed elsewhere (`full_matrix_cuda`).
+The words that select a column's scores are laid out before (`letter_selectors_cuda`).
 """
 
 import functools
 
 from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
+from bwarp.alignment.letter_selectors_cuda import REFUSED
 from bwarp.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
 __all__ = [
     "KERNEL_SIGNATURES",
     "LOWEST_ARCHITECTURE",
-    "REFUSED",
     "packed_kernel",
-    "refuse",
-    "select_letters",
 ]
-
-#: The score of a pair whose reference has an ambiguous letter.
-REFUSED = -(2**31)
 
 ALL = 0xFFFFFFFF
 LOW = 0xFFFF
@@ -85,49 +79,6 @@ def profile(code, match, mismatch):
     if code < 4:
         word = int32(word + ((match - mismatch) << (8 * code)))
     return word
-
-
-@cuda.jit(cache=True)
-def select_letters(references, starts, lengths, order, selectors, stride, margin, scores, refused):
-    """Lay out, column by column, what looks up the scores of two references' letters at once.
-
-    One warp a group of two pairs, a thread every 32nd column: reads two letters, writes the
-    selector of permute_bytes that brings their scores, widened to 16 bits, out of the profiles of
-    two query letters, to `selectors[group * stride + margin + column]`. Pairs whose reference has
-    an ambiguous letter get the score REFUSED, and `refused[0]` becomes 1; the others get 0.
-    """
-    group = cuda.grid(1) // 32
-    if 2 * group >= order.size:
-        return
-    a, b = order[2 * group], order[2 * group + 1]
-    place = uint64(group * stride + margin)
-    start_a, start_b = uint64(starts[a]), uint64(starts[b])
-    seen_a, seen_b = int32(0), int32(0)
-    for at in range(cuda.laneid, lengths[a], 32):
-        column = uint64(at)
-        letter_a = int32(references[start_a + column])
-        letter_b = int32(references[start_b + column])
-        seen_a = int32(seen_a | letter_a)
-        seen_b = int32(seen_b | letter_b)
-        selectors[place + column] = int32(
-            letter_a * int32(0x11) + letter_b * int32(0x1100) + int32(0xC480)
-        )
-    refused_a = cuda.ballot_sync(ALL, seen_a > 3)
-    refused_b = cuda.ballot_sync(ALL, seen_b > 3)
-    if cuda.laneid == 0:
-        scores[a] = int32(REFUSED) if refused_a != 0 else int32(0)
-        scores[b] = int32(REFUSED) if refused_b != 0 else int32(0)
-        if refused_a != 0 or refused_b != 0:
-            refused[0] = int32(1)
-
-
-@cuda.jit(cache=True)
-def refuse(order, scores, refused):
-    """Give pairs the score REFUSED. One thread a slot."""
-    slot = cuda.grid(1)
-    if slot < order.size:
-        scores[order[slot]] = int32(REFUSED)
-        refused[0] = int32(1)
 
 
 @functools.cache
@@ -425,10 +376,6 @@ _PACKED = (
     *(int32, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
 )
 KERNEL_SIGNATURES = {
-    select_letters: (
-        *(_CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _NUMBERS, _NUMBERS),
-    ),
-    refuse: (_NUMBERS, _NUMBERS, _NUMBERS),
     packed_kernel(8, 19, False, False, False, True): _PACKED,
     packed_kernel(8, 19, True, True, False, True): _PACKED,
     packed_kernel(16, 16, False, True, True, True): _PACKED,

@@ -18,8 +18,8 @@ from bwarp.alignment.batch_cuda import (
     free_bytes,
 )
 from bwarp.alignment.ends_cuda import MEMORY_SHARE, find_full, free_ends, pair_costs
+from bwarp.alignment.letter_selectors_cuda import REFUSED, refuse, select_letters
 from bwarp.alignment.order_cuda import order_by_size
-from bwarp.alignment.packed_cuda import REFUSED
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.paths_cuda import trace_paths
 from bwarp.alignment.scheme import Mode, Scoring, element_type, highest_score, lowest_score
@@ -120,7 +120,7 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
         most = bias + highest_score(scoring, rows, columns) + scoring.match_mismatch[0] + shift
         if most > 32767 or columns > MOST_COLUMNS:
             slots = order.part(begin, end)
-            packed_cuda.refuse[blocks(slots.size), BLOCK](slots, outputs[0], refused)
+            refuse[blocks(slots.size), BLOCK](slots, outputs[0], refused)
             continue
         tile, many_tiles = tiles[min(number, len(tiles) - 1)], number >= len(tiles)
         _launch_packed(
@@ -167,7 +167,7 @@ def _launch_packed(batch, scoring, mode, with_ends, shape, members, refused, out
         edge = device_array(max(1, groups * edge_stride), np.int32)
         for first in range(begin, end, 2 * groups):
             slots = order.part(first, min(first + 2 * groups, end))
-            packed_cuda.select_letters[blocks(slots.size // 2, 32), BLOCK](
+            select_letters[blocks(slots.size // 2, 32), BLOCK](
                 references.codes,
                 references.starts,
                 references.lengths,
