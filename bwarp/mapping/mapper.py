@@ -26,7 +26,7 @@ from bwarp.mapping.insert_size import (
     given_insert_size,
     insert_size_of,
 )
-from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.parameters import MappingParameters, SeedRound, good_scores
 from bwarp.mapping.places_cpu import Places, best_scores, merge, without
 from bwarp.mapping.read_chunks import ReadChunk
 from bwarp.mapping.rescue_cpu import rescue_candidates
@@ -205,11 +205,12 @@ def place_chunk(
        seeds, which are rarer.
     4. Reads of which a place not looked at is likely to be as good, or as good but for one
        mismatch, as the best one get many more hits.
-    5. Reads with no place that scores well are searched with shorter seeds that overlap.
+    5. Reads with no place that scores well, and short reads with places that may have been hidden
+       from the seeds, are searched with shorter ones that overlap.
     """
     both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
-
+    good = good_scores(int(lengths.max(initial=0)), parameters)
     searched = found.searched.copy()
 
     def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, Places]:
@@ -235,7 +236,7 @@ def place_chunk(
             rival = unseen + parameters.match - parameters.mismatch
             wanted = (unseen > 0) & (best_scores(places) <= rival)
         else:
-            wanted = best_scores(places) < parameters.poor_score * lengths
+            wanted = best_scores(places) < good[lengths]
         reads = np.flatnonzero(wanted)
         if reads.size:
             found, more = search(reads, seeds)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bwarp.errors import UsageError
 
 __all__ = [
@@ -11,7 +13,9 @@ __all__ = [
     "MOST_SCORE",
     "ORIENTATIONS",
     "MappingParameters",
+    "SHORT_READ",
     "SeedRound",
+    "good_scores",
     "mapping_parameters",
 ]
 
@@ -38,6 +42,9 @@ _IN_MATCHES = (
     "least_score",
     "least_mate_score",
 )
+
+#: Reads with fewer bases than this have places that few mismatches hide from seeds.
+SHORT_READ = 60
 
 #: A read's ends may be clipped, or not.
 LOCAL, END_TO_END = MODES = ("local", "end-to-end")
@@ -83,9 +90,9 @@ class MappingParameters:
     deep : SeedRound
         Of reads that are likely to have places as good among those not looked at.
     dense : SeedRound
-        Of reads that are still without a good place.
+        Of reads that are still without a good place, and of short ones that may have a better one.
     poor_score : float
-        A best score below this share of the read's length is not a good place.
+        A best score below this share of the read's length is not a good place (see `good_scores`).
     rescue_margin : int
         Mates are looked for near the places of a read that score no less below its best one.
     candidates_a_read : int
@@ -168,6 +175,25 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
                 f"from 1 to {MOST_DISTANCE:,}"
             )
     return MappingParameters(match=match, **scaled)
+
+
+def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:
+    """What a best place scores at least that is good enough not to be searched for densely.
+
+    Of most reads that is a share of their length. A short read's place may have a mismatch in every
+    seed of the second round and still score much: its best place must be more than one mismatch
+    above such a place.
+
+    Returns
+    -------
+    scores : ndarray, shape=(longest + 1,), dtype=int64
+        For reads of 0, 1, ... bases.
+    """
+    lengths = np.arange(longest + 1)
+    good = np.ceil(parameters.poor_score * lengths).astype(np.int64)
+    loss = parameters.match - parameters.mismatch
+    hidden = parameters.match * lengths - loss * (lengths // parameters.second.length)
+    return np.where(lengths < SHORT_READ, np.maximum(good, hidden + loss + 1), good)
 
 
 def _check(name: str, value: int, least: int, most: int) -> None:

@@ -16,7 +16,7 @@ from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.candidates_cuda import find_candidates
 from bwarp.mapping.extension_cuda import DeviceGenome, extend, genome_on_card
 from bwarp.mapping.insert_size import InsertSize
-from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.parameters import MappingParameters, SeedRound, good_scores
 from bwarp.mapping.places_cuda import FIELDS, DevicePlaces, merge
 from bwarp.mapping.reads_cuda import DeviceReads, both_strands, marked_reads
 from bwarp.mapping.rescue_cuda import rescue_candidates
@@ -101,9 +101,7 @@ def place_reads(
         take_unseen[blocks, BLOCK](is_open, found.unseen, False, unseen)
         mark_open[blocks, BLOCK](places.offsets, places.scored, found.unlisted, margin, is_open)
     marks = cuda.device_array(n_reads, np.uint8)
-    # A score is below a share of the length when it is below that share rounded up.
-    shares = parameters.poor_score * np.arange(reads.longest + 1)
-    shares = cuda.to_device(np.ceil(shares).astype(np.int64))
+    good = cuda.to_device(good_scores(reads.longest, parameters))
     for seeds in (parameters.long, parameters.deep, parameters.dense):
         if seeds is parameters.long:
             mark_unseen[blocks, BLOCK](is_open, unseen, marks)
@@ -111,7 +109,7 @@ def place_reads(
             loss = parameters.match - parameters.mismatch
             mark_rivalled[blocks, BLOCK](places.offsets, places.scored, unseen, loss, marks)
         else:
-            mark_poor[blocks, BLOCK](reads.offsets, places.offsets, places.scored, shares, marks)
+            mark_poor[blocks, BLOCK](reads.offsets, places.offsets, places.scored, good, marks)
         wanted, n_wanted = marked_reads(marks)
         if n_wanted:
             found, more = search(wanted, n_wanted, seeds)
@@ -174,12 +172,12 @@ def mark_rivalled(place_offsets, scored, unseen, loss, marks):
 
 
 @cuda.jit(cache=True)
-def mark_poor(offsets, place_offsets, scored, shares, marks):
-    """Mark reads whose best score is below the share of their length. One thread a read."""
+def mark_poor(offsets, place_offsets, scored, good, marks):
+    """Mark reads whose best score is below what is good for their length. One thread a read."""
     read = cuda.grid(1)
     if read < marks.size:
         length = offsets[read + 1] - offsets[read]
-        marks[read] = 1 if best_score(place_offsets, scored, read) < shares[length] else 0
+        marks[read] = 1 if best_score(place_offsets, scored, read) < good[length] else 0
 
 
 @cuda.jit(cache=True)

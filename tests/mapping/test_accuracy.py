@@ -86,3 +86,18 @@ def test_a_poor_read_with_a_gap_has_copies_on_both_strands(mapper, at):
     assert 50 < lines.scores[0] < 75
     assert "1I" in lines.cigars[0]
     assert lines.mapping_qualities.tolist() == [0]
+
+
+@pytest.mark.parametrize(("length", "seen", "hidden"), [(30, 26, 13), (36, 30, 18), (39, 30, 19)])
+def test_short_reads_have_places_that_mismatches_hide_from_long_seeds(length, seen, hidden):
+    rng = np.random.default_rng(length)
+    read = encode(random_letters(rng, length))
+    contig = [random_letters(rng, 500)]
+    for changed in (seen, hidden):
+        copy = read.copy()
+        copy[changed] = (copy[changed] + 1) & 3
+        contig += [decode(copy), random_letters(rng, 500)]
+    mapper = bwarp.Mapper(index_and_genome([b"".join(contig)])[0], least_score=20)
+    lines = mapper.map([decode(read).decode()])
+    assert lines.scores[0] >= length - 5
+    assert lines.mapping_qualities[0] == 0
