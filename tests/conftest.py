@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,9 @@ LONG_FILES = (
 
 # Tests share a GPU and do not wait for each other's.
 os.environ.setdefault("BWARP_GPU", "shared")
+
+# A process that a shell put into the background hears no Ctrl-C, nor do those it starts: tests do.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Test modules of the same name may stand in different folders; the helpers and oracles that they
 # import from their own folder are found here.
