@@ -29,6 +29,9 @@ from bwarp.reference import Reference
 
 __all__ = ["LineWriter", "alignment_file"]
 
+_ENDINGS = (".sam", ".bam", ".cram")
+_INDEX_ENDINGS = (".bai", ".csi", ".crai")
+
 
 @dataclass(frozen=True)
 class LineWriter:
@@ -44,10 +47,6 @@ class LineWriter:
 
     encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
     write: Callable[[list], None]
-
-
-_ENDINGS = (".sam", ".bam", ".cram")
-_INDEX_ENDINGS = (".bai", ".csi", ".crai")
 
 
 def _check(output: AlignmentOutput) -> None:
