@@ -25,7 +25,7 @@ from numba import cuda, uint32, uint64
 from suffix_array import blocks, random_bits, simulated_genome
 
 import bwarp
-from bwarp.backend import gpu_problem
+from bwarp.backend import choose_backend
 from bwarp.index.build_cuda import build_transforms
 from bwarp.index.device_cuda import DeviceIndex, free_memory
 from bwarp.index.fm_index import FMIndex
@@ -412,7 +412,7 @@ def main() -> None:
     parser.add_argument("--modes", nargs="+", default=["auto", "hybrid", "cpu"])
     parser.add_argument("-o", "--output", type=Path, help="file to add the JSON line to")
     arguments = parser.parse_args()
-    assert gpu_problem() is None
+    choose_backend("cuda")
     threads = available_threads()
 
     start = time.perf_counter()

@@ -1,15 +1,26 @@
 """Which engine runs a step: the one place that asks whether there is a GPU."""
 
 import os
+from collections.abc import Callable
+from typing import TypeVar
 
 from bwarp.errors import GpuMemoryError, UsageError
 
-__all__ = ["BACKENDS", "choose_backend", "gpu_problem", "is_gpu_memory_error", "may_have_gpu"]
+__all__ = [
+    "BACKENDS",
+    "choose_backend",
+    "gpu_problem",
+    "is_gpu_memory_error",
+    "may_have_gpu",
+    "or_on_cpu",
+]
 
 BACKENDS = ("auto", "cpu", "cuda")
 
 #: What the driver is talked to through, on Linux and in Windows' subsystem for it.
 _CONTROLS = ("nvidiactl", "dxg")
+
+Result = TypeVar("Result")
 
 _INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
 
@@ -26,7 +37,7 @@ def choose_backend(requested: str) -> str:
         raise UsageError(f"backend {requested!r} is not one of {', '.join(BACKENDS)}")
     if requested == "cpu":
         return "cpu"
-    problem = gpu_problem()
+    problem = gpu_problem() or _starting_problem()
     if problem is None:
         return "cuda"
     if requested == "cuda":
@@ -46,23 +57,57 @@ def gpu_problem() -> str | None:
     try:
         import numba_cuda  # noqa: F401
         from numba import cuda
-        from numba.cuda.core import config
-
-        from bwarp.memory_pool_cuda import use_pool
     except ImportError:
         return f"numba-cuda is not installed: {_INSTALL}"
-    use_pool()
-    # Small inputs launch small grids, which is no news to a user.
-    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     if not cuda.is_available():
         return "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
     try:
-        capability = cuda.get_current_device().compute_capability
+        # Of the first one that is visible, which is the one that is used; asked without a context.
+        capability = cuda.gpus[0].compute_capability
     except Exception as error:
         return f"the GPU does not answer ({error})"
     if capability < (7, 5):
         return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
     return None
+
+
+def _starting_problem() -> str | None:
+    """Begin to use the GPU as this package does; why that fails, or None."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return None
+    from numba import cuda
+    from numba.cuda.core import config
+
+    from bwarp.kernel_loading_cuda import load_in_turn
+    from bwarp.memory_pool_cuda import use_pool
+
+    use_pool()
+    load_in_turn()
+    # Small inputs launch small grids, which is no news to a user.
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    try:
+        cuda.current_context()
+    except Exception as error:
+        return f"the GPU does not answer ({error})"
+    return None
+
+
+def or_on_cpu(
+    requested: str, backend: str, work: Callable[[str], Result], say: Callable[[str], None]
+) -> tuple[str, Result]:
+    """The engine that did some work, and what ``work(backend)`` returned.
+
+    Where the GPU's memory is too small for it, and was not insisted on (`requested` is ``"auto"``),
+    that is said and the CPU does it.
+    """
+    try:
+        return backend, work(backend)
+    except Exception as error:
+        if requested != "auto" or not is_gpu_memory_error(error):
+            raise
+        reason = error.reason if isinstance(error, GpuMemoryError) else "the GPU is out of memory"
+    say(f"{reason}: going on with the CPU")
+    return "cpu", work("cpu")
 
 
 def is_gpu_memory_error(error: Exception) -> bool:

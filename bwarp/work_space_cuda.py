@@ -24,7 +24,7 @@ from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.np.numpy_support import from_dtype
 from numba.cuda.types import Array
 
-__all__ = ["are_neighbours", "cut", "device_array", "room_for", "work_space"]
+__all__ = ["are_neighbours", "cut", "device_array", "give_back", "room_for", "work_space"]
 
 #: Larger shares of a card's memory are not kept.
 MOST_SHARE = 0.125
@@ -87,6 +87,12 @@ def work_space() -> Iterator[None]:
     memory.chunk = memory.used = 0
     with _lock:
         _spare[card] = memory
+
+
+def give_back() -> None:
+    """Give back what is kept for the next call on the current card."""
+    with _lock:
+        _spare.pop(cuda.get_current_device().id, None)
 
 
 def device_array(size: int, dtype):

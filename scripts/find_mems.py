@@ -19,11 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from bwarp.backend import or_on_cpu
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import CHUNK_BYTES, read_sequences
 from bwarp.index.store import load_index
 from bwarp.matching.chunks import find_in_chunks
-from bwarp.matching.find import KINDS, find_matches, find_table_matches
+from bwarp.matching.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
 from bwarp.matching.query_text import STRANDS, make_query_text
@@ -179,11 +180,11 @@ def searcher(options):
         table = build_kmer_table(reference, length, threads)
         return lambda text: find_table_matches(table, text, length, kind, threads), reference
     backend = choose_engine(options.backend)
-    index = stored = load_index(options.index)
+    stored = load_index(options.index)
+    backend, index = or_on_cpu(
+        options.backend, backend, lambda engine: prepare(stored, engine), say
+    )
     if backend == "cuda":
-        from bwarp.matching.device_text_cuda import prepare
-
-        index = prepare(stored)
         say(str(index.plan))
     return (
         lambda text: find_matches(index, text, length, kind, backend, threads),

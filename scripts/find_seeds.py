@@ -12,6 +12,7 @@ OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries th
 or too long.
 """
 
+from bwarp.backend import or_on_cpu
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.output import check_outputs
@@ -112,7 +113,9 @@ def main(options):
     )
     check_options(seed_options, backend)
     stored = load_index(options.index)
-    index = prepare(stored, seed_options, backend)
+    backend, index = or_on_cpu(
+        options.backend, backend, lambda engine: prepare(stored, seed_options, engine), say
+    )
     if backend == "cuda":
         say(str(index.plan))
     if options.count_only:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Index a reference for every other program of bwarp."""
 
-from bwarp.backend import is_gpu_memory_error
-from bwarp.errors import GpuMemoryError, UsageError
+from bwarp.backend import or_on_cpu
+from bwarp.errors import UsageError
 from bwarp.index.build import build_index
 from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
 from bwarp.index.size_table import size_table
@@ -93,21 +93,14 @@ def build(options):
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
         )
         with steps() as done:
-            index = build_or_fall_back(reference, parameters, backend, options, done)
+            _, index = or_on_cpu(
+                options.backend,
+                backend,
+                lambda engine: build_index(reference, parameters, engine, options.threads, done),
+                say,
+            )
             write_index(index, folder, options.threads)
     return index
-
-
-def build_or_fall_back(reference, parameters, backend, options, done):
-    """Build with a backend; where a GPU that was not insisted on is too small, with the CPU."""
-    try:
-        return build_index(reference, parameters, backend, options.threads, done)
-    except Exception as error:
-        if options.backend != "auto" or not is_gpu_memory_error(error):
-            raise
-        reason = error.reason if isinstance(error, GpuMemoryError) else "the GPU is out of memory"
-    say(f"{reason}: indexing on the CPU")
-    return build_index(reference, parameters, "cpu", options.threads, done)
 
 
 def warn_of_contigs_without_bases(names):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Map sequencing reads to an indexed reference: FASTQ in, SAM or BAM out."""
 
+from bwarp.backend import or_on_cpu
 from bwarp.index.store import load_index
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.read_chunks import read_chunks
@@ -47,7 +48,9 @@ def main(options):
     # The first chunks are read while the index is loaded.
     chunks = read_ahead(chunks)
     index = load_index(options.index)
-    genome, kept = load(index, backend, options.threads)
+    backend, (genome, kept) = or_on_cpu(
+        options.backend, backend, lambda engine: load(index, engine, options.threads), say
+    )
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = map_chunks(
             index, genome, chunks, mapping_options(options), backend, options.threads, kept

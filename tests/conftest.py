@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from bwarp.backend import gpu_problem
+from bwarp.backend import choose_backend
+from bwarp.errors import UsageError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -76,10 +77,13 @@ def pytest_collection_modifyitems(items):
     """
     items.sort(key=lambda item: place_in_run(item.path))
     marked = [item for item in items if item.get_closest_marker("gpu")]
-    problem = gpu_problem() if marked else None
-    if problem is not None:
+    if not marked:
+        return
+    try:
+        choose_backend("cuda")
+    except UsageError as error:
         for item in marked:
-            item.add_marker(pytest.mark.skip(reason=f"needs an NVIDIA GPU: {problem}"))
+            item.add_marker(pytest.mark.skip(reason=f"needs an NVIDIA GPU: {error}"))
 
 
 @pytest.fixture(scope="session")

@@ -115,7 +115,9 @@ class _Thread:
         self.laneid = thread_index % WARP
         self.local = types.SimpleNamespace(array=self._new_array)
         self.shared = types.SimpleNamespace(array=self._shared_array)
-        self.atomic = types.SimpleNamespace(add=self._atomic_add, max=self._atomic_max)
+        self.atomic = types.SimpleNamespace(
+            add=self._atomic_add, max=self._atomic_max, or_=self._atomic_or
+        )
 
     def begin(self, grid, block, block_index, warp, whole_block, shared):
         """Be a thread of this block from now on."""
@@ -183,6 +185,11 @@ class _Thread:
         return (value & -value).bit_length()
 
     @staticmethod
+    def brev(value):
+        """Of a uint64."""
+        return int(f"{int(value):064b}"[::-1], 2)
+
+    @staticmethod
     def clz(value):
         """Of an int64."""
         return 64 - value.bit_length()
@@ -202,6 +209,12 @@ class _Thread:
         with self._shared_memory.lock:
             old = memory[index]
             memory[index] = old + value
+            return old
+
+    def _atomic_or(self, memory, index, value):
+        with self._shared_memory.lock:
+            old = memory[index]
+            memory[index] = old | value
             return old
 
     def _atomic_max(self, memory, index, value):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from bwarp import backend
-from bwarp.backend import choose_backend, gpu_problem, is_gpu_memory_error
+from bwarp.backend import choose_backend, gpu_problem, is_gpu_memory_error, or_on_cpu
 from bwarp.errors import GpuMemoryError, UsageError
 
 
@@ -19,7 +19,62 @@ def test_cpu_is_taken_without_asking_for_a_gpu(monkeypatch):
 @pytest.mark.parametrize("requested", ["auto", "cuda"])
 def test_a_gpu_that_can_be_used_is_taken(monkeypatch, requested):
     monkeypatch.setattr(backend, "gpu_problem", lambda: None)
+    monkeypatch.setattr(backend, "_starting_problem", lambda: None)
     assert choose_backend(requested) == "cuda"
+
+
+def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
+    monkeypatch.setattr(backend, "gpu_problem", lambda: None)
+    monkeypatch.setattr(backend, "_starting_problem", lambda: "the GPU does not answer (busy)")
+    assert choose_backend("auto") == "cpu"
+    with pytest.raises(UsageError, match=r"cannot run here: the GPU does not answer \(busy\)"):
+        choose_backend("cuda")
+
+
+def test_asking_for_a_gpu_changes_nothing(monkeypatch):
+    """The pool is chosen where the GPU is, not where it is asked about."""
+    memory_pool_cuda = pytest.importorskip("bwarp.memory_pool_cuda")
+    monkeypatch.setattr(memory_pool_cuda, "use_pool", lambda: pytest.fail("chose a pool"))
+    gpu_problem()
+
+
+def too_small(engine):
+    if engine == "cuda":
+        raise GpuMemoryError("sorting takes 9 GB of GPU memory and 8 GB are free")
+    return "done"
+
+
+def out_of_memory(engine):
+    if engine == "cuda":
+        raise type("CudaAPIError", (Exception,), {})("CUDA_ERROR_OUT_OF_MEMORY")
+    return "done"
+
+
+@pytest.mark.parametrize(
+    ("work", "reason"),
+    [
+        (too_small, "sorting takes 9 GB of GPU memory and 8 GB are free"),
+        (out_of_memory, "the GPU is out of memory"),
+    ],
+)
+def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(work, reason):
+    said = []
+    assert or_on_cpu("auto", "cuda", work, said.append) == ("cpu", "done")
+    assert said == [f"{reason}: going on with the CPU"]
+
+
+def test_a_gpu_that_was_insisted_on_is_not_replaced():
+    with pytest.raises(GpuMemoryError, match="use --backend cpu, or a GPU with more memory"):
+        or_on_cpu("cuda", "cuda", too_small, pytest.fail)
+
+
+def test_other_errors_of_the_gpu_are_not_hidden():
+    def broken(engine):
+        raise ValueError(engine)
+
+    with pytest.raises(ValueError, match="cuda"):
+        or_on_cpu("auto", "cuda", broken, pytest.fail)
+    assert or_on_cpu("auto", "cuda", str, pytest.fail) == ("cuda", "cuda")
 
 
 def test_without_a_gpu(monkeypatch):

@@ -30,11 +30,14 @@ def build_index(
     done : function of str
         Told of every step that is done.
     """
-    text = text_of(reference, threads)
     if backend == "cuda":
         from bwarp.index.build_cuda import build_transforms
+        from bwarp.index.suffix_array_cuda import require_sorting_memory
+
+        require_sorting_memory(reference.text_length)
     else:
         from bwarp.index.build_cpu import build_transforms
+    text = text_of(reference, threads)
     forward, reverse, suffixes, table = build_transforms(text, parameters, threads, done)
     # As in an index that is loaded: for arrays that may be written, functions would compile again.
     for array in (*_arrays_of(forward), *_arrays_of(reverse), suffixes, table):

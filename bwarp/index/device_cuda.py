@@ -1,15 +1,7 @@
-"""An index on the GPU: which of its parts go there, how much memory that takes, and working space.
+"""An index on the GPU: its parts there, and lists to work in.
 
-What is kept, where memory allows, in the order in which it is given up:
-
-    the whole suffix array + the text in 2 bits     a row is one look-up; the last rows of a search
-                                                    are compared with the text
-    a table of the rows of all strings of a length  the longer, the fewer steps a search takes
-    the sampled suffix array                        rows are walked to sampled ones on the GPU
-    the transforms                                  without them there is no search
-
-Half of the rest, or less, is working space: lists of a fixed number of elements that every batch
-of k-mers uses again (`Workspace`). The other half is for what waits to be located, and for others.
+`bwarp.index.memory_plan` chooses the parts. The lists (`Workspace`) have a fixed number of elements
+and serve every batch of k-mers; as much memory again is left for what waits to be located.
 """
 
 from collections.abc import Callable
@@ -19,9 +11,10 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
-from bwarp.errors import UsageError
+from bwarp.gpu_memory_cuda import free_memory
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
+from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.radix_sort_cuda import pair_sorter
 from bwarp.index.rank_cuda import ranks_both
 from bwarp.ptx import load_uint32x4
@@ -30,17 +23,11 @@ __all__ = [
     "KERNEL_SIGNATURES",
     "DeviceIndex",
     "DeviceTransform",
-    "MemoryPlan",
     "Workspace",
-    "free_memory",
     "make_device_index",
-    "plan_memory",
+    "search_needs",
     "upload",
 ]
-
-#: Strings of at most so many bases are in the table; of fewer in a text too short for them.
-LONGEST_STRING = 15
-SHORTEST_STRING = 4
 
 #: Elements of the working space: as many as pay, and as few as do not.
 MOST_ELEMENTS = 1 << 27
@@ -54,89 +41,6 @@ PINNED_BYTES = 40 << 20
 
 _TABLE_ENTRY = 16
 _THREADS = 256
-
-
-@dataclass(frozen=True)
-class MemoryPlan:
-    """What goes to the GPU.
-
-    Attributes
-    ----------
-    suffix_rate : int
-        1: the whole suffix array, and the text; the index's rate: as it is; 0: none.
-    string_length : int
-        Bases of the strings in the table.
-    elements : int
-        Of the working space.
-    index_bytes, work_bytes, free_bytes : int
-        Memory that the index's parts and the working space take, of what is free.
-    """
-
-    suffix_rate: int
-    string_length: int
-    elements: int
-    index_bytes: int
-    work_bytes: int
-    free_bytes: int
-
-    def __str__(self) -> str:
-        parts = {0: "no suffix array", 1: "the whole suffix array and the text"}
-        ordinal = {2: "2nd", 3: "3rd"}.get(self.suffix_rate, f"{self.suffix_rate}th")
-        suffixes = parts.get(self.suffix_rate, f"every {ordinal} suffix")
-        return (
-            f"GPU memory: {self.index_bytes / 1e9:.2f} GB for the index ({suffixes}, a table of "
-            f"{self.string_length}-mers) and {self.work_bytes / 1e9:.2f} GB to work in, of "
-            f"{self.free_bytes / 1e9:.2f} GB free"
-        )
-
-
-def plan_memory(
-    index: FMIndex, with_reverse: bool, with_suffixes: str, free_bytes: int
-) -> MemoryPlan:
-    """Choose what goes to a GPU with so many bytes free.
-
-    Parameters
-    ----------
-    with_reverse : bool
-        Whether the transform of the reversed text is needed.
-    with_suffixes : str
-        ``"no"``, ``"if they fit"`` or ``"yes"``.
-    """
-    n_rows = index.forward.n_rows
-    transforms = index.forward.blocks.nbytes * (2 if with_reverse else 1)
-    choices = {
-        1: 4 * n_rows + n_rows // 4,
-        index.sa_rate: 4 * -(-n_rows // index.sa_rate),
-        0: 0,
-    }
-    if index.sa_rate == 1:
-        choices = {1: 4 * n_rows + n_rows // 4, 0: 0}
-    if with_suffixes == "no":
-        choices = {0: 0}
-    elif with_suffixes == "yes":
-        del choices[0]
-    longest = _string_length(n_rows)
-    for rate, suffix_bytes in choices.items():
-        for length in range(longest, max(longest - 3, SHORTEST_STRING - 1), -1):
-            index_bytes = transforms + suffix_bytes + _TABLE_ENTRY * 4**length
-            elements = min(MOST_ELEMENTS, (free_bytes - index_bytes) // (2 * Workspace.BYTES))
-            if elements >= FEWEST_ELEMENTS:
-                return MemoryPlan(
-                    rate, length, elements, index_bytes, elements * Workspace.BYTES, free_bytes
-                )
-    needed = transforms + min(choices.values()) + 2 * FEWEST_ELEMENTS * Workspace.BYTES
-    raise UsageError(
-        f"searching this index takes at least {needed / 1e9:.1f} GB of GPU memory and "
-        f"{free_bytes / 1e9:.1f} GB are free: use --backend cpu, or a GPU with more memory"
-    )
-
-
-def _string_length(n_rows: int) -> int:
-    """The longest strings that nearly all occur in a text: most searches go on beyond them."""
-    length = SHORTEST_STRING
-    while length < LONGEST_STRING and 4 ** (length + 1) <= n_rows // 2:
-        length += 1
-    return length
 
 
 @dataclass(frozen=True)
@@ -200,7 +104,8 @@ class DeviceIndex:
         Of every `plan.suffix_rate`-th row.
     text : device array, dtype=uint64, or None
         The text in 2 bits a base, where the whole suffix array is there.
-    work : Workspace
+    work : Workspace or None
+        None for what makes lists of its own.
     tables : dict of int to device array
         See `table`.
     sort_pairs : function
@@ -216,7 +121,7 @@ class DeviceIndex:
     segment_genome: object = field(repr=False)
     suffixes: object = field(repr=False)
     text: object = field(repr=False)
-    work: Workspace = field(repr=False)
+    work: Workspace | None = field(repr=False)
     tables: dict = field(repr=False)
     sort_pairs: Callable = field(repr=False)
 
@@ -234,17 +139,27 @@ class DeviceIndex:
         return self.tables[length]
 
 
-def free_memory() -> int:
-    """Bytes of GPU memory that can be had."""
-    context = cuda.current_context()
-    # Numba frees memory late; what it still holds must not count.
-    context.memory_manager.deallocations.clear()
-    return context.get_memory_info().free
+def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> MemoryNeeds:
+    """What searches with a `Workspace` want on the GPU; see `MemoryNeeds`."""
+    return MemoryNeeds(
+        with_reverse,
+        with_suffixes,
+        bytes_an_element=2 * Workspace.BYTES,
+        fewest=FEWEST_ELEMENTS,
+        most=MOST_ELEMENTS,
+        beside=beside,
+    )
 
 
-def make_device_index(index: FMIndex, with_reverse: bool, with_suffixes: str) -> DeviceIndex:
-    """Plan the memory, upload the parts that `plan_memory` chose, and make the rest there."""
-    plan = plan_memory(index, with_reverse, with_suffixes, free_memory())
+def make_device_index(index: FMIndex, needs: MemoryNeeds, with_lists: bool = True) -> DeviceIndex:
+    """Plan the memory, upload the parts that were chosen, and make the rest on the GPU.
+
+    Parameters
+    ----------
+    with_lists : bool
+        Whether there is to be a `Workspace`, for batches of as many elements as the plan says.
+    """
+    plan = plan_memory(index, needs, free_memory())
     first_rows = cuda.to_device(index.forward.first_rows.astype(np.uint32))
     forward = _upload_transform(index.forward)
     reference = index.reference
@@ -252,14 +167,15 @@ def make_device_index(index: FMIndex, with_reverse: bool, with_suffixes: str) ->
     segment_genome = cuda.to_device(reference.segment_genome.astype(np.uint32))
     suffixes = text = None
     if plan.suffix_rate:
-        suffixes = upload(index.suffix_array)
+        # Every suffix that is kept, and for all of them what the index has.
+        suffixes = upload(index.suffix_array[:: max(1, plan.suffix_rate // index.sa_rate)])
     if plan.suffix_rate == 1:
         if index.sa_rate > 1:
             suffixes = whole_suffix_array(forward, first_rows, index.sa_rate, suffixes)
         text = packed_text(
             upload(reference.packed), segment_text, segment_genome, reference.text_length
         )
-    reverse = _upload_transform(index.reverse) if with_reverse else None
+    reverse = _upload_transform(index.reverse) if needs.with_reverse else None
     table = string_table(forward, first_rows, plan.string_length)
     free_memory()  # what was uploaded only to be transformed
     return DeviceIndex(
@@ -272,7 +188,7 @@ def make_device_index(index: FMIndex, with_reverse: bool, with_suffixes: str) ->
         segment_genome=segment_genome,
         suffixes=suffixes,
         text=text,
-        work=Workspace(plan.elements),
+        work=Workspace(plan.elements) if with_lists else None,
         tables={plan.string_length: table},
         sort_pairs=pair_sorter(),
     )

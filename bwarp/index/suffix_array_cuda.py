@@ -17,12 +17,13 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
-from bwarp.errors import GpuMemoryError
+from bwarp.gpu_memory_cuda import require_memory
 from bwarp.index.prefix_sum_cuda import exclusive_sum
 from bwarp.index.radix_sort_cuda import pair_sorter
 
 __all__ = [
     "KERNEL_SIGNATURES",
+    "require_sorting_memory",
     "suffix_array",
     "suffix_array_bytes",
     "suffix_array_on_device",
@@ -67,10 +68,16 @@ def suffix_array_bytes(n: int) -> int:
     return 25 * n + sort_scratch
 
 
+def require_sorting_memory(n: int, there: int = 0) -> None:
+    """Refuse to sort the suffixes of n letters where the GPU has no room, `there` bytes being
+    there already."""
+    require_memory(suffix_array_bytes(n) - there, f"sorting the suffixes of {n:,} bases")
+
+
 def suffix_array_on_device(text):
     """Like `suffix_array`, from a device array to a device array."""
     n = text.size
-    _require_device_memory(suffix_array_bytes(n) - n, f"sorting the suffixes of {n:,} bases")
+    require_sorting_memory(n, there=n)
     sort_pairs = pair_sorter()
     keys = cuda.device_array(n, np.uint64), cuda.device_array(n, np.uint64)
     positions = cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32)
@@ -100,18 +107,6 @@ def suffix_array_on_device(text):
         now = keys[0], positions[0], rows[0]
 
 
-def _require_device_memory(needed: int, purpose: str) -> None:
-    """Refuse work that takes more bytes than the GPU has free."""
-    context = cuda.current_context()
-    # Numba frees memory late; what it still holds must not count.
-    context.memory_manager.deallocations.clear()
-    free = context.get_memory_info().free
-    if needed > free:
-        raise GpuMemoryError(
-            f"{purpose} takes {needed / 1e9:.1f} GB of GPU memory and {free / 1e9:.1f} GB are free"
-        )
-
-
 def _blocks(threads: int) -> int:
     return -(-threads // _THREADS)
 
@@ -137,7 +132,7 @@ def _buffers_for_later_rounds(keys, m):
         positions = tuple(half[2 * m : 3 * m] for half in words)
         rows = tuple(half[3 * m : 4 * m] for half in words)
     else:
-        _require_device_memory(16 * m, f"sorting again {m:,} suffixes that begin alike")
+        require_memory(16 * m, f"sorting again {m:,} suffixes that begin alike")
         positions = cuda.device_array(m, np.uint32), cuda.device_array(m, np.uint32)
         rows = cuda.device_array(m, np.uint32), cuda.device_array(m, np.uint32)
     return tuple(half[:m] for half in keys), positions, rows

@@ -1,31 +1,29 @@
 """Candidates become scored places on the card, by the rules of extension_cpu.
 
 The best stretch of a candidate's main diagonal is found from mismatch to mismatch, 32 bases being
-compared at a time: between two of them a stretch only gains. The genome is unpacked and stays on
-the card, in blocks of bits for that, and a byte a base for windows to align with gaps, which are
-offsets in it.
+compared at a time: between two of them a stretch only gains. The genome stays on the card in
+blocks of bits for that, half a byte a base; windows to align with gaps are copied out of it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int64, uint64
+from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.alignment.batch_cuda import DeviceBatch, DeviceSequences
 from bwarp.alignment.pairs_cuda import find_ends
 from bwarp.alignment.scheme import FITTING, LOCAL
-from bwarp.mapping.base_blocks_cuda import base_blocks, differing
+from bwarp.mapping.base_blocks_cuda import blocks_of_packed, copy_bases, differing
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.extension_cpu import END, NEVER_CLIP, gapped_start, scoring_of
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.places_cuda import FIELDS, DevicePlaces, ranked
 from bwarp.mapping.reads_cuda import DeviceReads
 from bwarp.reference import Reference, ambiguous_stretches
-from bwarp.sequence import AMBIGUOUS
 from bwarp.transfers_cuda import to_card
 
-__all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_on_card"]
+__all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_bytes", "genome_on_card"]
 
 #: Threads a block.
 BLOCK = 128
@@ -33,24 +31,22 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class DeviceGenome:
-    """A `Genome` on the card, arrays there; its codes also as base_blocks_cuda has them."""
+    """A `Genome` on the card, arrays there; its codes as base_blocks_cuda has them."""
 
-    codes: object
     blocks: object
     contig_starts: object
+
+
+def genome_bytes(reference: Reference) -> int:
+    """What `genome_on_card` takes."""
+    return reference.n_bases // 2 + reference.contig_starts.nbytes
 
 
 def genome_on_card(reference: Reference, threads: int = 1) -> DeviceGenome:
     """Unpacked there: a quarter of a byte a base travels."""
     (packed,) = to_card([np.ascontiguousarray(reference.packed)], threads)
-    words = cuda.device_array(4 * packed.size, np.uint64)
-    unpack_bases[_blocks(packed.size), BLOCK](packed, words)
-    codes = words.view(np.uint8)[: reference.n_bases]
-    gaps = ambiguous_stretches(reference)
-    if len(gaps):
-        starts, stops = (cuda.to_device(np.ascontiguousarray(gaps[:, side])) for side in (0, 1))
-        mark_ambiguous[len(gaps), BLOCK](starts, stops, codes)
-    return DeviceGenome(codes, base_blocks(codes), cuda.to_device(reference.contig_starts))
+    blocks = blocks_of_packed(packed, reference.n_bases, ambiguous_stretches(reference))
+    return DeviceGenome(blocks, cuda.to_device(reference.contig_starts))
 
 
 def extend(
@@ -93,9 +89,12 @@ def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsu
         n_unsure, starts[0], lengths[0], starts[1], lengths[1],
     )  # fmt: skip
     host_lengths = [array.copy_to_host() for array in lengths]
+    windows, places = copy_bases(
+        genome.blocks, starts[1], lengths[1], int(host_lengths[1].sum(dtype=np.int64))
+    )
     batch = DeviceBatch(
         DeviceSequences(reads.both, starts[0], lengths[0], host_lengths[0]),
-        DeviceSequences(genome.codes, starts[1], lengths[1], host_lengths[1]),
+        DeviceSequences(windows, places, lengths[1], host_lengths[1]),
     )
     whole = parameters.mode == END_TO_END
     ends = find_ends(batch, scoring_of(parameters), FITTING if whole else LOCAL)
@@ -106,32 +105,6 @@ def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsu
 
 def _blocks(threads: int) -> int:
     return max(1, -(-threads // BLOCK))
-
-
-@cuda.jit(cache=True)
-def unpack_bases(packed, words):
-    """Codes of bases, a byte each, eight a word. One thread 32 bases: one word read, four written.
-
-    The first base of a packed word is in its highest bits, and that of eight in the lowest byte.
-    """
-    i = cuda.grid(1)
-    if i >= packed.size:
-        return
-    bases = packed[i]
-    for part in range(4):
-        word = uint64(0)
-        for j in range(8):
-            code = (bases >> uint64(62 - 16 * part - 2 * j)) & uint64(3)
-            word |= code << uint64(8 * j)
-        words[4 * i + part] = word
-
-
-@cuda.jit(cache=True)
-def mark_ambiguous(starts, stops, codes):
-    """Write 4 over stretches of codes. One block a stretch, a thread every so manieth base."""
-    stretch = cuda.blockIdx.x
-    for i in range(starts[stretch] + cuda.threadIdx.x, stops[stretch], cuda.blockDim.x):
-        codes[i] = AMBIGUOUS
 
 
 @cuda.jit(device=True)
@@ -302,8 +275,6 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    unpack_bases: (types.uint64[::1], types.uint64[::1]),
-    mark_ambiguous: (_LONGS, _LONGS, _BYTES),
     score_diagonals: (
         _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _SIGNED, _BYTES, _LONGS, _LONGS, _LONGS,
         _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,

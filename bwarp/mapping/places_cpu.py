@@ -7,12 +7,12 @@ better place is left out. A place that is not in columns yet is a strand and a r
              score  start  end  read start  read end  sure   window start  window end
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numba
 import numpy as np
 
-__all__ = ["FIELDS", "Places", "best_scores", "merge", "ranked", "without"]
+__all__ = ["FIELDS", "Places", "best_scores", "joined", "merge", "ranked", "without"]
 
 #: Numbers a row.
 FIELDS = 8
@@ -72,6 +72,22 @@ def merge(places: Places, more: Places) -> Places:
         _columns(merged),
     )  # fmt: skip
     return _cut(merged, n)
+
+
+def joined(parts: list[Places]) -> Places:
+    """The places of reads that follow one another, out of those of each part of the reads."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(Places)
+        if field.name not in ("reads", "offsets")
+    }
+    n_reads = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
+    counts = [np.diff(part.offsets) for part in parts]
+    reads = [part.reads + np.int32(first) for part, first in zip(parts, n_reads, strict=False)]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+    return Places(reads=np.concatenate(reads), offsets=offsets, **columns)
 
 
 def without(places: Places, dropped: np.ndarray) -> Places:

@@ -12,9 +12,10 @@ from numba.cuda import types
 
 from bwarp.index.device_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.memory_plan import MemoryNeeds
 from bwarp.mapping.candidates_cpu import Candidates
 from bwarp.mapping.candidates_cuda import find_candidates
-from bwarp.mapping.extension_cuda import DeviceGenome, extend, genome_on_card
+from bwarp.mapping.extension_cuda import DeviceGenome, extend, genome_bytes, genome_on_card
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.parameters import MappingParameters, SeedRound, good_scores
 from bwarp.mapping.places_cuda import FIELDS, DevicePlaces, merge
@@ -34,13 +35,17 @@ __all__ = [
 #: Threads a block.
 BLOCK = 128
 
-#: Reads that are brought to the card at once: enough to fill it, and few enough for small cards.
+#: Reads that are brought to the card at once: enough to fill it, and as few as small cards take.
 READS_A_CHUNK = 1 << 18
+FEWEST_READS = 1 << 13
+
+#: About what a read takes on the card with its seeds, hits and places; more in poor genomes.
+BYTES_A_READ = 8192
 
 
 @dataclass(frozen=True)
 class Card:
-    """What mapping keeps on the card for all chunks."""
+    """What mapping keeps on the card for all chunks; `index.plan.elements` reads fit beside it."""
 
     index: DeviceIndex
     genome: DeviceGenome
@@ -68,8 +73,16 @@ class Placed:
 
 def prepare(index: FMIndex, threads: int = 1) -> Card:
     """Bring an index and its genome to the card; to be kept over all chunks."""
-    genome = genome_on_card(index.reference, threads)
-    return Card(make_device_index(index, with_reverse=False, with_suffixes="yes"), genome)
+    needs = MemoryNeeds(
+        with_reverse=False,
+        with_suffixes="yes",
+        bytes_an_element=BYTES_A_READ,
+        fewest=FEWEST_READS,
+        most=READS_A_CHUNK,
+        beside=genome_bytes(index.reference),
+    )
+    device = make_device_index(index, needs, with_lists=False)
+    return Card(device, genome_on_card(index.reference, threads))
 
 
 def place_reads(

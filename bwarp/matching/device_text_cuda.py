@@ -14,8 +14,9 @@ import numpy as np
 from numba import cuda, uint32
 
 from bwarp.errors import UsageError
-from bwarp.index.device_cuda import DeviceIndex, MemoryPlan, make_device_index, upload
+from bwarp.index.device_cuda import DeviceIndex, make_device_index, search_needs, upload
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.memory_plan import MemoryPlan
 from bwarp.index.rank_cuda import lf_step
 from bwarp.matching.query_text import QueryText
 
@@ -49,8 +50,9 @@ class DeviceText:
 
 def prepare(index: FMIndex) -> DeviceReference:
     """Put an index on the GPU; to be kept over many searches."""
-    genome = upload(index.reference.packed)
-    return DeviceReference(make_device_index(index, True, "yes"), genome)
+    packed = index.reference.packed
+    device = make_device_index(index, search_needs(True, "yes", beside=packed.nbytes))
+    return DeviceReference(device, upload(packed))
 
 
 def put_text(text: QueryText) -> DeviceText:

@@ -8,10 +8,19 @@ from bwarp.matching.matches import Matches, join_matches
 from bwarp.matching.query_text import QueryText
 from bwarp.matching.uniqueness import unique_in_query, unique_in_reference
 
-__all__ = ["KINDS", "find_matches", "find_table_matches"]
+__all__ = ["KINDS", "find_matches", "find_table_matches", "prepare"]
 
 #: MUMmer's names: all matches; those unique in the reference; those unique in the query as well.
 KINDS = ("maxmatch", "mumreference", "mum")
+
+
+def prepare(index: FMIndex, backend: str) -> FMIndex:
+    """An index made ready for `find_matches`: with ``"cuda"`` it is put on the GPU."""
+    if backend == "cuda":
+        from bwarp.matching.device_text_cuda import prepare as put_on_gpu
+
+        return put_on_gpu(index)
+    return index
 
 
 def find_matches(
@@ -22,7 +31,7 @@ def find_matches(
     Parameters
     ----------
     index : FMIndex
-        For the backend ``"cuda"`` what `bwarp.matching.device_text_cuda.prepare` makes of it.
+        As `prepare` gives it.
     kind : str
         One of `KINDS`.
     backend : str

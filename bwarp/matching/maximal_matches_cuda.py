@@ -12,12 +12,14 @@ query's belong to matches that begin earlier; each of the others begins a match.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numba
 import numpy as np
 from numba import cuda
 
 from bwarp.errors import UsageError
+from bwarp.gpu_memory_cuda import attempt
 from bwarp.index.prefix_sum_cuda import exclusive_sum
 from bwarp.matching.device_text_cuda import DeviceReference, DeviceText, put_text
 from bwarp.matching.matches import Matches, no_matches
@@ -49,20 +51,21 @@ def maximal_matches(
     ][::-1]
     while waiting:
         first, last = waiting.pop()
-        n_hits = _search(reference, query, window_counts, min_length, first, last)
-        if n_hits > reference.device.work.elements:
+        hits = attempt(
+            partial(_search_and_locate, reference, query, window_counts, min_length, first, last)
+        )
+        if hits is None:
             if last - first == 1:
                 raise UsageError(
-                    f"{n_hits:,} matches at one place are more than the GPU has room for: give a "
-                    "larger --min-length, or use --backend cpu"
+                    "the matches at one place are more than the GPU has room for: give a larger "
+                    "--min-length, or use --backend cpu"
                 )
             middle = (first + last) // 2
             waiting += [(middle, last), (first, middle)]
-        elif n_hits:
-            keys, lengths = _locate(
-                reference, query, window_counts, min_length, first, last, n_hits
-            )
-            found = no_matches(n_hits)
+            continue
+        keys, lengths = hits
+        if keys.size:
+            found = no_matches(keys.size)
             n_found = _unpack(
                 keys,
                 lengths,
@@ -81,6 +84,23 @@ def maximal_matches(
                 found.reference_starts[:n_found],
                 found.lengths[:n_found],
             )
+
+
+def _search_and_locate(
+    reference: DeviceReference,
+    query: DeviceText,
+    window_counts,
+    min_length: int,
+    first: int,
+    last: int,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """What `_locate` gives of some windows; None where that is more than there is room for."""
+    n_hits = _search(reference, query, window_counts, min_length, first, last)
+    if n_hits > reference.device.work.elements:
+        return None
+    if n_hits == 0:
+        return np.empty(0, np.uint64), np.empty(0, np.uint32)
+    return _locate(reference, query, window_counts, min_length, first, last, n_hits)
 
 
 def _columns(reference: DeviceReference, n_windows: int):

@@ -5,11 +5,13 @@ space there holds. A batch that does not fit is divided and searched again.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.index.device_cuda import DeviceIndex, make_device_index
+from bwarp.gpu_memory_cuda import attempt
+from bwarp.index.device_cuda import DeviceIndex, make_device_index, search_needs
 from bwarp.index.fm_index import FMIndex
 from bwarp.seeding.backtracking_cuda import search_backtracking
 from bwarp.seeding.exact_cuda import search_exact
@@ -46,7 +48,7 @@ def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
         ):
             return index
         index = index.index
-    return make_device_index(index, with_reverse, with_suffixes)
+    return make_device_index(index, search_needs(with_reverse, with_suffixes))
 
 
 def find_seeds(
@@ -93,8 +95,10 @@ def _search_batches(
     start = 0
     while start < len(words):
         batch = words[start : start + size]
-        n_intervals, n_keys, overflow = _search(device, batch, k, options.mismatches, algorithm)
-        if overflow:
+        found = attempt(
+            partial(_search_batch, device, batch, k, options.mismatches, algorithm, most)
+        )
+        if found is None:
             if len(batch) == 1:
                 raise UsageError(
                     f"k-mer {start} of length {k} with {options.mismatches} mismatches takes more "
@@ -102,10 +106,20 @@ def _search_batches(
                 )
             size = max(1, len(batch) // 2)
             continue
-        counts = count_hits(device, n_intervals, n_keys, len(batch))
-        hits = hold_hits(device, n_intervals, n_keys, counts, most)
-        yield start, counts.copy_to_host().astype(np.int64), hits
+        yield start, *found
         start += len(batch)
+
+
+def _search_batch(
+    device: DeviceIndex, words: np.ndarray, k: int, mismatches: int, algorithm: str, most: int
+) -> tuple[np.ndarray, HeldHits] | None:
+    """All k-mers' numbers of hits, and what is held; None where a list overflowed."""
+    n_intervals, n_keys, overflow = _search(device, words, k, mismatches, algorithm)
+    if overflow:
+        return None
+    counts = count_hits(device, n_intervals, n_keys, len(words))
+    hits = hold_hits(device, n_intervals, n_keys, counts, most)
+    return counts.copy_to_host().astype(np.int64), hits
 
 
 def _search(
@@ -148,5 +162,16 @@ def _located(
             last = max(last, first + 1)
             n_hits = int(ends[last - 1]) - before
             if n_hits:
-                yield locate_hits(device, hits, start, (first, last), n_hits, mode, threads)
+                located = attempt(
+                    partial(locate_hits, device, hits, start, (first, last), n_hits, mode, threads)
+                )
+                if located is None:
+                    if last == first + 1:
+                        raise UsageError(
+                            f"the {n_hits:,} hits of k-mer {start + first} take more GPU memory "
+                            "than there is: set --max-hits, or use --backend cpu"
+                        )
+                    at_once //= 2
+                    continue
+                yield located
             first = last

@@ -66,7 +66,7 @@ def emulated(monkeypatch):
     monkeypatch.setattr(prefix_sum_cuda, "TILE", 32)
     monkeypatch.setattr(suffix_array_cuda, "TILE", 64)
     monkeypatch.setattr(suffix_array_cuda, "pair_sorter", pair_sorter)
-    monkeypatch.setattr(suffix_array_cuda, "_require_device_memory", lambda *_: None)
+    monkeypatch.setattr(suffix_array_cuda, "require_memory", lambda *_: None)
     population_count = staticmethod(lambda bits: int(bits).bit_count())
     monkeypatch.setattr(emulated_cuda._Thread, "popc", population_count, raising=False)
     # What was never written must not look like a sensible number.

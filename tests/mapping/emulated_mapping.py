@@ -17,7 +17,7 @@ from test_cuda_emulated import pair_sorter
 from bwarp import ptx_reference
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairs_cpu import pair_ends
-from bwarp.index import device_cuda, locate_cuda, prefix_sum_cuda
+from bwarp.index import device_cuda, locate_cuda, memory_plan, prefix_sum_cuda
 from bwarp.mapping import (
     base_blocks_cuda,
     candidates_cuda,
@@ -55,7 +55,7 @@ def pretend(monkeypatch):
         monkeypatch.setattr(module, "_THREADS", 32)
     monkeypatch.setattr(prefix_sum_cuda, "TILE", 32)
     monkeypatch.setattr(device_cuda, "pair_sorter", pair_sorter)
-    monkeypatch.setattr(device_cuda, "SHORTEST_STRING", 2)
+    monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
     monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 1024)
     monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 64)
     monkeypatch.setattr(device_cuda, "free_memory", lambda: 10**9)

@@ -11,6 +11,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from emulated_mapping import pretend
 
+from bwarp.errors import GpuMemoryError
 from bwarp.mapping import insert_size, mapper, mapper_cuda
 from bwarp.mapping.read_chunks import ReadChunk
 
@@ -44,6 +45,76 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
             assert np.array_equal(getattr(one.chunk, field.name), getattr(other.chunk, field.name))
         assert_same(one.mapped, other.mapped)
         assert_same(one.choice, other.choice)
+
+
+class CudaAPIError(Exception):
+    """As the driver's, known by its name."""
+
+
+@pytest.mark.parametrize("fails", ["reads", "mates"])
+def test_chunks_that_have_no_room_are_placed_in_parts(monkeypatch, fails):
+    """The card takes two templates at a time, and at first does not know it."""
+    rng = np.random.default_rng(5)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, genome.codes, 9)
+    monkeypatch.setattr(mapper, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
+    expected = list(mapper.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
+    pretend(monkeypatch)
+    monkeypatch.setattr(mapper_cuda, "attempt", attempt_here)
+    place_reads, add_mates = mapper_cuda.place_reads, mapper_cuda.add_mates
+    placed = []
+
+    def check(n_reads):
+        placed.append(n_reads)
+        if n_reads > 4:
+            raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    def place_few(card, codes, offsets, parameters):
+        if fails == "reads":
+            check(len(offsets) - 1)
+        return place_reads(card, codes, offsets, parameters)
+
+    def add_few(card, placed, insert, parameters):
+        if fails == "mates":
+            check(placed.reads.n_reads)
+        return add_mates(card, placed, insert, parameters)
+
+    monkeypatch.setattr(mapper_cuda, "place_reads", place_few)
+    monkeypatch.setattr(mapper_cuda, "add_mates", add_few)
+    got = list(mapper_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
+    # What was found whole is tried, then a chunk; it is halved, and the others are no larger.
+    assert placed.count(6) <= 3
+    assert sorted(set(placed)) == [2, 6]
+    for one, other in zip(got, expected, strict=True):
+        assert one.insert == other.insert
+        assert one.searched.tolist() == other.searched.tolist()
+        assert_same(one.places, other.places)
+        assert_same(one.mapped, other.mapped)
+        assert_same(one.choice, other.choice)
+
+
+def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
+    rng = np.random.default_rng(5)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, genome.codes, 6)
+    pretend(monkeypatch)
+    monkeypatch.setattr(mapper_cuda, "attempt", attempt_here)
+
+    def place_none(*_):
+        raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    monkeypatch.setattr(mapper_cuda, "place_reads", place_none)
+    with pytest.raises(GpuMemoryError, match="placing a read takes more GPU memory than is free"):
+        list(mapper_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
+
+
+def attempt_here(work):
+    """As `bwarp.gpu_memory_cuda.attempt`, which asks a real card to give memory back."""
+    try:
+        return work()
+    except CudaAPIError:
+        return None
 
 
 def test_a_reader_that_fails_is_heard(monkeypatch):

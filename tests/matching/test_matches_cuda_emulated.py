@@ -15,7 +15,7 @@ from test_cuda_emulated import DeviceArray, Launcher, device, pair_sorter
 
 from bwarp import ptx_reference
 from bwarp.errors import UsageError
-from bwarp.index import device_cuda, locate_cuda, prefix_sum_cuda
+from bwarp.index import device_cuda, locate_cuda, memory_plan, prefix_sum_cuda
 from bwarp.matching import maximal_matches_cuda, unique_matches_cuda, window_rows_cuda
 from bwarp.matching.device_text_cuda import prepare
 from bwarp.matching.find import KINDS, find_matches
@@ -39,7 +39,7 @@ def emulated(monkeypatch):
     monkeypatch.setattr(prefix_sum_cuda, "TILE", 32)
     monkeypatch.setattr(device_cuda, "pair_sorter", pair_sorter)
     monkeypatch.setattr(cuda, "pinned_array", np.empty)
-    monkeypatch.setattr(device_cuda, "SHORTEST_STRING", 2)
+    monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
     monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 60)
     monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 10)
     monkeypatch.setattr(device_cuda, "free_memory", lambda: 10**9)

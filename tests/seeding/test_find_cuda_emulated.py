@@ -18,8 +18,7 @@ from numba import cuda
 from test_cuda_emulated import DeviceArray, Launcher, device, pair_sorter
 
 from bwarp import ptx_reference
-from bwarp.errors import UsageError
-from bwarp.index import device_cuda, locate_cuda
+from bwarp.index import device_cuda, locate_cuda, memory_plan
 from bwarp.index.locate_cpu import locate
 from bwarp.reference import text_of
 from bwarp.seeding import (
@@ -61,7 +60,7 @@ def emulated(monkeypatch):
     monkeypatch.setattr(schemes_cuda, "choose_schemes", choose)
     monkeypatch.setattr(device_cuda, "pair_sorter", pair_sorter)
     monkeypatch.setattr(cuda, "pinned_array", np.empty)
-    monkeypatch.setattr(device_cuda, "SHORTEST_STRING", 2)
+    monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
     monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 4096)
     monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 256)
     monkeypatch.setattr(device_cuda, "free_memory", lambda: 10**9)
@@ -191,35 +190,9 @@ def test_prepare_keeps_what_suits(emulated):
 @pytest.mark.parametrize("rates", INDEX)
 def test_whole_suffix_array_and_text(emulated, rates):
     index = INDEX[rates]
-    made = device_cuda.make_device_index(index, False, "yes")
+    made = device_cuda.make_device_index(index, device_cuda.search_needs(False, "yes"))
     rows = np.arange(index.forward.n_rows, dtype=np.uint32)
     assert np.array_equal(made.suffixes, locate(index, rows))
     text = text_of(index.reference)
     codes = unpack(np.asarray(made.text), 0, text.size)
     assert np.array_equal(codes, np.where(text == 0, 0, text - 1))
-
-
-def test_memory_is_planned():
-    index = INDEX[64, 3]
-    n = index.forward.n_rows
-    blocks = index.forward.blocks.nbytes
-    elements = device_cuda.FEWEST_ELEMENTS
-    table = 16 * 4**device_cuda.SHORTEST_STRING
-    roomy = device_cuda.plan_memory(index, True, "if they fit", 10**12)
-    assert (roomy.suffix_rate, roomy.elements) == (1, device_cuda.MOST_ELEMENTS)
-    assert roomy.index_bytes == 2 * blocks + 4 * n + n // 4 + table
-    assert roomy.work_bytes == roomy.elements * device_cuda.Workspace.BYTES
-    assert "the whole suffix array and the text" in str(roomy)
-
-    def least(index_bytes):
-        return index_bytes + 2 * elements * device_cuda.Workspace.BYTES
-
-    sampled = device_cuda.plan_memory(index, False, "yes", least(blocks + 4 * -(-n // 3) + table))
-    assert (sampled.suffix_rate, sampled.elements) == (3, elements)
-    assert "every 3rd suffix" in str(sampled)
-    none = device_cuda.plan_memory(index, False, "if they fit", least(blocks + table))
-    assert none.suffix_rate == 0
-    with pytest.raises(UsageError, match=r"takes at least 0\.6 GB of GPU memory and 0\.0 GB"):
-        device_cuda.plan_memory(index, False, "no", 1000)
-    assert device_cuda._string_length(3_100_000_000) == 15
-    assert device_cuda._string_length(100) == device_cuda.SHORTEST_STRING

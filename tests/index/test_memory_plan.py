@@ -1,0 +1,97 @@
+"""What goes to a GPU fits there, with everything that a program holds beside it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from bwarp.errors import GpuMemoryError
+from bwarp.index import memory_plan
+from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, longest_string, plan_memory
+
+GB = 1 << 30
+
+#: As those of a human genome.
+ROWS = 3_100_000_000
+GENOME = ROWS // 2
+
+
+def index_of(n_rows: int, sa_rate: int = 4):
+    blocks = SimpleNamespace(nbytes=n_rows // 2)
+    return SimpleNamespace(forward=SimpleNamespace(n_rows=n_rows, blocks=blocks), sa_rate=sa_rate)
+
+
+def needs(with_reverse=False, with_suffixes="yes", beside=GENOME):
+    return MemoryNeeds(
+        with_reverse, with_suffixes, bytes_an_element=8192, fewest=1 << 13, most=1 << 18,
+        beside=beside,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("sa_rate", [1, 3, 4, 64])
+@pytest.mark.parametrize("free", [8, 10, 12, 16, 20, 24, 32, 40, 80, 140])
+def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
+    plan = plan_memory(index_of(ROWS, sa_rate), needs(), free * GB)
+    parts = ROWS // 2 + 16 * 4**plan.string_length + GENOME
+    suffixes = 4 * -(-ROWS // plan.suffix_rate)
+    text = ROWS // 4 if plan.suffix_rate == 1 else 0
+    assert plan.index_bytes == parts + suffixes + text
+    assert plan.work_bytes == 8192 * plan.elements
+    assert plan.index_bytes + plan.work_bytes <= free * GB - memory_plan.DRIVER_BYTES
+    assert 1 << 13 <= plan.elements <= 1 << 18
+    assert plan.suffix_rate == 1 or plan.suffix_rate % sa_rate == 0
+
+
+def test_larger_cards_get_larger_parts():
+    rates = [plan_memory(index_of(ROWS), needs(), free * GB).suffix_rate for free in (8, 12, 24)]
+    assert rates == [4, 4, 1]
+    lengths = [
+        plan_memory(index_of(ROWS), needs(), free * GB).string_length for free in (24, 40, 140)
+    ]
+    assert lengths[0] < lengths[-1] == 15
+    assert plan_memory(index_of(ROWS), needs(), 6 * GB).suffix_rate > 4
+
+
+def test_what_is_made_of_the_sampled_suffix_array_must_fit_beside_it():
+    """Kept are 13.2 bytes a base more; 16 are there for a moment."""
+    index = index_of(ROWS, sa_rate=2)
+    kept = ROWS // 2 + 4 * ROWS + ROWS // 4 + 16 * 4**12
+    least = kept + 8192 * (1 << 15) + memory_plan.DRIVER_BYTES
+    free = int(least / (1 - memory_plan.DRIVER_SHARE)) + GB // 4
+    assert plan_memory(index_of(ROWS, 1), needs(beside=0), free).suffix_rate == 1
+    assert plan_memory(index, needs(beside=0), free).suffix_rate == 2
+
+
+def test_batches_get_smaller_before_the_program_gives_up():
+    comfortable = plan_memory(index_of(ROWS), needs(), 8 * GB)
+    with_less = plan_memory(index_of(ROWS, 32), needs(), int(4 * GB))
+    assert with_less.elements < (1 << 18) // memory_plan.COMFORTABLE <= comfortable.elements
+
+
+def test_a_card_that_is_too_small_is_told_what_is_needed():
+    message = r"takes at least (\d+\.\d) GB of GPU memory and 2\.1 GB are free: use --backend cpu"
+    with pytest.raises(GpuMemoryError, match=message) as caught:
+        plan_memory(index_of(ROWS), needs(), 2 * GB)
+    needed = float(caught.value.reason.split("at least ")[1].split(" GB")[0]) * 1e9
+    assert plan_memory(index_of(ROWS), needs(), int(needed + 5e7)).suffix_rate == 32
+    with pytest.raises(GpuMemoryError):
+        plan_memory(index_of(ROWS), needs(), int(needed - 1e8))
+
+
+def test_without_a_suffix_array_where_rows_are_located_on_the_host():
+    none = plan_memory(index_of(ROWS), needs(with_suffixes="no"), 140 * GB)
+    assert none.suffix_rate == 0
+    assert plan_memory(index_of(ROWS), needs(with_suffixes="if they fit"), 24 * GB).suffix_rate == 1
+    little = needs(with_reverse=True, with_suffixes="if they fit")
+    assert plan_memory(index_of(ROWS), little, int(5.3 * GB)).suffix_rate == 0
+
+
+def test_the_strings_of_the_table_nearly_all_occur():
+    assert longest_string(ROWS) == 15
+    assert longest_string(100) == memory_plan.SHORTEST_STRING
+
+
+def test_a_plan_says_what_was_chosen():
+    assert str(MemoryPlan(8, 12, 1000, 8_000_000_000, 500_000_000, 10_000_000_000)) == (
+        "GPU memory: 8.00 GB for the index (every 8th suffix, a table of 12-mers) and 0.50 GB to "
+        "work in, of 10.00 GB free"
+    )
