@@ -93,7 +93,7 @@ def programs(folder: Path) -> dict[str, tuple[list, Path]]:
         ),
         "find_mems": (
             ["--index", index, "--queries", first, "-o", outputs["find_mems"]]
-            + ["--min-length", 31, "--kind", "maxmatch", "--strands", "both"],
+            + ["--min-length", 31, "--strands", "both"],
             outputs["find_mems"],
         ),
         "index_reference": (

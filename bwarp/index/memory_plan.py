@@ -95,7 +95,7 @@ class MemoryPlan:
 
     def __str__(self) -> str:
         parts = {0: "no suffix array", 1: "the whole suffix array and the text"}
-        ordinal = {2: "2nd", 3: "3rd"}.get(self.suffix_rate, f"{self.suffix_rate}th")
+        ordinal = {2: "2nd", 3: "3rd", 32: "32nd"}.get(self.suffix_rate, f"{self.suffix_rate}th")
         suffixes = parts.get(self.suffix_rate, f"every {ordinal} suffix")
         return (
             f"GPU memory: {self.index_bytes / 1e9:.2f} GB for the index ({suffixes}, a table of "

@@ -4,7 +4,12 @@ import ast
 import re
 
 PAGE = "docs/troubleshooting.md"
-ERRORS = {"InputError", "UsageError"}
+#: The errors, and what they add to what they are given.
+ERRORS = {
+    "InputError": "",
+    "UsageError": "",
+    "GpuMemoryError": ": use --backend cpu, or a GPU with more memory",
+}
 
 
 def text_of(node) -> str:
@@ -28,7 +33,8 @@ def messages(checkout) -> dict[str, str]:
                 and getattr(node.func, "id", None) in ERRORS
                 and node.args
             ):
-                found[re.sub("…+", "…", text_of(node.args[0]))] = f"{path}:{node.lineno}"
+                text = re.sub("…+", "…", text_of(node.args[0])) + ERRORS[node.func.id]
+                found[text] = f"{path}:{node.lineno}"
     return found
 
 
