@@ -22,6 +22,9 @@ _CONTROLS = ("nvidiactl", "dxg")
 
 Result = TypeVar("Result")
 
+#: Libraries that numba-cuda compiles with; it can be installed without them.
+_COMPILER = ("nvvm", "nvrtc")
+
 _INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
@@ -59,8 +62,10 @@ def gpu_problem() -> str | None:
         from numba import cuda
     except ImportError:
         return f"numba-cuda is not installed: {_INSTALL}"
-    if not cuda.is_available():
+    if not _has_driver():
         return "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
+    if not _has_compiler():
+        return f"the CUDA compiler is not installed: {_INSTALL}"
     try:
         # Of the first one that is visible, which is the one that is used; asked without a context.
         capability = cuda.gpus[0].compute_capability
@@ -108,6 +113,28 @@ def or_on_cpu(
         reason = error.reason if isinstance(error, GpuMemoryError) else "the GPU is out of memory"
     say(f"{reason}: going on with the CPU")
     return "cpu", work("cpu")
+
+
+def _has_driver() -> bool:
+    """Whether CUDA can be initialised; numba's cuda.is_available() asks for a compiler as well."""
+    from numba.cuda.cudadrv.driver import CudaSupportError, driver
+
+    try:
+        return driver.is_available
+    except CudaSupportError:
+        return False
+
+
+def _has_compiler() -> bool:
+    """Whether what numba-cuda compiles kernels with is here: of the wheels, or of a toolkit."""
+    from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+
+    try:
+        for library in _COMPILER:
+            load_nvidia_dynamic_lib(library)
+    except DynamicLibNotFoundError:
+        return False
+    return True
 
 
 def is_gpu_memory_error(error: Exception) -> bool:

@@ -312,8 +312,13 @@ def _version(name: str) -> str | None:
 
 
 def _cuda_parts() -> int | None:
+    """The version of the bindings, where the compiler that they call is installed beside them."""
     version = _version("cuda-bindings")
-    return _numbers(version)[0] if version else None
+    if version is None:
+        return None
+    number = _numbers(version)[0]
+    compiler = "nvidia-cuda-nvrtc" + ("-cu12" if number == 12 else "")
+    return number if _version(compiler) else None
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from bwarp import backend
 from bwarp.backend import choose_backend, gpu_problem, is_gpu_memory_error, or_on_cpu
 from bwarp.errors import GpuMemoryError, UsageError
+
+NUMBA_CUDA = "needs numba-cuda: pip install -e '.[gpu-cu13]'"
+NO_DRIVER = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
 
 
 def test_cpu_is_taken_without_asking_for_a_gpu(monkeypatch):
@@ -102,7 +106,7 @@ def test_without_numba_cuda_the_way_to_install_it_is_named(monkeypatch):
 
 
 def test_hidden_gpus_are_not_used():
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("numba_cuda", reason=NUMBA_CUDA)
     process = subprocess.run(
         [sys.executable, "-c", "from bwarp.backend import gpu_problem; print(gpu_problem())"],
         env=os.environ | {"CUDA_VISIBLE_DEVICES": "", "NUMBA_ENABLE_CUDASIM": "0"},
@@ -110,9 +114,42 @@ def test_hidden_gpus_are_not_used():
         text=True,
         check=True,
     )
-    assert process.stdout == (
-        "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)\n"
+    assert process.stdout == f"{NO_DRIVER}\n"
+
+
+def test_numba_cuda_without_a_compiler(monkeypatch):
+    pathfinder = pytest.importorskip("cuda.pathfinder", reason=NUMBA_CUDA)
+    asked = []
+
+    def load(library):
+        asked.append(library)
+        if library == "nvrtc":
+            raise pathfinder.DynamicLibNotFoundError("libnvrtc.so is not here")
+
+    driver = SimpleNamespace(is_available=False)
+    monkeypatch.setattr("numba.cuda.cudadrv.driver.driver", driver)
+    monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", load)
+    assert gpu_problem() == NO_DRIVER
+    assert asked == []
+    driver.is_available = True
+    assert gpu_problem() == (
+        "the CUDA compiler is not installed: in the checkout, run pip install -e '.[gpu-cu13]', "
+        "or gpu-cu12 for an older driver"
     )
+    assert asked == ["nvvm", "nvrtc"]
+
+
+def test_a_driver_that_does_not_start(monkeypatch):
+    pytest.importorskip("numba_cuda", reason=NUMBA_CUDA)
+    from numba.cuda.cudadrv.driver import CudaSupportError
+
+    class Driver:
+        @property
+        def is_available(self):
+            raise CudaSupportError("Error at driver init: system not yet initialized (802)")
+
+    monkeypatch.setattr("numba.cuda.cudadrv.driver.driver", Driver())
+    assert gpu_problem() == NO_DRIVER
 
 
 @pytest.mark.gpu

@@ -1,5 +1,6 @@
 """What the doctor says of machines of every kind, most of which are only files."""
 
+import importlib.metadata
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +158,26 @@ def test_a_machine_without_anything(tmp_path):
         None, (), 0, (),
     )  # fmt: skip
     assert found(machine, "gpu") == ["no NVIDIA card, and no driver"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "parts"),
+    [
+        ({}, None),
+        ({"cuda-bindings": "13.5.0"}, None),
+        ({"cuda-bindings": "13.5.0", "nvidia-cuda-nvrtc": "13.4.92"}, 13),
+        ({"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc-cu12": "12.9.86"}, 12),
+        ({"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc": "13.4.92"}, None),
+    ],
+)
+def test_the_cuda_parts_are_a_compiler_and_bindings_to_it(tmp_path, monkeypatch, installed, parts):
+    def version(name):
+        if name in installed:
+            return installed[name]
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert gather("none", {}, tmp_path, {}, lambda command: "").cuda_parts == parts
 
 
 def test_the_program(run_program):
