@@ -21,7 +21,11 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+import pytest
 from greenlet import getcurrent, greenlet
+
+# Test modules that import this one are skipped with it.
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp import ptx, ptx_reference
 

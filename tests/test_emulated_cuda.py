@@ -3,9 +3,6 @@
 import numpy as np
 import pytest
 from emulated_cuda import launch
-
-pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-
 from numba import cuda, int32
 
 ALL = 0xFFFFFFFF

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from emulated_cuda import pretend_gpu
 
-pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-
 from bwarp import transfers_cuda
 from bwarp.transfers_cuda import SLOT, to_card, to_host
 from bwarp.work_space_cuda import device_array, work_space

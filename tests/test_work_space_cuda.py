@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from emulated_cuda import pretend_gpu
 
-pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-
 from bwarp import work_space_cuda
 from bwarp.work_space_cuda import CHUNK, cut, device_array, work_space
 

@@ -1,9 +1,6 @@
 """The GPU's alignment engine on a pretended one, its tiles so small that short pairs fill them."""
 
-import pytest
 from emulated_cuda import pretend_gpu
-
-pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.alignment import (
     batch_cuda,

@@ -6,11 +6,7 @@ own, and are slow in plain Python.
 
 import emulated_cuda
 import numpy as np
-import pytest
 from emulated_cuda import pretend_gpu
-
-pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-
 from numba import cuda
 from test_cuda_emulated import pair_sorter
 
