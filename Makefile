@@ -16,9 +16,7 @@ endif
 
 comma := ,
 pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
-# Python compiles the few modules that are used when it first needs them.
-pip := .venv/bin/python -m pip --disable-pip-version-check -qq install --no-compile \
-	$(addprefix -c ,$(pins))
+pip := .venv/bin/python -m pip --disable-pip-version-check -qq install $(addprefix -c ,$(pins))
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 
