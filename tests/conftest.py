@@ -1,4 +1,4 @@
-"""Fixtures that every test shares, and the rule that GPU tests wait for a GPU."""
+"""Fixtures that every test shares, and the rule that tests wait for what they need."""
 
 import itertools
 import os
@@ -70,20 +70,38 @@ def place_in_run(path: Path) -> int:
     return 1 + (LONG_FILES.index(path.name) if path.name in LONG_FILES else len(LONG_FILES))
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Put long files first, and skip the tests marked `gpu` where no GPU can be used.
+    """Put long files first, mark the tests that take real data, and skip what cannot run here.
 
     Files are handed out to processes in this order: one that takes long must not come last.
     """
+    from cuda_compiler import missing_compiler
+
     items.sort(key=lambda item: place_in_run(item.path))
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if not marked:
-        return
+    for item in items:
+        if {"shared_data", "large_data"} & set(item.fixturenames):
+            item.add_marker("data")
+    skip_marked(items, "gpu", no_gpu)
+    skip_marked(items, "compiler", missing_compiler)
+
+
+def no_gpu() -> str | None:
+    """Why the tests of a GPU cannot run; where they can, it is made ready as programs do."""
     try:
         choose_backend("cuda")
     except UsageError as error:
+        return f"needs an NVIDIA GPU: {error}"
+    return None
+
+
+def skip_marked(items, name, problem_here):
+    """Skip the tests of a mark where there is a problem, which is asked for where there are any."""
+    marked = [item for item in items if item.get_closest_marker(name)]
+    problem = problem_here() if marked else None
+    if problem is not None:
         for item in marked:
-            item.add_marker(pytest.mark.skip(reason=f"needs an NVIDIA GPU: {error}"))
+            item.add_marker(pytest.mark.skip(reason=problem))
 
 
 @pytest.fixture(scope="session")

@@ -42,6 +42,8 @@ MODULES = sorted(
 if missing_compiler():
     pytest.skip(missing_compiler(), allow_module_level=True)
 
+pytestmark = pytest.mark.compiler
+
 
 def kernels_of(module) -> list:
     """The kernels that a module defines at its top level."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda_compiler import compile_ptx, missing_compiler
+from cuda_compiler import compile_ptx
 
 from bwarp import ptx_reference
 
@@ -43,10 +43,9 @@ def test_every_operation_has_its_meaning_in_plain_python():
     assert set(ptx.__all__) - SHARED_MEMORY == set(ptx_reference.__all__)
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize("name", LOADS)
 def test_load_is_one_instruction(name):
-    if missing_compiler():
-        pytest.skip(missing_compiler())
     dtype, count, instruction = LOADS[name]
     array = types.Array(types.uint32 if dtype == np.uint32 else types.uint64, 1, "C")
     kernel = load_kernel(getattr(ptx, name), count)
@@ -56,12 +55,11 @@ def test_load_is_one_instruction(name):
         assert instruction in text
 
 
+@pytest.mark.compiler
 @pytest.mark.parametrize(
     "wrong", [types.int32[::1], types.uint32[::], types.uint32[:, ::1], types.uint32], ids=str
 )
 def test_load_from_another_array_is_refused(wrong):
-    if missing_compiler():
-        pytest.skip(missing_compiler())
     kernel = load_kernel(ptx.load_uint32x4, 4)
     with pytest.raises(TypingError, match=r"needs a contiguous 1-d array of uint32, not "):
         compile_ptx(kernel, (wrong, types.int64[::1], types.uint32[::1]), (7, 5))
