@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
-from snakemake.settings.types import DeploymentMethod
+from snakemake.settings.types import DeploymentMethod, ExecMode
 
 # Whether this workflow runs by itself, and not as a module of another one.
 IS_MAIN = workflow.modifier.is_main_snakefile()
@@ -192,15 +192,38 @@ def map_memory_mb(wildcards, attempt, threads):
     return search_memory_mb(wildcards, attempt) + 512 * threads
 
 
+def jobs_run_here():
+    """Whether jobs run on this machine.
+
+    A plan does not know what will run it; jobs that are sent elsewhere have a number of nodes. A
+    job that was sent asks too, and gets the answer that it was sent with.
+    """
+    if workflow.exec_mode != ExecMode.DEFAULT:
+        return False
+    if workflow.executor_plugin is None or workflow.dryrun:
+        return workflow.resource_settings.nodes is None
+    return workflow.local_exec
+
+
 def gpus(wildcards):
-    """The GPUs of a job: none where it was told to use none, or would run here and none is here.
+    """The GPUs of a job: none where it was told to use none, or runs here and none is here.
 
     Jobs that count on a GPU run one at a time, or as many as there are cards. On a cluster the
     machine that sends the jobs says nothing about those that run them.
     """
-    if config["backend"] == "auto" and workflow.local_exec and not workflow.dryrun:
+    if config["backend"] == "auto" and jobs_run_here():
         return int(may_have_gpu())
     return int(config["backend"] != "cpu")
+
+
+def gpus_given(wildcards, resources):
+    """The GPUs that a job has got, for params: what is said of resources elsewhere counts too."""
+    return resources.get("gpu", 0)
+
+
+def environment(wildcards, params):
+    """The environment for conda: with the parts for CUDA where a job has, or insists on, a GPU."""
+    return GPU_ENVIRONMENT if params.gpus or config["backend"] == "cuda" else CPU_ENVIRONMENT
 
 
 def print_results():
@@ -328,7 +351,9 @@ config.update(with_defaults(config, read_schema("config")))
 REFERENCE = stem(config["reference"])
 INDEX = f"results/index/{REFERENCE}"
 
-ENVIRONMENT = f"../../envs/{'gpu' if config['backend'] == 'cuda' else 'cpu'}.yaml"
+# For conda; seen from the folder of the rules.
+CPU_ENVIRONMENT = "../../envs/cpu.yaml"
+GPU_ENVIRONMENT = "../../envs/gpu.yaml"
 
 # Targets with a table, and how its name ends.
 TABLES = {"seeds": ".tsv", "mems": ".mums", "scan": ".tsv", "pairs": ".tsv", "search": ".tsv"}

@@ -8,7 +8,7 @@ rule simulate_genome:
     log:
         "logs/simulate_genome.log",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     params:
         program=program("simulate_genome.py"),
         code=code("simulate_genome.py"),
@@ -26,7 +26,7 @@ rule simulate_reads:
     log:
         "logs/simulate_reads.log",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     params:
         program=program("simulate_reads.py"),
         code=code("simulate_reads.py"),

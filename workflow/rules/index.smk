@@ -20,7 +20,7 @@ rule index_reference:
     benchmark:
         f"logs/index_reference/{REFERENCE}.benchmark.tsv"
     conda:
-        ENVIRONMENT
+        environment
     threads: 16
     resources:
         gpu=gpus,
@@ -28,6 +28,7 @@ rule index_reference:
         backend=config["backend"],
     params:
         program=program("index_reference.py"),
+        gpus=gpus_given,
         code=code("index_reference.py"),
         options=flags(config["index"]),
     shell:

@@ -39,7 +39,7 @@ else:
             sample="[^/]+",
             unit="[^/]+",
         conda:
-            ENVIRONMENT
+            environment
         threads: 16
         resources:
             gpu=gpus,
@@ -47,6 +47,7 @@ else:
             backend=config["backend"],
         params:
             program=program("map_reads.py"),
+            gpus=gpus_given,
             code=code("map_reads.py"),
             options=read_options,
         shell:
@@ -68,7 +69,7 @@ rule merge_alignments:
     wildcard_constraints:
         sample="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     threads: 4
     params:
         program=program("merge_alignments.py"),

@@ -19,7 +19,7 @@ rule chunk_reads:
         sample="[^/]+",
         unit="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     threads: 2
     resources:
         mem_mb=chunk_memory_mb,
@@ -46,7 +46,7 @@ rule seed_chunks:
         sample="[^/]+",
         unit="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     threads: 16
     resources:
         mem_mb=map_memory_mb,
@@ -73,7 +73,7 @@ rule locate_chunks:
         sample="[^/]+",
         unit="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     threads: 16
     resources:
         mem_mb=map_memory_mb,
@@ -100,7 +100,7 @@ rule extend_candidates:
         sample="[^/]+",
         unit="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     threads: 16
     resources:
         mem_mb=map_memory_mb,
@@ -129,7 +129,7 @@ rule write_alignments:
         sample="[^/]+",
         unit="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     threads: 16
     resources:
         mem_mb=map_memory_mb,

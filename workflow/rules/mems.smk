@@ -14,7 +14,7 @@ rule find_mems:
     benchmark:
         "logs/find_mems.benchmark.tsv"
     conda:
-        ENVIRONMENT
+        environment
     threads: 16
     resources:
         gpu=gpus,
@@ -22,6 +22,7 @@ rule find_mems:
         backend=config["backend"],
     params:
         program=program("find_mems.py"),
+        gpus=gpus_given,
         code=code("find_mems.py"),
         options=options_of("mems", "queries"),
     shell:

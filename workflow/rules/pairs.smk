@@ -14,13 +14,14 @@ rule align_pairs:
     benchmark:
         "logs/align_pairs.benchmark.tsv"
     conda:
-        ENVIRONMENT
+        environment
     threads: 16
     resources:
         gpu=gpus,
         backend=config["backend"],
     params:
         program=program("align_pairs.py"),
+        gpus=gpus_given,
         code=code("align_pairs.py"),
         options=options_of("pairs", "references", "queries"),
     shell:

@@ -21,7 +21,7 @@ rule count_right:
     wildcard_constraints:
         sample="[^/]+",
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     params:
         program=program("count_right.py"),
         code=code("count_right.py"),
@@ -90,7 +90,7 @@ rule preview_table:
     wildcard_constraints:
         target="|".join(TABLES),
     conda:
-        ENVIRONMENT
+        CPU_ENVIRONMENT
     params:
         program=program("preview_table.py"),
         code=code("preview_table.py"),

@@ -14,13 +14,14 @@ rule scan_composition:
     benchmark:
         "logs/scan_composition.benchmark.tsv"
     conda:
-        ENVIRONMENT
+        environment
     threads: 16
     resources:
         gpu=gpus,
         backend=config["backend"],
     params:
         program=program("scan_composition.py"),
+        gpus=gpus_given,
         code=code("scan_composition.py"),
         options=options_of("scan", "queries"),
     shell:

@@ -14,13 +14,14 @@ rule search_database:
     benchmark:
         "logs/search_database.benchmark.tsv"
     conda:
-        ENVIRONMENT
+        environment
     threads: 16
     resources:
         gpu=gpus,
         backend=config["backend"],
     params:
         program=program("search_database.py"),
+        gpus=gpus_given,
         code=code("search_database.py"),
         options=options_of("search", "queries", "database"),
     shell:

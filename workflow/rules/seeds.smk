@@ -24,7 +24,7 @@ rule find_seeds:
     benchmark:
         "logs/find_seeds.benchmark.tsv"
     conda:
-        ENVIRONMENT
+        environment
     threads: 16
     resources:
         gpu=gpus,
@@ -32,6 +32,7 @@ rule find_seeds:
         backend=config["backend"],
     params:
         program=program("find_seeds.py"),
+        gpus=gpus_given,
         code=code("find_seeds.py"),
         options=seed_options,
     shell:

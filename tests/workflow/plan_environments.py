@@ -1,0 +1,29 @@
+"""`plan_environments.py yes|no ...` is `snakemake -n ...` where a GPU is here, or is none.
+
+It also says of every job that would run what conda would make for it.
+"""
+
+import sys
+from pathlib import Path
+
+from snakemake.cli import main
+from snakemake.jobs import Job
+
+sys.path.insert(0, ".")
+import bwarp.backend
+
+here, *words = sys.argv[1:]
+bwarp.backend.may_have_gpu = lambda: here == "yes"
+told = Job.log_info
+
+
+def log_info(job, *further, **named):
+    told(job, *further, **named)
+    if job.conda_env_spec:
+        environment = Path(job.conda_env_spec.file.get_path_or_uri(secret_free=True))
+        environment = environment.resolve(strict=True).relative_to(Path.cwd())
+        print(f"\n{job.rule.name}: {environment} gpu={job.resources.get('gpu', 0)}", flush=True)
+
+
+Job.log_info = log_info
+main(["-n", *words])
