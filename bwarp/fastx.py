@@ -12,15 +12,13 @@ record is four lines, as every sequencer writes it. Blank lines between records 
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numba
 import numpy as np
-from xopen import xopen
 
 from bwarp.errors import InputError
+from bwarp.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.line_scan import (
     SLACK,
     copy_between,
@@ -32,12 +30,7 @@ from bwarp.line_scan import (
 )
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SequenceBatch", "read_blocks", "read_sequences", "split_blocks"]
-
-CHUNK_BYTES = 8 << 20
-
-# How a compressed file begins; what its name ends in does not count.
-_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+__all__ = ["SequenceBatch", "read_sequences", "split_blocks"]
 
 # What the FASTQ parser reports besides success.
 _BAD_LETTER = 1
@@ -96,52 +89,6 @@ class SequenceBatch:
 def _first_word(header: bytes) -> str:
     words = header.split(maxsplit=1)
     return words[0].decode("utf-8", "replace") if words else ""
-
-
-def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The bytes of a plain or compressed file in blocks; ``-`` is standard input.
-
-    Damage becomes an `InputError` that names the file.
-    """
-    with _named_damage(path):
-        file = _open(path)
-    with file:
-        while True:
-            with _named_damage(path):
-                block = file.read(block_bytes)
-            if not block:
-                return
-            yield block
-
-
-def _open(path: str | os.PathLike) -> BinaryIO:
-    # A pipe can be read only once, so xopen looks at its name, or peeks where it has none.
-    compression = None
-    if os.path.isfile(path) and str(path) != "-":
-        with open(path, "rb") as file:
-            start = file.read(max(map(len, _MAGIC)))
-        compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "")
-    if compression == "":
-        return open(path, "rb")
-    return xopen(path, "rb", threads=0, format=compression)
-
-
-@contextmanager
-def _named_damage(path) -> Iterator[None]:
-    """Turn what a decompressor raises for bad data into an `InputError`."""
-    try:
-        yield
-    except EOFError as error:
-        raise InputError(
-            f"{path}: the compressed file ends too early: it was cut off; fetch or write it again"
-        ) from error
-    except (MemoryError, ImportError):
-        raise
-    except Exception as error:
-        # Every decompressor has errors of its own; those of the system have a number.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise InputError(f"{path}: the compressed file is damaged ({error})") from error
 
 
 def read_sequences(

@@ -21,7 +21,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.fastx import read_blocks
+from bwarp.file_blocks import read_blocks
 from bwarp.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 from bwarp.threads import for_each_range

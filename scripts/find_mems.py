@@ -21,7 +21,8 @@ import numpy as np
 
 from bwarp.backend import or_on_cpu
 from bwarp.errors import InputError, UsageError
-from bwarp.fastx import CHUNK_BYTES, read_sequences
+from bwarp.fastx import read_sequences
+from bwarp.file_blocks import CHUNK_BYTES
 from bwarp.index.store import load_index
 from bwarp.matching.chunks import find_in_chunks
 from bwarp.matching.find import KINDS, find_matches, find_table_matches, prepare

@@ -1,11 +1,6 @@
 """FASTA and FASTQ reading against plain parsers, other people's reader, and hostile files."""
 
-import bz2
-import gzip
-import lzma
 import re
-import subprocess
-import sys
 
 import dnaio
 import numpy as np
@@ -16,7 +11,7 @@ from plain_records import plain_records
 
 from bwarp import fastx
 from bwarp.errors import InputError
-from bwarp.fastx import read_blocks, read_sequences
+from bwarp.fastx import read_sequences
 from bwarp.sequence import CODE_OF_BYTE, decode
 
 CUT_OFF = "the last FASTQ record is cut off: a record is four lines (@name, bases, +, qualities)"
@@ -334,77 +329,6 @@ def test_a_table_of_another_alphabet(tmp_path):
 TEXT = b"".join(b"@read%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(400))
 
 
-def zstd(text: bytes) -> bytes:
-    import xopen
-
-    # As the zstd program does; without the checksum much damage cannot be seen.
-    return xopen.zstd.compress(text, options={xopen.zstd.CompressionParameter.checksum_flag: 1})
-
-
-COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
-
-
-@pytest.mark.parametrize("kind", COMPRESSORS)
-def test_compressed_whatever_its_name(tmp_path, kind):
-    expected = plain_records(TEXT)
-    for name in (f"reads.fq.{kind}", "reads.fq", "reads.fq.gz", "reads.fq.xz"):
-        path = tmp_path / name
-        path.write_bytes(COMPRESSORS[kind](TEXT))
-        assert records_of(path, chunk_bytes=3000) == expected
-        # Members one after the other, as bgzip and cat make them.
-        half = len(TEXT) // 2
-        path.write_bytes(COMPRESSORS[kind](TEXT[:half]) + COMPRESSORS[kind](TEXT[half:]))
-        assert records_of(path, chunk_bytes=3000) == expected
-
-
-@pytest.mark.parametrize("name", ["reads.fq.gz", "reads.fq.bz2", "reads.fq.zst"])
-def test_plain_in_spite_of_its_name(tmp_path, name):
-    path = tmp_path / name
-    path.write_bytes(TEXT)
-    assert records_of(path) == plain_records(TEXT)
-
-
-@pytest.mark.parametrize("kind", COMPRESSORS)
-def test_every_truncated_compressed_file_is_refused(tmp_path, kind):
-    whole = COMPRESSORS[kind](TEXT)
-    path = tmp_path / f"reads.fq.{kind}"
-    magic = {"gz": 2, "bz2": 3, "xz": 6, "zst": 4}[kind]
-    steps = {*range(magic, len(whole), 1 + len(whole) // 150), *range(len(whole) - 12, len(whole))}
-    for length in sorted(steps):
-        path.write_bytes(whole[:length])
-        assert outcome(path) == (
-            f"{path}: the compressed file ends too early: it was cut off; fetch or write it again"
-        ), length
-
-
-@pytest.mark.parametrize("kind", COMPRESSORS)
-def test_a_flipped_bit_in_a_compressed_file_never_passes(tmp_path, kind):
-    whole = COMPRESSORS[kind](TEXT)
-    path = tmp_path / f"reads.fq.{kind}"
-    expected = plain_records(TEXT)
-    refused = 0
-    for at in range(0, len(whole), 1 + len(whole) // 300):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1 << at % 8
-        path.write_bytes(damaged)
-        found = outcome(path)
-        # Some bits mean nothing, such as the time in a gzip header.
-        assert isinstance(found, str) or found == expected, at
-        if isinstance(found, str):
-            assert found.startswith(f"{path}"), found
-            assert "\n" not in found
-            refused += 1
-    assert refused > 10
-
-
-@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
-def test_rubbish_after_a_magic_number(tmp_path, kind):
-    path = tmp_path / "reads"
-    rubbish = np.random.default_rng(2).integers(0, 256, 5000).astype(np.uint8).tobytes()
-    path.write_bytes(COMPRESSORS[kind](b"")[:6] + rubbish)
-    assert re.match(f"{re.escape(str(path))}: the compressed file ", outcome(path))
-
-
 def test_random_bytes_are_refused(tmp_path):
     rng = np.random.default_rng(3)
     path = tmp_path / "random"
@@ -426,31 +350,6 @@ def test_a_file_is_closed_when_reading_stops_early(tmp_path):
     batches = read_sequences(path, chunk_bytes=100)
     next(batches)
     batches.close()  # an open file would be a ResourceWarning, and that an error
-
-
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
-@pytest.mark.parametrize("path", ["-", "/dev/stdin"])
-def test_standard_input(compress, path, tmp_path):
-    (tmp_path / "-").write_bytes(b">a file of that name\nA\n")
-    program = (
-        "from bwarp.fastx import read_sequences\n"
-        f"print(sum(int(b.codes.sum()) + b.count for b in read_sequences({path!r})))"
-    )
-    finished = subprocess.run(
-        [sys.executable, "-c", program],
-        input=compress(TEXT),
-        cwd=tmp_path,
-        capture_output=True,
-        check=False,
-    )
-    assert finished.stdout.decode() == f"{400 * (12 + 1)}\n", finished.stderr
-
-
-def test_blocks(tmp_path):
-    path = tmp_path / "reads.fq"
-    path.write_bytes(TEXT)
-    assert [len(block) for block in read_blocks(path, 5000)] == [5000, 5000, len(TEXT) - 10_000]
-    assert b"".join(read_blocks(path, 5000)) == TEXT
 
 
 def test_chunks_are_near_what_was_asked_for(tmp_path):

@@ -16,7 +16,8 @@ import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
 from bwarp.errors import InputError
-from bwarp.fastx import read_blocks, read_sequences
+from bwarp.fastx import read_sequences
+from bwarp.file_blocks import read_blocks
 
 __all__ = ["NamedPairs", "read_pair_table", "read_paired_files"]
 

@@ -19,7 +19,8 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
-from bwarp.fastx import SequenceBatch, read_blocks, split_blocks
+from bwarp.fastx import SequenceBatch, split_blocks
+from bwarp.file_blocks import read_blocks
 from bwarp.threads import read_ahead
 
 __all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "read_chunks", "single_chunks"]

@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterator
 
 from bwarp.errors import InputError
-from bwarp.fastx import CHUNK_BYTES, read_sequences
+from bwarp.fastx import read_sequences
+from bwarp.file_blocks import CHUNK_BYTES
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.seed_lines import Names, query_names
