@@ -11,6 +11,7 @@ record is four lines, as every sequencer writes it. Blank lines between records 
 """
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,7 +31,7 @@ from bwarp.line_scan import (
 )
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SequenceBatch", "read_sequences", "split_blocks"]
+__all__ = ["SequenceBatch", "lone_return_error", "read_sequences", "split_blocks"]
 
 # What the FASTQ parser reports besides success.
 _BAD_LETTER = 1
@@ -39,6 +40,9 @@ _NO_PLUS = 3
 _UNEQUAL_LENGTHS = 4
 _BAD_QUALITY = 5
 _PLUS_NAME_DIFFERS = 6
+_LONE_RETURN = 7
+
+_BLANK_LINES = re.compile(rb"(?:\r?\n)*")
 
 
 @dataclass(frozen=True)
@@ -126,12 +130,15 @@ def split_blocks(
     """`read_sequences` for bytes that someone else reads; errors name the file `path`."""
     table = letter_table(code_of_byte)
     text, lines_before = b"", 0
-    while not text:
+    # A carriage return may have its line feed in the next block.
+    while text in (b"", b"\r"):
         block = next(blocks, b"")
         if not block:
             return
-        text = block.lstrip(b"\r\n")
-        lines_before += block.count(b"\n") - text.count(b"\n")
+        text += block
+        blank = _BLANK_LINES.match(text).end()
+        lines_before += text.count(b"\n", 0, blank)
+        text = text[blank:]
     parse = _parser_for(path, text, lines_before)
     first_record = 0
     while True:
@@ -160,6 +167,8 @@ def _take(blocks: Iterator[bytes], least: int) -> bytes:
 def _parser_for(path, text: bytes, lines_before: int):
     if text.startswith((b"BAM\x01", b"CRAM", b"@HD\t", b"@SQ\t")):
         raise InputError(f"{path}: these are alignments: make FASTQ of them (samtools fastq)")
+    if text.startswith(b"\r"):
+        raise lone_return_error(f"{path}, line {lines_before + 1}: ")
     if text.startswith(b">"):
         return _parse_fasta
     if text.startswith(b"@"):
@@ -202,6 +211,8 @@ def _parse_fastq(path, text, table, at_end, lines_before, first_record):
     if problem:
         raise _fastq_error(path, text, problem, at, lines_before)
     if at_end and at < len(text):
+        if re.search(rb"\r(?!\n)", text[at:]):
+            raise lone_return_error(f"{path}, line {_line_of(text, at, lines_before)}: ")
         raise InputError(
             f"{path}, line {_line_of(text, at, lines_before)}: the last FASTQ record is cut off: "
             "a record is four lines (@name, bases, +, qualities)"
@@ -221,12 +232,17 @@ def _count_lines(text: bytes, stop: int) -> int:
     return int(count_byte(np.frombuffer(text, np.uint8), 0, stop, 10))
 
 
+def lone_return_error(start: str) -> InputError:
+    """What is said of a carriage return without a line feed; `start` names the place."""
+    return InputError(
+        f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
+        "(tr '\\r' '\\n')"
+    )
+
+
 def _letter_error(start: str, letter: bytes) -> InputError:
     if letter == b"\r":
-        return InputError(
-            f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
-            "(tr '\\r' '\\n')"
-        )
+        return lone_return_error(start)
     return InputError(
         f"{start}{letter.decode('latin-1')!r} is not a letter of this kind of sequence"
     )
@@ -260,11 +276,13 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
         return InputError(
             f"{start}the record has {len(bases):,} bases and {len(qualities):,} qualities"
         )
-    if problem == _BAD_QUALITY:
+    if problem == _BAD_QUALITY and text[at : at + 1] != b"\r":
         return InputError(
             f"{start}{chr(text[at])!r} is not a quality character: they run from ! to ~"
         )
-    return InputError(f"{start}the name after + differs from the one after @")
+    if problem == _PLUS_NAME_DIFFERS:
+        return InputError(f"{start}the name after + differs from the one after @")
+    return lone_return_error(start)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -320,6 +338,8 @@ def _split_fastq(data, table, codes, qualities, offsets, headers):
             return record, begin, 0
         if data[begin] != 64:
             return record, begin, _NO_HEADER
+        if find_byte(data, begin, name_stop, 13) < name_stop:
+            return record, begin, _LONE_RETURN
         bad = encode_line(data, bases, bases_stop, table, codes, used)
         if bad < bases_stop:
             return record, bad, _BAD_LETTER

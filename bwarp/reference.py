@@ -21,6 +21,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.fastx import lone_return_error
 from bwarp.file_blocks import read_blocks
 from bwarp.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
@@ -39,6 +40,7 @@ __all__ = [
 LONGEST_TEXT = 2**32 - 2
 
 _HEADER = ord(">")
+_FEED, _RETURN = 10, 13
 
 #: While a file is read every IUPAC letter has a code of its own, for the contigs' checksums.
 _LETTERS = b"ACGTNRYSWKMBDHVU"
@@ -250,17 +252,19 @@ def _read_contigs(path) -> tuple[list[str], np.ndarray, np.ndarray]:
     codes = np.empty(_size_of(path) + SLACK, np.uint8)
     used = 0
     line = 1
-    last_byte = 10
+    last_byte = _FEED
     header: bytes | None = None  # as far as it has been read
     for block in read_blocks(path):
         data = np.frombuffer(block, np.uint8)
         if codes.size < used + data.size + SLACK:
             codes.resize(max(2 * codes.size, used + data.size + SLACK), refcheck=False)
+        if last_byte == _RETURN and data[0] != _FEED and header is None:
+            raise lone_return_error(f"{path}, line {line}: ")
         at = 0
         while at < data.size:
             start = at
             if header is not None:
-                at = find_byte(data, at, data.size, 10)
+                at = find_byte(data, at, data.size, _FEED)
                 header += block[start:at]
                 if at == data.size:
                     break
@@ -270,11 +274,11 @@ def _read_contigs(path) -> tuple[list[str], np.ndarray, np.ndarray]:
             at, used = _encode_lines(data, at, _TABLE, codes, used)
             if used and not names:
                 at = len(block) - len(block[start:].lstrip(b" \t\r\n"))  # back to the first base
-            line += int(count_byte(data, start, at, 10))
+            line += int(count_byte(data, start, at, _FEED))
             if at < data.size:
                 before = data[at - 1] if at else last_byte
-                if before != 10 or data[at] != _HEADER:
-                    raise _letter_error(path, line, block[at : at + 1], before == 10, names)
+                if before != _FEED or data[at] != _HEADER:
+                    raise _letter_error(path, line, block[at : at + 1], before == _FEED, names)
                 header = b""
                 at += 1
         last_byte = data[-1]
@@ -291,10 +295,7 @@ def _size_of(path) -> int:
 
 def _add_contig(path, header: bytes, line: int, names: list[str], lines_of: dict) -> None:
     if b"\r" in header.removesuffix(b"\r"):
-        raise InputError(
-            f"{path}, line {line}: a carriage return without a line feed: turn old Mac line ends "
-            "into Unix ones (tr '\\r' '\\n')"
-        )
+        raise lone_return_error(f"{path}, line {line}: ")
     words = header.split(maxsplit=1)
     if not words:
         raise InputError(f"{path}, line {line}: a contig without a name: write >name")
@@ -310,6 +311,8 @@ def _add_contig(path, header: bytes, line: int, names: list[str], lines_of: dict
 
 def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list) -> InputError:
     start = f"{path}, line {line}: "
+    if letter == b"\r":
+        return lone_return_error(start)
     if letter == b"@" and begins_line and not names:
         return InputError(f"{start}this looks like FASTQ; the reference must be FASTA (>name)")
     if not names:
@@ -325,7 +328,7 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
 
 @numba.njit(cache=True, nogil=True)
 def _encode_lines(data, at, table, codes, used):
-    """Encode bases from `at` on, skipping blanks, up to a byte that is neither.
+    """Encode bases from `at` on, skipping blanks, up to a byte that is neither, or a lone CR.
 
     Returns where it stopped and how many codes there are now.
     """
@@ -333,7 +336,10 @@ def _encode_lines(data, at, table, codes, used):
         reached = encode_line(data, at, data.size, table, codes, used)
         used += reached - at
         at = reached
-        while at < data.size and (data[at] == 10 or data[at] == 13 or data[at] in (9, 32)):
+        while at < data.size and (data[at] == _FEED or data[at] in (9, _RETURN, 32)):
+            # Whether a line feed follows the last byte is not known yet.
+            if data[at] == _RETURN and at + 1 < data.size and data[at + 1] != _FEED:
+                return at, used
             at += 1
         if at == data.size or table[min(data[at], np.uint8(127))] == 255:
             return at, used

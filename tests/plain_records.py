@@ -18,8 +18,8 @@ def plain_records(text: bytes, letters: bytes = NUCLEOTIDES):
 
     Or the number of the line where something is wrong.
     """
-    blank = len(text) - len(text.lstrip(b"\r\n"))
-    if blank == len(text):
+    blank = re.match(rb"(\r?\n)*", text).end()
+    if text[blank:] in (b"", b"\r"):
         return []
     if text[blank : blank + 1] == b">":
         return plain_fasta(text, blank, letters)
@@ -57,7 +57,7 @@ def plain_fastq(text: bytes, at: int, letters: bytes):
         if len(four) < 5:
             return line
         header, bases, plus, qualities = (part.removesuffix(b"\r") for part in four[:4])
-        if not header.startswith(b"@"):
+        if not header.startswith(b"@") or b"\r" in header:
             return line
         if not re.fullmatch(rb"[%s]*" % letters, bases, re.IGNORECASE):
             return line + 1

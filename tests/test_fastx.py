@@ -237,6 +237,26 @@ def test_the_other_files_of_biopython(shared_data):
             ", line 2: a carriage return without a line feed: turn old Mac line ends into Unix "
             r"ones (tr '\r' '\n')",
         ),
+        (
+            b"\n\r>a\nACGT\n",
+            ", line 2: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
+        (
+            b"@a\rACGT\r+\rIIII\r",
+            ", line 1: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
+        (
+            b"@a\nA\n+\nI\n@b\rACGT\r+\rIIII\r@c\nA\n+\nI\n",
+            ", line 5: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
+        (
+            b"@a\nAC\n+\nI\rI\n",
+            ", line 4: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
         (b"@a\nAC*T\n+\nIIII\n", ", line 2: '*' is not a letter of this kind of sequence"),
         (
             b"@a\nACGT\n+\nIIII\n>b\nACGT\nACGT\nACGT\n",

@@ -246,6 +246,26 @@ def test_a_hundred_thousand_contigs_take_a_moment(tmp_path):
             ", line 1: a carriage return without a line feed: turn old Mac line ends into Unix "
             r"ones (tr '\r' '\n')",
         ),
+        (
+            b">a\nACGT\n>b\nAC\rGT\nAC\n",
+            ", line 4: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
+        (
+            b"\n\r>a\nACGT\n",
+            ", line 2: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
+        (
+            b">a\r\nACGT\r\nAC\r\r\nAC\r\n",
+            ", line 3: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
+        (
+            b">a\nACGT\n\r>b\nAC\n",
+            ", line 3: a carriage return without a line feed: turn old Mac line ends into Unix "
+            r"ones (tr '\r' '\n')",
+        ),
     ],
 )  # fmt: skip
 def test_messages(tmp_path, monkeypatch, text, message):
@@ -260,6 +280,17 @@ def test_messages(tmp_path, monkeypatch, text, message):
         with pytest.raises(InputError) as error:
             read_reference(path)
         assert str(error.value) == f"{path}{message}"
+
+
+def test_line_ends_that_are_fine(tmp_path, monkeypatch):
+    text = b"\r\n\n>a\r\nAC\r\n\r\nGT\n>b\nGATTACA\r"
+    path = tmp_path / "r.fa"
+    path.write_bytes(text)
+    check(read_reference(path), [b"ACGT", b"GATTACA"])
+    for n in (1, 2, 5):
+        some = [text[i : i + n] for i in range(0, len(text), n)]
+        monkeypatch.setattr(reference_module, "read_blocks", lambda path, some=some: some)
+        check(read_reference(path), [b"ACGT", b"GATTACA"])
 
 
 def test_a_truncated_file(tmp_path):
