@@ -1,7 +1,7 @@
 """Outputs that appear under their final name only when they are complete.
 
-A file is written beside its final place under a private name and renamed over it at the end; the
-same for a folder. A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
+A file is written beside its final place under a private name and renamed over it at the end.
+A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
 the same output removes once its process is gone. Until it is complete nobody else may read it.
 """
 
@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -19,23 +19,15 @@ from deflate import gzip_compress
 
 from bwarp.errors import InputError, UsageError
 
-__all__ = ["atomic_file", "atomic_files", "atomic_folder", "check_outputs", "private_folder"]
-
-
-def check_outputs(
-    outputs: Iterable[str | os.PathLike | None], inputs: Iterable[str | os.PathLike | None]
-) -> None:
-    """Refuse an output that is an input or another output: what is there would be lost.
-
-    Files that were not named (None) are passed over, and devices and pipes may be named again.
-    """
-    taken = {os.path.realpath(file) for file in inputs if file and str(file) != "-"}
-    for file in filter(None, outputs):
-        place = "-" if str(file) == "-" else os.path.realpath(file)
-        is_special = os.path.exists(place) and not os.path.isfile(place)
-        if place in taken and not is_special:
-            raise UsageError(f"{file} is given twice: every file needs a name of its own")
-        taken.add(place)
+__all__ = [
+    "atomic_file",
+    "atomic_files",
+    "is_standard_output",
+    "part_path",
+    "private_folder",
+    "real_path",
+    "usual_mode",
+]
 
 
 @contextmanager
@@ -57,7 +49,7 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
         with ExitStack() as stack:
             yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
         for part, path in parts:
-            part.chmod(_usual_mode(0o666))
+            part.chmod(usual_mode(0o666))
             os.replace(part, path)
     finally:
         for part, _ in parts:
@@ -69,19 +61,17 @@ def _private_file(
     path: str | os.PathLike, mode: str, parts: list[tuple[Path, Path]]
 ) -> Iterator[IO]:
     """A file beside its place, added to `parts`; what has no place of its own as it is."""
-    if str(path) == "-":
+    if is_standard_output(path):
         yield sys.stdout.buffer if "b" in mode else sys.stdout
         sys.stdout.flush()
         return
     compression = "gz" if Path(path).suffix == ".gz" else None
-    path = _real_path(path)
-    if path.is_dir():
-        raise UsageError(f"{path}: is a folder; give the name of a file to write")
+    path = _path_of_file(path)
     if path.exists() and not path.is_file():
         with _open(path, mode, compression) as file:
             yield file
         return
-    part = _part_path(path)
+    part = part_path(path)
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     parts.append((part, path))
     with _open(part, mode, compression) as file:
@@ -141,42 +131,12 @@ class _GzipMembers(io.BufferedIOBase):
 
 
 @contextmanager
-def atomic_folder(path: str | os.PathLike, replaces: str = "index.json") -> Iterator[Path]:
-    """Yield a private folder to fill; it becomes `path` when the block ends well.
-
-    An older folder of that name is replaced only then, and only if it is empty or holds the file
-    `replaces`: a mistyped name must not cost anybody a folder of something else.
-    """
-    path = _real_path(path)
-    if path.is_dir():
-        if any(path.iterdir()) and not (path / replaces).is_file():
-            raise UsageError(
-                f"{path}: holds other files, and no {replaces}; "
-                "give the name of a new folder, or of one to replace"
-            )
-    elif path.exists():
-        raise UsageError(f"{path}: is a file; give the name of a folder to create")
-    part = _part_path(path)
-    part.mkdir(mode=0o700)
-    try:
-        yield part
-        part.chmod(_usual_mode(0o777))
-        old = part.with_suffix(".old")
-        if path.exists():
-            os.replace(path, old)
-        os.replace(part, path)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
 def private_folder(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a folder beside the output `path` for work files; it goes when the block ends."""
-    path = _real_path(path)
-    if path.is_dir():
-        raise UsageError(f"{path}: is a folder; give the name of a file to write")
-    part = _part_path(path)
+    path = _path_of_file(path)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path}: is a pipe or a device; give the name of a file to write")
+    part = part_path(path)
     part.mkdir(mode=0o700)
     try:
         yield part
@@ -184,20 +144,35 @@ def private_folder(path: str | os.PathLike) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def _usual_mode(most: int) -> int:
+def is_standard_output(path: str | os.PathLike) -> bool:
+    """Whether a path is ``-``, or what the system calls standard output.
+
+    To open that by its name would begin the file anew to which a shell appends it.
+    """
+    return str(path) in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def _path_of_file(path: str | os.PathLike) -> Path:
+    """The real path of a file to write."""
+    if os.path.isdir(path) or str(path).endswith("/"):
+        raise UsageError(f"{path}: is a folder; give the name of a file to write")
+    return real_path(path)
+
+
+def usual_mode(most: int) -> int:
     """The permissions that the user's mask leaves of those that a new file or folder may have."""
     mask = os.umask(0o077)
     os.umask(mask)
     return most & ~mask
 
 
-def _real_path(path: str | os.PathLike) -> Path:
+def real_path(path: str | os.PathLike) -> Path:
     """The path that a link leads to, so that the link stays and what it names is written."""
     has_name = Path(path).name not in ("", "..")
     return Path(path) if has_name and not os.path.islink(path) else Path(os.path.realpath(path))
 
 
-def _part_path(path: Path) -> Path:
+def part_path(path: Path) -> Path:
     """The private name beside `path`, after checking that it can be written and tidying up."""
     folder = path.parent
     for above in (folder, *folder.parents):
@@ -211,12 +186,21 @@ def _part_path(path: Path) -> Path:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what killed runs left of this output; a part whose process lives is kept."""
+    """Remove what killed runs left of this output; a part whose process lives is kept.
+
+    A folder that was moved away to be replaced comes back where nothing took its place.
+    """
     name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old)")
     for entry in path.parent.iterdir():
         match = name.fullmatch(entry.name)
-        if match and not _alive_elsewhere(int(match[1])):
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+        if not match or _alive_elsewhere(int(match[1])):
+            continue
+        if match[2] == "old" and not path.exists():
+            os.replace(entry, path)
+        elif entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _alive_elsewhere(process: int) -> bool:

@@ -6,7 +6,7 @@ file of frames, each with the k-mers of some reads and the names of these; - is 
 """
 
 from bwarp.frames import write_frames
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_kmer_options,
     add_queries_option,

@@ -8,7 +8,7 @@ file of frames, one a chunk; - is standard output.
 from bwarp.frames import write_frames
 from bwarp.mapping.read_chunks import read_chunks
 from bwarp.mapping.stages import write_reads
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import add_read_options, program_parser, run_program, say
 from bwarp.progress import progress
 

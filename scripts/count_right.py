@@ -8,7 +8,8 @@ import json
 from dataclasses import asdict
 
 from bwarp.mapping.truth import count_right
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import program_parser, run_program, say
 
 EXAMPLES = """

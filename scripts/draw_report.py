@@ -14,7 +14,8 @@ import yaml
 
 from bwarp.errors import InputError
 from bwarp.index.size_table import parse_size_table
-from bwarp.output import atomic_folder
+from bwarp.output_folder import atomic_folder
+from bwarp.output_names import check_outputs
 from bwarp.program import program_parser, run_program
 from bwarp.report import figures
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
@@ -25,8 +26,11 @@ scripts/draw_report.py --statistics demo.stats.json --truth demo.json --index-si
     -o plots
 """
 
-#: By this file a folder is known to be one of ours.
-MARK = "general_mqc.yaml"
+PLOTS = ("mapping_quality", "insert_size", "stages", "truth", "index_sizes")
+FILES = (
+    "general_mqc.yaml",
+    *(f"{name}{ending}" for name in PLOTS for ending in ("_mqc.yaml", ".svg")),
+)
 
 
 def parse_options():
@@ -44,6 +48,8 @@ def parse_options():
 
 
 def main(options):
+    inputs = [*options.statistics, *options.truth, options.index_sizes]
+    check_outputs([options.output], inputs)
     samples = {name_of(path): read(path, "mapping_qualities") for path in options.statistics}
     truths = {name_of(path): read(path, "right") for path in options.truth}
     sections = mapping_sections(samples, truths)
@@ -60,7 +66,7 @@ def main(options):
         parts = parse_size_table(Path(options.index_sizes).read_text())
         sections["index_sizes"] = index_section(parts)
         plots["index_sizes"] = figures.draw_index_sizes(parts)
-    with atomic_folder(options.output, replaces=MARK) as folder:
+    with atomic_folder(options.output, FILES) as folder:
         for name, section in sections.items():
             (folder / f"{name}_mqc.yaml").write_text(yaml.safe_dump(section, sort_keys=False))
         for name, figure in plots.items():

@@ -8,7 +8,8 @@ primer of plain bases keeps its name.
 
 from bwarp.errors import InputError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import bounded_int, program_parser, run_program, say
 from bwarp.seeding.degenerate import LETTER_OF_BYTE, count_forms, forms
 

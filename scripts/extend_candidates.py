@@ -10,7 +10,7 @@ from bwarp.index.store import load_index
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import place_chunk
 from bwarp.mapping.stages import read_parameters, stored_candidates, write_places
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import add_index_option, add_stage_input, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.reference import codes_of
@@ -32,7 +32,7 @@ def parse_options():
 
 
 def main(options):
-    check_outputs([options.output], [options.reads, options.candidates])
+    check_outputs([options.output], [options.index, options.reads, options.candidates])
     index = load_index(options.index)
     n_reads = n_places = 0
     with (

@@ -18,7 +18,8 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.filtering.candidates import Candidates, check_word_length
 from bwarp.index.store import load_index
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 
 EXAMPLES = """
@@ -58,7 +59,9 @@ def parse_options():
 def main(options):
     if not options.output.endswith(".npz"):
         raise UsageError(f"{options.output}: the ending must be .npz")
-    check_outputs([options.output], [options.reads, options.candidates])
+    statistics_file = Path(options.output).with_suffix(".stats.json")
+    inputs = [options.index, options.reads, options.candidates]
+    check_outputs([options.output, statistics_file], inputs)
     check_word_length(options.word_length)
     backend = choose_engine(options.backend)
     if backend == "cuda":
@@ -87,7 +90,7 @@ def main(options):
         "dropped_by_words": found.dropped_by_words,
         "kept": int(found.kept.sum()),
     }
-    with atomic_file(Path(options.output).with_suffix(".stats.json"), "w") as file:
+    with atomic_file(statistics_file, "w") as file:
         file.write(json.dumps(statistics, indent=1) + "\n")
     say(
         f"{found.seen:,} candidates: {found.dropped_by_letters:,} dropped by letters, "

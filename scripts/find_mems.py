@@ -29,7 +29,8 @@ from bwarp.matching.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
 from bwarp.matching.query_text import STRANDS, make_query_text
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_queries_option,
     bounded_int,
@@ -116,7 +117,7 @@ def parse_options():
 
 def main(options):
     output_format = format_of(options)
-    check_outputs([options.output], [options.reference, options.queries])
+    check_outputs([options.output], [options.index, options.reference, options.queries])
     search, reference = searcher(options)
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0

@@ -15,7 +15,7 @@ or too long.
 from bwarp.backend import or_on_cpu
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_index_option,
     add_kmer_options,
@@ -104,7 +104,7 @@ def parse_options():
 def main(options):
     batches = read_kmers(options.queries, *kmer_options(options))
     table_format = seed_format(options.output)
-    check_outputs(tables_at(options.output), [options.queries])
+    check_outputs(tables_at(options.output), [options.index, options.queries])
     if options.count_only and table_format != "tsv":
         raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
     backend = choose_engine(options.backend)

@@ -8,6 +8,7 @@ from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_par
 from bwarp.index.size_table import size_table
 from bwarp.index.store import load_index, new_index_folder, write_index
 from bwarp.index.verify import verify_index
+from bwarp.output_names import check_outputs
 from bwarp.program import choose_engine, program_parser, run_program, say
 from bwarp.progress import steps
 from bwarp.reference import read_reference
@@ -82,6 +83,7 @@ def main(options):
 def build(options):
     # Wrong options, and a folder that cannot be written, are found before any work is done.
     choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
+    check_outputs([options.output], [options.reference])
     backend = choose_engine(options.backend)
     with new_index_folder(options.output) as folder:
         reference = read_reference(options.reference, options.threads)

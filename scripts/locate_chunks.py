@@ -10,7 +10,7 @@ from bwarp.frames import open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.mapping.candidates_cpu import locate_candidates
 from bwarp.mapping.stages import read_parameters, stored_rows, write_candidates
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import add_index_option, add_stage_input, program_parser, run_program, say
 from bwarp.progress import progress
 from bwarp.threads import in_order
@@ -29,7 +29,7 @@ def parse_options():
 
 
 def main(options):
-    check_outputs([options.output], [options.rows])
+    check_outputs([options.output], [options.index, options.rows])
     index = load_index(options.index)
     n_reads = n_candidates = 0
     with open_frames(options.rows, "seed rows") as reader:

@@ -7,7 +7,7 @@ OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 
 from bwarp.frames import open_frames
 from bwarp.index.store import load_index
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_index_option,
     add_stage_input,
@@ -36,7 +36,7 @@ def parse_options():
 
 def main(options):
     seed_format(options.output)
-    check_outputs(tables_at(options.output), [options.seeds])
+    check_outputs(tables_at(options.output), [options.index, options.seeds])
     index = load_index(options.index)
     with (
         open_frames(options.seeds, "seeds") as reader,

@@ -3,11 +3,12 @@
 
 from bwarp.backend import or_on_cpu
 from bwarp.index.store import load_index
+from bwarp.mapping.alignment_file import files_of
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.read_chunks import read_chunks
 from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_index_option,
     add_mapping_options,
@@ -42,7 +43,8 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
-    check_outputs([options.output, options.stats], [options.first, options.second])
+    inputs = [options.index, options.first, options.second, options.reference]
+    check_outputs([*files_of(options.output), options.stats], inputs)
     backend = choose_engine(options.backend)
     chunks = read_chunks(options.first, options.second, options.interleaved, reads_a_chunk(backend))
     # The first chunks are read while the index is loaded.

@@ -12,8 +12,10 @@ from bwarp.bam.index import index_ending
 from bwarp.bam.merging import merged, whole_records
 from bwarp.bam.sorted_file import duplicates_marked, sorted_file
 from bwarp.errors import UsageError
+from bwarp.mapping.alignment_file import files_of
 from bwarp.mapping.statistics import merged_statistics, read_statistics
-from bwarp.output import atomic_file, check_outputs, private_folder
+from bwarp.output import atomic_file, private_folder
+from bwarp.output_names import check_outputs
 from bwarp.program import program_parser, run_program, say
 
 EXAMPLES = """
@@ -42,7 +44,8 @@ def main(options):
     if output.suffix != ".bam":
         raise UsageError(f"{output}: the output must end in .bam")
     counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
-    check_outputs([output, output.with_suffix(".stats.json")], [*options.units, *counts])
+    made = [*files_of(options.output), output.with_suffix(".stats.json")]
+    check_outputs(made, [*options.units, *counts])
     statistics = {}
     for unit, file in zip(map(Path, options.units), counts, strict=True):
         if unit.stem in statistics:

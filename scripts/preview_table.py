@@ -3,7 +3,8 @@
 
 import gzip
 
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import program_parser, run_program
 from bwarp.report.table_preview import preview_page
 

@@ -30,7 +30,8 @@ from bwarp.composition.similarity import parse_similarity
 from bwarp.composition.text_tables import NameTable, bed_lines, tsv_header, tsv_lines
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_table_option,
     bounded_int,

@@ -25,7 +25,8 @@ from bwarp.alignment.hits import (
 from bwarp.alignment.scheme import LOCAL, matrix_scoring, nucleotide_scoring
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
 

@@ -12,7 +12,7 @@ from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.mapping.seed_rows_cpu import search_seeds
 from bwarp.mapping.stages import stored_reads, write_rows
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_index_option,
     add_mapping_options,
@@ -41,7 +41,7 @@ def parse_options():
 
 
 def main(options):
-    check_outputs([options.output], [options.reads])
+    check_outputs([options.output], [options.index, options.reads])
     parameters = mapping_options(options)
     index = load_index(options.index)
 

@@ -10,7 +10,7 @@ positions. - is standard output.
 from bwarp.errors import UsageError
 from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_index_option,
     add_stage_input,
@@ -81,7 +81,7 @@ def parse_options():
 
 
 def main(options):
-    check_outputs([options.output], [options.kmers])
+    check_outputs([options.output], [options.index, options.kmers])
     backend = choose_engine(options.backend)
     locate = options.locate
     if locate == "auto":

@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file, check_outputs
+from bwarp.output import atomic_file
+from bwarp.output_names import check_outputs
 from bwarp.program import bounded_int, program_parser, run_program, say
 from bwarp.reference import codes_of, read_reference
 from bwarp.simulation.fastq import fastq_pieces

@@ -8,12 +8,13 @@ are chosen and aligned.
 
 from bwarp.frames import open_frames
 from bwarp.index.store import load_index
+from bwarp.mapping.alignment_file import files_of
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import finish_chunks
 from bwarp.mapping.stages import read_parameters, stored_places
 from bwarp.mapping.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.written_chunks import write_mapped
-from bwarp.output import check_outputs
+from bwarp.output_names import check_outputs
 from bwarp.program import (
     add_index_option,
     add_output_options,
@@ -43,7 +44,8 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
-    check_outputs([options.output, options.stats], [options.reads, options.places])
+    inputs = [options.index, options.reads, options.places, options.reference]
+    check_outputs([*files_of(options.output), options.stats], inputs)
     index = load_index(options.index)
     with (
         open_frames(options.reads, "reads") as reads,

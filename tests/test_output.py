@@ -10,20 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from left_behind import dead_process, names
 
 from bwarp.errors import UsageError
-from bwarp.output import atomic_file, atomic_files, atomic_folder, check_outputs, private_folder
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def dead_process() -> int:
-    """The number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
+from bwarp.output import atomic_file, atomic_files, private_folder
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
@@ -101,9 +91,6 @@ def test_a_file_where_a_folder_is_to_be(tmp_path):
     with pytest.raises(UsageError) as caught, atomic_file(tmp_path / "a" / "b" / "out.txt"):
         pass
     assert str(caught.value) == f"{tmp_path}/a: is a file, so nothing can be written below it"
-    with pytest.raises(UsageError) as caught, atomic_folder(tmp_path / "a"):
-        pass
-    assert str(caught.value) == f"{tmp_path}/a: is a file; give the name of a folder to create"
 
 
 def test_what_a_killed_run_left_is_removed(tmp_path):
@@ -116,65 +103,24 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     assert names(tmp_path) == sorted([*kept, "out.txt"])
 
 
-def test_a_folder_appears_when_it_is_complete(tmp_path):
-    path = tmp_path / "index"
-    leftover = tmp_path / f".index.{dead_process()}.part"
-    leftover.mkdir()
-    (leftover / "half.npy").write_text("half")
-    with atomic_folder(path) as part:
-        (part / "index.json").write_text("{}")
-        assert not path.exists()
-    assert names(path) == ["index.json"]
-    assert names(tmp_path) == ["index"]
-
-
-def test_an_older_folder_is_replaced_as_a_whole(tmp_path):
-    path = tmp_path / "index"
-    path.mkdir()
-    (path / "index.json").write_text("old")
-    (path / "table.npy").write_text("old")
-    with atomic_folder(path) as part:
-        (part / "index.json").write_text("new")
-    assert names(path) == ["index.json"]
-    assert (path / "index.json").read_text() == "new"
-    assert names(tmp_path) == ["index"]
-
-
-def test_a_failed_folder_leaves_the_old_one(tmp_path):
-    path = tmp_path / "index"
-    path.mkdir()
-    (path / "index.json").write_text("old")
-    with pytest.raises(ZeroDivisionError), atomic_folder(path):
-        raise ZeroDivisionError
-    assert (path / "index.json").read_text() == "old"
-    assert names(tmp_path) == ["index"]
-
-
-def test_a_folder_of_something_else_is_never_replaced(tmp_path):
-    (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(UsageError) as caught, atomic_folder(tmp_path):
-        pass
-    assert str(caught.value) == (
-        f"{tmp_path}: holds other files, and no index.json; "
-        "give the name of a new folder, or of one to replace"
+def test_what_the_system_calls_standard_output(tmp_path):
+    code = (
+        "from bwarp.output import atomic_file\n"
+        "with atomic_file('/dev/stdout') as file: file.write(b'new')"
     )
-    assert names(tmp_path) == ["thesis.tex"]
+    with open(tmp_path / "log", "wb") as log:
+        log.write(b"old ")
+    with open(tmp_path / "log", "ab") as log:
+        subprocess.run([sys.executable, "-c", code], stdout=log, check=True)
+    assert (tmp_path / "log").read_text() == "old new"
 
 
-def test_an_empty_folder_may_be_filled(tmp_path):
-    (tmp_path / "index").mkdir()
-    with atomic_folder(tmp_path / "index") as part:
-        (part / "index.json").write_text("new")
-    assert names(tmp_path / "index") == ["index.json"]
-
-
-def test_the_folder_we_stand_in(tmp_path, monkeypatch):
-    (tmp_path / "index").mkdir()
-    monkeypatch.chdir(tmp_path / "index")
-    with atomic_folder(".") as part:
-        (part / "index.json").write_text("new")
-    assert names(tmp_path / "index") == ["index.json"]
-    assert names(tmp_path) == ["index"]
+def test_a_hard_link_to_an_output_keeps_what_it_had(tmp_path):
+    (tmp_path / "reads").write_text("old")
+    (tmp_path / "out").hardlink_to(tmp_path / "reads")
+    with atomic_file(tmp_path / "out", "w") as file:
+        file.write("new")
+    assert (tmp_path / "reads").read_text() == "old"
 
 
 def use_and_fail(path: Path) -> None:
@@ -191,8 +137,19 @@ def test_a_private_folder_goes_whatever_happens(tmp_path):
     with pytest.raises(ZeroDivisionError):
         use_and_fail(path)
     assert names(path.parent) == []
-    with pytest.raises(UsageError, match="is a folder; give the name of a file to write"):
-        use_and_fail(tmp_path)
+    for folder in (tmp_path, f"{tmp_path}/absent/"):
+        with pytest.raises(UsageError, match="is a folder; give the name of a file to write"):
+            use_and_fail(folder)
+
+
+def test_no_folder_takes_the_place_of_a_pipe_or_a_device(tmp_path):
+    os.mkfifo(tmp_path / "pipe.bam")
+    (tmp_path / "null.bam").symlink_to("/dev/null")
+    for name, place in (("pipe.bam", tmp_path / "pipe.bam"), ("null.bam", "/dev/null")):
+        with pytest.raises(UsageError) as caught:
+            use_and_fail(tmp_path / name)
+        message = f"{place}: is a pipe or a device; give the name of a file to write"
+        assert str(caught.value) == message
 
 
 def lines_of(seed, n=150_000):
@@ -245,40 +202,6 @@ def test_compressed_text_is_whole(tmp_path):
         for _ in range(30_000):
             file.write("äöü line\n")
     assert gzip.decompress((tmp_path / "t.txt.gz").read_bytes()).decode() == "äöü line\n" * 30_000
-
-
-@pytest.mark.parametrize(
-    ("outputs", "inputs"),
-    [
-        (["out", None], [None, "in"]),
-        (["-"], ["-"]),
-        (["/dev/null", "/dev/null"], []),
-        (["out"], ["in", "in"]),
-    ],
-)
-def test_outputs_that_overwrite_nothing(outputs, inputs):
-    check_outputs(outputs, inputs)
-
-
-@pytest.mark.parametrize(
-    ("outputs", "inputs"),
-    [(["reads"], ["reads"]), (["./x/../reads"], ["reads"]), (["out", "out"], []), (["-", "-"], [])],
-)
-def test_outputs_that_overwrite_something(tmp_path, monkeypatch, outputs, inputs):
-    monkeypatch.chdir(tmp_path)
-    Path("reads").touch()
-    Path("x").mkdir()
-    with pytest.raises(UsageError) as caught:
-        check_outputs(outputs, inputs)
-    message = f"{outputs[-1]} is given twice: every file needs a name of its own"
-    assert str(caught.value) == message
-
-
-def test_an_output_that_links_to_an_input(tmp_path):
-    (tmp_path / "reads").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "reads")
-    with pytest.raises(UsageError, match="link is given twice"):
-        check_outputs([tmp_path / "link"], [tmp_path / "reads"])
 
 
 def test_files_appear_together(tmp_path):

@@ -22,7 +22,7 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import read_sequences
 from bwarp.index.checksum import crc32
-from bwarp.output import atomic_folder
+from bwarp.output_folder import atomic_folder
 
 __all__ = [
     "FORMAT_VERSION",
@@ -105,7 +105,8 @@ def save_database(database: Database, letters: bytes, folder: str | os.PathLike)
         "names": np.frombuffer(b"".join(names), np.uint8),
         "name_offsets": name_offsets,
     }
-    with atomic_folder(folder, replaces="database.json") as part:
+    own = ["database.json", *(f"{name}.npy" for name in _ARRAYS)]
+    with atomic_folder(folder, own) as part:
         files = {}
         for name, array in arrays.items():
             file = part / f"{name}.npy"

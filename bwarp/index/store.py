@@ -24,7 +24,7 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.index.checksum import checked_map, save_with_sums, text_sum
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
-from bwarp.output import atomic_folder
+from bwarp.output_folder import atomic_folder
 from bwarp.reference import Reference
 from bwarp.threads import run_together
 
@@ -39,6 +39,17 @@ __all__ = [
 
 FORMAT_VERSION = 1
 _FORMAT = "bwarp index"
+_ARRAYS = (
+    "genome",
+    "segments",
+    "forward_blocks",
+    "forward_separator_rows",
+    "reverse_blocks",
+    "reverse_separator_rows",
+    "prefix_table",
+    "suffix_array",
+)
+_FILES = ("index.json", *(f"{name}.npy" for name in _ARRAYS))
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -61,7 +72,7 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
             f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
         )
     try:
-        with atomic_folder(folder) as part:
+        with atomic_folder(folder, _FILES) as part:
             yield part
     except OSError as error:
         # A full disk does not say which one it is.

@@ -27,7 +27,7 @@ from bwarp.mapping.sam_lines import sam_header, sam_lines
 from bwarp.output import atomic_file, private_folder
 from bwarp.reference import Reference
 
-__all__ = ["LineWriter", "alignment_file"]
+__all__ = ["LineWriter", "alignment_file", "files_of"]
 
 _ENDINGS = (".sam", ".bam", ".cram")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -47,6 +47,14 @@ class LineWriter:
 
     encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
     write: Callable[[list], None]
+
+
+def files_of(path: str) -> list[str]:
+    """The files that a file of alignments may consist of: itself and its indexes.
+
+    An index that an older file of the name had is removed where the new one has none.
+    """
+    return [path] if path == "-" else [path, *(f"{path}{ending}" for ending in _INDEX_ENDINGS)]
 
 
 def _check(output: AlignmentOutput) -> None:

@@ -42,7 +42,62 @@ def test_refused(name, tmp_path, monkeypatch):
     (tmp_path / lost).write_bytes(b"precious")
     done = run_here(name, *arguments, folder=tmp_path)
     assert (done.rc, done.last_line) == (
-        2, f"{name}.py: error: {lost} is given twice: every file needs a name of its own",
+        2, f"{name}.py: error: {lost} is taken by another file of this run: every file needs a "
+        "name of its own",
     )  # fmt: skip
     assert done.left == [lost]
     assert (tmp_path / lost).read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "taken"),
+    [
+        ("map_reads", "--index i -1 r.fq -o o.bam --stats o.bam.bai", "o.bam.bai"),
+        ("map_reads", "--index i -1 r.fq -o o.cram --sort --stats o.cram.crai", "o.cram.crai"),
+        ("map_reads", "--index i -1 r.fq -o o.cram --reference g.fa --stats g.fa", "g.fa"),
+        ("write_alignments", "--index i --reads r --places p -o o.bam --stats o.bam.csi",
+         "o.bam.csi"),
+        ("map_reads", "--index i -1 r.fq -o - --stats -", "-"),
+        ("search_database", "--database p.fa --queries q.fa -o o --prepare o", "o"),
+    ],
+)  # fmt: skip
+def test_names_that_a_run_gives_by_itself(name, arguments, taken, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run_here(name, *arguments.split(), folder=tmp_path)
+    assert (done.rc, done.left) == (2, [])
+    assert f"error: {taken} is taken by another file of this run" in done.last_line
+
+
+@pytest.mark.parametrize("output", ["d.index", "d.index/", "d.index/../d.index", "link", "."])
+def test_an_index_over_the_folder_of_its_reference(output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.fa").write_text(">d\nACGTTGCAACGTT\n")
+    (tmp_path / "link").symlink_to("d.index")
+    assert run_here("index_reference", "d.fa", "-o", "d.index", folder=tmp_path).rc == 0
+    (tmp_path / "d.fa").rename("d.index/d.fa")
+    (tmp_path / "d.index/notes").mkdir()
+    before = sorted((tmp_path / "d.index").iterdir())
+    done = run_here("index_reference", "d.index/d.fa", "-o", output, folder=tmp_path)
+    assert (done.rc, done.last_line) == (
+        2, f"index_reference.py: error: {output} holds d.index/d.fa, which this run needs: "
+        "write elsewhere",
+    )  # fmt: skip
+    assert sorted((tmp_path / "d.index").iterdir()) == before
+    assert done.left == ["d.index", "link"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("find_mems", "--index i --queries q.fa -o i/index.json"),
+        ("map_reads", "--index i -1 r.fq -o o.sam --stats i/index.json"),
+        ("search_database", "--database i --queries q.fa -o i/index.json"),
+    ],
+)
+def test_a_file_in_the_folder_that_is_searched(name, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "i").mkdir()
+    (tmp_path / "i/index.json").write_text("{}")
+    done = run_here(name, *arguments.split(), folder=tmp_path / "i")
+    assert (done.rc, done.left) == (2, ["index.json"])
+    assert "lies in i, which this run needs: write elsewhere" in done.last_line

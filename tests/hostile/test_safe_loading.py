@@ -14,7 +14,8 @@ from programs_here import run_here
 
 from bwarp.errors import InputError
 from bwarp.index.checksum import checked_map, save_with_sums
-from bwarp.output import atomic_file, atomic_folder, private_folder
+from bwarp.output import atomic_file, private_folder
+from bwarp.output_folder import atomic_folder
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
@@ -110,7 +111,7 @@ def test_unfinished_outputs_are_private(tmp_path):
         with atomic_file(tmp_path / "file") as file:
             file.write(b"x")
             assert set(modes(tmp_path).values()) == {0o600}
-        with atomic_folder(tmp_path / "folder") as part:
+        with atomic_folder(tmp_path / "folder", ["index.json"]) as part:
             assert stat.S_IMODE(part.stat().st_mode) == 0o700
             (part / "index.json").write_text("{}")
         with private_folder(tmp_path / "out") as part:
@@ -119,7 +120,7 @@ def test_unfinished_outputs_are_private(tmp_path):
         os.umask(0o077)
         with atomic_file(tmp_path / "mine.gz") as file:
             file.write(b"x")
-        with atomic_folder(tmp_path / "ours"):
+        with atomic_folder(tmp_path / "ours", ["index.json"]):
             pass
         assert modes(tmp_path)["mine.gz"] == 0o600
         assert modes(tmp_path)["ours"] == 0o700

@@ -143,7 +143,8 @@ def test_bad_references(index_reference, tmp_path, content, message):
          "to 1024; 1 keeps the whole suffix array"),
         (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "prefix_length 15 cannot be used: it "
          "must be from 0 (no table) to 14"),
-        (["r.fa", "-o", "r.fa"], 2, "r.fa: is a file; give the name of a folder to create"),
+        (["r.fa", "-o", "r.fa"], 2, "r.fa is taken by another file of this run: every "
+         "file needs a name of its own"),
         (["r.fa", "-o", "."], 2, None),
         (["-o", "i", "--verify"], 1, "i: no such index: make it with scripts/index_reference.py "
          "REF.fa -o i"),

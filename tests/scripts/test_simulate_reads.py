@@ -137,7 +137,7 @@ def test_the_examples_in_the_help_run(run_program, folder):
         ),
         (
             ("-1", "a.fq", "-2", "a.fq", "--pairs", "5"),
-            "a.fq is given twice: every file needs a name of its own",
+            "a.fq is taken by another file of this run: every file needs a name of its own",
         ),
         (
             ("-1", "a.fq"),

@@ -1,0 +1,16 @@
+"""What lies in a folder, and what a killed run may have left there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def dead_process() -> int:
+    """The number of a process that has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
