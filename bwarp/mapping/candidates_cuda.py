@@ -1,7 +1,21 @@
 """Candidate places of reads on the card: those that candidates_cpu gathers, from the same keys.
 
-keys of a read, in order  ->  candidates, most seeds first  ->  side by side with all others
-                    (group_keys)                    (write_candidates)
+    keys of a read, in order  ->  candidates, most seeds first  ->  side by side with all others
+                        (group_keys)                    (write_candidates)
+
+A warp gathers a read's keys, 32 at a time, each lane one. Votes of the lanes say where groups and
+diagonals begin, and running maxima which diagonal of a group has most keys:
+
+    diagonals   7  7  9 | 80 | 310 310 311 311 311 313 | ...       opens a group 2, a diagonal 1
+    opens       2  0  1 | 2  | 2   0   1   0   0   1   | 2
+    keys so far -  2  1   1    -   2   -   -   3   1               at the last key of a diagonal
+    most        -  2  2   1    -   2   -   -   3   3
+
+A candidate is kept as one number, so that candidates in order are numbers in order: most seeds
+first, then those whose first key comes first.
+
+    bits    62 ... 32               31 ... 1               0
+            MOST_SEEDS - seeds      where its key is       0 of a group, 1 of one more diagonal
 """
 
 import numpy as np
@@ -10,17 +24,24 @@ from numba.cuda import types
 
 from bwarp.index.device_cuda import DeviceIndex
 from bwarp.mapping.candidates_cpu import DIAGONAL_SHIFT, LIKELY, Candidates
+from bwarp.mapping.list_sort_cuda import sort_list
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.reads_cuda import DeviceReads
-from bwarp.mapping.seed_keys_cuda import add_up, find_keys, hits_of
+from bwarp.mapping.seed_keys_cuda import SeedKeys, add_up, find_keys, hits_of
 
 __all__ = ["KERNEL_SIGNATURES", "find_candidates"]
 
 #: Threads a block.
 BLOCK = 128
 
-#: Numbers that `group_keys` keeps of a candidate: diagonal, lowest, highest, seeds and strand.
-_FIELDS = 4
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+#: Of a candidate.
+MOST_SEEDS = (1 << 31) - 1
+
+#: What a key opens: nothing, a diagonal of its group, or a group.
+_DIAGONAL, _GROUP = 1, 2
 
 
 def find_candidates(
@@ -43,17 +64,30 @@ def find_candidates(
     candidates : Candidates
         With `offsets` of dtype uint32; `searched` is on the host.
     """
+    keys = find_keys(device, reads, wanted, n_wanted, seeds)
+    return gather(keys, reads, wanted, n_wanted, seeds.length, parameters)
+
+
+def gather(
+    found: SeedKeys,
+    reads: DeviceReads,
+    wanted,
+    n_wanted: int,
+    k: int,
+    parameters: MappingParameters,
+) -> Candidates:
+    """The candidates that keys of seeds of k bases make."""
     n_reads = reads.n_reads
-    found_keys = find_keys(device, reads, wanted, n_wanted, seeds)
-    found = cuda.device_array(max(1, _FIELDS * found_keys.n_hits), np.int64)
+    entries = cuda.device_array(max(1, found.n_hits), np.uint64)
+    longest = cuda.device_array(max(1, found.n_hits), np.int64)
     offsets = cuda.to_device(np.zeros(n_reads + 1, np.uint32))
     unlisted, unseen = (cuda.to_device(np.zeros(n_reads, np.int32)) for _ in range(2))
     gap = parameters.gap_open + parameters.gap_extend
-    group_keys[_blocks(n_wanted), BLOCK](
-        found_keys.keys, found_keys.seed_firsts, found_keys.places, found_keys.n_rows,
-        found_keys.hit_firsts, reads.offsets, wanted, n_wanted, seeds.length,
-        found_keys.differences, parameters.largest_gap, parameters.candidates_a_read,
-        parameters.match, min(parameters.match - parameters.mismatch, gap), found, offsets,
+    group_keys[_blocks(n_wanted * _WARP), BLOCK](
+        found.keys, found.seed_firsts, found.places, found.n_rows, found.hit_firsts, reads.offsets,
+        wanted, n_wanted, k, found.differences, parameters.largest_gap,
+        parameters.candidates_a_read, parameters.match,
+        min(parameters.match - parameters.mismatch, gap), entries, found.spare, longest, offsets,
         unlisted, unseen,
     )  # fmt: skip
     n_found = add_up(offsets)
@@ -67,12 +101,12 @@ def find_candidates(
         offsets=offsets,
         unlisted=unlisted,
         unseen=unseen,
-        searched=np.array([found_keys.n_seeds, found_keys.n_hits, n_found]),
+        searched=np.array([found.n_seeds, found.n_hits, n_found]),
     )
     if n_found:
-        write_candidates[_blocks(n_wanted), BLOCK](
-            found, found_keys.seed_firsts, found_keys.hit_firsts, wanted, n_wanted, offsets,
-            candidates.reads, candidates.strands, candidates.diagonals, candidates.lowest,
+        write_candidates[_blocks(n_wanted * _WARP), BLOCK](
+            entries, longest, found.keys, found.seed_firsts, found.hit_firsts, wanted, n_wanted,
+            offsets, candidates.reads, candidates.strands, candidates.diagonals, candidates.lowest,
             candidates.highest, candidates.seeds,
         )  # fmt: skip
     return candidates
@@ -88,75 +122,130 @@ def diagonal_of(key):
 
 
 @cuda.jit(device=True)
-def insert(found, first, n_found, strand, diagonal, lowest, highest, count):
-    """Insert by the number of seeds; on equal numbers the order of strand and place stays."""
-    place = first + n_found
-    while place > first and found[_FIELDS * place - 1] >> 1 < count:
-        for field in range(_FIELDS):
-            found[_FIELDS * place + field] = found[_FIELDS * (place - 1) + field]
-        place -= 1
-    found[_FIELDS * place] = diagonal
-    found[_FIELDS * place + 1] = lowest
-    found[_FIELDS * place + 2] = highest
-    found[_FIELDS * place + 3] = 2 * count + strand
+def opened(keys, begin, end, at, largest_gap):
+    """What the key at a place opens; behind a read's last key, a group."""
+    if at <= begin or at >= end:
+        return _GROUP
+    key, before = int64(keys[at]), int64(keys[at - 1])
+    if key == before:
+        return 0
+    # Keys of the two strands are farther apart than any two places of a genome.
+    return _GROUP if key - before > largest_gap else _DIAGONAL
+
+
+@cuda.jit(device=True)
+def last_opened(opens, step, before):
+    """Where what this lane's key belongs to was opened: by the last lane up to this one that opens
+    it, or `before` this step. All lanes of a warp call it."""
+    lanes = int64(cuda.ballot_sync(_ALL_LANES, opens)) & ((int64(2) << cuda.laneid) - 1)
+    return step + 63 - int64(cuda.clz(lanes)) if lanes != 0 else before
+
+
+@cuda.jit(device=True)
+def lanes_before(truth):
+    """How many lanes before this one have it true, and how many of all. A whole warp calls it."""
+    lanes = int64(cuda.ballot_sync(_ALL_LANES, truth)) & _ALL_LANES
+    return cuda.popc(lanes & ((int64(1) << cuda.laneid) - 1)), cuda.popc(lanes)
+
+
+@cuda.jit(device=True)
+def list_groups(keys, begin, end, largest_gap, entries, longest):
+    """List a read's groups from entries[begin] on, in their order.
+
+    Into `longest`, where a group begins, goes its main diagonal: how many keys it has, times 2**32,
+    and the larger the earlier its last key. Returns the number of groups, and whether any has
+    diagonals besides that may be candidates.
+    """
+    lane = int64(cuda.laneid)
+    n_groups = int64(0)
+    has_more = False
+    group, diagonal, most = begin, begin, int64(0)
+    for step in range(begin, end, _WARP):
+        at = step + lane
+        opens = opened(keys, begin, end, at, largest_gap)
+        closes = opened(keys, begin, end, at + 1, largest_gap)
+        group = last_opened(opens == _GROUP, step, cuda.shfl_sync(_ALL_LANES, group, _WARP - 1))
+        diagonal = last_opened(opens > 0, step, cuda.shfl_sync(_ALL_LANES, diagonal, _WARP - 1))
+        most_before = cuda.shfl_sync(_ALL_LANES, most, _WARP - 1)
+        most = int64(0)
+        if at < end and closes > 0:
+            most = ((at + 1 - diagonal) << 32) | (_ALL_LANES - (at - begin))
+        for distance in (1, 2, 4, 8, 16):
+            other = cuda.shfl_up_sync(_ALL_LANES, most, distance)
+            if lane >= distance and at - distance >= group:
+                most = max(most, other)
+        if group < step:
+            most = max(most, most_before)
+        is_last = at < end and closes == _GROUP
+        before, n_here = lanes_before(is_last)
+        if is_last:
+            n_keys = at + 1 - group
+            entries[begin + n_groups + before] = ((MOST_SEEDS - n_keys) << 32) | (
+                2 * (group - begin)
+            )
+            longest[group] = most
+            has_more = has_more or 1 < most >> 32 < n_keys
+        n_groups += n_here
+    return n_groups, cuda.any_sync(_ALL_LANES, has_more)
+
+
+@cuda.jit(device=True)
+def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
+    """List diagonals with half as many keys as their group's main one; how many are listed now."""
+    group, diagonal = begin, begin
+    for step in range(begin, end, _WARP):
+        at = step + int64(cuda.laneid)
+        opens = opened(keys, begin, end, at, largest_gap)
+        closes = opened(keys, begin, end, at + 1, largest_gap)
+        group = last_opened(opens == _GROUP, step, cuda.shfl_sync(_ALL_LANES, group, _WARP - 1))
+        diagonal = last_opened(opens > 0, step, cuda.shfl_sync(_ALL_LANES, diagonal, _WARP - 1))
+        n_keys = at + 1 - diagonal
+        is_one = False
+        if at < end and closes > 0:
+            most = longest[group]
+            is_main = most & _ALL_LANES == _ALL_LANES - (at - begin)
+            is_one = not is_main and most >> 32 > 1 and 2 * n_keys >= most >> 32
+        before, n_here = lanes_before(is_one)
+        if is_one:
+            entries[begin + n_listed + before] = ((MOST_SEEDS - n_keys) << 32) | (
+                2 * (at - begin) + 1
+            )
+        n_listed += n_here
+    return n_listed
 
 
 @cuda.jit(cache=True)
 def group_keys(
     keys, firsts, places, n_rows, hit_firsts, offsets, wanted, n_wanted, k, differences,
-    largest_gap, most, match, loss, found, counts, unlisted, unseen,
+    largest_gap, most, match, loss, entries, spare, longest, counts, unlisted, unseen,
 ):  # fmt: skip
-    """Gather the keys of every read into candidates, as candidates_cpu says.
+    """Gather the keys of every read into candidates, as candidates_cpu says, and order those.
 
-    One thread a read, its candidates where its keys are: there are never more. Reads every key
-    twice or three times.
+    One warp a read, its candidates where its keys are: there are never more. Reads every key once,
+    or twice where a group has several diagonals.
     """
-    i = cuda.grid(1)
+    i = cuda.grid(1) // _WARP
     if i >= n_wanted:
         return
     begin = int64(hit_firsts[2 * int64(firsts[i])])
     end = int64(hit_firsts[2 * int64(firsts[i + 1])])
-    n_found = int64(0)
-    at = begin
-    while at < end:
-        head = keys[at] >> uint64(35)
-        group_start = at
-        best, best_count = diagonal_of(keys[at]), int64(0)
-        last = best
-        run_start = at
-        while at < end and keys[at] >> uint64(35) == head:
-            diagonal = diagonal_of(keys[at])
-            if diagonal - last > largest_gap:
-                break
-            if diagonal != last:
-                run_start = at
-            if at - run_start + 1 > best_count:
-                best, best_count = diagonal, at - run_start + 1
-            last = diagonal
-            at += 1
-        strand = int64(head & uint64(1))
-        lowest = diagonal_of(keys[group_start])
-        insert(found, begin, n_found, strand, best, lowest, last, at - group_start)
-        n_found += 1
-        if best_count == at - group_start or best_count == 1:
-            continue
-        run_start = group_start
-        for j in range(group_start, at):
-            diagonal = diagonal_of(keys[j])
-            if j + 1 < at and diagonal_of(keys[j + 1]) == diagonal:
-                continue
-            count = j + 1 - run_start
-            run_start = j + 1
-            if diagonal != best and 2 * count >= best_count:
-                insert(found, begin, n_found, strand, diagonal, diagonal, diagonal, count)
-                n_found += 1
+    n_found, has_more = list_groups(keys, begin, end, largest_gap, entries, longest)
+    if has_more:
+        cuda.syncwarp()
+        n_found = list_more(keys, begin, end, largest_gap, longest, entries, n_found)
+    if n_found > 1:
+        cuda.syncwarp()
+        sort_list(entries, spare, begin, begin + n_found)
+    is_left_out = False
+    for item in range(2 * int64(firsts[i]) + cuda.laneid, 2 * int64(firsts[i + 1]), int64(_WARP)):
+        taken = int64(hit_firsts[item + 1]) - int64(hit_firsts[item])
+        is_left_out = is_left_out or taken != hits_of(places, n_rows, item)
+    is_left_out = cuda.any_sync(_ALL_LANES, is_left_out)
+    if cuda.laneid > 0:
+        return
     read = wanted[i]
     n_seeds = int64(firsts[i + 1]) - int64(firsts[i])
     length = offsets[read + 1] - offsets[read]
-    all_seen = True
-    for item in range(2 * int64(firsts[i]), 2 * int64(firsts[i + 1])):
-        taken = int64(hit_firsts[item + 1]) - int64(hit_firsts[item])
-        all_seen = all_seen and taken == hits_of(places, n_rows, item)
     n_different = int64(differences[i])
     if n_found > most:
         # A base lies in so many seeds at most, so what a group lacks in seeds says how much it
@@ -164,35 +253,43 @@ def group_keys(
         overlap = int64(1)
         if n_seeds > 1:
             overlap += (k - 1) // ((length - k) // (n_seeds - 1))
-        lacking = n_seeds - (found[_FIELDS * (begin + most) + 3] >> 1)
+        lacking = n_seeds - (MOST_SEEDS - (int64(entries[begin + most]) >> 32))
         n_different = min(n_different, max(int64(0), lacking + overlap - 1) // overlap)
-        all_seen = False
+        is_left_out = True
         n_found = int64(most)
     counts[read] = n_found
     unlisted[read] = max(int64(0), match * length - loss * n_different)
-    if not all_seen:
+    if is_left_out:
         unseen[read] = max(int64(0), match * length - LIKELY * loss * n_different)
 
 
 @cuda.jit(cache=True)
 def write_candidates(
-    found, firsts, hit_firsts, wanted, n_wanted, offsets, reads, strands, diagonals, lowest,
-    highest, seeds,
+    entries, longest, keys, firsts, hit_firsts, wanted, n_wanted, offsets, reads, strands,
+    diagonals, lowest, highest, seeds,
 ):  # fmt: skip
-    """Copy the candidates to where the running sums say. One thread a read."""
-    i = cuda.grid(1)
+    """Write candidates out to where the running sums say. One warp a read, a lane a candidate."""
+    i = cuda.grid(1) // _WARP
     if i >= n_wanted:
         return
     read = wanted[i]
-    source = _FIELDS * int64(hit_firsts[2 * int64(firsts[i])])
-    for place in range(int64(offsets[read]), int64(offsets[read + 1])):
+    begin = int64(hit_firsts[2 * int64(firsts[i])])
+    first = int64(offsets[read])
+    for place in range(first + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
+        entry = int64(entries[begin + place - first])
+        n_keys = MOST_SEEDS - (entry >> 32)
+        at = begin + ((entry & _ALL_LANES) >> 1)
+        key = keys[at]
+        main, last = key, key
+        if entry & 1 == 0:
+            main = keys[begin + _ALL_LANES - (longest[at] & _ALL_LANES)]
+            last = keys[at + n_keys - 1]
         reads[place] = read
-        diagonals[place] = found[source]
-        lowest[place] = found[source + 1]
-        highest[place] = found[source + 2]
-        strands[place] = found[source + 3] & 1
-        seeds[place] = found[source + 3] >> 1
-        source += _FIELDS
+        strands[place] = (key >> uint64(35)) & uint64(1)
+        diagonals[place] = diagonal_of(main)
+        lowest[place] = diagonal_of(key)
+        highest[place] = diagonal_of(last)
+        seeds[place] = n_keys
 
 
 _INTEGER, _LONGS, _WORDS = types.int64, types.int64[::1], types.uint64[::1]
@@ -202,10 +299,10 @@ _NUMBERS, _SIGNED, _BYTES = types.uint32[::1], types.int32[::1], types.uint8[::1
 KERNEL_SIGNATURES = {
     group_keys: (
         _WORDS, _NUMBERS, _SIGNED, _NUMBERS, _NUMBERS, _LONGS, _SIGNED, _INTEGER, _INTEGER, _SIGNED,
-        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _NUMBERS, _SIGNED, _SIGNED,
+        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _WORDS, _WORDS, _LONGS, _NUMBERS, _SIGNED, _SIGNED,
     ),
     write_candidates: (
-        _LONGS, _NUMBERS, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _SIGNED, _BYTES, _LONGS, _LONGS,
-        _LONGS, _SIGNED,
+        _WORDS, _LONGS, _WORDS, _NUMBERS, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _SIGNED, _BYTES,
+        _LONGS, _LONGS, _LONGS, _SIGNED,
     ),
 }  # fmt: skip

@@ -4,9 +4,9 @@
                (cut_seeds)      (exact_cuda)   (choose_seeds)       (list_hits, locate_hits)
 
 A key is a number as candidates_cpu has it, with the read's place in the list of reads searched. The
-keys of a read lie side by side and are few: a warp puts them in order by counting, for each, the
-smaller ones. What has no bound that the card could plan by (seeds, hits) is counted first, added
-up, and written where the sums say.
+keys of a read lie side by side; mostly they are few, but they may be thousands: a warp puts them in
+order. What has no bound that the card could plan by (seeds, hits) is counted first, added up, and
+written where the sums say.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from bwarp.index.device_cuda import DeviceIndex
 from bwarp.index.locate_cuda import genome_position, position_of, walk
 from bwarp.index.prefix_sum_cuda import exclusive_sum
 from bwarp.mapping.candidates_cpu import DIAGONAL_SHIFT
+from bwarp.mapping.list_sort_cuda import sort_list
 from bwarp.mapping.parameters import SeedRound
 from bwarp.mapping.reads_cuda import DeviceReads
 from bwarp.seeding.exact_cuda import LOCATED, exact_rows
@@ -54,6 +55,8 @@ class SeedKeys:
     differences : shape=(n_wanted,), dtype=int32
         Of every place that was not found, at least.
     keys : shape=(n_hits,), dtype=uint64
+    spare : shape=(n_hits,), dtype=uint64
+        Room that is not used any more.
     n_hits, n_seeds : int
     """
 
@@ -63,6 +66,7 @@ class SeedKeys:
     hit_firsts: object
     differences: object
     keys: object
+    spare: object
     n_hits: int
     n_seeds: int
 
@@ -91,7 +95,7 @@ def find_keys(
         n_wanted, firsts, places, k, n_rows, seeds.hits, seeds.least_hits, hit_firsts, differences
     )
     n_hits = add_up(hit_firsts)
-    keys, ordered = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
+    keys, spare = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
     if n_hits:
         rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
         list_hits[_blocks(2 * n_seeds), BLOCK](
@@ -104,8 +108,8 @@ def find_keys(
             device.suffixes, rate, device.forward.n_rows, device.segment_text,
             device.segment_genome, rows, steps, n_hits, keys,
         )  # fmt: skip
-        sort_keys[_blocks(n_wanted * _WARP), BLOCK](keys, firsts, hit_firsts, n_wanted, ordered)
-    return SeedKeys(firsts, places, n_rows, hit_firsts, differences, ordered, n_hits, n_seeds)
+        sort_keys[_blocks(n_wanted * _WARP), BLOCK](keys, spare, firsts, hit_firsts, n_wanted)
+    return SeedKeys(firsts, places, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds)
 
 
 def _blocks(threads: int) -> int:
@@ -272,20 +276,14 @@ def locate_hits(
 
 
 @cuda.jit(cache=True)
-def sort_keys(keys, firsts, hit_firsts, n_wanted, ordered):
-    """Put the keys of every read in order. One warp a read, a thread every 32nd key."""
+def sort_keys(keys, spare, firsts, hit_firsts, n_wanted):
+    """Put the keys of every read in order. One warp a read."""
     i = cuda.grid(1) // _WARP
-    if i >= n_wanted:
-        return
-    begin = int64(hit_firsts[2 * int64(firsts[i])])
-    end = int64(hit_firsts[2 * int64(firsts[i + 1])])
-    for at in range(begin + cuda.laneid, end, _WARP):
-        key = keys[at]
-        smaller = int64(0)
-        for other in range(begin, end):
-            if keys[other] < key or (keys[other] == key and other < at):
-                smaller += 1
-        ordered[begin + smaller] = key
+    if i < n_wanted:
+        begin = int64(hit_firsts[2 * int64(firsts[i])])
+        end = int64(hit_firsts[2 * int64(firsts[i + 1])])
+        if end - begin > 1:
+            sort_list(keys, spare, begin, end)
 
 
 _INTEGER, _LONGS, _WORDS = types.int64, types.int64[::1], types.uint64[::1]
@@ -307,5 +305,5 @@ KERNEL_SIGNATURES = {
     locate_hits: (
         _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS
     ),
-    sort_keys: (_WORDS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS),
+    sort_keys: (_WORDS, _WORDS, _NUMBERS, _NUMBERS, _INTEGER),
 }  # fmt: skip
