@@ -37,6 +37,9 @@ BLOCK = 128
 _WARP = 32
 _ALL_LANES = 0xFFFFFFFF
 
+#: The low half of a number.
+_LOW = 0xFFFFFFFF
+
 #: Of a candidate.
 MOST_SEEDS = (1 << 31) - 1
 
@@ -169,7 +172,7 @@ def list_groups(keys, begin, end, largest_gap, entries, longest):
         most_before = cuda.shfl_sync(_ALL_LANES, most, _WARP - 1)
         most = int64(0)
         if at < end and closes > 0:
-            most = ((at + 1 - diagonal) << 32) | (_ALL_LANES - (at - begin))
+            most = ((at + 1 - diagonal) << 32) | (_LOW - (at - begin))
         for distance in (1, 2, 4, 8, 16):
             other = cuda.shfl_up_sync(_ALL_LANES, most, distance)
             if lane >= distance and at - distance >= group:
@@ -203,7 +206,7 @@ def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
         is_one = False
         if at < end and closes > 0:
             most = longest[group]
-            is_main = most & _ALL_LANES == _ALL_LANES - (at - begin)
+            is_main = most & _LOW == _LOW - (at - begin)
             is_one = not is_main and most >> 32 > 1 and 2 * n_keys >= most >> 32
         before, n_here = lanes_before(is_one)
         if is_one:
@@ -278,11 +281,11 @@ def write_candidates(
     for place in range(first + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
         entry = int64(entries[begin + place - first])
         n_keys = MOST_SEEDS - (entry >> 32)
-        at = begin + ((entry & _ALL_LANES) >> 1)
+        at = begin + ((entry & _LOW) >> 1)
         key = keys[at]
         main, last = key, key
         if entry & 1 == 0:
-            main = keys[begin + _ALL_LANES - (longest[at] & _ALL_LANES)]
+            main = keys[begin + _LOW - (longest[at] & _LOW)]
             last = keys[at + n_keys - 1]
         reads[place] = read
         strands[place] = (key >> uint64(35)) & uint64(1)

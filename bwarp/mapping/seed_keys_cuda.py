@@ -30,7 +30,14 @@ __all__ = ["KERNEL_SIGNATURES", "SeedKeys", "add_up", "find_keys", "hits_of"]
 #: Threads a block.
 BLOCK = 128
 
+#: Hits of an item that a thread lists alone.
+FEW = 4
+
 _WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+#: The low bits of a number that orders items: which of its read's it is.
+_ITEM = (1 << 31) - 1
 
 #: A key that has its genome position, until all have; reads are fewer than this bit would need.
 _IS_LOCATED = 1 << 63
@@ -91,9 +98,12 @@ def find_keys(
         exact_rows(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
-    choose_seeds[_blocks(n_wanted), BLOCK](
-        n_wanted, firsts, places, k, n_rows, seeds.hits, seeds.least_hits, hit_firsts, differences
-    )
+    # The seeds themselves have been searched: their place is room now.
+    room = cuda.device_array(2 * n_seeds + 1, np.uint64)
+    choose_seeds[_blocks(n_wanted * _WARP), BLOCK](
+        n_wanted, firsts, places, k, n_rows, seeds.hits, seeds.least_hits, items, room, hit_firsts,
+        differences,
+    )  # fmt: skip
     n_hits = add_up(hit_firsts)
     keys, spare = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
     if n_hits:
@@ -174,57 +184,90 @@ def hits_of(places, n_rows, item):
     return int64(1) if rows == uint32(LOCATED) else int64(rows)
 
 
+@cuda.jit(device=True)
+def take_rarest(places, n_rows, first, last, most, least, order, spare, taken):
+    """Take all hits of the rarest items while they fit in `most`. A whole warp calls it.
+
+    The next item gives what is left where fewer than `least` are taken, evenly spread over its
+    rows.
+    """
+    lane = int64(cuda.laneid)
+    for item in range(first + lane, last, _WARP):
+        order[item] = (hits_of(places, n_rows, item) << 31) | (item - first)
+        taken[item] = 0
+    cuda.syncwarp()
+    sort_list(order, spare, first, last)
+    used = int64(0)
+    for step in range(first, last, _WARP):
+        item, count = int64(0), int64(most + 1)
+        if step + lane < last:
+            word = int64(order[step + lane])
+            item, count = first + (word & _ITEM), word >> 31
+        total = count
+        for distance in (1, 2, 4, 8, 16):
+            other = cuda.shfl_up_sync(_ALL_LANES, total, distance)
+            total += other if lane >= distance else 0
+        fits = used + total <= most
+        if fits:
+            taken[item] = count
+        n_fitting = cuda.popc(int64(cuda.ballot_sync(_ALL_LANES, fits)) & _ALL_LANES)
+        last_total = cuda.shfl_sync(_ALL_LANES, total, max(n_fitting - 1, 0))
+        used += last_total if n_fitting > 0 else 0
+        if n_fitting < _WARP:
+            if lane == n_fitting and step + lane < last and used < least:
+                taken[item] = most - used
+            break
+
+
 @cuda.jit(cache=True)
-def choose_seeds(n_wanted, firsts, places, k, n_rows, most, least, taken, differences):
+def choose_seeds(
+    n_wanted, firsts, places, k, n_rows, most, least, order, spare, taken, differences
+):
     """How many hits of each item to locate: of the rarest all, until a read has `most`.
 
-    One thread a read. Only a read with more looks for the next rarest item again and again, and
-    stops where none fits any more. The element of `taken` after the last is set to 0.
+    One warp a read. The element of `taken` after the last is set to 0; `order` and `spare` have
+    room for a number an item.
     """
-    i = cuda.grid(1)
+    i = cuda.grid(1) // _WARP
     if i >= n_wanted:
         return
+    lane = int64(cuda.laneid)
     first, last = 2 * int64(firsts[i]), 2 * int64(firsts[i + 1])
-    if i == n_wanted - 1:
+    if i == n_wanted - 1 and lane == 0:
         taken[last] = 0
     total = int64(0)
-    for item in range(first, last):
+    for item in range(first + lane, last, _WARP):
         count = hits_of(places, n_rows, item)
         taken[item] = count
         total += count
+    for distance in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(_ALL_LANES, total, distance)
     if total > most:
-        for item in range(first, last):
-            taken[item] = 0
-        used = int64(0)
-        before, before_item = int64(0), last
-        while used < most:
-            rarest, rarest_item = int64(1) << 62, int64(-1)
-            for item in range(first, last):
-                count = hits_of(places, n_rows, item)
-                is_next = count > before or (count == before and item > before_item)
-                if is_next and count < rarest:
-                    rarest, rarest_item = count, item
-            if rarest_item < 0:
-                break
-            before, before_item = rarest, rarest_item
-            if used + rarest <= most:
-                taken[rarest_item] = rarest
-                used += rarest
-            elif used < least:
-                # Nothing rare enough: some hits of this one, evenly spread over its rows.
-                taken[rarest_item] = most - used
-                used = most
-            else:
-                break
+        take_rarest(places, n_rows, first, last, most, least, order, spare, taken)
+    cuda.syncwarp()
     # A place that is not found differs in every seed located in full: those side by side.
     n_different, end = int32(0), int64(0)
-    for item in range(first, last, 2):
-        place = int64(places[item >> 1])
-        is_full = taken[item] == hits_of(places, n_rows, item)
-        if is_full and taken[item + 1] == hits_of(places, n_rows, item + 1) and place >= end:
+    for step in range(first, last, 2 * _WARP):
+        item = step + 2 * lane
+        place = int64(-1)
+        if item < last:
+            is_full = taken[item] == hits_of(places, n_rows, item)
+            if is_full and taken[item + 1] == hits_of(places, n_rows, item + 1):
+                place = int64(places[item >> 1])
+        while True:
+            waiting = int64(cuda.ballot_sync(_ALL_LANES, place >= end)) & _ALL_LANES
+            if waiting == 0:
+                break
             n_different = int32(n_different + 1)
-            end = place + k
-    differences[i] = n_different
+            end = cuda.shfl_sync(_ALL_LANES, place, int32(cuda.ffs(waiting) - 1)) + k
+    if lane == 0:
+        differences[i] = n_different
+
+
+@cuda.jit(device=True)
+def hit_row(first_row, count, n, hit):
+    """The row of one of n hits, evenly spread over the `count` rows of an item."""
+    return first_row + (hit if n == count else hit * count // n)
 
 
 @cuda.jit(cache=True)
@@ -233,30 +276,43 @@ def list_hits(
 ):
     """The rows of the hits to locate, evenly spread over an item's, and the keys that they begin.
 
-    One thread an item, mostly of no hit or one. A key lacks the genome position that is to be
-    added to it; a hit that the search has located already has it, and `_IS_LOCATED`.
+    One thread an item, mostly of no hit or one; the hits of one with more than `FEW` are listed by
+    its warp. A key lacks the genome position that is to be added to it; a hit that the search has
+    located already has it, and `_IS_LOCATED`.
     """
-    item = cuda.grid(1)
-    if item >= n_items:
-        return
-    first_hit = int64(hit_firsts[item])
-    n = int64(hit_firsts[item + 1]) - first_hit
-    if n == 0:
-        return
-    i = int64(owners[item >> 1])
-    offset = int64(places[item >> 1])
-    if item & 1:
-        read = wanted[i]
-        offset = offsets[read + 1] - offsets[read] - k - offset
-    key = uint64(uint64(2 * i + (item & 1)) << uint64(35)) | uint64(DIAGONAL_SHIFT - offset)
-    count = int64(n_rows[item])
-    if count == LOCATED:
-        rows[first_hit] = 0
-        keys[first_hit] = (key + uint64(item_rows[item])) | uint64(_IS_LOCATED)
-        return
-    for hit in range(n):
-        rows[first_hit + hit] = int64(item_rows[item]) + hit * count // n
-        keys[first_hit + hit] = key
+    item = int64(cuda.grid(1))
+    first_hit, n = int64(0), int64(0)
+    if item < n_items:
+        first_hit = int64(hit_firsts[item])
+        n = int64(hit_firsts[item + 1]) - first_hit
+    key, first_row, count = int64(0), int64(0), int64(0)
+    if n > 0:
+        i = int64(owners[item >> 1])
+        offset = int64(places[item >> 1])
+        if item & 1:
+            read = wanted[i]
+            offset = offsets[read + 1] - offsets[read] - k - offset
+        key = ((2 * i + (item & 1)) << 35) | (DIAGONAL_SHIFT - offset)
+        first_row, count = int64(item_rows[item]), int64(n_rows[item])
+        if count == LOCATED:
+            rows[first_hit] = 0
+            keys[first_hit] = uint64(key + first_row) | uint64(_IS_LOCATED)
+        elif n <= FEW:
+            for hit in range(n):
+                rows[first_hit + hit] = hit_row(first_row, count, n, hit)
+                keys[first_hit + hit] = key
+    waiting = int64(cuda.ballot_sync(_ALL_LANES, n > FEW)) & _ALL_LANES
+    while waiting != 0:
+        lane = int32(cuda.ffs(waiting) - 1)
+        waiting &= waiting - 1
+        first_hit_of = cuda.shfl_sync(_ALL_LANES, first_hit, lane)
+        n_of = cuda.shfl_sync(_ALL_LANES, n, lane)
+        key_of = cuda.shfl_sync(_ALL_LANES, key, lane)
+        first_row_of = cuda.shfl_sync(_ALL_LANES, first_row, lane)
+        count_of = cuda.shfl_sync(_ALL_LANES, count, lane)
+        for hit in range(int64(cuda.laneid), n_of, _WARP):
+            rows[first_hit_of + hit] = hit_row(first_row_of, count_of, n_of, hit)
+            keys[first_hit_of + hit] = key_of
 
 
 @cuda.jit(cache=True)
@@ -296,7 +352,8 @@ KERNEL_SIGNATURES = {
         _BYTES, _LONGS, _SIGNED, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _SIGNED, _SIGNED
     ),
     choose_seeds: (
-        _INTEGER, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _SIGNED
+        _INTEGER, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _INTEGER, _INTEGER, _WORDS, _WORDS,
+        _NUMBERS, _SIGNED,
     ),
     list_hits: (
         _NUMBERS, _NUMBERS, _NUMBERS, _SIGNED, _SIGNED, _LONGS, _SIGNED, _INTEGER, _INTEGER,

@@ -1,4 +1,4 @@
-"""Keys of reads put in order and gathered by the GPU's kernels, against the CPU's.
+"""Seeds chosen, their hits listed, put in order and gathered by the GPU's kernels, as by the CPU's.
 
 Whatever a read's hits: none, thousands, all on one diagonal, none near another. The kernels are run
 in plain Python and, where there is one, on a GPU.
@@ -15,10 +15,11 @@ from emulated_mapping import pretend
 from numba import cuda
 
 from bwarp.mapping import candidates_cuda, seed_keys_cuda
-from bwarp.mapping.candidates_cpu import DIAGONAL_SHIFT, _group
+from bwarp.mapping.candidates_cpu import DIAGONAL_SHIFT, _group, _list_rows, _make_keys
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads_cuda import DeviceReads
 from bwarp.mapping.seed_keys_cuda import LOCATED, SeedKeys
+from bwarp.mapping.seed_rows_cpu import _choose_seeds
 
 K = 20
 GAP = MappingParameters().largest_gap
@@ -28,6 +29,10 @@ GAP = MappingParameters().largest_gap
 def card(request, monkeypatch):
     if request.param == "emulated":
         pretend(monkeypatch)
+
+
+def to_card(array, dtype):
+    return cuda.to_device(array.astype(dtype) if len(array) else np.zeros(1, dtype))
 
 
 def one_diagonal(rng, n):
@@ -125,9 +130,6 @@ def by_the_card(case, parameters):
     hit_firsts = np.concatenate([[0], np.cumsum(taken)])
     n_wanted = len(wanted)
 
-    def to_card(array, dtype):
-        return cuda.to_device(array.astype(dtype) if len(array) else np.zeros(1, dtype))
-
     found = SeedKeys(
         to_card(firsts, np.uint32), to_card(places, np.int32), to_card(counts, np.uint32),
         to_card(hit_firsts, np.uint32), to_card(differences, np.int32), to_card(keys, np.uint64),
@@ -185,3 +187,54 @@ def test_reads_with_thousands_of_hits(card, n):
 def test_no_read_has_a_hit(card):
     case = a_case(np.random.default_rng(0), [np.empty(0, np.int64)] * 3)
     assert len(assert_same(case, MappingParameters())) == 0
+
+
+@pytest.mark.parametrize(("most", "least"), [(16, 0), (64, 32), (2048, 0), (1, 1)])
+@pytest.mark.parametrize("highest", [1, 4, 100, 5000])
+def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, highest):
+    rng = np.random.default_rng(most * highest)
+    n_seeds = np.array([0, 1, 2, 15, 16, 17, 33, 0, 90, 150, 0])
+    n_wanted = len(n_seeds)
+    firsts = np.concatenate([[0], np.cumsum(n_seeds)])
+    lengths = np.where(n_seeds, K + 3 * n_seeds, 0)
+    wanted = np.arange(n_wanted)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = np.concatenate([np.arange(n) * 3 for n in n_seeds]).astype(np.int32)
+    places[rng.random(places.size) < 0.1] = -1
+    counts = (highest ** rng.random(2 * places.size)).astype(np.int64)
+    counts[rng.random(counts.size) < 0.3] = rng.choice([0, 1, highest, 2**32 - 2])
+    # A read whose rarest seed has too many.
+    places[0], counts[:2] = 0, (most + 2, most + 1)
+    starts = rng.integers(0, 1000, counts.size)
+    found = np.where((counts == 1) & (rng.random(counts.size) < 0.5), LOCATED, counts)
+    taken, differences = np.zeros(counts.size, np.uint32), np.zeros(n_wanted, np.int32)
+    _choose_seeds(firsts, places, K, counts, most, least, taken, differences)
+    blocks = seed_keys_cuda._blocks(32 * n_wanted)
+    on_card = [to_card(firsts, np.uint32), to_card(places, np.int32), to_card(found, np.uint32)]
+    order, spare = (cuda.device_array(counts.size, np.uint64) for _ in range(2))
+    chosen = cuda.device_array(counts.size + 1, np.uint32)
+    different = cuda.device_array(n_wanted, np.int32)
+    seed_keys_cuda.choose_seeds[blocks, seed_keys_cuda.BLOCK](
+        n_wanted, *on_card[:2], K, on_card[2], most, least, order, spare, chosen, different
+    )
+    assert chosen.copy_to_host().tolist() == [*taken.tolist(), 0]
+    assert different.copy_to_host().tolist() == differences.tolist()
+
+    hit_firsts = np.empty(counts.size + 1, np.int64)
+    rows, keys = np.empty(taken.sum(), np.uint32), np.empty(taken.sum(), np.uint64)
+    _list_rows(starts, counts, taken, hit_firsts, rows)
+    # Rows pass for positions, and all lie in one segment: what is located later is their place.
+    segment = np.array([0, 2**33]), np.array([0])
+    _make_keys(offsets, wanted, K, firsts, places, hit_firsts, rows, *segment, keys)
+    owners = np.repeat(wanted, n_seeds)
+    listed, begun = to_card(rows * 0, np.uint32), to_card(keys * 0, np.uint64)
+    seed_keys_cuda.list_hits[seed_keys_cuda._blocks(counts.size), seed_keys_cuda.BLOCK](
+        to_card(starts, np.uint32), on_card[2], to_card(hit_firsts, np.uint32),
+        to_card(owners, np.int32), on_card[1], cuda.to_device(offsets), to_card(wanted, np.int32),
+        K, counts.size, listed, begun,
+    )  # fmt: skip
+    is_located = np.repeat(found == LOCATED, taken)
+    listed, begun = (array.copy_to_host()[: rows.size] for array in (listed, begun))
+    assert listed.tolist() == np.where(is_located, 0, rows).tolist()
+    located = begun - np.where(is_located, np.uint64(1 << 63), 0).astype(np.uint64)
+    assert (located + listed).tolist() == keys.tolist()
