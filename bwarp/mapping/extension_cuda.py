@@ -8,7 +8,7 @@ blocks of bits for that, half a byte a base; windows to align with gaps are copi
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int64
+from numba import cuda, int32, int64
 from numba.cuda import types
 
 from bwarp.alignment.batch_cuda import DeviceBatch, DeviceSequences
@@ -27,6 +27,9 @@ __all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_bytes", "genom
 
 #: Threads a block.
 BLOCK = 128
+
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def extend(
     )  # fmt: skip
     unsure = cuda.device_array(n, np.int32)
     counter = cuda.to_device(np.zeros(1, np.int32))
-    list_unsure[_blocks(n_reads), BLOCK](
+    list_unsure[_blocks(_WARP * n_reads), BLOCK](
         candidates.offsets, candidates.lowest, candidates.highest, n_reads,
         parameters.hopeless_margin, scored, unsure, counter,
     )  # fmt: skip
@@ -212,24 +215,35 @@ def score_diagonals(
 
 @cuda.jit(cache=True)
 def list_unsure(offsets, lowest, highest, n_reads, hopeless_margin, scored, unsure, counter):
-    """List the candidates to align with gaps, in any order. One thread a read.
+    """List the candidates to align with gaps, in any order. One warp a read, a lane a candidate.
 
     The others are marked as sure, also those that are far below the read's best with all their
     seeds on one diagonal: extension_cpu says why.
     """
-    read = cuda.grid(1)
+    read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
+    lane = int64(cuda.laneid)
     first, last = int64(offsets[read]), int64(offsets[read + 1])
     best = int64(0)
-    for i in range(first, last):
+    for i in range(first + lane, last, _WARP):
         best = max(best, scored[FIELDS * i])
-    for i in range(first, last):
-        if lowest[i] == highest[i] and scored[FIELDS * i] + hopeless_margin < best:
+    for distance in (16, 8, 4, 2, 1):
+        best = max(best, cuda.shfl_xor_sync(_ALL_LANES, best, distance))
+    for step in range(first, last, _WARP):
+        i = step + lane
+        is_unsure = False
+        if i < last:
+            is_hopeless = lowest[i] == highest[i] and scored[FIELDS * i] + hopeless_margin < best
+            is_unsure = not is_hopeless and scored[FIELDS * i + 5] == 0
             scored[FIELDS * i + 5] = 1
-        elif scored[FIELDS * i + 5] == 0:
-            unsure[cuda.atomic.add(counter, 0, 1)] = i
-            scored[FIELDS * i + 5] = 1
+        lanes = int64(cuda.ballot_sync(_ALL_LANES, is_unsure)) & _ALL_LANES
+        slot = int32(0)
+        if lane == 0 and lanes != 0:
+            slot = cuda.atomic.add(counter, 0, int32(cuda.popc(lanes)))
+        slot = cuda.shfl_sync(_ALL_LANES, slot, 0)
+        if is_unsure:
+            unsure[slot + cuda.popc(lanes & ((int64(1) << lane) - 1))] = i
 
 
 @cuda.jit(cache=True)

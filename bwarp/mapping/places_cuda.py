@@ -21,6 +21,9 @@ __all__ = ["FIELDS", "KERNEL_SIGNATURES", "DevicePlaces", "merge", "places_on_ho
 #: Threads a block.
 BLOCK = 128
 
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
 #: What `split_places` makes of a row, in its order.
 _COLUMNS = (np.int32, *[np.int32] * 3, np.uint8, *[np.int64] * 4)
 
@@ -54,7 +57,7 @@ def ranked(places: DevicePlaces, least_score: int, changed) -> DevicePlaces:
     """
     kept = cuda.device_array(max(1, places.count), np.int32)
     offsets = cuda.device_array(places.n_reads + 1, np.uint32)
-    blocks = _blocks(places.n_reads + 1)
+    blocks = _blocks(_WARP * (places.n_reads + 1))
     rank_places[blocks, BLOCK](
         places.offsets, places.strands, places.scored, places.n_reads, least_score, changed, kept,
         offsets,
@@ -79,12 +82,13 @@ def merge(places: DevicePlaces, more: DevicePlaces, dropped) -> DevicePlaces:
         1 for reads that keep of `places` nothing.
     """
     n_reads = places.n_reads
-    blocks = _blocks(n_reads + 1)
     offsets = cuda.device_array(n_reads + 1, np.uint32)
-    count_joined[blocks, BLOCK](places.offsets, more.offsets, dropped, n_reads, offsets)
+    count_joined[_blocks(n_reads + 1), BLOCK](
+        places.offsets, more.offsets, dropped, n_reads, offsets
+    )
     exclusive_sum(offsets)
     joined = _empty(offsets, n_reads, int(offsets[n_reads:].copy_to_host()[0]))
-    join_places[blocks, BLOCK](
+    join_places[_blocks(_WARP * n_reads), BLOCK](
         places.offsets, places.strands, places.scored, more.offsets, more.strands, more.scored,
         dropped, n_reads, offsets, joined.strands, joined.scored,
     )  # fmt: skip
@@ -95,7 +99,7 @@ def places_on_host(places: DevicePlaces, pinned: PinnedPlace) -> Places:
     """The same on the host, in columns: views of pinned memory, but for `offsets`."""
     n = places.count
     columns = [cuda.device_array(max(1, n), dtype) for dtype in _COLUMNS]
-    split_places[_blocks(places.n_reads), BLOCK](
+    split_places[_blocks(_WARP * places.n_reads), BLOCK](
         places.offsets, places.scored, places.n_reads, *columns
     )
     columns.append(places.strands)
@@ -147,60 +151,67 @@ def one_place(scored, a, b):
 
 @cuda.jit(cache=True)
 def rank_places(offsets, strands, scored, n_reads, least, changed, kept, counts):
-    """Choose and order each read's places, as places_cpu's `_rank` does. One thread a read."""
-    read = cuda.grid(1)
-    if read == n_reads:
+    """Choose and order each read's places, as places_cpu's `_rank` does. One warp a read.
+
+    A lane counts for a place those before it. Then places are kept in turn, each if it is no sight
+    of one kept before: of those a lane has every 32nd.
+    """
+    read = cuda.grid(1) // _WARP
+    lane = int64(cuda.laneid)
+    if read == n_reads and lane == 0:
         counts[read] = 0
     if read >= n_reads:
         return
-    first = int64(offsets[read])
+    first, last = int64(offsets[read]), int64(offsets[read + 1])
     if changed[read] == changed[read + 1]:
-        for i in range(first, int64(offsets[read + 1])):
+        for i in range(first + lane, last, _WARP):
             kept[i] = i
-        counts[read] = int64(offsets[read + 1]) - first
+        if lane == 0:
+            counts[read] = last - first
         return
-    n_listed = first
-    for i in range(first, int64(offsets[read + 1])):
-        score = scored[FIELDS * i]
+    n_listed = int64(0)
+    for step in range(first, last, _WARP):
+        i = step + lane
+        score = scored[FIELDS * i] if i < last else int64(least - 1)
+        place = first
+        for j in range(first, last):
+            other = scored[FIELDS * j]
+            place += 1 if other > score or (other == score and j < i) else 0
         if score >= least:
-            j = n_listed
-            while j > first and scored[FIELDS * int64(kept[j - 1])] < score:
-                kept[j] = kept[j - 1]
-                j -= 1
-            kept[j] = i
-            n_listed += 1
+            kept[place] = i
+        listed = int64(cuda.ballot_sync(_ALL_LANES, score >= least)) & _ALL_LANES
+        n_listed += cuda.popc(listed)
+    cuda.syncwarp()
     n_kept = first
-    for at in range(first, n_listed):
+    for at in range(first, first + n_listed):
         i = int64(kept[at])
-        is_new = True
-        for j in range(first, n_kept):
+        is_known = False
+        for j in range(first + lane, n_kept, _WARP):
             other = int64(kept[j])
-            if strands[other] == strands[i] and one_place(scored, FIELDS * other, FIELDS * i):
-                is_new = False
-                break
-        if is_new:
-            kept[n_kept] = i
+            is_same = strands[other] == strands[i]
+            is_known = is_known or (is_same and one_place(scored, FIELDS * other, FIELDS * i))
+        if not cuda.any_sync(_ALL_LANES, is_known):
+            if lane == 0:
+                kept[n_kept] = i
             n_kept += 1
-    counts[read] = n_kept - first
-
-
-@cuda.jit(device=True)
-def copy_place(from_strands, from_scored, source, strands, scored, place):
-    strands[place] = from_strands[source]
-    for field in range(FIELDS):
-        scored[FIELDS * place + field] = from_scored[FIELDS * source + field]
+            cuda.syncwarp()
+    if lane == 0:
+        counts[read] = n_kept - first
 
 
 @cuda.jit(cache=True)
 def take_kept(offsets, strands, scored, n_reads, kept, new_offsets, new_strands, new_scored):
-    """Copy the places that were kept. One thread a read."""
-    read = cuda.grid(1)
+    """Copy the places that were kept. One warp a read, a lane a number."""
+    read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
-    source = int64(offsets[read])
-    for place in range(int64(new_offsets[read]), int64(new_offsets[read + 1])):
-        copy_place(strands, scored, int64(kept[source]), new_strands, new_scored, place)
-        source += 1
+    source, place = int64(offsets[read]), int64(new_offsets[read])
+    count = int64(new_offsets[read + 1]) - place
+    for at in range(int64(cuda.laneid), FIELDS * count, _WARP):
+        row = int64(kept[source + at // FIELDS])
+        new_scored[FIELDS * place + at] = scored[FIELDS * row + at % FIELDS]
+    for at in range(int64(cuda.laneid), count, _WARP):
+        new_strands[place + at] = strands[int64(kept[source + at])]
 
 
 @cuda.jit(cache=True)
@@ -217,23 +228,31 @@ def count_joined(offsets, more_offsets, dropped, n_reads, counts):
     counts[read] = count
 
 
+@cuda.jit(device=True)
+def copy_places(offsets, strands, scored, read, new_strands, new_scored, place):
+    """Copy a read's places to where they begin now; where the next one begins. A whole warp."""
+    source = int64(offsets[read])
+    count = int64(offsets[read + 1]) - source
+    for at in range(int64(cuda.laneid), FIELDS * count, _WARP):
+        new_scored[FIELDS * place + at] = scored[FIELDS * source + at]
+    for at in range(int64(cuda.laneid), count, _WARP):
+        new_strands[place + at] = strands[source + at]
+    return place + count
+
+
 @cuda.jit(cache=True)
 def join_places(
     offsets, strands, scored, more_offsets, more_strands, more_scored, dropped, n_reads,
     new_offsets, new_strands, new_scored,
 ):  # fmt: skip
-    """Lay each read's places of two lists one after the other. One thread a read."""
-    read = cuda.grid(1)
+    """Lay each read's places of two lists one after the other. One warp a read, a lane a number."""
+    read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
     place = int64(new_offsets[read])
     if not dropped[read]:
-        for i in range(int64(offsets[read]), int64(offsets[read + 1])):
-            copy_place(strands, scored, i, new_strands, new_scored, place)
-            place += 1
-    for i in range(int64(more_offsets[read]), int64(more_offsets[read + 1])):
-        copy_place(more_strands, more_scored, i, new_strands, new_scored, place)
-        place += 1
+        place = copy_places(offsets, strands, scored, read, new_strands, new_scored, place)
+    copy_places(more_offsets, more_strands, more_scored, read, new_strands, new_scored, place)
 
 
 @cuda.jit(cache=True)
@@ -241,11 +260,11 @@ def split_places(
     offsets, scored, n_reads, reads, scores, read_starts, read_ends, sure, starts, ends,
     window_starts, window_ends,
 ):  # fmt: skip
-    """Rows as columns. One thread a read."""
-    read = cuda.grid(1)
+    """Rows as columns. One warp a read, a lane a place."""
+    read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
-    for place in range(int64(offsets[read]), int64(offsets[read + 1])):
+    for place in range(int64(offsets[read]) + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
         at = FIELDS * place
         reads[place] = read
         scores[place] = scored[at]

@@ -95,8 +95,9 @@ def find_mates(
 ):  # fmt: skip
     """For every good place of a read, where its mate may be, and how many words say so (0: none).
 
-    One warp a read and its places in turn; a thread every 32nd diagonal. A place whose mate must
-    be looked for takes a step for 25 bases and 32 diagonals, what it reads coming from the cache.
+    One warp a read and its places in turn; a thread every 32nd place of the mate, and every 32nd
+    diagonal. A place whose mate must be looked for takes a step for 25 bases and 32 diagonals, what
+    it reads coming from the cache.
     """
     anchor = cuda.grid(1) // _WARP
     if anchor >= n_reads:
@@ -126,7 +127,7 @@ def find_mates(
         high = low + highest - lowest
         contig = contig_at(contig_starts, scored[row + 1])
         has_partner = False
-        for other in range(first_of_mate, last_of_mate):
+        for other in range(first_of_mate + cuda.laneid, last_of_mate, int64(_WARP)):
             # One far below the mate's best was not aligned with gaps: it may be better.
             if scored[FIELDS * other] < least_of_mate:
                 break
@@ -134,7 +135,7 @@ def find_mates(
             if strands[other] == strand and low <= start and start <= high:
                 other_contig = contig_at(contig_starts, scored[FIELDS * other + 1])
                 has_partner = has_partner or other_contig == contig
-        if has_partner:
+        if cuda.any_sync(_ALL_LANES, has_partner):
             continue
         base = offsets[mate]
         if strand:

@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from emulated_mapping import pretend
 from numba import cuda
 
 from bwarp.mapping import candidates_cuda, seed_keys_cuda
@@ -23,12 +22,6 @@ from bwarp.mapping.seed_rows_cpu import _choose_seeds
 
 K = 20
 GAP = MappingParameters().largest_gap
-
-
-@pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
-def card(request, monkeypatch):
-    if request.param == "emulated":
-        pretend(monkeypatch)
 
 
 def to_card(array, dtype):

@@ -1,0 +1,12 @@
+"""A card for tests of kernels: a pretended one, and one that is there."""
+
+import pytest
+
+
+@pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
+def card(request, monkeypatch):
+    """Kernels of mapping run in plain Python, then on a GPU."""
+    if request.param == "emulated":
+        from emulated_mapping import pretend
+
+        pretend(monkeypatch)
