@@ -81,9 +81,12 @@ def text_of_contigs(contigs) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("count", "first", "stride"), [(0, 0, 1), (32, 0, 1), (33, 0, 1), (1030, 0, 1), (40, 2, 5)]
+    ("count", "first", "stride"),
+    [(0, 0, 1), (32, 0, 1), (33, 0, 1), (1030, 0, 1), (40, 2, 5), (700, 1, 2)],
 )
-def test_exclusive_sum(emulated, count, first, stride):
+@pytest.mark.parametrize("tile", [32, 512, 2048])
+def test_exclusive_sum(emulated, monkeypatch, tile, count, first, stride):
+    monkeypatch.setattr(prefix_sum_cuda, "TILE", tile)
     values = np.random.default_rng(count).integers(0, 1000, first + count * stride, np.uint32)
     summed = device(values)
     prefix_sum_cuda.exclusive_sum(summed, first, stride)
