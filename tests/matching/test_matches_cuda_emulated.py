@@ -87,17 +87,20 @@ def test_long_matches_and_repeats(emulated):
             assert rows_of(find_matches(reference, text, min_length, kind, "cuda")) == expected
 
 
-def test_sampled_suffix_array(emulated, monkeypatch):
+@pytest.mark.parametrize("largest_rate", [4, 16])
+def test_sampled_suffix_array(emulated, monkeypatch, largest_rate):
     rng = np.random.default_rng(3)
     contigs = [rng.integers(0, 4, 150).astype(np.uint8)]
     index = index_of(contigs, sa_rate=4)
+    monkeypatch.setattr(memory_plan, "DRIVER_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "LARGEST_RATE", largest_rate)
     # The least memory that is enough.
-    for free in range(0, 40000, 500):
+    for free in range(0, 40000, 100):
         monkeypatch.setattr(device_cuda, "free_memory", lambda free=free: free)
         with contextlib.suppress(UsageError):
             reference = prepare(index)
             break
-    assert reference.plan.suffix_rate == 4
+    assert reference.plan.suffix_rate == largest_rate
     queries = [contigs[0][20:90]]
     for kind in KINDS:
         expected = expected_matches(contigs, queries, (0, 1), 10, kind)
