@@ -12,6 +12,8 @@ gap costs follow GATK: the first letter of a gap costs gap-open, each further on
 
 from dataclasses import replace
 
+import _environment  # noqa: F401
+
 from bwarp.alignment.gatk import (
     GATK_PARAMETERS,
     LETTER_OF_BYTE,

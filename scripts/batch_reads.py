@@ -5,6 +5,8 @@ The first of three stages that together do what scripts/find_seeds.py does in on
 file of frames, each with the k-mers of some reads and the names of these; - is standard output.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.frames import write_frames
 from bwarp.output_names import check_outputs
 from bwarp.program import (

@@ -5,6 +5,8 @@ The first of five stages that together do what scripts/map_reads.py does in one.
 file of frames, one a chunk; - is standard output.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.frames import write_frames
 from bwarp.mapping.read_chunks import read_chunks
 from bwarp.mapping.stages import write_reads

@@ -7,6 +7,8 @@ A read is right within 20 bases. Reads are those of simulate_reads.py, or of dwg
 import json
 from dataclasses import asdict
 
+import _environment  # noqa: F401
+
 from bwarp.mapping.truth import count_right
 from bwarp.output import atomic_file
 from bwarp.output_names import check_outputs

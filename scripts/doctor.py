@@ -2,17 +2,12 @@
 """Say what this machine has that bwarp can use: GPU, driver, packages, cores, memory; which engine
 will run, and why; and what to type to install what is missing."""
 
-import sys
+import _environment  # noqa: F401
+import llvmlite.binding
 
-try:
-    import llvmlite.binding
-
-    from bwarp.backend import gpu_problem
-    from bwarp.doctor import diagnose, gather
-    from bwarp.program import program_parser, run_program
-except ImportError as error:
-    # Numba itself refuses a NumPy that is too new.
-    sys.exit(f"doctor.py: error: {error}: in the checkout, run make run, or pip install -e .")
+from bwarp.backend import gpu_problem
+from bwarp.doctor import diagnose, gather
+from bwarp.program import program_parser, run_program
 
 EXAMPLES = """
 scripts/doctor.py

@@ -10,6 +10,7 @@ a file NAME.svg a plot, and NAME_mqc.yaml a section.
 import json
 from pathlib import Path
 
+import _environment  # noqa: F401
 import yaml
 
 from bwarp.errors import InputError

@@ -6,6 +6,8 @@ Y becomes four records, named by what those letters became: 16S_AC, 16S_AT, 16S_
 primer of plain bases keeps its name.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.errors import InputError
 from bwarp.fastx import read_sequences
 from bwarp.output import atomic_file

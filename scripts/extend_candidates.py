@@ -5,6 +5,8 @@ The fourth of five stages that together do what scripts/map_reads.py does in one
 CPU. The output is a file of frames with scored places; - is standard output.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.frames import open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.mapping.extension_cpu import Genome

@@ -13,6 +13,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import _environment  # noqa: F401
 import numpy as np
 
 from bwarp.errors import InputError, UsageError

@@ -17,6 +17,7 @@ For one comparison of genomes the reference can be given as FASTA, without an in
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import _environment  # noqa: F401
 import numpy as np
 
 from bwarp.backend import or_on_cpu

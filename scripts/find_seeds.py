@@ -12,6 +12,8 @@ OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries th
 or too long.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.backend import or_on_cpu
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Index a reference for every other program of bwarp."""
 
+import _environment  # noqa: F401
+
 from bwarp.backend import or_on_cpu
 from bwarp.errors import UsageError
 from bwarp.index.build import build_index

@@ -6,6 +6,8 @@ looked up, on the CPU, and seeds are gathered by strand and diagonal. The output
 frames; - is standard output.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.frames import open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.mapping.candidates_cpu import locate_candidates

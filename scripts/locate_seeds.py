@@ -5,6 +5,8 @@ The last of three stages that together do what find_seeds.py does in one, with t
 OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.frames import open_frames
 from bwarp.index.store import load_index
 from bwarp.output_names import check_outputs

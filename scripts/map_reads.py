@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Map sequencing reads to an indexed reference: FASTQ in, SAM or BAM out."""
 
+import _environment  # noqa: F401
+
 from bwarp.backend import or_on_cpu
 from bwarp.index.store import load_index
 from bwarp.mapping.alignment_file import files_of

@@ -6,6 +6,8 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
+import _environment  # noqa: F401
+
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.header import merged_header, split_header
 from bwarp.bam.index import index_ending

@@ -3,6 +3,8 @@
 
 import gzip
 
+import _environment  # noqa: F401
+
 from bwarp.output import atomic_file
 from bwarp.output_names import check_outputs
 from bwarp.program import program_parser, run_program

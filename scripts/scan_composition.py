@@ -12,6 +12,7 @@ import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
+import _environment  # noqa: F401
 import numpy as np
 
 from bwarp.composition.blocks import join_regions

@@ -10,6 +10,7 @@ Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, a
 from functools import partial
 from pathlib import Path
 
+import _environment  # noqa: F401
 import numpy as np
 
 from bwarp.alignment.database import load_database, read_database, save_database

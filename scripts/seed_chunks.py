@@ -8,6 +8,8 @@ output is a file of frames with the rows of the index that seeds match in; - is 
 
 from dataclasses import asdict
 
+import _environment  # noqa: F401
+
 from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index
 from bwarp.mapping.seed_rows_cpu import search_seeds

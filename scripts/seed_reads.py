@@ -7,6 +7,8 @@ sampled row and the steps to it for every hit (Liu and Schmidt's j and t); or wi
 positions. - is standard output.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.errors import UsageError
 from bwarp.frames import index_sum, open_frames, write_frames
 from bwarp.index.store import load_index

@@ -1,5 +1,7 @@
+#!/usr/bin/env python3
 """Make up a genome with the repeats and gaps of a real one."""
 
+import _environment  # noqa: F401
 import numpy as np
 
 from bwarp.output import atomic_file

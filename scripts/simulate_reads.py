@@ -1,7 +1,10 @@
+#!/usr/bin/env python3
 """Make up sequencing reads of a reference, with the truth in their names."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+
+import _environment  # noqa: F401
 
 from bwarp.errors import UsageError
 from bwarp.output import atomic_file

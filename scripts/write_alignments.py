@@ -6,6 +6,8 @@ in the output and the statistics: the distance of pairs is estimated, mates are 
 are chosen and aligned.
 """
 
+import _environment  # noqa: F401
+
 from bwarp.frames import open_frames
 from bwarp.index.store import load_index
 from bwarp.mapping.alignment_file import files_of

@@ -48,6 +48,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Test modules of the same name may stand in different folders; the helpers and oracles that they
 # import from their own folder are found here.
 sys.path += sorted(str(folder) for folder in (CHECKOUT / "tests").glob("**/") if folder.is_dir())
+# Programs import a module beside them.
+sys.path.append(str(CHECKOUT / "scripts"))
 
 
 class Finished(NamedTuple):

@@ -1,0 +1,52 @@
+"""What holds for every program: it can be started as the pages write it, or says how it can be."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAMS = sorted(path.name for path in (CHECKOUT / "scripts").glob("[!_]*.py"))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_executable_and_names_its_interpreter(name):
+    program = CHECKOUT / "scripts" / name
+    assert os.access(program, os.X_OK)
+    assert program.read_text().startswith("#!/usr/bin/env python3\n")
+
+
+def run_bare(program, *arguments, **options):
+    """Run a program by a Python that sees no installed packages."""
+    command = [sys.executable, "-S", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_without_the_packages_one_line_says_what_to_type(name, tmp_path):
+    shutil.copytree(CHECKOUT / "scripts", tmp_path / "scripts")
+    done = run_bare(f"scripts/{name}", "-o", "a b", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"{name}: error: No module named 'bwarp': type make doctor in {tmp_path}, which brings "
+        f"what is missing, then .venv/bin/python scripts/{name} -o 'a b'\n"
+    )
+
+
+def test_where_there_is_an_environment_it_is_named_as_seen_from_here(tmp_path):
+    shutil.copytree(CHECKOUT / "scripts", tmp_path / "scripts")
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/python").write_text("")
+    (tmp_path / "here").mkdir()
+    done = run_bare("../scripts/map_reads.py", cwd=tmp_path / "here")
+    assert done.stderr.endswith(": type ../.venv/bin/python ../scripts/map_reads.py\n")
+
+
+def test_the_library_without_what_it_needs():
+    environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+    done = run_bare(CHECKOUT / "scripts/find_mems.py", env=environment)
+    assert done.returncode == 2
+    assert done.stderr.startswith("find_mems.py: error: No module named 'numba': type ")
