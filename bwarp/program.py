@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import errno
 import os
-import re
 import signal
 import sys
 import textwrap
@@ -31,6 +30,7 @@ from bwarp.mapping.parameters import (
     MappingParameters,
     mapping_parameters,
 )
+from bwarp.option_names import NEGATIVE_NUMBER, unknown_option
 from bwarp.progress import announce_compilation, say
 from bwarp.threads import available_threads
 
@@ -54,14 +54,12 @@ __all__ = [
 ]
 
 
-_NEGATIVE = re.compile(r"-[0-9.][0-9.,]*")
-
-
 class _Parser(argparse.ArgumentParser):
     """argparse, with the error as the last line and the way to help before it."""
 
     def parse_known_args(self, args=None, namespace=None):
-        return super().parse_known_args(self._with_negative_values(args), namespace)
+        self._words = self._with_negative_values(args)
+        return super().parse_known_args(self._words, namespace)
 
     def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
         """--mismatch -4 as --mismatch=-4: beside an option -1, argparse takes -4 for another."""
@@ -69,13 +67,14 @@ class _Parser(argparse.ArgumentParser):
         for word in sys.argv[1:] if arguments is None else arguments:
             option = self._option_string_actions.get(words[-1]) if words else None
             takes_number = option and option.type and option.nargs is None
-            if takes_number and words[-1].startswith("--") and _NEGATIVE.fullmatch(word):
+            if takes_number and words[-1].startswith("--") and NEGATIVE_NUMBER.fullmatch(word):
                 words[-1] += f"={word}"
             else:
                 words.append(word)
         return words
 
     def error(self, message: str):
+        message = unknown_option(self._words, self._option_string_actions) or message
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 

@@ -112,13 +112,21 @@ def test_wrong_options_name_the_help(run):
         "",
         "prog.py: error: the following arguments are required: statement (see prog.py --help)\n",
     )
-    assert run("--thread", "3", "pass")[2] == (
-        "prog.py: error: unrecognized arguments: --thread pass (see prog.py --help)\n"
+    assert run("one", "two")[2] == (
+        "prog.py: error: unrecognized arguments: two (see prog.py --help)\n"
     )
     assert run("--threads", "0", "pass")[2] == (
         "prog.py: error: argument --threads: '0' is not a whole number from 1 to 1024 "
         "(see prog.py --help)\n"
     )
+
+
+def test_an_option_that_does_not_exist_is_named_with_the_one_that_was_meant(run):
+    message = "there is no option --theads: did you mean --threads? (see prog.py --help)"
+    # Also where something else is wrong: the option that is missing may be the one misspelt.
+    for words in (["--theads", "3", "pass"], ["--theads=3"]):
+        assert run(*words) == (2, "", f"prog.py: error: {message}\n")
+    assert run("--theads", "3", "--help")[0] == 0
 
 
 def test_full_disk_under_standard_output(run):

@@ -1,0 +1,71 @@
+"""Which option was meant by one that does not exist."""
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+
+__all__ = ["NEGATIVE_NUMBER", "unknown_option"]
+
+#: A value such as -4 or -0.5,3, which is no option.
+NEGATIVE_NUMBER = re.compile(r"-[0-9.][0-9.,]*")
+
+#: What bwa mem, samtools and others call what is here.
+_ELSEWHERE = {
+    "-t": "--threads",
+    "-@": "--threads",
+    "--cores": "--threads",
+    "--cpus": "--threads",
+    "-R": "--read-group",
+    "--rg": "--read-group",
+    "-x": "--index",
+    "-A": "--match",
+    "-B": "--mismatch",
+    "-O": "--gap-open",
+    "-E": "--gap-extend",
+    "-L": "--clip",
+    "-T": "--min-score",
+    "-I": "--insert-size",
+    "-p": "--interleaved",
+    "-C": "--comments",
+}
+
+
+def unknown_option(words: Sequence[str], known: Collection[str]) -> str | None:
+    """What to say of the first word that looks like an option and is none; None if there is none.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The command line.
+    known : collection of str
+        The options there are, such as -o and --output.
+    """
+    for word in words:
+        if word == "--":
+            return None
+        name = word.partition("=")[0]
+        if _is_option(name) and not _is_known(name, known):
+            meant = _meant(name, known)
+            return f"there is no option {name}" + (f": did you mean {meant}?" if meant else "")
+    return None
+
+
+def _is_option(name: str) -> bool:
+    dashed = name.startswith("-") and name != "-"
+    return dashed and " " not in name and not NEGATIVE_NUMBER.fullmatch(name)
+
+
+def _is_known(name: str, known: Collection[str]) -> bool:
+    """Whether it is an option, or a short one with its value behind it, as in -k20."""
+    return name in known or (not name.startswith("--") and name[:2] in known)
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    long = [option for option in known if option.startswith("--")]
+    word = "--" + name.lstrip("-").replace("_", "-")
+    likely = [
+        _ELSEWHERE.get(name),
+        *(difflib.get_close_matches(word, long, n=1) if len(name) > 2 else []),
+        None if name.startswith("--") else _ELSEWHERE.get(name[:2]),  # -t4
+    ]
+    return next((option for option in likely if option in known), None)
