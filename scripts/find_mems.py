@@ -9,7 +9,8 @@ unique in the reference and in their query's strand (mum).
 The output is what MUMmer prints with -n: a line "> query" for every query, "> query Reverse" for
 its reverse complement, and under it the matches: position in the reference, position in the
 query, length, all counted from 1. Positions on the reverse strand count along the reverse
-complement. A name that ends in .paf or .parquet chooses that format; .gz compresses.
+complement. A name that ends in .tsv, .paf or .parquet chooses that format, which have 0-based
+positions on the forward strands; .gz compresses.
 
 For one comparison of genomes the reference can be given as FASTA, without an index.
 """
@@ -29,6 +30,7 @@ from bwarp.matching.chunks import find_in_chunks
 from bwarp.matching.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.matching.kmer_table_cpu import build_kmer_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
+from bwarp.matching.match_table import COLUMNS, table_lines
 from bwarp.matching.query_text import STRANDS, make_query_text
 from bwarp.output import atomic_file
 from bwarp.output_names import check_outputs
@@ -50,6 +52,9 @@ scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf 
 scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
 """
 
+#: Endings that would promise another format than MUMmer's.
+OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
+
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
@@ -66,8 +71,8 @@ def parse_options():
         "--output",
         required=True,
         metavar="OUT.mums",
-        help="file to write: PAF or Parquet by its ending, .paf or .parquet, else MUMmer's "
-        "format; .gz compresses; - is standard output",
+        help="file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet) by its ending, else "
+        "MUMmer's format; .gz compresses; - is standard output",
     )
     parser.add_argument(
         "-l",
@@ -146,7 +151,12 @@ def format_of(options) -> str:
         if suffixes[-1:] == [".parquet"]:
             raise UsageError(f"{options.output}: Parquet is compressed already: leave out .gz")
     ending = suffixes[-1] if suffixes else ""
-    output_format = {".paf": "paf", ".parquet": "parquet"}.get(ending, "mummer")
+    if ending in OTHER_FORMATS:
+        raise UsageError(
+            f"{options.output}: matches are not written as {ending}: end the name in .mums for "
+            "MUMmer's format, or in .tsv, .paf or .parquet"
+        )
+    output_format = {".tsv": "tsv", ".paf": "paf", ".parquet": "parquet"}.get(ending, "mummer")
     if output_format != "mummer":
         for option in ("forward_positions", "four_column", "show_lengths"):
             if getattr(options, option):
@@ -218,6 +228,8 @@ def match_writer(file, output_format, options, reference, strands):
                     yield matches
 
         else:
+            if output_format == "tsv":
+                file.write(COLUMNS)
             layout = MummerLayout(
                 strands, options.forward_positions, options.four_column, options.show_lengths
             )
@@ -225,7 +237,9 @@ def match_writer(file, output_format, options, reference, strands):
             def write(blocks, batch):
                 passed = []
                 blocks = (passed.append(matches) or matches for matches in blocks)
-                if output_format == "paf":
+                if output_format == "tsv":
+                    lines = table_lines(blocks, batch, reference, strands, options.threads)
+                elif output_format == "paf":
                     lines = paf_lines(blocks, batch, reference, strands, options.threads)
                 else:
                     lines = mummer_lines(blocks, batch, reference, layout, options.threads)

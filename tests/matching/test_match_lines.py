@@ -8,9 +8,10 @@ import pytest
 from matching_cases import reference_of
 
 from bwarp.fastx import read_sequences
-from bwarp.matching import match_lines, match_parquet
+from bwarp.matching import match_lines, match_parquet, match_table
 from bwarp.matching.match_lines import MummerLayout, mummer_lines, paf_lines
 from bwarp.matching.match_parquet import ParquetMatches
+from bwarp.matching.match_table import table_lines
 from bwarp.matching.matches import Matches, take_matches
 from bwarp.matching.query_text import STRANDS
 
@@ -120,6 +121,21 @@ def test_paf(batch, monkeypatch, strands):
     )
     matches = take_matches(matches, np.array(fits))
     found = paf_lines(blocks_of(matches, 9), batch, reference, strands, 2)
+    assert b"".join(bytes(part) for part in found).decode() == expected
+
+
+def test_table(batch, monkeypatch):
+    monkeypatch.setattr(match_table, "_RANGE", 7)
+    reference, contig_lengths = contigs_of(3)
+    matches = random_matches(2, contig_lengths)
+    # A match of these random ones may end before its query begins, where no number is right.
+    matches = take_matches(matches, np.array([start >= 0 for start in starts_of(matches, (0, 1))]))
+    expected = "".join(
+        f"{NAMES[record]}\t{LENGTHS[record] - start - length if strand else start}\t"
+        f"{'+-'[strand]}\tcontig{contig}\t{place}\t{length}\n"
+        for record, strand, start, contig, place, length in rows_of(matches, (0, 1), contig_lengths)
+    )
+    found = table_lines(blocks_of(matches, 9), batch, reference, (0, 1), 2)
     assert b"".join(bytes(part) for part in found).decode() == expected
 
 

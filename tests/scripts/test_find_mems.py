@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from bwarp.sequence import decode, encode, reverse_complement
@@ -113,7 +114,7 @@ def test_bacteria(shared_data, run_program, tmp_path, kind):
 
 def test_same_bytes_whatever_the_threads(genomes, run_program, tmp_path):
     reference, index, queries = genomes
-    for ending in ("mums", "paf", "parquet"):
+    for ending in ("mums", "paf", "tsv", "parquet"):
         outputs = []
         for number, more in enumerate(
             (["--index", index], ["--reference", reference],
@@ -127,6 +128,21 @@ def test_same_bytes_whatever_the_threads(genomes, run_program, tmp_path):
             assert done.rc == 0, done.stderr
             outputs.append(path.read_bytes())
         assert outputs[0] == outputs[1] == outputs[2]
+
+
+def test_a_table_holds_what_parquet_does(genomes, run_program, tmp_path):
+    _, index, queries = genomes
+    for ending in ("tsv", "parquet"):
+        done = run_program(
+            "find_mems.py", "--index", index, "--queries", queries, "-o", tmp_path / f"m.{ending}",
+            "--strands", "both",
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+    table = pq.read_table(tmp_path / "m.parquet")
+    rows = ["\t".join(map(str, row.values())) for row in table.to_pylist()]
+    assert len(rows) > 10
+    header = "\t".join(table.column_names)
+    assert (tmp_path / "m.tsv").read_text().splitlines() == [header, *rows]
 
 
 def test_fastq_from_a_pipe_and_an_empty_file(genomes, run_program, tmp_path):
@@ -153,6 +169,9 @@ def test_errors(genomes, run_program, tmp_path):
          "not end in .paf"),
         ([*base, "--index", index, "-l", "0"], 2,
          "argument -l/--min-length: '0' is not a whole number from 1 to 2147483648"),
+        (["--queries", queries, "-o", tmp_path / "x.bed.gz", "--index", index], 2,
+         f"{tmp_path}/x.bed.gz: matches are not written as .bed: end the name in .mums for "
+         "MUMmer's format, or in .tsv, .paf or .parquet"),
         (["--queries", queries, "-o", tmp_path / "x.parquet.gz", "--index", index], 2,
          f"{tmp_path}/x.parquet.gz: Parquet is compressed already: leave out .gz"),
         ([*base, "--reference", reference, "--backend", "cuda"], 2,
