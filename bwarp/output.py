@@ -11,19 +11,20 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from deflate import gzip_compress
 
+from bwarp.ending import naming_outputs, not_ended, undone_if_ended
 from bwarp.errors import InputError, UsageError
 
 __all__ = [
     "atomic_file",
     "atomic_files",
     "is_standard_output",
-    "part_path",
+    "part_folder",
     "private_folder",
     "real_path",
     "usual_mode",
@@ -45,15 +46,21 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
 def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterator[list[IO]]:
     """Open files as `atomic_file` does; none takes its name before all have been written."""
     parts: list[tuple[Path, Path]] = []
-    try:
-        with ExitStack() as stack:
-            yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
-        for part, path in parts:
-            part.chmod(usual_mode(0o666))
-            os.replace(part, path)
-    finally:
+
+    def remove_parts() -> None:
         for part, _ in parts:
             part.unlink(missing_ok=True)
+
+    with undone_if_ended(remove_parts):
+        try:
+            with ExitStack() as stack:
+                yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
+            with naming_outputs():
+                for part, path in parts:
+                    part.chmod(usual_mode(0o666))
+                    os.replace(part, path)
+        finally:
+            remove_parts()
 
 
 @contextmanager
@@ -71,9 +78,10 @@ def _private_file(
         with _open(path, mode, compression) as file:
             yield file
         return
-    part = part_path(path)
-    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    parts.append((part, path))
+    part = _part_path(path)
+    with not_ended():
+        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        parts.append((part, path))
     with _open(part, mode, compression) as file:
         yield file
 
@@ -136,12 +144,29 @@ def private_folder(path: str | os.PathLike) -> Iterator[Path]:
     path = _path_of_file(path)
     if path.exists() and not path.is_file():
         raise UsageError(f"{path}: is a pipe or a device; give the name of a file to write")
-    part = part_path(path)
-    part.mkdir(mode=0o700)
-    try:
+    with part_folder(path) as part:
         yield part
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def part_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder beside a real path that nobody else can read; it goes when the block ends."""
+    part = _part_path(path)
+
+    def remove() -> None:
+        # Where threads still run, they find no folder any more to make a file in.
+        gone = part.with_suffix(".gone")
+        with suppress(FileNotFoundError):
+            os.replace(part, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    with undone_if_ended(remove):
+        with not_ended():
+            part.mkdir(mode=0o700)
+        try:
+            yield part
+        finally:
+            remove()
 
 
 def is_standard_output(path: str | os.PathLike) -> bool:
@@ -172,7 +197,7 @@ def real_path(path: str | os.PathLike) -> Path:
     return Path(path) if has_name and not os.path.islink(path) else Path(os.path.realpath(path))
 
 
-def part_path(path: Path) -> Path:
+def _part_path(path: Path) -> Path:
     """The private name beside `path`, after checking that it can be written and tidying up."""
     folder = path.parent
     for above in (folder, *folder.parents):
@@ -190,7 +215,7 @@ def _remove_leftovers(path: Path) -> None:
 
     A folder that was moved away to be replaced comes back where nothing took its place.
     """
-    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old)")
+    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old|gone)")
     for entry in path.parent.iterdir():
         match = name.fullmatch(entry.name)
         if not match or _alive_elsewhere(int(match[1])):

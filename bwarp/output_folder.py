@@ -5,13 +5,13 @@ program itself makes: a mistyped name must not cost anybody anything else.
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from bwarp.ending import naming_outputs
 from bwarp.errors import InputError, UsageError
-from bwarp.output import part_path, real_path, usual_mode
+from bwarp.output import part_folder, real_path, usual_mode
 
 __all__ = ["atomic_folder"]
 
@@ -38,20 +38,17 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
     """
     path = real_path(path)
     _check(path, own)
-    part = part_path(path)
-    part.mkdir(mode=0o700)
-    try:
+    with part_folder(path) as part:
         yield part
         part.chmod(usual_mode(0o777))
         # Making an index takes hours, in which somebody may have put a file there.
         _check(path, own)
         old = part.with_suffix(".old")
-        if path.exists():
-            os.replace(path, old)
-        os.replace(part, path)
-        _remove_own(old, own)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        with naming_outputs():
+            if path.exists():
+                os.replace(path, old)
+            os.replace(part, path)
+            _remove_own(old, own)
 
 
 def _check(path: Path, own: Sequence[str]) -> None:

@@ -7,19 +7,18 @@ is shown only with --debug, because a user can do nothing with one.
 
 import argparse
 import contextlib
-import errno
 import os
-import signal
 import sys
 import textwrap
-import threading
 from collections.abc import Callable, Sequence
 
 import numba.core.event
 
 from bwarp import __version__
-from bwarp.backend import BACKENDS, choose_backend, is_gpu_memory_error
-from bwarp.errors import BwarpError, UsageError
+from bwarp.backend import BACKENDS, choose_backend
+from bwarp.ending import ended_by_signals
+from bwarp.errors import UsageError
+from bwarp.explanation import explanation
 from bwarp.gpu_choice import claim_gpu, release_gpu
 from bwarp.mapping.alignment_output import AlignmentOutput, default_sort_bytes, parse_read_group
 from bwarp.mapping.parameters import (
@@ -334,64 +333,23 @@ def run_program(
 ) -> None:
     """Parse the command line, run `main`, and leave the process with the right exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    # A job that a scheduler ends gets SIGTERM: leave as on Ctrl-C, so that half-written files go.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     announce_compilation(numba.core.event)
     try:
-        main(parser.parse_args(arguments))
-        sys.stdout.flush()
-    except BwarpError as error:
-        _leave(parser, arguments, str(error), error.exit_code)
-    except KeyboardInterrupt:
-        _leave(parser, arguments, "interrupted; no output was written under its final name", 130)
+        with ended_by_signals(parser.prog):
+            main(parser.parse_args(arguments))
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except OSError as error:
-        _leave(parser, arguments, _os_error_sentence(error), 1)
-    except ModuleNotFoundError as error:
-        message = f"the Python package {error.name} is needed for this: pip install {error.name}"
-        _leave(parser, arguments, message, 1)
-    except MemoryError:
-        _leave(parser, arguments, "out of memory: give the job more, or a smaller input", 1)
     except Exception as error:
-        if not is_gpu_memory_error(error):
+        told = explanation(error)
+        if told is None or "--debug" in arguments:
             raise
-        message = "the GPU is out of memory: end what else runs on it, or use --backend cpu"
-        _leave(parser, arguments, message, 1)
+        message, code = told
+        with contextlib.suppress(OSError):  # standard output may be what failed
+            sys.stdout.flush()
+        say(f"{parser.prog}: error: {message}")
+        sys.exit(code)
     finally:
         release_gpu()
-
-
-def _leave(parser, arguments, message: str, code: int) -> None:
-    if "--debug" in arguments:
-        raise
-    if code == 130:
-        # What was half-built when the signal came may fail again while it is taken down.
-        sys.unraisablehook = lambda _: None
-    with contextlib.suppress(OSError):  # standard output may be what failed
-        sys.stdout.flush()
-    say(f"{parser.prog}: error: {message}")
-    if code == 130 and threading.active_count() > 1:
-        os._exit(code)  # threads deep in compiled code would be waited for
-    sys.exit(code)
-
-
-def _os_error_sentence(error: OSError) -> str:
-    where = f"{error.filename}: " if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{where}the disk is full: free some space, or write elsewhere, and run again"
-    if error.errno == errno.EFBIG:
-        return (
-            f"{where}larger than files may be here: raise the limit (ulimit -f), or write elsewhere"
-        )
-    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
-        return f"{where}no permission: choose a folder or file you may use"
-    if error.errno == errno.ENOENT:
-        return f"{where}no such file or folder: check the path"
-    if error.errno == errno.EISDIR:
-        return f"{where}is a folder where a file is wanted"
-    if error.errno == errno.ENOTDIR:
-        return f"{where}a part of this path is a file, not a folder"
-    return f"{where}{error.strerror or error}"

@@ -10,11 +10,10 @@ import _environment  # noqa: F401
 
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.header import merged_header, split_header
-from bwarp.bam.index import index_ending
 from bwarp.bam.merging import merged, whole_records
 from bwarp.bam.sorted_file import duplicates_marked, sorted_file
 from bwarp.errors import UsageError
-from bwarp.mapping.alignment_file import files_of
+from bwarp.mapping.alignment_file import files_of, put_in_place
 from bwarp.mapping.statistics import merged_statistics, read_statistics
 from bwarp.output import atomic_file, private_folder
 from bwarp.output_names import check_outputs
@@ -46,8 +45,8 @@ def main(options):
     if output.suffix != ".bam":
         raise UsageError(f"{output}: the output must end in .bam")
     counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
-    made = [*files_of(options.output), output.with_suffix(".stats.json")]
-    check_outputs(made, [*options.units, *counts])
+    outputs = [*files_of(options.output), output.with_suffix(".stats.json")]
+    check_outputs(outputs, [*options.units, *counts])
     statistics = {}
     for unit, file in zip(map(Path, options.units), counts, strict=True):
         if unit.stem in statistics:
@@ -62,15 +61,14 @@ def main(options):
             headers.append(header)
             runs.append(whole_records(unit, blocks, header.contig_starts))
         header = merged_header(options.units, headers)
-        made, index = folder.absolute() / "out.bam", index_ending(header.lengths)
+        made = folder.absolute() / "out.bam"
         open_file = duplicates_marked if options.mark_duplicates else sorted_file
         with open_file(made, header, options.threads, options.output) as writer:
             for records, order in merged(runs):
                 writer.write(records.data, records.starts, order)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
             file.write(json.dumps(merged_statistics(statistics), indent=1) + "\n")
-        os.replace(f"{made}{index}", f"{output}{index}")
-        os.replace(made, output)
+        put_in_place(made, os.path.realpath(output))
     say(f"{output}: {len(statistics)} units merged")
 
 

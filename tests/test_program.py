@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -78,11 +77,6 @@ def run(tmp_path, run_program):
             1,
             "the Python package no_such_thing is needed for this: pip install no_such_thing",
         ),
-        (
-            "raise KeyboardInterrupt",
-            130,
-            "interrupted; no output was written under its final name",
-        ),
     ],
 )
 def test_every_error_is_one_line_with_its_exit_code(run, statement, code, message):
@@ -144,21 +138,6 @@ def test_a_reader_that_goes_away_is_not_an_error_message(run):
     with os.fdopen(writing, "w") as pipe:
         rc, _, stderr = run("print('x' * 100000)", stdout=pipe)
     assert (rc, stderr) == (1, "")
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_killed_program_removes_what_it_had_written(tmp_path, number):
-    (tmp_path / "prog.py").write_text(PROGRAM)
-    statement = "with atomic_file('out.txt'): say('writing'); time.sleep(60)"
-    process = subprocess.Popen(
-        [sys.executable, "prog.py", statement], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr.readline() == "writing\n"
-    process.send_signal(number)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert stderr == "prog.py: error: interrupted; no output was written under its final name\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["prog.py"]
 
 
 def test_help_shows_examples_and_the_version_is_the_packages(run):

@@ -6,9 +6,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from bwarp.ending import not_ended, undone_if_ended
 from bwarp.errors import BwarpError
 
 __all__ = ["samtools"]
@@ -34,26 +35,29 @@ def samtools(arguments: list[str], folder: Path, path: str) -> Iterator[subproce
     `path` is what it helps to make, to be named when it fails. Sequences that a CRAM file needs
     are looked for in the folder, under their checksums, and nowhere else.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-c", _RUN, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env=os.environ | {"REF_CACHE": "%s", "REF_PATH": "%s"},
-    )
-    try:
-        yield process
-        process.stdin.close()
-    except BrokenPipeError:
-        # samtools ended before us, and says why.
-        pass
-    except BaseException:
-        process.kill()
-        raise
-    finally:
-        message = process.stderr.read().decode(errors="replace").strip()
-        process.wait()
+    with ExitStack() as stack:
+        with not_ended():
+            process = subprocess.Popen(
+                [sys.executable, "-c", _RUN, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=os.environ | {"REF_CACHE": "%s", "REF_PATH": "%s"},
+            )
+            stack.enter_context(undone_if_ended(lambda: (process.kill(), process.wait())))
+        try:
+            yield process
+            process.stdin.close()
+        except BrokenPipeError:
+            # samtools ended before us, and says why.
+            pass
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            message = process.stderr.read().decode(errors="replace").strip()
+            process.wait()
     if process.returncode:
         if shutil.disk_usage(folder).free < _FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)

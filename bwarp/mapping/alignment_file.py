@@ -14,6 +14,7 @@ from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sorted_file import duplicates_marked, sorted_file
 from bwarp.bam.sorting import RecordSorter
+from bwarp.ending import naming_outputs
 from bwarp.errors import UsageError
 from bwarp.mapping.alignment_output import AlignmentOutput
 from bwarp.mapping.alignment_records import AlignmentRecords
@@ -27,7 +28,7 @@ from bwarp.mapping.sam_lines import sam_header, sam_lines
 from bwarp.output import atomic_file, private_folder
 from bwarp.reference import Reference
 
-__all__ = ["LineWriter", "alignment_file", "files_of"]
+__all__ = ["LineWriter", "alignment_file", "files_of", "put_in_place"]
 
 _ENDINGS = (".sam", ".bam", ".cram")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -129,7 +130,7 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[L
                 yield LineWriter(
                     encode, lambda parts: [writer.write(part.data, part.starts) for part in parts]
                 )
-        _put_in_place(made, os.path.realpath(output.path))
+        put_in_place(made, os.path.realpath(output.path))
 
 
 def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
@@ -145,11 +146,12 @@ def _bam_header(text: bytes, reference: Reference) -> BamHeader:
     return BamHeader(text, names, tuple(lengths[contigs].tolist()))
 
 
-def _put_in_place(made: Path, final: str) -> None:
+def put_in_place(made: Path, final: str) -> None:
     """Give a file and its index their final names; an older file's index goes."""
-    for ending in _INDEX_ENDINGS:
-        if os.path.exists(f"{made}{ending}"):
-            os.replace(f"{made}{ending}", f"{final}{ending}")
-        else:
-            Path(f"{final}{ending}").unlink(missing_ok=True)
-    os.replace(made, final)
+    with naming_outputs():
+        for ending in _INDEX_ENDINGS:
+            if os.path.exists(f"{made}{ending}"):
+                os.replace(f"{made}{ending}", f"{final}{ending}")
+            else:
+                Path(f"{final}{ending}").unlink(missing_ok=True)
+        os.replace(made, final)

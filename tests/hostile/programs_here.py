@@ -5,7 +5,6 @@ import functools
 import importlib.util
 import io
 import os
-import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +38,6 @@ def run_here(name: str, *arguments, folder: Path) -> Outcome:
     """Run a program on the CPU with one thread; anything but a `SystemExit` is let through."""
     module = program(name)
     said = io.StringIO()
-    handler = signal.getsignal(signal.SIGTERM)
     rc = 0
     try:
         with contextlib.redirect_stderr(said):
@@ -50,6 +48,4 @@ def run_here(name: str, *arguments, folder: Path) -> Outcome:
             run_program(parser, module.main, [*map(str, arguments), *options])
     except SystemExit as left:
         rc = left.code
-    finally:
-        signal.signal(signal.SIGTERM, handler)
     return Outcome(rc, said.getvalue(), sorted(os.listdir(folder)))

@@ -39,17 +39,14 @@ def messages(checkout) -> dict[str, str]:
 
 
 def sentences(checkout) -> dict[str, str]:
-    """What bwarp/program.py says of the system's errors."""
-    tree = ast.parse((checkout / "bwarp/program.py").read_text())
+    """What bwarp/explanation.py says of the system's errors, and bwarp/ending.py of signals."""
     found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and isinstance(node.value, ast.JoinedStr):
-            found[text_of(node.value)] = "bwarp/program.py"
-        named = isinstance(node, ast.Assign) and node.targets[0]
-        if isinstance(named, ast.Name) and named.id == "message":
-            found[text_of(node.value)] = "bwarp/program.py"
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_leave":
-            found |= {text_of(word): "bwarp/program.py" for word in node.args[2:3]}
+    for path in ("bwarp/explanation.py", "bwarp/ending.py"):
+        for node in ast.walk(ast.parse((checkout / path).read_text())):
+            value = getattr(node, "value", None)
+            is_told = isinstance(node, ast.Return | ast.Assign)
+            if is_told and isinstance(value, ast.Constant | ast.JoinedStr):
+                found[text_of(value)] = path
     return {text: where for text, where in found.items() if len(text.replace("…", "")) > 10}
 
 
