@@ -17,8 +17,10 @@ def explanation(error: BaseException) -> tuple[str, int] | None:
 
 
 def _sentence(error: BaseException) -> str | None:
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         return "out of memory: give the job more, or a smaller input"
+    if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
+        return "no room for one more thread: give the job more memory, or fewer --threads"
     if isinstance(error, OSError):
         return _os_error_sentence(error)
     if isinstance(error, ModuleNotFoundError):

@@ -68,6 +68,16 @@ def run(tmp_path, run_program):
         ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
         ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
         (
+            "raise OSError(12, 'Cannot allocate memory')",
+            1,
+            "out of memory: give the job more, or a smaller input",
+        ),
+        (
+            'raise RuntimeError("can\'t start new thread")',
+            1,
+            "no room for one more thread: give the job more memory, or fewer --threads",
+        ),
+        (
             "raise type('CudaAPIError', (Exception,), {})('CUDA_ERROR_OUT_OF_MEMORY')",
             1,
             "the GPU is out of memory: end what else runs on it, or use --backend cpu",

@@ -1,9 +1,13 @@
 """What holds for every program: it can be started as the pages write it, or says how it can be."""
 
 import os
+import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -50,3 +54,31 @@ def test_the_library_without_what_it_needs():
     done = run_bare(CHECKOUT / "scripts/find_mems.py", env=environment)
     assert done.returncode == 2
     assert done.stderr.startswith("find_mems.py: error: No module named 'numba': type ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_imports(number):
+    command = [sys.executable, "-X", "importtime", CHECKOUT / "scripts/find_mems.py", "--version"]
+    for _ in range(3):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # It imports for a second more.
+        while b" numpy." not in process.stderr.readline():
+            pass
+        time.sleep(random.uniform(0, 0.5))
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 128 + number
+        assert b"Traceback" not in said
+
+
+@pytest.mark.parametrize("megabytes", [150, 240])
+def test_without_the_memory_to_import(megabytes):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
+
+    command = [sys.executable, CHECKOUT / "scripts/find_mems.py", "--version"]
+    done = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("find_mems.py: error: Python cannot load its packages (")
+    assert last.endswith("): give the job more memory")
