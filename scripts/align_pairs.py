@@ -35,6 +35,7 @@ from bwarp.output import atomic_file
 from bwarp.output_names import check_outputs
 from bwarp.program import bounded_int, choose_engine, program_parser, run_program, say
 from bwarp.progress import progress
+from bwarp.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
@@ -134,6 +135,7 @@ def main(options):
         if output_format == "sam":
 
             def lines(named, alignments):
+                refuse_read_names(options.queries, named)
                 return sam_lines(named, alignments, scoring)
 
     count = 0
@@ -248,6 +250,12 @@ def header_of(options, output_format, scoring) -> str:
     for batch in read_sequences(options.references):
         for i, name in enumerate(batch.names()):
             length = int(batch.offsets[i + 1] - batch.offsets[i])
+            if not is_contig_name(name):
+                raise InputError(
+                    f"{options.references}: record {batch.first_record + i + 1}: SAM allows no "
+                    f"contig name like {name!r} (printable ASCII, no comma, quote or bracket, not "
+                    "* or = at the start): rename it, or write .tsv or .paf"
+                )
             if lengths.setdefault(name, length) != length:
                 raise InputError(
                     f"{options.references}: record {batch.first_record + i + 1}: an earlier "
@@ -256,6 +264,16 @@ def header_of(options, output_format, scoring) -> str:
                 )
     lines = [f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in lengths.items()]
     return "".join(["@HD\tVN:1.6\tSO:unknown\n", *lines, "@PG\tID:bwarp\tPN:align_pairs.py\n"])
+
+
+def refuse_read_names(path, named):
+    for i, name in enumerate(named.query_names):
+        if not is_read_name(name):
+            raise InputError(
+                f"{path}: record {named.first + i + 1}: SAM allows no read name like {name!r} "
+                f"(printable ASCII, up to {LONGEST_READ_NAME} characters, no @ at its start): "
+                "rename it, or write .tsv or .paf"
+            )
 
 
 if __name__ == "__main__":

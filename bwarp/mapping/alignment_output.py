@@ -8,6 +8,8 @@ from bwarp.errors import UsageError
 
 __all__ = ["AlignmentOutput", "default_sort_bytes", "parse_read_group"]
 
+_TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
+
 
 @dataclass(frozen=True)
 class AlignmentOutput:
@@ -55,14 +57,20 @@ def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
     Raises
     ------
     UsageError
-        For anything that is not one line with an ID.
+        For anything that is not one header line, with each tag once and an ID among them.
     """
     if typed is None:
         return None, b""
-    line = typed.replace("\\t", "\t")
-    found = re.search(r"\tID:([^\t]+)", line)
-    if not line.startswith("@RG\t") or not found or "\n" in line:
+    # A typed line feed is one to bwa.
+    line = typed.replace("\\t", "\t").replace("\\n", "\n")
+    fields = line.removeprefix("@RG\t").split("\t")
+    tags = dict(
+        field.split(":", 1) for field in fields if _TAG.fullmatch(field) and field.isprintable()
+    )
+    group = tags.get("ID", "")
+    if not line.startswith("@RG\t") or len(tags) < len(fields) or not group or not group.isascii():
         raise UsageError(
-            f"read group {typed!r} is not one line like '@RG\\tID:1\\tSM:sample': it needs an ID"
+            f"read group {typed!r} is not one line like '@RG\\tID:1\\tSM:sample': it needs an ID, "
+            "each tag once, and plain text"
         )
-    return line, found[1].encode()
+    return line, group.encode()

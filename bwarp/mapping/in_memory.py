@@ -19,7 +19,7 @@ from bwarp.mapping.alignment_records import alignment_records
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import mapping_parameters
-from bwarp.mapping.read_chunks import ReadChunk
+from bwarp.mapping.read_chunks import LONGEST_READ, ReadChunk
 from bwarp.reference import codes_of
 from bwarp.sequence import encode
 from bwarp.threads import available_threads
@@ -89,7 +89,9 @@ class Mapper:
         Raises
         ------
         InputError
-            If there are not as many mates as reads, or a letter is none of a nucleotide.
+            If there are not as many mates as reads, or a read is longer than are mapped.
+        ValueError
+            For a letter that is none of a nucleotide.
         """
         chunk = _chunk_of(list(reads), None if mates is None else list(mates))
         starts = self.genome.contig_starts
@@ -129,6 +131,12 @@ def _chunk_of(reads: list[str | bytes], mates: list[str | bytes] | None) -> Read
             )
         ends = 2
         reads = [read for pair in zip(reads, mates, strict=True) for read in pair]
+    longest = max(map(len, reads), default=0)
+    if longest > LONGEST_READ:
+        raise InputError(
+            f"a read has {longest:,} bases, and the longest that are mapped have {LONGEST_READ:,}: "
+            "map longer reads with a mapper made for them, such as minimap2"
+        )
     codes = [encode(read.encode() if isinstance(read, str) else read) for read in reads]
     return ReadChunk(
         codes=np.concatenate([*codes, np.empty(0, np.uint8)]),

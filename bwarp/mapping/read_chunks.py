@@ -12,6 +12,7 @@ qualities stay where they were split until they are laid into the arrays of thei
 """
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,15 +22,23 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.fastx import SequenceBatch, split_blocks
 from bwarp.file_blocks import read_blocks
+from bwarp.sam_names import LONGEST_READ_NAME
 from bwarp.threads import read_ahead
 
-__all__ = ["ReadChunk", "interleaved_chunks", "paired_chunks", "read_chunks", "single_chunks"]
+__all__ = [
+    "LONGEST_READ",
+    "ReadChunk",
+    "interleaved_chunks",
+    "paired_chunks",
+    "read_chunks",
+    "single_chunks",
+]
 
 #: What a thread maps at a time: enough to share among threads, and little to keep.
 READS_A_CHUNK = 1 << 14
 
-#: A record of BAM keeps the length of its name, and a zero at the end, in one byte.
-LONGEST_NAME = 254
+#: Bases of a read. A gap is looked for in as many cells as the square of that: half a second.
+LONGEST_READ = 10_000
 
 
 @dataclass(frozen=True)
@@ -123,17 +132,20 @@ class _Piece:
     def is_fasta(self) -> bool:
         return self.batches[0].qualities is None
 
-    def name(self, record: int) -> str:
+    def first_word(self, record: int) -> bytes:
         """The first word of a record's header as it stands there."""
-        words = self.text[self.names[record, 0] : self.comments[record, 1]].tobytes().split()
-        return words[0].decode("utf-8", "replace") if words else ""
+        header = self.text[self.names[record, 0] : self.comments[record, 1]].tobytes()
+        return re.split(rb"[ \t]", header, maxsplit=1)[0]
+
+    def name(self, record: int) -> str:
+        return self.first_word(record).decode("utf-8", "replace")
 
 
 def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
     """The reads of one file, in chunks of so many."""
     first = 0
     for piece in _pieces(path, reads):
-        _check_names(path, piece, first)
+        _check_reads(path, piece, first)
         codes, offsets, qualities = _laid([piece])
         yield ReadChunk(
             codes, offsets, qualities, piece.text, piece.names, 1, first, piece.comments
@@ -170,7 +182,7 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
                 f"{path}: {2 * first + piece.count:,} reads are an odd number, so they are not "
                 "pairs one after the other: leave --interleaved out, or mend the file"
             )
-        _check_names(path, piece, 2 * first)
+        _check_reads(path, piece, 2 * first)
         names = piece.names
         differing = _first_difference(piece.text, names[0::2], piece.text, names[1::2])
         if differing >= 0:
@@ -259,8 +271,8 @@ def _laid(pieces: list[_Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | No
 def _interleave(path_1, path_2, one: _Piece, two: _Piece, first: int) -> ReadChunk:
     if one.is_fasta != two.is_fasta:
         raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
-    _check_names(path_1, one, first)
-    _check_names(path_2, two, first)
+    _check_reads(path_1, one, first)
+    _check_reads(path_2, two, first)
     differing = _first_difference(one.text, one.names, two.text, two.names)
     if differing >= 0:
         raise InputError(
@@ -273,13 +285,42 @@ def _interleave(path_1, path_2, one: _Piece, two: _Piece, first: int) -> ReadChu
     return ReadChunk(codes, offsets, qualities, one.text, one.names, 2, first, comments, two.text)
 
 
-def _check_names(path, piece: _Piece, first_read: int) -> None:
+def _check_reads(path, piece: _Piece, first_read: int) -> None:
+    """Refuse what SAM has no way to write, and what would take minutes a read."""
     lengths = piece.names[:, 1] - piece.names[:, 0]
-    for i in np.flatnonzero(lengths > LONGEST_NAME)[:1]:
+    for i in np.flatnonzero(lengths > LONGEST_READ_NAME)[:1]:
         raise InputError(
             f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
-            f"allows {LONGEST_NAME}: shorten it"
+            f"allows {LONGEST_READ_NAME}: shorten it"
         )
+    bad = _first_bad_name(piece.text, piece.names)
+    if bad >= 0:
+        # As bytes are shown, but for the letter before.
+        shown = repr(piece.first_word(bad))[1:]
+        raise InputError(
+            f"{path}, read {first_read + bad + 1:,}: SAM allows no read name like {shown} "
+            "(printable ASCII, no @ at its start): rename it"
+        )
+    for i in np.flatnonzero(piece.lengths > LONGEST_READ)[:1]:
+        raise InputError(
+            f"{path}, read {first_read + i + 1:,} ({piece.name(i)!r}): it has "
+            f"{piece.lengths[i]:,} bases, and the longest that are mapped have {LONGEST_READ:,}: "
+            "map longer reads with a mapper made for them, such as minimap2"
+        )
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_bad_name(text, names):
+    """The first name with a byte that is not printable ASCII, or with @ at its start; or -1."""
+    for i in range(len(names)):
+        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
+        bad = start < stop and text[start] == 64
+        # Without a way out of the loop it is one over vectors.
+        for at in range(start, stop):
+            bad |= text[at] < 33 or text[at] > 126
+        if bad:
+            return i
+    return -1
 
 
 @numba.njit(cache=True, nogil=True)

@@ -3,8 +3,6 @@
 Two passes over the rows of a range: one bounds how long the lines can be, one writes them.
 """
 
-import re
-
 import numba
 import numpy as np
 
@@ -32,11 +30,10 @@ from bwarp.mapping.record_text import (
     put_split,
 )
 from bwarp.reference import Reference
+from bwarp.sam_names import is_contig_name
 from bwarp.threads import for_each_range
 
 __all__ = ["sam_header", "sam_lines"]
-
-_SAM_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
 
 def sam_header(reference: Reference, version: str, read_group: str | None, order: str) -> bytes:
@@ -50,7 +47,7 @@ def sam_header(reference: Reference, version: str, read_group: str | None, order
         If a contig has a name that SAM does not allow.
     """
     for name in reference.names:
-        if not _SAM_NAME.fullmatch(name):
+        if not is_contig_name(name):
             raise InputError(
                 f"contig {name!r}: SAM allows no such name (printable ASCII, no comma, quote or "
                 "bracket, not * or = at the start): rename it in the reference and index again"

@@ -57,6 +57,12 @@ def test_nothing_and_refusals(mapper):
     with pytest.raises(InputError) as error:
         mapper.map(["ACGT"], [])
     assert str(error.value) == "1 reads but 0 mates: give one mate for every read"
+    with pytest.raises(InputError) as error:
+        mapper.map(["A" * 10_000], ["A" * 10_001])
+    assert str(error.value) == (
+        "a read has 10,001 bases, and the longest that are mapped have 10,000: map longer reads "
+        "with a mapper made for them, such as minimap2"
+    )
     with pytest.raises(UsageError, match="mismatch is 4"):
         bwarp.Mapper(mapper.index, mismatch=4)
     with pytest.raises(AttributeError, match="no attribute 'Maper'"):

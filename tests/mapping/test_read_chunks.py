@@ -136,3 +136,47 @@ def test_names_longer_than_a_record_can_hold(file):
         with pytest.raises(InputError) as error:
             list(chunks)
         assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"a\x00b", r"'a\x00b'"),
+        (b"a\x01b", r"'a\x01b'"),
+        (b"\x7f", r"'\x7f'"),
+        ("caf\u00e9".encode(), r"'caf\xc3\xa9'"),
+        (b"caf\xe9/1", r"'caf\xe9/1'"),
+        (b"@a", "'@a'"),
+        (b"a" * 70 + b"\x1f", r"'" + "a" * 70 + r"\x1f'"),
+        (b"\x1f" + b"a" * 70, r"'\x1f" + "a" * 70 + "'"),
+    ],
+)
+def test_names_that_sam_does_not_allow(tmp_path, name, shown):
+    bad, fine = tmp_path / "bad.fq", tmp_path / "fine.fq"
+    text = b"@first\nA\n+\nI\n@%b \x00\xff in a comment\nA\n+\nI\n"
+    bad.write_bytes(text % name)
+    fine.write_bytes(text % b"~!a@b")
+    said = (
+        f"{bad}, read 2: SAM allows no read name like {shown} (printable ASCII, no @ at its "
+        "start): rename it"
+    )
+    for size in (1, 100):
+        assert message(single_chunks(bad, size)) == said
+    assert message(interleaved_chunks(bad)) == said
+    assert message(paired_chunks(bad, bad)) == said
+    assert message(paired_chunks(fine, bad)) == said
+    assert [name for name, *_ in records_of(single_chunks(fine))] == ["first", "~!a@b"]
+
+
+def test_reads_longer_than_are_mapped(file):
+    fine = file("fine.fq", fastq([("a", "A", 0), ("b", "A" * 10_000, 0)]))
+    too_long = file("long.fq", fastq([("a", "A", 0), ("b/1", "A" * 10_001, 0)]))
+    assert len(records_of(single_chunks(fine))) == 2
+    said = (
+        f"{too_long}, read 2 ('b/1'): it has 10,001 bases, and the longest that are mapped have "
+        "10,000: map longer reads with a mapper made for them, such as minimap2"
+    )
+    for size in (1, 100):
+        assert message(single_chunks(too_long, size)) == said
+    assert message(interleaved_chunks(too_long)) == said
+    assert message(paired_chunks(fine, too_long)) == said

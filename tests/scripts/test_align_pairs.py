@@ -218,3 +218,38 @@ def test_a_matrix_without_a_letter_and_scores_beyond_the_bound_are_refused(run_p
         "align_pairs.py: error: 60000 against 60000 letters can score 600010000 or -120023, beyond "
         "the 536870912 that fits: use smaller scores and gap costs, or shorter sequences\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("queries", "references", "message"),
+    [
+        (
+            b">a\nAC\n>b\x00c d\nAC\n", b">r\nAC\n>s\nAC\n",
+            r"q.fa: record 2: SAM allows no read name like 'b\x00c' (printable ASCII, up to 254 "
+            "characters, no @ at its start): rename it, or write .tsv or .paf",
+        ),
+        (
+            b">@a\nAC\n", b">r\nAC\n",
+            "q.fa: record 1: SAM allows no read name like '@a' (printable ASCII, up to 254 "
+            "characters, no @ at its start): rename it, or write .tsv or .paf",
+        ),
+        (
+            b">%b\nAC\n" % (b"a" * 255), b">r\nAC\n",
+            f"q.fa: record 1: SAM allows no read name like '{'a' * 255}' (printable ASCII, up to "
+            "254 characters, no @ at its start): rename it, or write .tsv or .paf",
+        ),
+        (
+            b">a\nAC\n>b\nAC\n", b">r\nAC\n>s,t u\nAC\n",
+            "r.fa: record 2: SAM allows no contig name like 's,t' (printable ASCII, no comma, "
+            "quote or bracket, not * or = at the start): rename it, or write .tsv or .paf",
+        ),
+    ],
+)  # fmt: skip
+def test_names_that_sam_does_not_allow(run_program, tmp_path, queries, references, message):
+    (tmp_path / "q.fa").write_bytes(queries)
+    (tmp_path / "r.fa").write_bytes(references)
+    command = ("align_pairs.py", "--backend", "cpu", "--queries", "q.fa", "--references", "r.fa")
+    done = run_program(*command, "-o", "o.sam", cwd=tmp_path)
+    assert (done.rc, done.stderr) == (1, f"align_pairs.py: error: {message}\n")
+    assert not (tmp_path / "o.sam").exists()
+    assert run_program(*command, "-o", "o.tsv", cwd=tmp_path).rc == 0

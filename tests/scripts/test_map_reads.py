@@ -22,7 +22,7 @@ from bwarp.mapping.comments import no_tags
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.mapper import map_chunks
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.read_chunks import paired_chunks
+from bwarp.mapping.read_chunks import LONGEST_READ, paired_chunks
 from bwarp.mapping.record_text import contig_names
 from bwarp.mapping.sam_lines import sam_lines
 from bwarp.reference import codes_of
@@ -475,7 +475,8 @@ USAGE = [
     ),
     (
         ("--read-group", "SM:s", "-o", "-"),
-        r"read group 'SM:s' is not one line like '@RG\tID:1\tSM:sample': it needs an ID",
+        r"read group 'SM:s' is not one line like '@RG\tID:1\tSM:sample': it needs an ID, each tag "
+        "once, and plain text",
     ),
 ]
 
@@ -499,6 +500,43 @@ def test_bad_reads_leave_nothing(map_reads, folder, tmp_path, ending):
         "fetch or write it again\n"
     )
     assert os.listdir(tmp_path) == ["cut.fq.gz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "letters", "message"),
+    [
+        (
+            b"a\x00b", b"ACGT",
+            r"read 1: SAM allows no read name like 'a\x00b' (printable ASCII, no @ at its start): "
+            "rename it",
+        ),
+        (
+            b"long", b"A" * (LONGEST_READ + 1),
+            "read 1 ('long'): it has 10,001 bases, and the longest that are mapped have 10,000: "
+            "map longer reads with a mapper made for them, such as minimap2",
+        ),
+    ],
+)  # fmt: skip
+def test_reads_that_are_refused(map_reads, tmp_path, name, letters, message):
+    (tmp_path / "r.fa").write_bytes(b">%b\n%b\n" % (name, letters))
+    done = map_reads("-1", "r.fa", "-o", "out.sam", cwd=tmp_path)
+    assert (done.rc, done.stdout) == (1, "")
+    assert done.stderr == f"map_reads.py: error: r.fa, {message}\n"
+    assert os.listdir(tmp_path) == ["r.fa"]
+
+
+def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
+    letters = contigs_of(folder / "genome.fa")["chr2"][5000 : 5000 + LONGEST_READ]
+    # With gaps, which are looked for in all of the read.
+    letters = letters[:3000] + letters[3003:7000] + "ACA" + letters[7000:]
+    assert len(letters) == LONGEST_READ
+    (tmp_path / "r.fa").write_text(f">r\n{letters}\n")
+    done = map_reads("-1", "r.fa", "-o", "out.sam", cwd=tmp_path)
+    assert done.rc == 0, done.stderr
+    (record,) = records(tmp_path / "out.sam")
+    assert (record.reference_name, record.reference_start) == ("chr2", 5000)
+    assert re.fullmatch(r"3000M3D399\dM3I300\dM", record.cigarstring)
+    assert f"reads of up to {LONGEST_READ:,} bases" in map_reads("--help").stdout
 
 
 def test_a_contig_name_that_sam_forbids(run_program, map_reads, folder, tmp_path):
