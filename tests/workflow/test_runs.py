@@ -5,7 +5,6 @@ import signal
 import subprocess
 import time
 
-import pysam
 import pytest
 from small_genome import write_genome
 
@@ -82,44 +81,6 @@ def test_results_may_lie_in_another_folder(built, tmp_path):
     options = ("--snakefile", built / "Snakefile", "--configfile", "mine.yaml")
     built.snakemake("index", *options, cwd=tmp_path)
     assert (tmp_path / "results/index/other/index.json").is_file()
-
-
-def test_the_workflow_is_a_module_of_another(built, tmp_path):
-    (tmp_path / "Snakefile").write_text(
-        f"""
-rule genome:
-    input: "small.fa"
-    output: "made.fa"
-    shell: "cp {{input}} {{output}}"
-
-rule reads:
-    input: "made.fa"
-    output: "made.fq"
-    shell: "awk 'NR == 2 {{{{ print substr($0, 1001, 100) }}}}' {{input}}"
-        " | sed 's/.*/@r\\\\n&\\\\n+\\\\n&/' > {{output}}"
-
-module bwarp:
-    snakefile: {str(built / "workflow/Snakefile")!r}
-    config: {{"reference": "made.fa", "samples": "units.tsv"}}
-
-use rule * from bwarp as bwarp_*
-
-use rule map_reads from bwarp as bwarp_map_reads with:
-    threads: 1
-
-rule everything:
-    default_target: True
-    input: "results/map/s.bam", "results/qc/plots"
-"""
-    )
-    (tmp_path / "units.tsv").write_text("sample\tfq1\ns\tmade.fq\n")
-    write_genome(tmp_path / "small.fa", 5_000)
-    built.snakemake("--cores", 2, cwd=tmp_path)
-    with pysam.AlignmentFile(tmp_path / "results/map/s.bam") as file:
-        (read,) = file
-    assert (read.reference_name, read.reference_start) == ("one", 1000)
-    built.snakemake("--report", "all.html", cwd=tmp_path)
-    assert "could\\nas well be elsewhere" in (tmp_path / "all.html").read_text()
 
 
 def test_a_failed_job_ends_its_log_with_the_reason(built):

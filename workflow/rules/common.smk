@@ -7,10 +7,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
+from snakemake.io import flag
+from snakemake.path_modifier import PATH_MODIFIER_FLAG
 from snakemake.settings.types import DeploymentMethod, ExecMode
 
 # Whether this workflow runs by itself, and not as a module of another one.
 IS_MAIN = workflow.modifier.is_main_snakefile()
+
+if not isinstance(workflow.current_basedir, os.PathLike):
+    clone = "clone bwarp and let the module name workflow/Snakefile of the clone"
+    print(f"Nothing was run: the rules call the programs beside them; {clone}.", file=sys.stderr)
+    sys.exit(2)
 
 CHECKOUT = Path(workflow.current_basedir).parent.parent
 sys.path.insert(0, str(CHECKOUT))
@@ -106,11 +113,19 @@ def of_samples(files):
     return named
 
 
+def as_named(path):
+    """An input that the user named: only what is made here goes under the prefix of a module."""
+    if path in (DEMO_GENOME, *DEMO_READS):
+        return path
+    path = workflow.modifier.path_modifier.apply_default_storage(path)
+    return flag(path, PATH_MODIFIER_FLAG)
+
+
 def file_of(name, key):
     """An input function: the file that a key of a section names."""
 
     def path(wildcards):
-        return section(name)[key]
+        return as_named(section(name)[key])
 
     return path
 
@@ -262,12 +277,12 @@ def read_units():
 def reads_of(wildcards):
     """The one or two files of a unit."""
     row = UNITS[wildcards.sample, wildcards.unit]
-    return [row[key] for key in ("fq1", "fq2") if row.get(key)]
+    return [as_named(row[key]) for key in ("fq1", "fq2") if row.get(key)]
 
 
-def read_files(wildcards):
+def read_files(wildcards, input):
     """-1 and -2 with the files of a unit."""
-    return [word for pair in zip(("-1", "-2"), reads_of(wildcards)) for word in pair]
+    return [word for pair in zip(("-1", "-2"), input.reads) for word in pair]
 
 
 def alignment_flags():
@@ -283,9 +298,9 @@ def output_flags(wildcards):
     return ["--read-group", group, *flags(written)]
 
 
-def read_options(wildcards):
+def map_options(wildcards):
     """All of that, for the program that maps in one."""
-    return [*read_files(wildcards), *output_flags(wildcards), *alignment_flags()]
+    return [*output_flags(wildcards), *alignment_flags()]
 
 
 def units_of(ending):

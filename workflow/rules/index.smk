@@ -6,7 +6,7 @@ RESULTS[f"{INDEX}.txt"] = "its parts and their sizes"
 
 rule index_reference:
     input:
-        reference=config["reference"],
+        reference=as_named(config["reference"]),
     output:
         index=directory(INDEX),
         table=report(

@@ -49,10 +49,11 @@ else:
             program=program("map_reads.py"),
             gpus=gpus_given,
             code=code("map_reads.py"),
-            options=read_options,
+            reads=read_files,
+            options=map_options,
         shell:
-            "python {params.program:q} --index {input.index:q} {params.options:q} --sort"
-            " -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
+            "python {params.program:q} --index {input.index:q} {params.reads:q} --sort"
+            " {params.options:q} -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
             " --backend {resources.backend} 2> {log:q}"
 
 

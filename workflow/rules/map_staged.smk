@@ -26,9 +26,9 @@ rule chunk_reads:
     params:
         program=program("chunk_reads.py"),
         code=code("chunk_reads.py"),
-        options=read_files,
+        reads=read_files,
     shell:
-        "python {params.program:q} {params.options:q} -o {output.reads:q}"
+        "python {params.program:q} {params.reads:q} -o {output.reads:q}"
         " --threads {threads} 2> {log:q}"
 
 

@@ -5,7 +5,7 @@ RESULTS[result_of("scan", ".tsv")] = "the windows that are composed like a query
 
 rule scan_composition:
     input:
-        reference=config["reference"],
+        reference=as_named(config["reference"]),
         queries=file_of("scan", "queries"),
     output:
         table=result_of("scan", ".tsv"),

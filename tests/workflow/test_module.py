@@ -1,0 +1,183 @@
+"""The workflow as a module of another one, as docs/gpu-and-cluster.md shows it."""
+
+import hashlib
+import re
+import subprocess
+
+import pysam
+import pytest
+from small_genome import write_genome
+
+READ_START = 1000
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    return make_copy()
+
+
+@pytest.fixture(scope="module")
+def blocks(checkout):
+    """The Snakefile of the page, its configuration, the module with a prefix, the changed rule."""
+    page = (checkout / "docs/gpu-and-cluster.md").read_text()
+    section = page[page.index("## Inside another workflow") :]
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
+    blocks = [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks]
+    assert len(blocks) == 4
+    return [block.strip() + "\n" for block in blocks]
+
+
+@pytest.fixture
+def folder(copy, blocks, tmp_path):
+    """A folder with a clone, a packed genome, one read of it, and the configuration of the page."""
+    (tmp_path / "bwarp").symlink_to(copy.folder)
+    genome = write_genome(tmp_path / "genome.fa", 5_000)
+    read = genome.read_text().splitlines()[1][READ_START : READ_START + 100]
+    (tmp_path / "downloads").mkdir()
+    with open(tmp_path / "downloads/genome.fa.gz", "wb") as file:
+        subprocess.run(["gzip", "-c", genome], stdout=file, check=True)
+    genome.unlink()
+    (tmp_path / "reads.fq").write_text(f"@read\n{read}\n+\n{read}\n")
+    (tmp_path / "samples.tsv").write_text("sample\tfq1\nliver\treads.fq\n")
+    (tmp_path / "config.yaml").write_text(blocks[1])
+    return tmp_path
+
+
+def check_results(folder, results):
+    """The read is where it is from, and the rules around the module have run."""
+    bam = folder / results / "map/liver.bam"
+    with pysam.AlignmentFile(bam) as file:
+        (read,) = file
+    assert (read.reference_name, read.reference_start) == ("one", READ_START)
+    (digest, named) = (folder / "liver.md5").read_text().split()
+    assert digest == hashlib.md5(bam.read_bytes()).hexdigest()
+    assert named == f"{results}/map/liver.bam"
+    assert (folder / "genome.fa").is_file()
+    assert (folder / results / "qc/multiqc.html").is_file()
+
+
+def test_the_example(copy, blocks, folder):
+    (folder / "Snakefile").write_text(f"{blocks[0]}\n{blocks[3]}")
+    assert "threads: 32" in copy.snakemake("-n", "--cores", 64, cwd=folder)
+    copy.snakemake("--cores", 2, cwd=folder)
+    check_results(folder, "results")
+    assert "Nothing to be done" in copy.snakemake("--cores", 2, cwd=folder)
+    copy.snakemake("--report", "all.html", cwd=folder)
+    assert "could\\nas well be elsewhere" in (folder / "all.html").read_text()
+
+
+def test_what_is_made_lies_under_a_prefix(copy, blocks, folder):
+    example, module = blocks[0], blocks[2]
+    bare = example[example.index("module bwarp:") : example.index("use rule")]
+    example = example.replace(bare, module + "\n").replace('"results/', '"mapping/results/')
+    (folder / "Snakefile").write_text(example)
+    before = {path.name for path in folder.iterdir()}
+    copy.snakemake("--cores", 2, cwd=folder)
+    check_results(folder, "mapping/results")
+    made = {path.name for path in folder.iterdir()} - before
+    assert made == {"mapping", "genome.fa", "liver.md5", ".snakemake"}
+    assert {path.name for path in (folder / "mapping").iterdir()} == {"results", "logs"}
+
+
+@pytest.mark.parametrize("execution", ["fused", "staged"])
+def test_every_target_under_a_prefix(copy, folder, execution):
+    for name in ("genome.fa", "primers.fa", "database.fa"):
+        (folder / name).write_text(">a\nACGT\n")
+    (folder / "config.yaml").write_text(f"""\
+reference: genome.fa
+samples: samples.tsv
+map: {{execution: {execution}}}
+seeds: {{queries: primers.fa, k: whole}}
+mems: {{queries: primers.fa}}
+scan: {{queries: primers.fa, similarity: 0.9}}
+pairs: {{queries: primers.fa, references: genome.fa}}
+search: {{queries: primers.fa, database: database.fa}}
+""")
+    (folder / "Snakefile").write_text("""\
+configfile: "config.yaml"
+module bwarp:
+    snakefile: "bwarp/workflow/Snakefile"
+    prefix: "here"
+    config: config
+use rule * from bwarp
+""")
+    targets = ("all", "map", "qc", "seeds", "mems", "scan", "pairs", "search")
+    said = copy.snakemake("-n", *targets, cwd=folder)
+    paths = re.findall(r"^ +(input|output|log|benchmark): (.*)$", said, re.MULTILINE)
+    given = {"genome.fa", "reads.fq", "primers.fa", "database.fa"}
+    made = {path for kind, line in paths for path in line.split(", ") if path not in given}
+    assert len(made) > 30
+    assert {path.split("/")[0] for path in made} == {"here"}
+    assert given <= {path for kind, line in paths for path in line.split(", ") if kind == "input"}
+
+
+def test_the_demo_under_a_prefix(copy, tmp_path):
+    (tmp_path / "Snakefile").write_text(f"""\
+module bwarp:
+    snakefile: {str(copy / "workflow/Snakefile")!r}
+    prefix: "here"
+    config: {{"reference": "resources/demo/demo.fa.gz", "samples": "samples.tsv"}}
+use rule * from bwarp as bwarp_*
+""")
+    reads = [f"resources/demo/reads_{mate}.fq.gz" for mate in "12"]
+    (tmp_path / "samples.tsv").write_text("sample\tfq1\tfq2\ns\t{}\t{}\n".format(*reads))
+    said = copy.snakemake("-np", "bwarp_map", cwd=tmp_path)
+    assert "output: here/resources/demo/demo.fa.gz\n" in said
+    assert f" -1 here/{reads[0]} -2 here/{reads[1]} --sort" in said
+
+
+def test_modules_for_two_genomes(copy, folder):
+    (folder / "reads.fq").unlink()
+    for name in ("human", "mouse"):
+        (folder / f"{name}.fa").write_text(">a\nACGT\n")
+    (folder / "Snakefile").write_text(
+        'rule sequence:\n    output: "reads.fq"\n    shell: "exit 1"\n'
+        + "".join(
+            f"""
+module {name}:
+    snakefile: "bwarp/workflow/Snakefile"
+    prefix: "{name}"
+    config: {{"reference": "{name}.fa", "samples": "samples.tsv"}}
+use rule * from {name} as {name}_*
+"""
+            for name in ("human", "mouse")
+        )
+    )
+    said = copy.snakemake("-n", "human_map", "mouse_map", cwd=folder)
+    assert "rule sequence:\n    output: reads.fq\n" in said
+    for name in ("human", "mouse"):
+        assert f"    output: {name}/results/map/liver.bam, " in said
+        assert f"    input: {name}.fa\n    output: {name}/results/index/{name}, " in said
+
+
+def test_a_module_alone_makes_what_bwarp_makes(copy, folder):
+    (folder / "genome.fa").write_text(">a\nACGT\n")
+    (folder / "Snakefile").write_text("""\
+configfile: "config.yaml"
+module bwarp:
+    snakefile: "bwarp/workflow/Snakefile"
+    config: config["bwarp"]
+use rule * from bwarp as bwarp_*
+""")
+    said = copy.snakemake("-n", cwd=folder)
+    assert "rule bwarp_all:" in said
+    assert "rule bwarp_map_reads:" in said
+    assert "directive" not in said
+
+
+def test_a_module_that_is_not_on_this_machine(copy, folder):
+    subprocess.run(["git", "init", "-q", "-b", "main", copy.folder], check=True)
+    commit = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a")
+    subprocess.run(["git", "-C", copy.folder, "add", "workflow"], check=True)
+    subprocess.run(["git", "-C", copy.folder, *commit], check=True)
+    (folder / "Snakefile").write_text(f"""\
+module bwarp:
+    snakefile: "git+file://{copy.folder}/workflow/Snakefile@main"
+    config: {{"reference": "genome.fa"}}
+use rule * from bwarp as bwarp_*
+""")
+    said = copy.snakemake("-n", cwd=folder, rc=2)
+    assert said.endswith(
+        "Nothing was run: the rules call the programs beside them; clone bwarp and let the module "
+        "name workflow/Snakefile of the clone.\n"
+    )
