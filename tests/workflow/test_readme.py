@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from Bio.Align import substitution_matrices
 from programs_here import run_here
 from small_genome import write_genome
 
@@ -20,25 +21,44 @@ PAGES = (
     *sorted(f"docs/{page.name}" for page in (CHECKOUT / "docs").glob("*.md")),
 )
 
-#: Lines that are commands, where they are indented and not in a ```sh block.
-INDENTED = r"^    (?:python )?((?:scripts/\w+\.py|snakemake)(?:.*\\\n)*.*)$"
+#: How a line begins that is a command, where it is indented and not in a ```sh block.
+COMMAND = r"(?:\.venv/bin/|scripts/|(?:python|snakemake|make|pip|docker|apptainer|git) )"
+
+#: What is not run here, and why.
+NOT_RUN = {
+    "pip": "changes the environment; test_packaging.py holds what is declared to what is imported",
+    "docker": "is not everywhere; test_containers.py checks what the recipe installs and copies",
+    "apptainer": "is not everywhere; test_containers.py checks what the recipe installs and copies",
+}
+
+
+def fences(checkout, page, language):
+    """The blocks of a page between ```LANGUAGE and ```."""
+    pattern = rf"^```{language}\n(.*?)^```"
+    return re.findall(pattern, (checkout / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 def commands(checkout, page):
     """The commands of a page, split into words, comments left out."""
     text = (checkout / page).read_text()
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    blocks += re.findall(INDENTED, text, re.MULTILINE)
+    blocks = fences(checkout, page, "sh")
+    blocks += re.findall(rf"^    ({COMMAND}(?:.*\\\n)*.*)$", text, re.MULTILINE)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
 @pytest.fixture(scope="module")
-def copy(make_copy):
+def copy(checkout, make_copy):
     """A copy of the checkout with files of all the names that the pages have."""
     copy = make_copy()
-    write_genome(copy / "my_genome.fa", 5_000)
-    (copy / "my_config.yaml").write_text("reference: my_genome.fa\n")
+    (written,) = fences(checkout, "docs/configuration.md", "yaml")
+    (copy / "my_config.yaml").write_text(written)
+    (sheet,) = re.findall(
+        r"^```text\n(sample\t.*?)^```",
+        (checkout / "docs/quick-start.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    (copy / "my_samples.tsv").write_text(sheet)
     write_sequences(copy.folder)
     index = (copy / "genome.fa", "-o", copy / "genome.index")
     assert run_here("index_reference", *index, folder=copy.folder).rc == 0
@@ -62,18 +82,15 @@ def write_sequences(folder):
     pair = one[:100]
     texts = {
         "reads.fq": reads["1"], "R1.fq": reads["1"], "R2.fq": reads["2"], "primers.fa": words,
+        "my_primers.fa": words, "my_genome.fa": genome,
         "mature.fa": words, "hairpin.fa": genome, "MG1655.fa": genome, "DH1.fa": genome,
         "R.fa": b">r\n%s\n" % pair, "Q.fa": b">q\n%s\n" % pair[10:60], "D.fa": database,
         "Q.fq": b"@q\n%s\n+\n%s\n" % (pair[10:60], b"I" * 50), "genome.fa": genome,
         "proteins.fa": proteins, "database.fa": database,
         "pairs.tsv": b"q\tMKVLA\tr\tMKVLAAG\n",
     }  # fmt: skip
-    sheet = "sample\tunit\tfq1\tfq2\n"
     for unit in ("liver_L1", "liver_L2", "brain"):
         texts |= {f"{unit}_R{mate}.fq": reads[mate] for mate in "12"}
-        sample, _, lane = unit.partition("_")
-        sheet += f"{sample}\t{lane or 'L1'}\t{unit}_R1.fq.gz\t{unit}_R2.fq.gz\n"
-    (folder / "my_samples.tsv").write_text(sheet)
     for name, text in texts.items():
         (folder / name).write_bytes(text)
         (folder / f"{name}.gz").write_bytes(gzip.compress(text))
@@ -89,8 +106,10 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
     monkeypatch.chdir(copy.folder)
     for words in commands(checkout, page):
         program = words[0].removeprefix(".venv/bin/")
-        if "config/examples" in words[-1]:
-            continue  # test_targets.py runs every example
+        if program in NOT_RUN or "config/examples" in words[-1]:
+            continue  # test_targets.py runs every one of config/examples
+        if "--report" in words:
+            continue  # test_the_report_of_one_target runs it
         if program == "make":
             command = [*words, "--directory", checkout, "-n"]
             process = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -113,6 +132,56 @@ def run_program_of_page(checkout, words, servers):
         return done.rc, done.said
     rc, said, _ = next(servers).run([script, *words[1:]], merged=True)
     return rc, said
+
+
+def test_the_report_of_one_target(checkout, copy):
+    page = [" ".join(words[1:]) for words in commands(checkout, "docs/report.md")]
+    make, report = (line for line in page if line.startswith("search "))
+    copy.snakemake(*make.split())
+    copy.snakemake(*report.split())
+    assert "results/qc/previews/search.html" in (copy / report.split()[-1]).read_text()
+
+
+def run_python(checkout, copy, monkeypatch, page):
+    """The names that the Python of a page leaves behind."""
+    monkeypatch.chdir(copy.folder)
+    (block,) = fences(checkout, page, "python")
+    names = {}
+    exec(compile(block, page, "exec"), names)
+    return names
+
+
+def test_python_that_maps(checkout, copy, monkeypatch):
+    lines = run_python(checkout, copy, monkeypatch, "docs/map.md")["lines"]
+    assert set(lines.contigs) == {"one"}
+    assert lines.positions.tolist() == list(range(0, 800, 20))
+    assert set(lines.cigars) == {"100M"}
+
+
+def test_python_that_aligns_pairs(checkout, copy, monkeypatch):
+    names = run_python(checkout, copy, monkeypatch, "docs/pairs.md")
+    (block,) = fences(checkout, "docs/pairs.md", "python")
+    expression, said = block.splitlines()[-1].split("#")
+    scores, starts, cigar = eval(expression, names)
+    assert f"{scores} {starts} {cigar!r}" == said.strip()
+
+
+def test_python_that_searches(checkout, copy, monkeypatch):
+    names = run_python(checkout, copy, monkeypatch, "docs/search.md")
+    # The query is the beginning of a sequence of the database: every letter is a match.
+    (block,) = fences(checkout, "docs/search.md", "python")
+    blosum62 = substitution_matrices.load("BLOSUM62")
+    score = sum(blosum62[letter, letter] for letter in re.search(r'b"([A-Z]+)"', block)[1])
+    assert (names["best"], names["score"]) == ("hemoglobin_alpha", score)
+
+
+def test_no_python_is_left_out(checkout):
+    pages = {page for page in PAGES if fences(checkout, page, "python")}
+    assert pages == {"docs/map.md", "docs/pairs.md", "docs/search.md"}
+    # >>> in docs/simulate.md is a doctest of test_read_names.py.
+    assert [page for page in PAGES if ">>> " in (checkout / page).read_text()] == [
+        "docs/simulate.md"
+    ]
 
 
 def test_the_front_page_begins_with_make_run(checkout):
