@@ -87,7 +87,7 @@ def test_long_matches_and_repeats(emulated):
             assert rows_of(find_matches(reference, text, min_length, kind, "cuda")) == expected
 
 
-@pytest.mark.parametrize("largest_rate", [4, 16])
+@pytest.mark.parametrize("largest_rate", [4, 8])
 def test_sampled_suffix_array(emulated, monkeypatch, largest_rate):
     rng = np.random.default_rng(3)
     contigs = [rng.integers(0, 4, 150).astype(np.uint8)]
@@ -115,6 +115,6 @@ def test_too_many_matches_at_one_place(emulated):
     with pytest.raises(UsageError) as error:
         rows_of(find_matches(reference, text, 10, "maxmatch", "cuda"))
     assert str(error.value) == (
-        "111 matches at one place are more than the GPU has room for: give a larger --min-length, "
+        "the matches at one place are more than the GPU has room for: give a larger --min-length, "
         "or use --backend cpu"
     )
