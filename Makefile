@@ -20,6 +20,8 @@ pip := .venv/bin/python -m pip --disable-pip-version-check -qq install $(addpref
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 
+drawing := benchmarks/map_figures.py benchmarks/speed_table.py
+
 # .venv/bin comes first, so that `python` in the rules is the one that has bwarp.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -58,10 +60,13 @@ lint: $(ready_to_test)
 	@.venv/bin/python -m snakefmt --check Snakefile workflow
 	@.venv/bin/python -m snakemake --lint
 
+# What is measured goes to results/here/, and the tables of it too.
 bench: $(ready_to_test)
-	@failed=0; for program in $(filter-out %/speed_table.py %/speed_chart.py,$(wildcard benchmarks/*.py)); do echo "== $$program"; \
-	  .venv/bin/python "$$program" $(ARGS) || failed=1; done; \
-	  .venv/bin/python benchmarks/speed_table.py; exit $$failed
+	@rm -f benchmarks/results/here/*; failed=0; \
+	for program in $$(grep -l __main__ $(filter-out $(drawing),$(wildcard benchmarks/*.py))); do \
+	  echo "== $$program"; .venv/bin/python "$$program" $(ARGS) || failed=1; done; \
+	for program in $(drawing); do \
+	  echo "== $$program"; .venv/bin/python "$$program" --here || failed=1; done; exit $$failed
 
 $(ready_to_run): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp, what it runs on and MultiQC into .venv (about a minute) ..."

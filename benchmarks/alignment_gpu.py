@@ -1,6 +1,6 @@
 """Alignment on a GPU: checks every kernel against the CPU engine, then times it.
 
-    python benchmarks/alignment_gpu.py --out benchmarks/results/alignment_gpu.json
+    python benchmarks/alignment_gpu.py -o benchmarks/results/alignment_gpu.json
 
 Checks come first, and a kernel that fails its check or breaks is reported and costs the others
 nothing. Times are of the kernels (CUDA events around every launch) and of whole calls, transfers
@@ -10,7 +10,6 @@ included; medians of several runs over fresh random data that fills the card.
 import argparse
 import json
 import statistics
-import sys
 import time
 import traceback
 from collections import defaultdict
@@ -18,14 +17,14 @@ from pathlib import Path
 
 import numba
 import numpy as np
+from made_up import make_proteins
 from numba import cuda
+from options import read_options, skip_without_gpu
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from bwarp.alignment.database import Database, sorted_database  # noqa: E402
-from bwarp.alignment.gatk import GATK_PARAMETERS, OVERHANGS  # noqa: E402
-from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of  # noqa: E402
-from bwarp.alignment.scheme import (  # noqa: E402
+from bwarp.alignment.database import Database, sorted_database
+from bwarp.alignment.gatk import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
+from bwarp.alignment.scheme import (
     FITTING,
     GLOBAL,
     LOCAL,
@@ -33,7 +32,7 @@ from bwarp.alignment.scheme import (  # noqa: E402
     matrix_scoring,
     nucleotide_scoring,
 )
-from bwarp.threads import available_threads  # noqa: E402
+from bwarp.threads import available_threads
 
 ABOUT = (
     "Alignment on one GPU: TCUPS and GCUPS of kernels and of whole calls (wall), those marked host "
@@ -142,13 +141,6 @@ def mixed_pairs(count, query_range, reference_range, seed, letters=None):
     return PairBatch(sequences_of(queries), sequences_of(references))
 
 
-def swissprot_like(residues, seed):
-    """Protein lengths and letters like Swiss-Prot's, where the file is not at hand."""
-    rng = np.random.default_rng(seed)
-    lengths = np.clip(rng.lognormal(5.7, 0.65, max(8, residues // 360)), 30, 9000).astype(int)
-    return [rng.integers(0, 20, n).astype(np.uint8) for n in lengths]
-
-
 class Report:
     """Runs parts one by one, saves what they say, and goes on when one breaks."""
 
@@ -216,7 +208,7 @@ def gatk_cases():
 
 
 def search_case():
-    database = swissprot_like(60_000, 5)
+    database = make_proteins(60_000, 5)
     rng = np.random.default_rng(6)
     queries = [rng.integers(0, 20, n).astype(np.uint8) for n in (1, 60, 144, 375, 1100)]
     database += [np.tile(queries[4], 7), queries[3], queries[4]]
@@ -458,11 +450,11 @@ def repeated_database(codes, lengths, residues):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results/alignment_gpu.json")
     parser.add_argument("--expected", help="answers of the CPU engine (.npz), made when absent")
     parser.add_argument("--proteins", help=".npz with codes, lengths, queries, query_lengths")
     parser.add_argument("--only", default="", help="parts whose names contain one of these, by ,")
-    arguments = parser.parse_args()
+    arguments = read_options(parser, "alignment_gpu.json", only="check search")
+    skip_without_gpu()
     wanted = arguments.only.split(",")
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
@@ -474,7 +466,7 @@ def main():
         search_cuda,
     )
 
-    report = Report(arguments.out)
+    report = Report(arguments.output)
 
     def part(name, function, *values):
         if any(word in name for word in wanted):
@@ -506,7 +498,7 @@ def main():
     else:
         rng = np.random.default_rng(20)
         queries = [rng.integers(0, 20, n).astype(np.uint8) for n in (144, 375, 1000, 5478)]
-        sequences = swissprot_like(50_000_000, 21)
+        sequences = make_proteins(50_000_000, 21)
         database = sorted_database(sequences, [""] * len(sequences))
     part("time search", time_search, search_cuda, "profile", queries, database, blosum)
     scoring = nucleotide_scoring(1, -4, 6, 1)

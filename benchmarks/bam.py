@@ -14,12 +14,14 @@ import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 from machine import machine
+from options import read_options
 
 import bwarp
 from bwarp.bam.bam_file import bam_file, indexed_bam_file
@@ -48,8 +50,7 @@ def parse_options():
     parser.add_argument("--bases", type=int, default=100_000_000, help="of the genome")
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("-o", "--output", type=Path, help="write the JSON lines to this file too")
-    return parser.parse_args()
+    return read_options(parser, "bam_cpu.jsonl", reads=2000, bases=1_000_000, repeats=1)
 
 
 def main(options):
@@ -80,8 +81,7 @@ def main(options):
             **circumstances(),
         }
         text += json.dumps(line) + "\n"
-    if options.output:
-        options.output.write_text(text)
+    options.output.write_text(text)
     print(text, end="")
 
 
@@ -199,6 +199,8 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
         output = ["-o", str(work / "theirs.bam"), str(work / "in.bam")]
         measure("samtools sort -l 1", lambda: samtools("sort", "-l", "1", *output))
         measure("samtools index", lambda: samtools("index", str(work / "theirs.bam")))
+    else:
+        print("left out samtools: it is not on PATH", file=sys.stderr)
     return measured
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How many places words of a length have with so many mismatches, and what finding them costs.
 
+    python benchmarks/choosing.py                 words of a genome made up
     python benchmarks/choosing.py --index chr20.index --output benchmarks/results/choosing_cpu.jsonl
     python benchmarks/choosing.py --draw          the tables of docs/choosing.md, from the results
 
@@ -14,11 +15,15 @@ import argparse
 import json
 import re
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from machine import processor
+from made_up import make_genome, make_index
+from options import read_options
 
 from bwarp import __version__
 from bwarp.fastx import SequenceBatch
@@ -38,12 +43,14 @@ PAGE = Path(__file__).parent.parent / "docs/choosing.md"
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--index", help="folder that index_reference.py made")
+    parser.add_argument(
+        "--index", help="folder that index_reference.py made (default: of a genome made up)"
+    )
+    parser.add_argument("--bases", type=int, default=20_000_000, help="of the genome made up")
     parser.add_argument("--words", type=int, default=2000, help="words of each length")
-    parser.add_argument("--output", type=Path, help="file to append JSON lines to")
     parser.add_argument("--draw", action="store_true", help="write the tables of docs/choosing.md")
     parser.add_argument("--check", action="store_true", help="fail if those are not up to date")
-    return parser.parse_args()
+    return read_options(parser, "choosing_cpu.jsonl", words=20, bases=200_000)
 
 
 def main():
@@ -54,28 +61,31 @@ def main():
         if options.check:
             sys.exit(0 if drawn == text else f"{PAGE} is old: benchmarks/choosing.py --draw")
         PAGE.write_text(drawn)
-    elif options.index:
-        measure(options)
-    else:
-        sys.exit("give --index, made with scripts/index_reference.py, or --draw")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        index = options.index
+        if index is None:
+            index = make_index(Path(folder), make_genome(Path(folder), options.bases))
+        lines = list(measure(options, Path(index)))
+    print(words_table(lines), end="")
 
 
-def measure(options) -> None:
-    stored = load_index(options.index)
+def measure(options, index: Path) -> Iterator[dict]:
+    stored = load_index(index)
     codes = codes_of(stored.reference)
     # In the order of the cost, so that the first call's reading is not in a time.
     for mismatches in range(4):
         seeds = SeedOptions(mismatches, LIMIT)
-        index = prepare(stored, seeds, "cpu")
+        prepared = prepare(stored, seeds, "cpu")
         for k in LENGTHS:
             (kmers,) = kmer_batches(random_words(codes, k, options.words))
-            count_seeds(index, kmers, seeds, "cpu", 1)
+            count_seeds(prepared, kmers, seeds, "cpu", 1)
             start = time.process_time()
-            hits = np.asarray(count_seeds(index, kmers, seeds, "cpu", 1))
+            hits = np.asarray(count_seeds(prepared, kmers, seeds, "cpu", 1))
             seconds = time.process_time() - start
             line = {
                 "benchmark": "choosing",
-                "reference": Path(options.index).stem,
+                "reference": index.stem,
                 "bases": stored.reference.n_bases,
                 "k": k,
                 "mismatches": mismatches,
@@ -87,10 +97,10 @@ def measure(options) -> None:
                 "machine": f"{processor()}, one core",
                 "bwarp": __version__,
             }
-            print(json.dumps(line))
-            if options.output:
-                with open(options.output, "a") as file:
-                    file.write(json.dumps(line) + "\n")
+            print(json.dumps(line), flush=True)
+            with open(options.output, "a") as file:
+                file.write(json.dumps(line) + "\n")
+            yield line
 
 
 def random_words(codes: np.ndarray, k: int, n_words: int) -> SequenceBatch:

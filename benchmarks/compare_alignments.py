@@ -1,6 +1,7 @@
 """Compare the alignments of two versions, or two programs, read by read.
 
     python benchmarks/compare_alignments.py OLD.sam NEW.sam --reference genome.fa [--list 20]
+    python benchmarks/compare_alignments.py        bwa mem's and ours, of reads that are made up
 
 Says how many reads differ in which way (bwarp.mapping.agreement lists the kinds; "here" is NEW),
 how mapping qualities moved, and, where the reads' names hold the truth, what became right or wrong.
@@ -8,7 +9,15 @@ With --list the first reads of every kind that is not "same" are shown.
 """
 
 import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections import Counter, defaultdict
+from pathlib import Path
+
+from made_up import make_genome, make_index, make_reads, run_script
+from options import read_options, skip
 
 from bwarp.mapping.agreement import Alignment, kind_of, primary_alignments
 from bwarp.mapping.parameters import MappingParameters
@@ -23,11 +32,13 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("old", help="SAM or BAM")
-    parser.add_argument("new", help="SAM or BAM of the same reads")
-    parser.add_argument("--reference", required=True, help="FASTA")
+    parser.add_argument("old", nargs="?", help="SAM or BAM")
+    parser.add_argument("new", nargs="?", help="SAM or BAM of the same reads")
+    parser.add_argument("--reference", help="FASTA")
     parser.add_argument("--list", type=int, default=0, metavar="N", help="show N reads of a kind")
-    return parser.parse_args()
+    parser.add_argument("--bases", type=int, default=5_000_000, help="of the genome made up")
+    parser.add_argument("--pairs", type=int, default=20_000, help="of its reads")
+    return read_options(parser, None, bases=200_000, pairs=500)
 
 
 def step_of(quality: int) -> int:
@@ -57,14 +68,40 @@ def shown(found: Alignment) -> str:
 
 def main():
     options = parse_options()
-    reference = read_reference(options.reference)
+    given = (options.old, options.new, options.reference)
+    if not any(given):
+        with tempfile.TemporaryDirectory() as folder:
+            compare(*made_up(Path(folder), options), options)
+    elif all(given):
+        compare(*given, options)
+    else:
+        sys.exit("give two files of alignments and their --reference, or none of them")
+
+
+def made_up(folder: Path, options) -> tuple[str, str, str]:
+    """Alignments of simulated reads by bwa mem and by bwarp, and the reference."""
+    if not shutil.which("bwa"):
+        skip("bwa is not on PATH, and no alignments are given")
+    genome = make_genome(folder, options.bases)
+    index, reads = make_index(folder, genome), make_reads(folder, genome, options.pairs)
+    old, new = folder / "bwa.sam", folder / "bwarp.sam"
+    subprocess.run(["bwa", "index", genome], check=True, stderr=subprocess.DEVNULL)
+    bwa = ["bwa", "mem", "-o", old, genome, *reads]
+    subprocess.run(bwa, check=True, stderr=subprocess.DEVNULL)
+    ends = "-1", reads[0], "-2", reads[1]
+    run_script("map_reads.py", "--index", index, *ends, "-o", new, "--backend", "cpu")
+    return str(old), str(new), str(genome)
+
+
+def compare(old_file, new_file, fasta, options) -> None:
+    reference = read_reference(fasta)
     codes, starts = codes_of(reference), reference.contig_starts
     contigs = {name: codes[starts[i] : starts[i + 1]] for i, name in enumerate(reference.names)}
     parameters = MappingParameters()
-    old = dict(primary_alignments(options.old, contigs, parameters))
+    old = dict(primary_alignments(old_file, contigs, parameters))
     kinds, qualities, truths = Counter(), Counter(), Counter()
     examples = defaultdict(list)
-    for key, here in primary_alignments(options.new, contigs, parameters):
+    for key, here in primary_alignments(new_file, contigs, parameters):
         if key not in old:
             kinds["only in the new file"] += 1
             continue

@@ -19,6 +19,7 @@ from pathlib import Path
 import dnaio
 import numpy as np
 from machine import machine
+from options import read_options
 
 import bwarp
 from bwarp.fastx import read_sequences
@@ -32,8 +33,7 @@ def parse_options():
     parser.add_argument("--reads", type=int, default=400_000)
     parser.add_argument("--length", type=int, default=150)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("-o", "--output", type=Path, help="write the JSON lines to this file too")
-    return parser.parse_args()
+    return read_options(parser, "fastq.json", reads=1000, repeats=1)
 
 
 def main(options):
@@ -70,8 +70,7 @@ def main(options):
                     }
                 )
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    if options.output:
-        options.output.write_text(text)
+    options.output.write_text(text)
     print(text, end="")
 
 

@@ -3,8 +3,9 @@
 
     python benchmarks/index.py -o benchmarks/results/index_cpu.json
 
-Two references: E. coli K-12 from ../shared/data, and 133 Mb that stand in for a large genome:
-human chr20, the same with 2 % of its bases changed, and 7 Mb at random. The programs take turns;
+References: E. coli K-12 from ../shared/data, and 133 Mb that stand in for a large genome: human
+chr20, the same with 2 % of its bases changed, and 7 Mb at random; a simulated one of --bases where
+neither is here. The programs take turns;
 one JSON line a program and reference holds the median and all of its wall times, processor time
 and peak memory, and one line how long a finished index takes to open with every array checked.
 What is not here (a reference, bwa) is said and left out.
@@ -26,6 +27,8 @@ from pathlib import Path
 
 import numpy as np
 from machine import machine
+from made_up import make_genome
+from options import read_options
 
 import bwarp
 from bwarp.sequence import CODE_OF_BYTE, LETTERS
@@ -42,8 +45,8 @@ def parse_options():
     parser.add_argument("--large-peer-repeats", type=int, default=1, help="bwa's runs on 133 Mb")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
-    parser.add_argument("-o", "--output", type=Path, help="write the JSON lines to this file too")
-    return parser.parse_args()
+    parser.add_argument("--bases", type=int, default=5_000_000, help="of the simulated genome")
+    return read_options(parser, "index_cpu.json", bases=100_000, repeats=1)
 
 
 def main(options):
@@ -59,12 +62,15 @@ def main(options):
             ),
         ):
             fasta = Path(work, "reference.fa")
-            if not make(fasta):
+            if options.small or not make(fasta):
                 continue
             lines += compare(name, fasta, Path(work), repeats, peer_repeats, options.threads)
+        if not lines:
+            name, repeats = f"{options.bases / 1e6:g} Mb simulated", options.repeats
+            fasta = make_genome(Path(work), options.bases)
+            lines = compare(name, fasta, Path(work), repeats, repeats, options.threads)
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    if options.output:
-        options.output.write_text(text)
+    options.output.write_text(text)
     print(text, end="")
 
 

@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from options import read_options, skip_without_gpu
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -27,8 +29,7 @@ def parse_options():
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--verify", action="store_true", help="prove the last index")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
-    parser.add_argument("-o", "--output", type=Path, help="append the JSON line to this file too")
-    return parser.parse_args()
+    return read_options(parser, "index_whole_genome.jsonl", bases=2_000_000)
 
 
 def run(*arguments) -> tuple[float, str]:
@@ -40,6 +41,8 @@ def run(*arguments) -> tuple[float, str]:
 
 
 def main(options):
+    if options.backend == "cuda":
+        skip_without_gpu()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         genome, index = Path(folder, "genome.fa"), Path(folder, "index")
         small = Path(folder, "small.fa")
@@ -70,9 +73,8 @@ def main(options):
             result["verify_seconds"], _ = run("scripts/index_reference.py", "--verify", "-o", index)
     line = json.dumps(result)
     print(line)
-    if options.output:
-        with open(options.output, "a") as file:
-            file.write(line + "\n")
+    with open(options.output, "a") as file:
+        file.write(line + "\n")
 
 
 if __name__ == "__main__":

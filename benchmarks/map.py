@@ -1,8 +1,9 @@
 """Map simulated reads with bwarp and with other mappers, in turn, and count what is right.
 
+    python benchmarks/map.py                       reads of a genome made up
     python benchmarks/map.py --reference genome.fa --pairs 50000
     python benchmarks/map.py --reference genome.fa --simulator dwgsim --variant-rate 0.03 \
-        --mappers 'bwa mem' bwarp --folder kept
+        --mappers 'bwa mem' bwarp --folder kept --output benchmarks/results/map_accuracy.json
 
 Reads are of our simulator, or of dwgsim, with the truth in their names. bwa mem, minimap2, bowtie2,
 minibwa and strobealign run where they are on PATH, each with an index of its own that is built
@@ -26,6 +27,8 @@ import time
 from pathlib import Path
 
 from machine import machine
+from made_up import make_genome
+from options import read_options
 
 import bwarp
 from bwarp.mapping.truth import TruthCounts, count_right
@@ -38,7 +41,8 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--reference", required=True, type=Path, help="FASTA file, plain")
+    parser.add_argument("--reference", type=Path, help="FASTA file, plain (default: made up)")
+    parser.add_argument("--bases", type=int, default=20_000_000, help="of the genome made up")
     parser.add_argument("--simulator", choices=("own", "dwgsim"), default="own")
     parser.add_argument("--pairs", type=int, default=50_000)
     parser.add_argument("--read-length", type=int, default=150)
@@ -51,8 +55,7 @@ def parse_options():
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where to keep indexes, one folder a genome")
-    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_accuracy.json")
-    return parser.parse_args()
+    return read_options(parser, "map_cpu.json", bases=200_000, pairs=500, repeats=1)
 
 
 def simulate(options, fasta: Path, folder: Path) -> list[Path]:
@@ -112,7 +115,10 @@ def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[li
             ],
         ),
     }
-    return {name: pair for name, pair in found.items() if shutil.which(pair[1][0])}
+    here = {name: pair for name, pair in found.items() if shutil.which(pair[1][0])}
+    if len(here) < len(found):
+        print("left out, not on PATH:", ", ".join(found.keys() - here), file=sys.stderr)
+    return here
 
 
 def run(command: list, sam: Path, log: Path) -> dict[str, float]:
@@ -150,9 +156,10 @@ def main():
         folder = Path(name)
         kept = options.folder or folder
         kept.mkdir(exist_ok=True)
-        fasta = kept / options.reference.name
+        reference = options.reference or make_genome(folder, options.bases)
+        fasta = kept / reference.name
         if not fasta.exists():
-            shutil.copy(options.reference, fasta)
+            shutil.copy(reference, fasta)
         reads = simulate(options, fasta, folder)
         reads = reads[:1] if options.single else reads
         n_reads = options.pairs * len(reads)
@@ -173,7 +180,7 @@ def main():
                     best[mapper] = used
                 counts[mapper] = counts.get(mapper) or count_right(str(sam))
     about = {
-        "reference": options.reference.name,
+        "reference": reference.name,
         "simulator": options.simulator,
         "reads": n_reads,
         "read_length": options.read_length,

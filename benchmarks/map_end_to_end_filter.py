@@ -1,5 +1,6 @@
 """Count the candidates of end-to-end mapping that the histogram filter would drop.
 
+    python benchmarks/map_end_to_end_filter.py     reads of a genome made up
     python benchmarks/map_end_to_end_filter.py --index genome.index --reads reads.fq
 
 A candidate may be dropped where the counts of letters and words prove more edits than an alignment
@@ -10,9 +11,13 @@ object is appended to --output.
 
 import argparse
 import json
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
+from made_up import make_genome, make_index, make_reads
+from options import read_options
 
 import bwarp
 from bwarp.filtering.candidates import Candidates
@@ -26,29 +31,38 @@ from bwarp.mapping.read_chunks import single_chunks
 from bwarp.reference import codes_of
 from bwarp.sequence import pack
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-
 
 def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--index", required=True)
-    parser.add_argument("--reads", required=True, help="FASTQ")
+    parser.add_argument("--index", help="of a genome (default: of one made up)")
+    parser.add_argument("--reads", help="FASTQ")
+    parser.add_argument("--bases", type=int, default=20_000_000, help="of the genome made up")
     parser.add_argument("--count", type=int, default=50_000, help="reads to look at")
-    parser.add_argument(
-        "--output", default=CHECKOUT / "benchmarks/results/map_end_to_end_filter.json"
-    )
-    return parser.parse_args()
+    return read_options(parser, "map_end_to_end_filter.json", bases=200_000, count=500)
 
 
 def main():
     options = parse_options()
-    index = load_index(options.index)
+    if options.index and options.reads:
+        count(options, options.index, options.reads)
+    elif options.index or options.reads:
+        sys.exit("give --index and --reads, or none of them")
+    else:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            genome = make_genome(folder, options.bases)
+            reads, _ = make_reads(folder, genome, options.count)
+            count(options, make_index(folder, genome), str(reads))
+
+
+def count(options, index, reads: str) -> None:
+    index = load_index(index)
     reference = index.reference
     genome = Genome(codes_of(reference), reference.contig_starts)
     parameters = mapping_parameters(mode=END_TO_END)
-    chunk = next(single_chunks(options.reads, options.count))
+    chunk = next(single_chunks(reads, options.count))
     offsets, numbers = chunk.offsets, np.arange(chunk.n_reads)
     found = find_candidates(index, chunk.codes, offsets, numbers, parameters.first, parameters)
     both = both_strands(chunk.codes, offsets)

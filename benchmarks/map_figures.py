@@ -1,6 +1,7 @@
 """Draw what benchmarks/map.py measured: figures into docs/, tables for docs/map.md to the screen.
 
     python benchmarks/map_figures.py
+    python benchmarks/map_figures.py --here        of results/here/, into it
 
 docs/map-roc.svg     reads that are right against reads that are wrong, for every least quality
 docs/map-quality.svg the quality that is claimed against the errors that there are
@@ -16,6 +17,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 import numpy as np
+from options import HERE
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 COLOURS = {"bwarp": "#d62728", "bwa mem": "#1f77b4", "minimap2": "#2ca02c", "bowtie2": "#9467bd"}
@@ -28,8 +30,7 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--results", default=CHECKOUT / "benchmarks/results/map_accuracy.json")
-    parser.add_argument("--folder", default=CHECKOUT / "docs", type=Path)
+    parser.add_argument("--here", action="store_true", help="what this machine measured last")
     return parser.parse_args()
 
 
@@ -154,15 +155,18 @@ def save(figure, path: Path) -> None:
 def main():
     options = parse_options()
     matplotlib.rcParams["svg.hashsalt"] = "bwarp"
-    with open(options.results) as file:
+    results, folder = CHECKOUT / "benchmarks/results/map_accuracy.json", CHECKOUT / "docs"
+    if options.here:
+        results, folder = HERE / "map_cpu.json", HERE
+    with open(results) as file:
         runs = runs_of([json.loads(line) for line in file])
     print_accuracy(runs)
     print_ahead(runs)
     timed = [rows for rows in runs.values() if "cpu_seconds" in rows[0]]
     if timed:
         print_speed(max(timed, key=len))
-    draw_roc(runs, options.folder / "map-roc.svg")
-    draw_quality(runs, options.folder / "map-quality.svg")
+    draw_roc(runs, folder / "map-roc.svg")
+    draw_quality(runs, folder / "map-quality.svg")
 
 
 if __name__ == "__main__":

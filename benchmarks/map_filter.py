@@ -1,5 +1,6 @@
 """What the histogram filter would save in mapping: candidates dropped, and what that costs.
 
+    python benchmarks/map_filter.py                reads of a genome made up
     python benchmarks/map_filter.py --index genome.index -1 R1.fq -2 R2.fq
 
 The candidates of the first and the second round of seeds are given to the filter, all of them
@@ -8,13 +9,17 @@ scores no more than hopeless_margin below the read's best. One JSON object a lin
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from made_up import add_index_and_reads, index_and_reads
+from options import read_options
 
 import bwarp
 from bwarp.filtering.candidates import Candidates as Windows
@@ -29,7 +34,6 @@ from bwarp.mapping.read_chunks import paired_chunks
 from bwarp.reference import codes_of
 from bwarp.sequence import pack
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 PARAMETERS = MappingParameters()
 
 
@@ -37,16 +41,18 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--index", required=True)
-    parser.add_argument("-1", dest="first", required=True)
-    parser.add_argument("-2", dest="second", required=True)
-    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_filter_cpu.jsonl")
-    return parser.parse_args()
+    add_index_and_reads(parser)
+    return read_options(parser, "map_filter_cpu.jsonl", bases=200_000, pairs=500)
 
 
 def main():
     options = parse_options()
-    index = load_index(options.index)
+    with tempfile.TemporaryDirectory() as folder:
+        measure(options, *index_and_reads(options, Path(folder)))
+
+
+def measure(options, index, *reads) -> None:
+    index = load_index(index)
     genome = Genome(codes_of(index.reference), index.reference.contig_starts)
     unsure, list_unsure = {}, extension_cpu._list_unsure
 
@@ -57,14 +63,15 @@ def main():
 
     extension_cpu._list_unsure = listed
     rows = {}
-    # The first chunk only compiles.
-    for number, chunk in enumerate(paired_chunks(options.first, options.second)):
+    # The first chunk comes twice: once it only compiles.
+    chunks = itertools.chain([next(paired_chunks(*reads))], paired_chunks(*reads))
+    for number, chunk in enumerate(chunks):
         both = both_strands(chunk.codes, chunk.offsets)
         lengths = np.diff(chunk.offsets)
         words = np.append(pack(np.where(chunk.codes > 3, 0, chunk.codes)), np.uint64(0))
-        reads = np.arange(chunk.n_reads)
+        numbers = np.arange(chunk.n_reads)
         for name, seeds in (("first", PARAMETERS.first), ("second", PARAMETERS.second)):
-            found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, PARAMETERS)
+            found = find_candidates(index, chunk.codes, chunk.offsets, numbers, seeds, PARAMETERS)
             best = best_scores(extend(genome, both, chunk.offsets, found, PARAMETERS))
             ends = found.diagonals + lengths[found.reads]
             gapped = unsure["numbers"]
@@ -88,7 +95,7 @@ def main():
                     row = rows.setdefault((name, before, word_length), np.zeros(3))
                     if number:
                         row += len(of), np.count_nonzero(~done.kept), spent
-            reads = np.flatnonzero(best < found.unlisted + PARAMETERS.settled_margin)
+            numbers = np.flatnonzero(best < found.unlisted + PARAMETERS.settled_margin)
     with open(options.output, "a") as file:
         for (name, before, word_length), (n, dropped, spent) in rows.items():
             result = {

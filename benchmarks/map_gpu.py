@@ -24,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from options import read_options, skip_without_gpu
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -36,8 +38,8 @@ def parse_options():
     parser.add_argument("--chunks", type=int, default=4, help="profiled step by step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
-    parser.add_argument("-o", "--output", type=Path, help="append the JSON lines to this file too")
-    return parser.parse_args()
+    small = {"bases": 2_000_000, "pairs": 20_000, "compared_pairs": 5_000}
+    return read_options(parser, "map_h200.jsonl", **small)
 
 
 def run(*arguments) -> float:
@@ -276,6 +278,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
 
 def main(options):
+    skip_without_gpu()
     from numba import cuda
 
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -288,9 +291,8 @@ def main(options):
         def report(line: dict) -> None:
             text = json.dumps(line | machine)
             print(text, flush=True)
-            if options.output:
-                with open(options.output, "a") as file:
-                    file.write(text + "\n")
+            with open(options.output, "a") as file:
+                file.write(text + "\n")
 
         simulate(small, 4_600_000, 3, 30_000)
         report({"what": "small, both engines"} | compare(small, "", options.threads))

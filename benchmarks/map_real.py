@@ -1,6 +1,7 @@
 """Map real reads and say of each in what way its place differs from where others put it.
 
     python benchmarks/map_real.py --data ../shared/data --chromosome chr20.fa
+    python benchmarks/map_real.py                  what lies in ../shared/data
 
 The alignments that came with the reads, and bwa mem's where it is installed, are compared with
 ours one by one (bwarp.mapping.agreement lists the kinds of difference). Counted are all reads, and
@@ -16,6 +17,8 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from options import read_options, skip
 
 from bwarp.mapping.agreement import count_kinds, kind_of, primary_alignments
 from bwarp.mapping.parameters import MappingParameters
@@ -73,9 +76,10 @@ def parse_options():
     parser.add_argument("--chromosome", type=Path, help="FASTA of human chr20, for its reads")
     parser.add_argument("--bwa-index", type=Path, help="of the chromosome, where there is one")
     parser.add_argument("--index", type=Path, help="of the chromosome, where there is one")
+    names = [reads.name for reads in SETS]
+    parser.add_argument("--sets", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--list", action="store_true", help="name the reads that differ")
-    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_real.json")
-    return parser.parse_args()
+    return read_options(parser, "map_real.json", sets=["samtools ex1"])
 
 
 def run(*words, **keywords):
@@ -140,6 +144,8 @@ def compare(reads: RealReads, options, results) -> None:
         others = {"as they came": options.data / reads.folder / reads.alignments}
         if shutil.which("bwa"):
             others["bwa mem"] = map_with_bwa(fasta, bwa_index, files, folder)
+        else:
+            print(f"{reads.name}: left out bwa mem: bwa is not on PATH")
         for other, there in others.items():
             both = (str(here), str(there), contigs, MappingParameters())
             counts = {"all": count_kinds(*both), "sure": count_kinds(*both, SURE)}
@@ -152,9 +158,12 @@ def compare(reads: RealReads, options, results) -> None:
 
 def main():
     options = parse_options()
+    if not options.data.is_dir():
+        skip(f"there are no reads in {options.data}")
     with open(options.output, "a") as results:
         for reads in SETS:
-            compare(reads, options, results)
+            if reads.name in options.sets:
+                compare(reads, options, results)
 
 
 if __name__ == "__main__":

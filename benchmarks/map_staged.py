@@ -1,5 +1,6 @@
 """Time mapping in stages against mapping in one, FASTQ to sorted BAM, in turn.
 
+    python benchmarks/map_staged.py                reads of a genome made up
     python benchmarks/map_staged.py --reference genome.fa --pairs 250000
 
 Both write the same records; that is checked. Wall and CPU seconds (user and system) are those of
@@ -20,6 +21,8 @@ import time
 from pathlib import Path
 
 from machine import machine
+from made_up import make_genome
+from options import read_options
 
 import bwarp
 from bwarp.threads import available_threads
@@ -31,14 +34,14 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--reference", required=True, help="FASTA file, plain or gz")
+    parser.add_argument("--reference", help="FASTA file, plain or gz (default: made up)")
+    parser.add_argument("--bases", type=int, default=20_000_000, help="of the genome made up")
     parser.add_argument("--index", help="an index of it; made if not given")
     parser.add_argument("--pairs", type=int, default=250_000)
     parser.add_argument("--read-length", type=int, default=150)
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_staged_cpu.json")
-    return parser.parse_args()
+    return read_options(parser, "map_staged_cpu.json", bases=200_000, pairs=500, repeats=1)
 
 
 def program(name: str, *arguments) -> list[str]:
@@ -83,7 +86,7 @@ def main():
         folder = Path(name)
         reads = [folder / "1.fq", folder / "2.fq"]
         index = Path(options.index or folder / "index").resolve()
-        reference = Path(options.reference).resolve()
+        reference = Path(options.reference or make_genome(folder, options.bases)).resolve()
         if not options.index:
             seconds_of(program("index_reference.py", reference, "-o", index), folder)
         simulate = program(

@@ -1,5 +1,6 @@
 """Where mapping spends its time: CPU microseconds a read and what enters every stage, one thread.
 
+    python benchmarks/map_stages.py                reads of a genome made up
     python benchmarks/map_stages.py --index genome.index -1 R1.fq -2 R2.fq
 
 Every stage is timed by itself while the whole chain runs, in the fastest of --repeats runs; reading
@@ -8,10 +9,13 @@ the index and compiling do not count. A table is printed; one JSON object is app
 
 import argparse
 import json
+import tempfile
 import time
 from pathlib import Path
 
 from machine import machine
+from made_up import add_index_and_reads, index_and_reads
+from options import read_options
 
 import bwarp
 from bwarp.index.store import load_index
@@ -24,8 +28,6 @@ from bwarp.mapping.read_chunks import paired_chunks
 from bwarp.mapping.record_text import contig_names
 from bwarp.mapping.sam_lines import sam_lines
 from bwarp.reference import codes_of
-
-CHECKOUT = Path(__file__).resolve().parent.parent
 
 #: Module, function, stage, and how many items a call works on.
 STAGES = (
@@ -52,12 +54,9 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--index", required=True)
-    parser.add_argument("-1", dest="first", required=True)
-    parser.add_argument("-2", dest="second", required=True)
+    add_index_and_reads(parser)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", default=CHECKOUT / "benchmarks/results/map_stages_cpu.json")
-    return parser.parse_args()
+    return read_options(parser, "map_stages_cpu.json", bases=200_000, pairs=500, repeats=1)
 
 
 def timed(seconds: dict, items: dict, stage: str, function, count):
@@ -75,7 +74,12 @@ def timed(seconds: dict, items: dict, stage: str, function, count):
 
 def main():
     options = parse_options()
-    index = load_index(options.index)
+    with tempfile.TemporaryDirectory() as folder:
+        measure(options, *index_and_reads(options, Path(folder)))
+
+
+def measure(options, index, *files) -> None:
+    index = load_index(index)
     genome = Genome(codes_of(index.reference), index.reference.contig_starts)
     names = contig_names(index.reference)
     seconds, items = {}, {}
@@ -83,7 +87,7 @@ def main():
         setattr(module, name, timed(seconds, items, stage, getattr(module, name), count))
 
     def read():
-        chunks = paired_chunks(options.first, options.second)
+        chunks = paired_chunks(*files)
         following = timed(seconds, items, "read", lambda: next(chunks, None), lambda a: 1)
         yield from iter(following, None)
 

@@ -6,8 +6,8 @@
 1. E. coli DH1 against MG1655, all matches of 20 bases, both strands: whole programs from FASTA to
    output, so that indexing counts for every one.
 2. Drozd et al.'s figure 2: reads of 100 bases, both strands, matches unique in the reference,
-   against ever longer parts of human chr20. mummer builds its index every time; bwarp's is made
-   once, its time is given beside.
+   against ever longer parts of human chr20, or of a simulated genome where that is not here.
+   mummer builds its index every time; bwarp's is made once, its time is given beside.
 
 Outputs are compared line by line, sorted. What is not here (data, mummer) is said and left out.
 mummer4 is taken where a program of that name is in the path. benchmarks/mems_gpu.py is the GPU's.
@@ -15,6 +15,7 @@ mummer4 is taken where a program of that name is in the path. benchmarks/mems_gp
 
 import argparse
 import gzip
+import itertools
 import json
 import os
 import shutil
@@ -26,6 +27,8 @@ import time
 from pathlib import Path
 
 from machine import processor
+from made_up import make_genome
+from options import read_options
 
 from bwarp.program import bounded_int
 
@@ -40,21 +43,20 @@ def parse_options():
     parser.add_argument("--reads", type=bounded_int(1, 10**8), default=1_000_000)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument(
-        "--sizes", type=int, nargs="*", default=[4, 16, 64], help="Mb of chr20 (default: 4 16 64)"
+        "--sizes", type=int, nargs="*", default=[4, 16, 64], help="Mb of it (default: 4 16 64)"
     )
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
-    parser.add_argument("-o", "--output", type=Path, help="write the JSON lines to this file too")
-    return parser.parse_args()
+    return read_options(parser, "mems_cpu.jsonl", repeats=1, reads=1000, sizes=[1])
 
 
 def main(options):
     lines = []
     with tempfile.TemporaryDirectory(dir=options.folder) as work:
-        for line in (*time_genomes(Path(work), options), *time_reads(Path(work), options)):
+        genomes = () if options.small else time_genomes(Path(work), options)
+        for line in itertools.chain(genomes, time_reads(Path(work), options)):
             print(json.dumps(line), flush=True)
             lines.append(json.dumps(line) + "\n")
-    if options.output:
-        options.output.write_text("".join(lines))
+    options.output.write_text("".join(lines))
 
 
 def mummers() -> list[str]:
@@ -96,18 +98,19 @@ def time_genomes(work: Path, options):
 
 
 def time_reads(work: Path, options):
-    folder = Path(os.environ.get("BWARP_LARGE", SHARED / "large"))
-    if not (folder / "chr20.fa").is_file():
-        print(f"{folder}/chr20.fa is not here ($BWARP_LARGE): reads are left out", file=sys.stderr)
-        return
-    header, *lines = (folder / "chr20.fa").read_text().splitlines()
-    bases = "".join(lines).strip("N")
+    chromosome = Path(os.environ.get("BWARP_LARGE", SHARED / "large"), "chr20.fa")
+    name = "chr20"
+    if options.small or not chromosome.is_file():
+        print("left out chr20.fa, not in $BWARP_LARGE: a genome is made up", file=sys.stderr)
+        chromosome, name = make_genome(work, 1_000_000 * max(options.sizes)), "a simulated genome"
+    lines = chromosome.read_text().splitlines()
+    bases = "".join(line for line in lines if line[0] != ">").strip("N")
     for size in options.sizes:
         part = bases[: size * 1_000_000]
-        reference, reads = work / f"chr20_{size}.fa", work / f"reads_{size}"
-        reference.write_text(f"{header}\n{part}\n")
+        reference, reads = work / f"part_{size}.fa", work / f"reads_{size}"
+        reference.write_text(f">{name.replace(' ', '_')}\n{part}\n")
         make_reads(reference, reads, options.reads)
-        index = work / f"chr20_{size}.index"
+        index = work / f"part_{size}.index"
         begun = time.perf_counter()
         build = [sys.executable, SCRIPTS / "index_reference.py", reference, "-o", index]
         subprocess.run(build, check=True, capture_output=True)
@@ -115,12 +118,14 @@ def time_reads(work: Path, options):
         common = ["--queries", f"{reads}.fa", "-o", "-", "--strands", "both"]
         common += ["--threads", str(options.threads)]
         commands = {"bwarp": [find_mems("--index", index, *common)]}
-        for name in mummers():
-            commands[name] = [
-                [name, "-mumreference", "-n", "-b", "-l", "20", reference, f"{reads}.fa"]
+        for mummer in mummers():
+            commands[mummer] = [
+                [mummer, "-mumreference", "-n", "-b", "-l", "20", reference, f"{reads}.fa"]
             ]
         what = f"unique matches of {options.reads:,} reads of 100 b, both strands"
-        for line in take_turns(what, f"{len(part) / 1e6:.0f} Mb of chr20", commands, work, options):
+        for line in take_turns(
+            what, f"{len(part) / 1e6:.0f} Mb of {name}", commands, work, options
+        ):
             yield line | {"bwarp_index_s": indexing}
 
 

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from options import read_options, skip_without_gpu
 
 from bwarp.index.build import build_index
 from bwarp.index.parameters import choose_parameters
@@ -32,14 +33,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--write-digests", metavar="FILE", help="matches by the CPU, and no more")
     parser.add_argument("--digests", metavar="FILE", help="what they must be")
-    parser.add_argument("--output", metavar="FILE", help="add the JSON lines to this file as well")
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--threads", type=int, default=16)
-    options = parser.parse_args()
+    options = read_options(parser, "mems_h200.jsonl", seconds=0)
     if options.write_digests:
         digests = check_digests("cpu", options.threads)
         Path(options.write_digests).write_text(json.dumps(digests) + "\n")
         return
+    skip_without_gpu()
     digests = check_digests("cuda", options.threads)
     report(options, {"what": "digests equal", "equal": digests == read_digests(options.digests)})
     for n_bases, n_reads, needed in ((250_000_000, 10**6, 20), (3_100_000_000, 10**7, 65)):
@@ -57,9 +58,8 @@ def read_digests(path):
 def report(options, line: dict) -> None:
     text = json.dumps(line | {"at_s": round(time.perf_counter() - START, 1)})
     print(text, flush=True)
-    if options.output:
-        with open(options.output, "a") as file:
-            file.write(text + "\n")
+    with open(options.output, "a") as file:
+        file.write(text + "\n")
 
 
 def make_genome(n_bases: int, rng) -> np.ndarray:

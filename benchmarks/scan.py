@@ -34,6 +34,7 @@ from pathlib import Path
 
 import numpy as np
 from machine import machine
+from options import read_options
 
 import bwarp
 from bwarp.backend import choose_backend
@@ -108,9 +109,8 @@ class Report:
         values["all_seconds"] = [round(second, 4) for second in seconds]
         shown = " ".join(f"{name}={value}" for name, value in values.items())
         print(f"{part:8} {shown}", flush=True)
-        if self.path:
-            with open(self.path, "a") as file:
-                file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
+        with open(self.path, "a") as file:
+            file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
 
 
 def gpu_name():
@@ -330,8 +330,7 @@ def parse_options():
     shared = Path(__file__).parents[2] / "shared" / "data"
     parser.add_argument("--mirbase", default=shared / "smallrna_mirbase")
     parser.add_argument("--genome", default=None, help="FASTA file to scan for micro-RNAs")
-    parser.add_argument("--output", help="file to append JSON lines to")
-    return parser.parse_args()
+    return read_options(parser, "scan_cpu.jsonl", parts=["filter"], every=100)
 
 
 def main():

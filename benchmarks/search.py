@@ -12,25 +12,31 @@ Parts:
     chang      a query of 128 against 100 sequences of 128 to 8192 (Chang & Chen, Table III; linear
                gaps of 4), beside the published times of a Tesla C1060
 
-Without --queries and --database, they are looked for in ../shared/data. One JSON object a line is
-appended to --output.
+Without --queries and --database, they are looked for in ../shared/data, and made up where they are
+not there. One JSON object a line is appended to --output.
 """
 
 import argparse
 import json
 import platform
 import statistics
+import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from machine import processor
+from made_up import make_proteins
+from options import read_options
 
 import bwarp
 from bwarp.alignment.database import Database, read_database, sorted_database
 from bwarp.alignment.scheme import matrix_scoring
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+QUERIES = DATA / "protein_queries_cudasw" / "queries.fasta"
+DATABASE = DATA / "protein_swissprot" / "swissprot_25th.fasta.gz"
 
 #: Table III: length of the 100 sequences, then milliseconds of CUDASW++'s first and second
 #: kernel, of one CPU thread, and of the authors' method.
@@ -80,9 +86,28 @@ class Report:
 
     def add(self, part, **values):
         print(f"{part:8}", *(f"{name}={value}" for name, value in values.items()), flush=True)
-        if self.path:
-            with open(self.path, "a") as file:
-                file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
+        with open(self.path, "a") as file:
+            file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
+
+
+def queries_and_database(options, scoring) -> tuple[Database, Database]:
+    """What is named, or lies in ../shared/data, or random proteins."""
+    if bool(options.queries) != bool(options.database):
+        raise SystemExit("give --queries and --database, or none of them")
+    paths = (options.queries, options.database)
+    if paths == (None, None) and not options.small and QUERIES.exists() and DATABASE.exists():
+        paths = (QUERIES, DATABASE)
+    if paths != (None, None):
+        queries, database = (read_database(path, scoring.code_of_byte) for path in paths)
+        return queries, database
+    print("no proteins are here: random ones are taken", file=sys.stderr)
+    rng = np.random.default_rng(110)
+    queries = [rng.integers(0, 20, length).astype(np.uint8) for length in (144, 375, 1000)]
+    proteins = make_proteins(options.residues, 112)
+    return (
+        sorted_database(queries, [f"random_{query.size}" for query in queries]),
+        sorted_database(proteins, [f"p{i}" for i in range(len(proteins))]),
+    )
 
 
 def repeated(database, times):
@@ -96,23 +121,31 @@ def repeated(database, times):
 def proteins(options, report):
     scoring = matrix_scoring("BLOSUM62", 10, 1)
     search_scores = engine(options.backend)
-    queries = read_database(options.queries, scoring.code_of_byte)
-    database = repeated(read_database(options.database, scoring.code_of_byte), options.repeat)
+    queries, database = queries_and_database(options, scoring)
+    database = repeated(database, options.repeat)
     residues = int(database.offsets[-1])
     sample = np.arange(0, database.count, options.every * options.repeat)
     texts = peer_texts(scoring, database, sample)
     every = [queries.sequence(i) for i in range(queries.count)]
+    if not find_spec("parasail"):
+        print("left out parasail: pip install parasail", file=sys.stderr)
     for name, query in zip(queries.names, every, strict=True):
         seconds, (scores,) = timed(
             lambda query=query: list(search_scores([query], database, scoring, options.threads)),
             options.runs,
         )
         ours = query.size * residues / statistics.median(seconds) / 1e9
-        peer, peer_gcups = parasail_profile(scoring, query, texts, scores[sample])
+        beside = {}
+        if find_spec("parasail"):
+            peer, peer_gcups = parasail_profile(scoring, query, texts, scores[sample])
+            beside = {
+                "parasail": peer,
+                "parasail_gcups": round(peer_gcups, 2),
+                "times_parasail": round(ours / peer_gcups, 1),
+            }
         report.add(
             "proteins", query=name, length=query.size, residues=residues, gcups=round(ours, 2),
-            parasail=peer, parasail_gcups=round(peer_gcups, 2),
-            times_parasail=round(ours / peer_gcups, 1),
+            **beside,
         )  # fmt: skip
     seconds, _ = timed(
         lambda: list(search_scores(every, database, scoring, options.threads)), options.runs
@@ -189,15 +222,13 @@ def main():
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--queries", default=DATA / "protein_queries_cudasw" / "queries.fasta")
-    parser.add_argument(
-        "--database", default=DATA / "protein_swissprot" / "swissprot_25th.fasta.gz"
-    )
+    parser.add_argument("--queries", help="FASTA")
+    parser.add_argument("--database", help="FASTA")
+    parser.add_argument("--residues", type=int, default=8_000_000, help="of the database made up")
     parser.add_argument("--repeat", type=int, default=1, help="the database so many times over")
     parser.add_argument("--every", type=int, default=20, help="parasail takes every n-th sequence")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--output", help="file to append JSON lines to")
-    options = parser.parse_args()
+    options = read_options(parser, "search_cpu.jsonl", parts=["proteins"], residues=20_000, runs=1)
     report = Report(options)
     for part in options.parts:
         PARTS[part](options, report)

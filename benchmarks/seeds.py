@@ -35,6 +35,7 @@ from pathlib import Path
 
 import numpy as np
 from machine import machine
+from options import read_options
 
 import bwarp
 from bwarp.fastx import SequenceBatch
@@ -43,7 +44,7 @@ from bwarp.index.build_cpu import FORWARD, burrows_wheeler, prefix_table
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.index.parameters import choose_parameters
-from bwarp.index.store import load_index
+from bwarp.index.store import load_index, save_index
 from bwarp.reference import codes_of, make_reference, text_of
 from bwarp.seeding.exact_cpu import exact_rows
 from bwarp.seeding.find import find_in_passes, kmer_batches, prepare
@@ -83,9 +84,8 @@ def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--parts", nargs="+", choices=("tables", "peer", "sweep"), default=["tables"]
-    )
+    parts = ("tables", "peer", "sweep")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=["tables", "peer"])
     parser.add_argument("--index", help="folder of an index (default: of a genome made up)")
     parser.add_argument("--simulate-bases", type=int, default=20_000_000, metavar="N")
     parser.add_argument("--kmers", type=int, default=A_MILLION, help="of every data set")
@@ -100,8 +100,9 @@ def parse_options():
     parser.add_argument("--bowtie-index", help="its base name (default: built here)")
     parser.add_argument("--peer-kmers", type=int, default=200_000)
     parser.add_argument("--plot", type=Path, help="draw the sweep into this SVG file")
-    parser.add_argument("--output", type=Path, help="file to append JSON lines to")
-    return parser.parse_args()
+    return read_options(
+        parser, "seeds_cpu.jsonl", simulate_bases=500_000, kmers=1000, peer_kmers=1000, repeats=1
+    )
 
 
 class Report:
@@ -128,9 +129,8 @@ class Report:
 
     def add(self, **result) -> None:
         print(json.dumps(result), file=sys.stderr, flush=True)
-        if self._path:
-            with self._path.open("a") as file:
-                file.write(json.dumps(result | self._common) + "\n")
+        with self._path.open("a") as file:
+            file.write(json.dumps(result | self._common) + "\n")
 
 
 def median_seconds(work, repeats: int) -> float:
@@ -272,15 +272,16 @@ def peer(options, report: Report, index: FMIndex) -> None:
     if not shutil.which("bowtie"):
         print("left out the peer: bowtie is not on PATH", file=sys.stderr)
         return
-    if not options.index:
-        raise SystemExit("--parts peer needs --index, a folder that both can be given")
     codes, offsets = codes_of(index.reference), index.reference.contig_starts
     with tempfile.TemporaryDirectory() as work:
+        folder = options.index or Path(work, "index")
+        if not options.index:
+            save_index(index, folder, options.threads)
         base = options.bowtie_index or build_for_bowtie(index, codes, Path(work), options.threads)
         for name in options.data_sets:
             k, mismatches = DATA_SETS[name]
             kmers = kmers_of_reads(codes, offsets, k, options.peer_kmers, options.threads)
-            compare(options, report, name, kmers, mismatches, base, Path(work))
+            compare(options, report, name, kmers, mismatches, folder, base, Path(work))
 
 
 def build_for_bowtie(index, codes, work: Path, threads: int) -> str:
@@ -294,7 +295,7 @@ def build_for_bowtie(index, codes, work: Path, threads: int) -> str:
     return str(work / "reference")
 
 
-def compare(options, report, name, kmers, mismatches, base, work: Path) -> None:
+def compare(options, report, name, kmers, mismatches, index, base, work: Path) -> None:
     n, k = kmers.shape
     queries, threads = work / "queries.fa", str(options.threads)
     queries.write_bytes(b"".join(b">q%d\n%s\n" % (i, decode(kmers[i])) for i in range(n)))
@@ -303,7 +304,7 @@ def compare(options, report, name, kmers, mismatches, base, work: Path) -> None:
     search = ["--mismatches", mismatches, "--max-hits", 0]
     machine = ["--threads", threads, "--backend", options.backend]
     commands = {
-        "bwarp": [sys.executable, program, "--index", options.index, "--queries", queries]
+        "bwarp": [sys.executable, program, "--index", index, "--queries", queries]
         + ["-o", ours, *search, *machine],
         "bowtie": ["bowtie", "-v", mismatches, "-a", "-p", threads, "--suppress", "5,6,7"]
         + ["-f", base, queries, theirs],

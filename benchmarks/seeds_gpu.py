@@ -21,16 +21,17 @@ import statistics
 import time
 import traceback
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from numba import cuda, uint32, uint64
+from options import read_options, skip_without_gpu
 from suffix_array import blocks, random_bits, simulated_genome
 
 import bwarp
 from bwarp.backend import choose_backend
+from bwarp.gpu_memory_cuda import free_memory
 from bwarp.index.build_cuda import build_transforms
-from bwarp.index.device_cuda import DeviceIndex, free_memory
+from bwarp.index.device_cuda import DeviceIndex
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.index.rank_cuda import block_of, rank_both
@@ -421,8 +422,9 @@ def main() -> None:
     parser.add_argument("--exact-kmers", type=int, default=1 << 24)
     parser.add_argument("--sa-rate", type=int, default=4)
     parser.add_argument("--modes", nargs="+", default=["auto", "hybrid", "cpu"])
-    parser.add_argument("-o", "--output", type=Path, help="file to add the JSON line to")
-    arguments = parser.parse_args()
+    small = {"bases": 5_000_000, "kmers": 10_000, "exact_kmers": 1 << 16}
+    arguments = read_options(parser, "seeds_gpu.jsonl", **small)
+    skip_without_gpu()
     choose_backend("cuda")
     threads = available_threads()
 
@@ -442,7 +444,7 @@ def main() -> None:
     device = find_cuda.prepare(index, SeedOptions(mismatches=1))
     cuda.synchronize()
     result["seconds_to_prepare"] = round(time.perf_counter() - start, 2)
-    planned = device.plan.index_bytes + device.plan.work_bytes
+    planned = device.plan.index_bytes + device.plan.elements * Workspace.BYTES
     result["plan"] = str(device.plan)
     result["used_of_planned_memory"] = round((before - free_memory()) / planned, 4)
     print(result, flush=True)
@@ -474,9 +476,8 @@ def main() -> None:
             traceback.print_exc()
             result[name] = None
         print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)
-    if arguments.output:
-        with arguments.output.open("a") as file:
-            file.write(json.dumps(result) + "\n")
+    with arguments.output.open("a") as file:
+        file.write(json.dumps(result) + "\n")
     print_tables(result)
 
 

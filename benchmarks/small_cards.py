@@ -21,7 +21,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bwarp.backend import gpu_problem
+from options import read_options, skip_without_gpu
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -47,8 +47,7 @@ def parse_options():
     )  # fmt: skip
     parser.add_argument("--index-sizes", type=float, nargs="*", default=[24, 80], metavar="GB")
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
-    parser.add_argument("-o", "--output", type=Path, help="append the JSON lines to this file too")
-    return parser.parse_args()
+    return read_options(parser, "small_cards.jsonl", bases=5_000_000, pairs=1000)
 
 
 @contextlib.contextmanager
@@ -129,10 +128,7 @@ def measure(folder: Path, options, report) -> None:
 
 
 def main(options):
-    problem = gpu_problem()
-    if problem:
-        print(f"skipped: {problem}")
-        return
+    skip_without_gpu()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         genome, index = folder / "genome.fa", folder / "index"
@@ -151,9 +147,8 @@ def main(options):
         def report(line: dict) -> None:
             text = json.dumps(line | {"bases": options.bases, "pairs": options.pairs})
             print(text, flush=True)
-            if options.output:
-                with open(options.output, "a") as file:
-                    file.write(text + "\n")
+            with open(options.output, "a") as file:
+                file.write(text + "\n")
 
         measure(folder, options, report)
 

@@ -2,6 +2,7 @@
 
     python benchmarks/speed_table.py            write both
     python benchmarks/speed_table.py --check    only say whether they are new, by the exit code
+    python benchmarks/speed_table.py --here     of results/here/, into speed.md and speed.svg there
 
 Every benchmark writes JSON lines of its own; one function for each of them here picks what belongs
 on the front page: what was done, on what, how fast, how fast others were in the same run, where.
@@ -13,10 +14,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from options import HERE
 from speed_chart import Comparison, chart
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-RESULTS = CHECKOUT / "benchmarks" / "results"
+RESULTS = HERE if "--here" in sys.argv[1:] else HERE.parent
 MARKED = re.compile(
     r"(?<=<!-- speed table: begin -->\n).*?(?=<!-- speed table: end -->)", re.DOTALL
 )
@@ -104,18 +106,22 @@ def match_rows() -> Iterator[Row]:
             yield "mems", of, shown(line["seconds"]), "", line["device"]
 
 
+def parasail(line: dict) -> str:
+    return f"parasail {line['parasail_gcups']:.1f}" if "parasail_gcups" in line else ""
+
+
 def alignment_rows() -> Iterator[Row]:
     for line in results("pairs_cpu.jsonl"):
         if line.get("part") == "dna" and line["mode"] in ("local", "semiglobal"):
             of = f"DNA {line['lengths']}, {line['mode']}"
-            others = f"parasail {line['parasail_gcups']:.1f}"
+            others = parasail(line)
             ours = f"{line['score_gcups']:.1f} (CIGAR {line['cigar_gcups']:.1f})"
             yield "pairs, GCUPS", of, ours, others, f"{line['cpu']}, 1 core"
     proteins = [line for line in results("search_cpu.jsonl") if line.get("part") == "proteins"]
     for line in proteins:
         if line["query"] in ("P02232", "P07756", "Q9UKN1"):
             of = f"protein of {line['length']:,} against Swiss-Prot"
-            others = f"parasail {line['parasail_gcups']:.1f}"
+            others = parasail(line)
             yield "search, GCUPS", of, f"{line['gcups']:.1f}", others, f"{line['cpu']}, 1 core"
 
 
@@ -170,7 +176,7 @@ def comparisons() -> Iterator[Comparison]:
         for other, line in mapping.items():
             yield Comparison("map", of, other, line["wall_seconds"] / ours["wall_seconds"])
     for line in results("pairs_cpu.jsonl"):
-        if line.get("part") == "dna" and line["mode"] in ("local", "semiglobal"):
+        if "times_parasail" in line and line.get("mode") in ("local", "semiglobal"):
             of = f"{line['mode']}, DNA {line['lengths'].replace('x', ' x ')}"
             yield Comparison("pairs", of, "parasail", line["times_parasail"])
     proteins = [line for line in results("search_cpu.jsonl") if line.get("part") == "proteins"]
@@ -208,6 +214,12 @@ def shown(seconds: float) -> str:
 
 
 def main() -> None:
+    if RESULTS == HERE:
+        (HERE / "speed.md").write_text(speed_table())
+        if any(comparisons()):
+            (HERE / "speed.svg").write_text(speed_chart())
+        print(speed_table(), end="")
+        return
     page = CHECKOUT / "README.md"
     old = page.read_text()
     new = MARKED.sub(lambda _: speed_table(), old)

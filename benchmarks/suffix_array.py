@@ -16,10 +16,10 @@ import platform
 import statistics
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 from numba import cuda
+from options import read_options, skip_without_gpu
 
 import bwarp
 from bwarp.index.build_cuda import build_transforms
@@ -276,8 +276,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000_000])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--index", action="store_true", help="also build the whole index")
-    parser.add_argument("-o", "--output", type=Path, help="file to add the JSON lines to")
-    arguments = parser.parse_args()
+    arguments = read_options(parser, "suffix_array.jsonl", sizes=[1_000_000], repeats=1)
+    skip_without_gpu()
 
     start = time.perf_counter()
     suffix_array_on_device(simulated_genome(1_000_000))
@@ -293,9 +293,8 @@ def main() -> None:
     for n in arguments.sizes:
         line = json.dumps(machine | measure(n, arguments.repeats, arguments.index))
         print(line, flush=True)
-        if arguments.output:
-            with arguments.output.open("a") as file:
-                file.write(line + "\n")
+        with arguments.output.open("a") as file:
+            file.write(line + "\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ PRELOADED = (
 # Files that take long, after those of tests/workflow; the others are shorter.
 LONG_FILES = (
     "test_cuda_compilation.py",
+    "test_benchmark_programs.py",
     "test_map_reads.py",
     "test_pairs_cpu.py",
     "test_search_cpu.py",

@@ -1,0 +1,41 @@
+"""Every benchmark runs without arguments, on data that it makes or finds, or says what it needs."""
+
+import json
+
+GPU = {
+    "alignment_gpu.py",
+    "index_whole_genome.py",
+    "map_gpu.py",
+    "mems_gpu.py",
+    "seeds_gpu.py",
+    "small_cards.py",
+    "suffix_array.py",
+}
+#: Programs that need bwa, or real data.
+MAY_SKIP = GPU | {"compare_alignments.py", "map_real.py"}
+DRAWING = {"map_figures.py", "speed_table.py"}
+
+
+def pytest_generate_tests(metafunc):
+    files = (metafunc.config.rootpath / "benchmarks").glob("*.py")
+    programs = {path.name for path in files if "__main__" in path.read_text()} - DRAWING
+    if "program" in metafunc.fixturenames:
+        metafunc.parametrize("program", sorted(programs))
+
+
+def test_with_little_data(checkout, program_servers, tmp_path, program):
+    results = tmp_path / "results"
+    output = ["-o", results] if program != "compare_alignments.py" else []
+    rc, said, _ = next(program_servers).run(
+        [checkout / "benchmarks" / program, "--small", *output],
+        environment={"CUDA_VISIBLE_DEVICES": ""},
+        merged=True,
+    )
+    assert rc == 0, said
+    skipped = f"{program}: skipped: " in said
+    assert skipped or program not in GPU, said
+    assert program in MAY_SKIP or not skipped, said
+    if output and not skipped:
+        lines = results.read_text().splitlines()
+        assert lines
+        assert all(map(json.loads, lines))
