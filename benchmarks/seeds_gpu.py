@@ -31,7 +31,7 @@ import bwarp
 from bwarp.backend import choose_backend
 from bwarp.gpu_memory_cuda import free_memory
 from bwarp.index.build_cuda import build_transforms
-from bwarp.index.device_cuda import DeviceIndex
+from bwarp.index.device_cuda import DeviceIndex, Workspace
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.index.rank_cuda import block_of, rank_both

@@ -4,6 +4,7 @@
 import json
 import os
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import _environment  # noqa: F401
@@ -62,14 +63,19 @@ def main(options):
             runs.append(whole_records(unit, blocks, header.contig_starts))
         header = merged_header(options.units, headers)
         made = folder.absolute() / "out.bam"
-        open_file = duplicates_marked if options.mark_duplicates else sorted_file
+        duplicates = []
+        marked = partial(duplicates_marked, count=duplicates.append)
+        open_file = marked if options.mark_duplicates else sorted_file
         with open_file(made, header, options.threads, options.output) as writer:
             for records, order in merged(runs):
                 writer.write(records.data, records.starts, order)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
-            file.write(json.dumps(merged_statistics(statistics), indent=1) + "\n")
+            merged_counts = merged_statistics(statistics, *(duplicates or [None]))
+            file.write(json.dumps(merged_counts, indent=1) + "\n")
         put_in_place(made, os.path.realpath(output))
-    say(f"{output}: {len(statistics)} units merged")
+    found = merged_counts["duplicates"]
+    told = "" if found is None else f", {found:,} duplicates"
+    say(f"{output}: {len(statistics)} units merged{told}")
 
 
 if __name__ == "__main__":

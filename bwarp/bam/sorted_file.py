@@ -5,7 +5,8 @@ sorted records -+-> samtools view    -> SAM or CRAM
                 '-> samtools markdup -> SAM or CRAM, or its records into our BAM
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,9 @@ _CRAM_THREADS = "1"
 #: How far samtools markdup looks for what may be alike.
 _LONGEST_READ = "10000"
 
+#: What it counted, in a file beside its output.
+_COUNTS = "markdup.txt"
+
 
 @contextmanager
 def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[BlockWriter]:
@@ -45,14 +49,22 @@ def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Itera
 
 @contextmanager
 def duplicates_marked(
-    made: Path, header: BamHeader, threads: int, path: str
+    made: Path, header: BamHeader, threads: int, path: str, count: Callable[[int], None]
 ) -> Iterator[BlockWriter]:
     """The same, and of pairs and reads that are alike all but the best are flagged.
 
     The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
-    have already are forgotten.
+    have already are forgotten. In the end `count` is told how many were flagged.
     """
-    arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup"]
+    with _marked(made, header, threads, path) as writer:
+        yield writer
+    counts = (made.parent / _COUNTS).read_text()
+    count(int(re.search(r"^DUPLICATE TOTAL: (\d+)$", counts, re.MULTILINE)[1]))
+
+
+@contextmanager
+def _marked(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[BlockWriter]:
+    arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup", "-f", _COUNTS]
     if made.suffix != ".bam":
         with (
             samtools([*arguments, *_form(made), "-", made.name], made.parent, path) as process,

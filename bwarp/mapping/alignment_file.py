@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,22 +77,31 @@ def _check(output: AlignmentOutput) -> None:
 
 @contextmanager
 def alignment_file(
-    output: AlignmentOutput, reference: Reference, genome: Genome, threads: int
+    output: AlignmentOutput,
+    reference: Reference,
+    genome: Genome,
+    threads: int,
+    count_duplicates: Callable[[int], None],
 ) -> Iterator[LineWriter]:
     """Yield what writes the lines of chunks.
 
-    Nothing appears under the final names before it is complete.
+    Nothing appears under the final names before it is complete. `count_duplicates` is told how
+    many were marked, if they were to be.
     """
     _check(output)
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
     text = sam_header(reference, __version__, output.read_group, order)
     is_text = Path(output.path).suffix != ".bam" and not output.sort
-    with (_lines if is_text else _records)(output, text, reference, genome, threads) as writer:
+    if is_text:
+        open_file = _lines(output, text, reference, genome)
+    else:
+        open_file = _records(output, text, reference, genome, threads, count_duplicates)
+    with open_file as writer:
         yield writer
 
 
 @contextmanager
-def _lines(output, text: bytes, reference, genome, _threads: int) -> Iterator[LineWriter]:
+def _lines(output, text: bytes, reference, genome) -> Iterator[LineWriter]:
     """SAM in the order of the reads."""
     names = contig_names(reference)
 
@@ -105,7 +115,9 @@ def _lines(output, text: bytes, reference, genome, _threads: int) -> Iterator[Li
 
 
 @contextmanager
-def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[LineWriter]:
+def _records(
+    output, text: bytes, reference, genome, threads: int, count_duplicates
+) -> Iterator[LineWriter]:
     """BAM, and whatever is sorted."""
     header = _bam_header(text, reference)
     names = contig_names(reference)
@@ -122,7 +134,8 @@ def _records(output, text: bytes, reference, genome, threads: int) -> Iterator[L
                 write_sequences(reference, genome.codes, output.reference_file, folder)
             sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
             yield LineWriter(encode, lambda parts: [sorter.add(part) for part in parts])
-            open_file = duplicates_marked if output.mark_duplicates else sorted_file
+            marked = partial(duplicates_marked, count=count_duplicates)
+            open_file = marked if output.mark_duplicates else sorted_file
             with open_file(made, header, threads, output.path) as writer:
                 sorter.finish(writer)
         else:

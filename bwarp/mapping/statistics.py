@@ -42,14 +42,17 @@ def empty_statistics() -> dict:
 
     `mapping_qualities` has one count of reads a quality from 0 to 60, and `insert_sizes` one of
     proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last. `stages`
-    has what there was after each stage, in their order.
+    has what there was after each stage, in their order. `paired` counts reads that came in pairs;
+    `duplicates` is None where nobody looked for them.
     """
     return {
         "reads": 0,
         "bases": 0,
         "mapped": 0,
         "unmapped": 0,
+        "paired": 0,
         "properly_paired": 0,
+        "duplicates": None,
         "insert_size": None,
         "mapping_qualities": [0] * 61,
         "insert_sizes": [0] * INSERT_BINS,
@@ -66,6 +69,7 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
     statistics["bases"] += int(chunk.offsets[-1])
     statistics["mapped"] += n_mapped
     statistics["unmapped"] += chunk.n_reads - n_mapped
+    statistics["paired"] += chunk.n_reads if chunk.ends == 2 else 0
     statistics["properly_paired"] += int(np.count_nonzero(choice.proper))
     if done.insert.highest:
         statistics["insert_size"] = {
@@ -114,10 +118,13 @@ def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
 
 
 def statistics_sentence(statistics: dict) -> str:
-    return (
-        f"{statistics['reads']:,} reads, {statistics['mapped']:,} mapped, "
-        f"{statistics['properly_paired']:,} properly paired"
-    )
+    """The counts in a line; single reads are in no pairs, and duplicates only where looked for."""
+    parts = [f"{statistics['reads']:,} reads", f"{statistics['mapped']:,} mapped"]
+    if statistics["paired"]:
+        parts.append(f"{statistics['properly_paired']:,} properly paired")
+    if statistics["duplicates"] is not None:
+        parts.append(f"{statistics['duplicates']:,} duplicates")
+    return ", ".join(parts)
 
 
 def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
@@ -154,10 +161,13 @@ def _alike(value, like) -> bool:
     return type(value) is int or like is None
 
 
-def merged_statistics(units: dict[str, dict]) -> dict:
-    """The sums of the units' counts, and under `units` each by itself; insert sizes are theirs."""
+def merged_statistics(units: dict[str, dict], duplicates: int | None) -> dict:
+    """The sums of the units' counts, and under `units` each by itself; insert sizes are theirs.
+
+    `duplicates` are those found among all units, None where only the units' own are marked.
+    """
     merged = empty_statistics()
-    del merged["insert_size"]
+    del merged["insert_size"], merged["duplicates"]
     for statistics in units.values():
         for key, value in merged.items():
             more = statistics[key]
@@ -167,4 +177,7 @@ def merged_statistics(units: dict[str, dict]) -> dict:
                 merged[key] = [old + new for old, new in zip(value, more, strict=True)]
             else:
                 merged[key] = value + more
-    return merged | {"units": units}
+    of_units = [statistics["duplicates"] for statistics in units.values()]
+    if duplicates is None and None not in of_units:
+        duplicates = sum(of_units)
+    return merged | {"duplicates": duplicates, "units": units}

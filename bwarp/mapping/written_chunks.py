@@ -33,7 +33,11 @@ def write_mapped(
         Told the number of reads that are done, and what else there is to say, after every chunk.
     """
     statistics = empty_statistics()
-    with alignment_file(output, reference, genome, threads) as writer:
+
+    def count_duplicates(count: int) -> None:
+        statistics["duplicates"] = count
+
+    with alignment_file(output, reference, genome, threads, count_duplicates) as writer:
 
         def encode(done: MappedChunk) -> tuple[MappedChunk, list]:
             records = alignment_records(

@@ -25,16 +25,20 @@ class SampleSummary:
     Attributes
     ----------
     reads : int
-    mapped, paired, confident : float
-        Reads that are mapped, that are mapped as a proper pair, and whose quality is at least
-        `CONFIDENT`.
+    mapped, confident : float
+        Reads that are mapped, and whose quality is at least `CONFIDENT`.
+    paired : float or None
+        Reads that are mapped as a proper pair; None for single reads.
+    duplicates : float or None
+        Reads that are marked as duplicates; None where these were not looked for.
     right : float or None
         Of simulated reads of the reference, those that lie where they are from.
     """
 
     reads: int
     mapped: float
-    paired: float
+    paired: float | None
+    duplicates: float | None
     confident: float
     right: float | None
 
@@ -50,6 +54,8 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
         The fields of a `bwarp.mapping.truth.TruthCounts`.
     """
     reads = statistics["reads"]
+    # Counts of a run before these were counted may lie beside new ones.
+    paired, duplicates = statistics.get("paired", reads), statistics.get("duplicates")
     right = None
     if truth is not None:
         total = sum(truth["right"]) + sum(truth["wrong"]) + truth["unmapped"]
@@ -57,7 +63,8 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
     return SampleSummary(
         reads=reads,
         mapped=_percent(statistics["mapped"], reads),
-        paired=_percent(statistics["properly_paired"], reads),
+        paired=_percent(statistics["properly_paired"], reads) if paired else None,
+        duplicates=None if duplicates is None else _percent(duplicates, reads),
         confident=_percent(sum(statistics["mapping_qualities"][CONFIDENT:]), reads),
         right=right,
     )
@@ -97,16 +104,23 @@ def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
 
 
 def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
-    """A table for a terminal, a line a sample."""
-    truth = any(sample.right is not None for sample in samples.values())
-    header = ["sample", "reads", "mapped %", "proper pairs %", f"quality >= {CONFIDENT} %"]
-    rows = [[*header, *(["right %"] if truth else [])]]
-    for name, sample in samples.items():
-        shares = [sample.mapped, sample.paired, sample.confident]
-        cells = [name, f"{sample.reads:,}", *(f"{share:.2f}" for share in shares)]
-        if truth:
-            cells.append("-" if sample.right is None else f"{sample.right:.2f}")
-        rows.append(cells)
+    """A table for a terminal, a line a sample; columns that no sample has are left out."""
+    columns = {
+        "mapped %": "mapped",
+        "proper pairs %": "paired",
+        "duplicates %": "duplicates",
+        f"quality >= {CONFIDENT} %": "confident",
+        "right %": "right",
+    }
+    shares = {
+        title: [getattr(sample, name) for sample in samples.values()]
+        for title, name in columns.items()
+    }
+    shares = {title: column for title, column in shares.items() if set(column) != {None}}
+    rows = [["sample", "reads", *shares]]
+    for i, (name, sample) in enumerate(samples.items()):
+        cells = ["-" if column[i] is None else f"{column[i]:.2f}" for column in shares.values()]
+        rows.append([name, f"{sample.reads:,}", *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -54,23 +54,29 @@ def _general(samples, truths) -> dict:
             "description": "reads whose mate faces them at a usual distance",
             **share,
         },
+        "duplicates": {
+            "title": "Duplicates",
+            "description": "reads marked as copies of another one that is alike",
+            **share,
+        },
         "confident": {
             "title": f"Quality >= {CONFIDENT}",
             "description": f"reads mapped with a quality of {CONFIDENT} or more: one wrong in a "
             "thousand, or fewer",
             **share,
         },
-    }
-    if truths:
-        headers["right"] = {
+        "right": {
             "title": "Right",
             "description": "simulated reads that lie within 20 bases of where they are from",
             **share,
-        }
+        },
+    }
     data = {}
     for name, statistics in samples.items():
         summary = summarise(statistics, truths.get(name))
         data[name] = {key: value for key, value in vars(summary).items() if value is not None}
+    told = {key for numbers in data.values() for key in numbers}
+    headers = {key: header for key, header in headers.items() if key in told}
     return {
         "id": "bwarp_general",
         "namespace": "bwarp",

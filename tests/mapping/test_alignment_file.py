@@ -86,11 +86,14 @@ def write(run, tmp_path):
         )
         output = replace(output, **changes)
         reference, genome, lines = run
-        with alignment_file(output, some_reference or reference, genome, threads) as writer:
+        with alignment_file(
+            output, some_reference or reference, genome, threads, write.duplicates.append
+        ) as writer:
             for some in lines:
                 writer.write(writer.encode(*some))
         return tmp_path / name
 
+    write.duplicates = []
     return write
 
 
@@ -157,6 +160,7 @@ def test_duplicates_are_those_of_samtools(write, tmp_path):
     for name in ("out.bam", "out.sam"):
         found = write(name, sort=True, mark_duplicates=True)
         assert [as_by_fixmate(line) for line in lines_of(found)] == expected
+    assert write.duplicates == 2 * [sum(flag & 1024 > 0 for flag in flags)]
     with pysam.AlignmentFile(tmp_path / "out.bam") as file:
         assert file.check_index()
 

@@ -7,18 +7,24 @@ QUALITIES = [100, *[0] * 28, 50, *[0] * 30, 850]
 PAIRED = {
     "reads": 1250,
     "mapped": 1000,
+    "paired": 1250,
     "properly_paired": 900,
+    "duplicates": None,
     "mapping_qualities": QUALITIES,
     "insert_sizes": [0] * 30 + [100, 300, 40] + [0] * (INSERT_BINS - 34) + [10],
     "stages": dict(zip(STAGES, (1250, 6250, 9000, 5500, 5000, 400, 1000, 850), strict=True)),
 }
 
-SINGLE = PAIRED | {"properly_paired": 0, "insert_sizes": [0] * INSERT_BINS}
+SINGLE = PAIRED | {"paired": 0, "properly_paired": 0, "insert_sizes": [0] * INSERT_BINS}
+
+MARKED = PAIRED | {"duplicates": 25}
 
 EMPTY = {
     "reads": 0,
     "mapped": 0,
+    "paired": 0,
     "properly_paired": 0,
+    "duplicates": None,
     "mapping_qualities": [0] * 61,
     "insert_sizes": [0] * INSERT_BINS,
     "stages": dict.fromkeys(STAGES, 0),

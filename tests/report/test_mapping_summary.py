@@ -1,7 +1,7 @@
 """The numbers of a sample that people see first, recounted by hand."""
 
 import numpy as np
-from report_cases import EMPTY, PAIRED, TRUTH
+from report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 from bwarp.report.mapping_summary import share_at_least, summarise, summary_lines, truth_curve
 
@@ -17,7 +17,8 @@ def test_a_sample():
 def test_a_sample_without_reads():
     summary = summarise(EMPTY, {**TRUTH, "right": [0] * 61, "wrong": [0] * 61, "unmapped": 0})
     assert vars(summary) == {
-        "reads": 0, "mapped": 0.0, "paired": 0.0, "confident": 0.0, "right": 0.0,
+        "reads": 0, "mapped": 0.0, "paired": None, "duplicates": None, "confident": 0.0,
+        "right": 0.0,
     }  # fmt: skip
 
 
@@ -28,7 +29,18 @@ def test_the_table_on_the_terminal():
         "long_name  1,250     80.00           72.00            68.00    96.00",
         "s          1,250     80.00           72.00            68.00        -",
     ]
-    assert summary_lines({"s": summarise(PAIRED)})[0].endswith("quality >= 30 %")
+
+
+def test_columns_that_say_nothing_are_left_out():
+    assert summary_lines({"s": summarise(SINGLE)}) == [
+        "sample  reads  mapped %  quality >= 30 %",
+        "s       1,250     80.00            68.00",
+    ]
+    assert summary_lines({"s": summarise(SINGLE), "m": summarise(MARKED)}) == [
+        "sample  reads  mapped %  proper pairs %  duplicates %  quality >= 30 %",
+        "s       1,250     80.00               -             -            68.00",
+        "m       1,250     80.00           72.00          2.00            68.00",
+    ]
 
 
 def test_shares_of_qualities():

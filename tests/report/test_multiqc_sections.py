@@ -2,7 +2,7 @@
 
 import json
 
-from report_cases import EMPTY, PAIRED, SINGLE, TRUTH
+from report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 from bwarp.index.size_table import PartSize
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
@@ -14,8 +14,9 @@ def test_the_sections_of_two_samples():
     sections = json.loads(json.dumps(sections, allow_nan=False))
     assert sections["general"]["data"] == {
         "a": {"reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "right": 96.0},
-        "b": {"reads": 1250, "mapped": 80.0, "paired": 0.0, "confident": 68.0},
+        "b": {"reads": 1250, "mapped": 80.0, "confident": 68.0},
     }
+    assert set(sections["general"]["headers"]) == set(sections["general"]["data"]["a"])
     assert sections["mapping_quality"]["data"]["b"]["30"] == 85.0
     assert list(sections["insert_size"]["data"]) == ["a"]
     assert sections["stages"]["data"]["a"]["reads mapped"] == 1000
@@ -26,6 +27,12 @@ def test_the_sections_of_two_samples():
             assert len(section["description"]) > 100
             assert section["pconfig"]["xlab"]
             assert section["pconfig"]["ylab"]
+
+
+def test_duplicates_are_told_where_they_were_looked_for():
+    general = mapping_sections({"a": MARKED}, {})["general"]
+    assert general["data"]["a"]["duplicates"] == 2.0
+    assert general["headers"]["duplicates"]["title"] == "Duplicates"
 
 
 def test_a_sample_without_reads_breaks_nothing():

@@ -51,6 +51,7 @@ def test_units_become_a_sample(run_program, units, tmp_path):
     assert statistics["mapping_qualities"][60] == 6
     assert statistics["stages"]["places scored"] == 10
     assert statistics["units"]["2"]["insert_size"] == {"mean": 1.5}
+    assert statistics["duplicates"] is None
 
 
 def test_duplicates_across_units(run_program, units, tmp_path):
@@ -58,7 +59,9 @@ def test_duplicates_across_units(run_program, units, tmp_path):
         (tmp_path / f"again.{ending}").write_bytes((tmp_path / f"1.{ending}").read_bytes())
     output = tmp_path / "new" / "s.bam"
     done = run_program(SCRIPT, *units, tmp_path / "again.bam", "-o", output, "--mark-duplicates")
-    assert done == (0, "", f"{output}: 3 units merged\n")
+    assert done == (0, "", f"{output}: 3 units merged, 3 duplicates\n")
+    statistics = json.loads((output.parent / "s.stats.json").read_text())
+    assert statistics["duplicates"] == 3
     with pysam.AlignmentFile(output) as file:
         marked = [(record.query_name, record.is_duplicate) for record in file.fetch("chr1")]
     expected = [[(f"1-{n}", False), (f"1-{n}", True), (f"2-{n}", False)] for n in range(3)]
