@@ -314,6 +314,11 @@ def _shown(value) -> str:
 
 def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -> Iterator[Problem]:
     known = schema["properties"]
+    for mark, marks in ((",", "commas"), (";", "semicolons")):
+        if len(header) == 1 and mark in header[0]:
+            message = f"has {marks} between its columns; save the sheet with tabs between them"
+            yield Problem(name, line, "header", message)
+            return
     if len(header) == 1 and len(header[0].split()) > 1:
         yield Problem(name, line, "header", "has no tabs; put one tab between two columns")
         return

@@ -203,6 +203,16 @@ def test_a_sheet_with_every_kind_of_bad_cell():
             "samples.tsv line 1, header: has no tabs; put one tab between two columns",
         ),
         (
+            "sample,unit, fq1\na,1,a.fq\n",
+            "samples.tsv line 1, header: has commas between its columns; "
+            "save the sheet with tabs between them",
+        ),
+        (
+            "# from a spreadsheet\nsample;fq1\na;a.fq\n",
+            "samples.tsv line 2, header: has semicolons between its columns; "
+            "save the sheet with tabs between them",
+        ),
+        (
             "sample\tfastq\tfq1\n",
             "samples.tsv line 1, column 2 'fastq': is not known; remove it, or write one of: "
             "sample, unit, fq1, fq2",
