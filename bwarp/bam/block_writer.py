@@ -18,6 +18,7 @@ import numpy as np
 from bwarp.bam.bgzf import BLOCK_BYTES
 from bwarp.bam.compression import compressed_blocks
 from bwarp.bam.index import IndexBuilder, record_places
+from bwarp.compiled_code import read_only
 
 __all__ = ["BlockWriter", "stored_blocks"]
 
@@ -75,6 +76,8 @@ class BlockWriter:
 
         The arrays must stay as they are until `finish`.
         """
+        # Records of samtools are, our own are not.
+        data = read_only(data)
         if order is None:
             order = np.arange(starts.size - 1, dtype=np.uint32)
         bounds = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])

@@ -183,8 +183,9 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
                 "pairs one after the other: leave --interleaved out, or mend the file"
             )
         _check_reads(path, piece, 2 * first)
-        names = piece.names
-        differing = _first_difference(piece.text, names[0::2], piece.text, names[1::2])
+        # As the names of two files are: of others a function of its own would be compiled.
+        names, mates = piece.names[0::2].copy(), piece.names[1::2].copy()
+        differing = _first_difference(piece.text, names, piece.text, mates)
         if differing >= 0:
             one, two = piece.name(2 * differing), piece.name(2 * differing + 1)
             raise InputError(
@@ -192,9 +193,7 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
                 "differ: with --interleaved both ends of a pair stand one after the other"
             )
         codes, offsets, qualities = _laid([piece])
-        yield ReadChunk(
-            codes, offsets, qualities, piece.text, names[0::2].copy(), 2, first, piece.comments
-        )
+        yield ReadChunk(codes, offsets, qualities, piece.text, names, 2, first, piece.comments)
         first += piece.count // 2
 
 

@@ -10,6 +10,8 @@ import pysam
 import pytest
 from random_records import CONTIGS, random_chunk, random_genome, random_mapped
 
+from bwarp.bam.block_writer import _gather
+from bwarp.bam.index import _read_places
 from bwarp.errors import InputError, UsageError
 from bwarp.mapping.alignment_file import alignment_file
 from bwarp.mapping.alignment_output import AlignmentOutput, default_sort_bytes
@@ -160,6 +162,8 @@ def test_duplicates_are_those_of_samtools(write, tmp_path):
     for name in ("out.bam", "out.sam"):
         found = write(name, sort=True, mark_duplicates=True)
         assert [as_by_fixmate(line) for line in lines_of(found)] == expected
+    # Records that samtools hands back are written by the same compiled functions as ours.
+    assert len(_gather.signatures) == len(_read_places.signatures) == 1
     assert write.duplicates == 2 * [sum(flag & 1024 > 0 for flag in flags)]
     with pysam.AlignmentFile(tmp_path / "out.bam") as file:
         assert file.check_index()
