@@ -41,7 +41,11 @@ def test_the_log_holds_what_the_program_said(built):
 
 
 def test_nothing_is_left_to_do(built):
-    assert "Nothing to be done" in built.snakemake("index", *SMALL)
+    said = built.snakemake("index", *SMALL)
+    assert "Nothing to be done" in said
+    # The end of the first run is shown again.
+    assert said.endswith(built.said[built.said.rindex("Results:") :].partition("Complete log")[0])
+    assert "Results:" not in built.snakemake("index", "-n", *SMALL)
 
 
 def test_another_backend_reruns_nothing(built):

@@ -1,4 +1,5 @@
 # Small helpers of the other rule files, and the check of everything the user wrote.
+import atexit
 import json
 import os
 import shlex
@@ -7,7 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.io import flag
+from snakemake.logging import logger
 from snakemake.path_modifier import PATH_MODIFIER_FLAG
 from snakemake.settings.types import DeploymentMethod, ExecMode
 
@@ -253,6 +256,14 @@ def print_results():
             print(f"  {path:<40}  {what}")
     if not REPORT_TOOLS:
         print("No plots and no report: pip install -e '.[report]' brings what they need.")
+    print_truth()
+
+
+def print_results_of_an_earlier_run(record):
+    """At the end of a run that finds nothing to do, for which Snakemake calls no onsuccess."""
+    if record.msg == NOTHING_TO_BE_DONE_MSG and not workflow.dryrun:
+        atexit.register(print_results)
+    return True
 
 
 def summary_of(sample):
@@ -387,6 +398,9 @@ REPORT_TOOLS = can_report()
 
 # Keys of the section map that say what is written.
 OUTPUT_KEYS = ("mark_duplicates", "comments")
+
+if IS_MAIN:
+    logger.addFilter(print_results_of_an_earlier_run)
 
 # What each target makes, for the list at the end of a run; every rule file adds its own.
 RESULTS = {}
