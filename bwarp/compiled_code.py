@@ -11,6 +11,8 @@ An edit compiles again what could have changed and nothing else. The package
 says so to Numba before any module of it is imported.
 """
 
+import contextlib
+import fcntl
 import functools
 import hashlib
 import os
@@ -23,7 +25,7 @@ import numpy as np
 
 from bwarp.source_digest import program_digest
 
-__all__ = ["keep_compiled_code", "read_only"]
+__all__ = ["keep_compiled_code", "read_only", "save_one_at_a_time"]
 
 _PACKAGE = Path(__file__).parent
 
@@ -72,9 +74,35 @@ def keep_compiled_code() -> None:
     if _SourcesLocator in locators:
         return
     locators.insert(0, _SourcesLocator)
+    save_one_at_a_time(numba.core.caching.IndexDataCacheFile)
     if not numba.config.CACHE_DIR:
         # Kernels are located by numba-cuda, which asks this setting only.
         numba.config.CACHE_DIR = str(_parent_folder() / f"cuda-{_digest_of_package()}")
+
+
+def save_one_at_a_time(cache_file: type) -> None:
+    """Let a process wait with saving a compiled function while another one does.
+
+    Numba gives the function of other types the next free number. Two processes that compile at the
+    same time would take the same one, and later runs be given one's code for the other's types.
+
+    Parameters
+    ----------
+    cache_file : type
+        Numba's ``IndexDataCacheFile``, of `numba.core.caching` or `numba.cuda.core.caching`.
+    """
+    save = cache_file.save
+    if hasattr(save, "__wrapped__"):
+        return
+
+    @functools.wraps(save)
+    def save_alone(self, key, data):
+        with open(f"{self._index_path}.lock", "a") as lock:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            save(self, key, data)
+
+    cache_file.save = save_alone
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ import numba.core.event
 
 from bwarp import __version__
 from bwarp.backend import BACKENDS, choose_backend
+from bwarp.compiled_code import save_one_at_a_time
 from bwarp.ending import ended_by_signals
 from bwarp.errors import UsageError
 from bwarp.explanation import explanation
@@ -320,9 +321,10 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
         claim_gpu(say, most=gpus)
     backend = choose_backend(requested)
     if backend == "cuda":
-        import numba.cuda.core.event
+        from numba.cuda.core import caching, event
 
-        announce_compilation(numba.cuda.core.event, "numba-cuda:run_pass")
+        save_one_at_a_time(caching.IndexDataCacheFile)
+        announce_compilation(event, "numba-cuda:run_pass")
     return backend
 
 

@@ -4,9 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
+
+import bwarp  # noqa: F401
 
 CALL = """
 import sys
@@ -84,6 +88,23 @@ def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypa
     monkeypatch.setattr("os.access", lambda path, mode: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert compiled_code._parent_folder() == tmp_path / "cache" / "bwarp"
+
+
+def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):
+    one, two = (IndexDataCacheFile(str(tmp_path), "function", "stamp") for _ in range(2))
+    load, other = one._load_index, threading.Thread(target=two.save, args=("float", "of floats"))
+
+    def load_while_the_other_saves():
+        index = load()
+        other.start()
+        other.join(0.5)
+        return index
+
+    monkeypatch.setattr(one, "_load_index", load_while_the_other_saves)
+    one.save("int", "of ints")
+    other.join()
+    monkeypatch.undo()
+    assert (one.load("int"), one.load("float")) == ("of ints", "of floats")
 
 
 def test_folders_unused_for_a_week_are_removed(package):
