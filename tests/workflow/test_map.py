@@ -97,9 +97,11 @@ def test_the_demo_says_how_many_reads_are_right(demo):
     assert int(right[1].replace(",", "")) > 9600
 
 
-def test_a_run_ends_with_a_table_and_where_the_report_is(demo):
+def test_a_run_ends_with_a_table_and_where_the_report_is(demo, checkout):
     rows = re.search(r"\nsample +reads +mapped % .*right %\ndemo +10,000 +(.*)\n\n", demo.said)
     assert all(float(share) > 90 for share in rows[1].split())
+    page = (checkout / "docs/report.md").read_text()
+    assert re.search(r"^```text\n(sample .*?)^```", page, re.MULTILINE | re.DOTALL)[1] in demo.said
     assert "\n  results/report.html  " in demo.said
     assert "RuntimeWarning" not in demo.said
 
