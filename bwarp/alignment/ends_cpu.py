@@ -43,6 +43,8 @@ def _find(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int, both_end
     queries, references = numba_side(pairs.queries), numba_side(pairs.references)
     count = pairs.count
     scores, query_ends, reference_ends = (np.zeros(count, np.int32) for _ in range(3))
+    if count == 0:
+        return Ends(scores, query_ends, reference_ends)
     high = highest_scores(scoring, queries.lengths, references.lengths)
     for longest in (high.argmax(), (queries.lengths + references.lengths).argmax()):
         element_type(scoring, mode, int(queries.lengths[longest]), int(references.lengths[longest]))

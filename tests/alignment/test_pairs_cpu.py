@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_pairs import random_pairs
 
 from bwarp.alignment import ends_cpu, paths_cpu
-from bwarp.alignment.pairs import PairBatch, cigar_text, sequences_of
+from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.pairs_cpu import pair_alignments, pair_ends, pair_scores
 from bwarp.alignment.scheme import (
     FITTING,
@@ -258,6 +258,18 @@ def test_scores_equal_wfa2(shared_data, answers, match, mismatch, gap_open, gap_
             query.size,
             reference.size,
         )
+
+
+def test_no_pairs():
+    nowhere = np.zeros(0, np.int64)
+    nothing = Sequences(np.zeros(9, np.uint8), nowhere, nowhere.astype(np.int32))
+    pairs = PairBatch(nothing, nothing)
+    for mode in NAMED_MODES:
+        got = pair_alignments(pairs, SCHEMES["bwa"], mode, 2)
+        assert got.scores.size == got.cigar.size == 0
+        assert got.cigar_offsets.tolist() == [0]
+        assert pair_ends(pairs, SCHEMES["bwa"], mode).query_ends.size == 0
+        assert pair_scores(pairs, SCHEMES["bwa"], mode).size == 0
 
 
 def score_of(query, reference, cigar, scoring):

@@ -14,7 +14,7 @@ from random_pairs import random_pairs
 
 from bwarp.alignment import pairs_cpu, pairs_cuda
 from bwarp.alignment.batch_cuda import reference_windows
-from bwarp.alignment.pairs import PairBatch, cigar_text, sequences_of
+from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.scheme import (
     FITTING,
     GLOBAL,
@@ -118,12 +118,18 @@ def test_queries_of_several_tiles_and_strips(monkeypatch):
         check_against_oracle(pairs, SCHEMES["bwa"], mode)
 
 
-def test_no_pairs(monkeypatch):
+@pytest.mark.parametrize("letters", [0, 9])
+def test_no_pairs(monkeypatch, letters):
     pretend(monkeypatch)
-    nothing = sequences_of([])
-    got = pairs_cuda.pair_alignments(PairBatch(nothing, nothing), SCHEMES["bwa"], LOCAL)
-    assert got.scores.size == got.cigar.size == 0
-    assert got.cigar_offsets.tolist() == [0]
+    nowhere = np.zeros(0, np.int64)
+    nothing = Sequences(np.zeros(letters, np.uint8), nowhere, nowhere.astype(np.int32))
+    pairs = PairBatch(nothing, nothing)
+    for mode in (LOCAL, GLOBAL):
+        got = pairs_cuda.pair_alignments(pairs, SCHEMES["bwa"], mode)
+        assert got.scores.size == got.cigar.size == 0
+        assert got.cigar_offsets.tolist() == [0]
+        assert pairs_cuda.pair_ends(pairs, SCHEMES["bwa"], mode).query_ends.size == 0
+        assert pairs_cuda.pair_scores(pairs, SCHEMES["bwa"], mode).size == 0
 
 
 def test_windows_of_a_packed_reference(monkeypatch):

@@ -1,5 +1,7 @@
 """search_database as its users run it."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,18 @@ def test_evalues_and_blast_tables(run_program, files):
     assert table[0][:10] == ["one", "same", "100.000", "120", "0", "0", "1", "120", "1", "120"]
     assert table[2][:10] == ["one", "gap", "98.361", "122", "0", "1", "1", "120", "1", "122"]
     assert float(table[0][11]) == pytest.approx(float(first[6]), abs=1)
+
+
+@pytest.mark.parametrize("options", [["--min-score", 99999], ["--queries", "x.fa"]])
+def test_where_nothing_hits_there_are_tables_without_rows(run_program, files, options):
+    (files / "x.fa").write_text(">x\nXXXXXXXX\n>y\nX\n")
+    done = search(run_program, files, "--queries", "q.fa", "--database", "d.fa", "-o", "o.tsv.gz",
+                  "--evalue", "--alignments", "o.m8", *options)  # fmt: skip
+    assert done.rc == 0, done.stderr
+    assert done.stderr.endswith(" queries on cpu: 0 hits\n")
+    with gzip.open(files / "o.tsv.gz", "rt") as table:
+        assert table.read() == "query\ttarget\tscore\tquery_end\ttarget_end\tevalue\tbits\n"
+    assert (files / "o.m8").read_text() == ""
 
 
 def test_a_prepared_folder_gives_the_same(run_program, files):
