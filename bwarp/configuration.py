@@ -12,6 +12,7 @@ Snakemake: texts and parsed values come in, problems go out.
 
 import difflib
 import io
+import math
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -342,8 +343,17 @@ def _cells(line: str) -> list[str]:
 
 
 def _validator(schema: Mapping):
-    """A validator for which 1.0 and true are not whole numbers: programs would refuse them."""
-    whole = Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
-    )
-    return extend(Draft202012Validator, type_checker=whole)(schema)
+    """A validator for which 1.0 and true are no whole numbers, and .nan and .inf no numbers.
+
+    The programs would refuse them.
+    """
+    types = Draft202012Validator.TYPE_CHECKER
+
+    def is_whole(_, value) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    def is_finite(_, value) -> bool:
+        return types.is_type(value, "number") and math.isfinite(value)
+
+    stricter = types.redefine_many({"integer": is_whole, "number": is_finite})
+    return extend(Draft202012Validator, type_checker=stricter)(schema)

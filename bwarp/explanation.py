@@ -42,6 +42,8 @@ def _os_error_sentence(error: OSError) -> str:
         return f"{where}no permission: choose a folder or file you may use"
     if error.errno == errno.ENOENT:
         return f"{where}no such file or folder: check the path"
+    if error.errno == errno.EBADF:
+        return f"{where}standard input or output is closed: give the name of a file"
     if error.errno == errno.EISDIR:
         return f"{where}is a folder where a file is wanted"
     if error.errno == errno.ENOTDIR:

@@ -11,7 +11,6 @@ hand is in memory. A file that was cut off or changed is refused.
 """
 
 import json
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from bwarp.errors import InputError
 from bwarp.index.checksum import text_sum
 from bwarp.index.store import StoredIndex
 from bwarp.output import atomic_file
+from bwarp.standard_streams import standard_input
 
 __all__ = ["FrameReader", "FrameWriter", "index_sum", "open_frames", "write_frames"]
 
@@ -180,7 +180,7 @@ def open_frames(path, holds: str) -> Iterator[FrameReader]:
         Here or while frames are read, for a file that is of something else, damaged or cut off.
     """
     if str(path) == "-":
-        yield FrameReader("standard input", sys.stdin.buffer, holds)
+        yield FrameReader("standard input", standard_input(), holds)
         return
     with open(path, "rb") as file:
         yield FrameReader(path, file, holds)

@@ -9,7 +9,6 @@ import io
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from deflate import gzip_compress
 
 from bwarp.ending import naming_outputs, not_ended, undone_if_ended
 from bwarp.errors import InputError, UsageError
+from bwarp.standard_streams import flush_standard_output, standard_output
 
 __all__ = [
     "atomic_file",
@@ -69,8 +69,8 @@ def _private_file(
 ) -> Iterator[IO]:
     """A file beside its place, added to `parts`; what has no place of its own as it is."""
     if is_standard_output(path):
-        yield sys.stdout.buffer if "b" in mode else sys.stdout
-        sys.stdout.flush()
+        yield standard_output(mode)
+        flush_standard_output()
         return
     compression = "gz" if Path(path).suffix == ".gz" else None
     path = _path_of_file(path)

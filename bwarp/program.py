@@ -32,6 +32,7 @@ from bwarp.mapping.parameters import (
 )
 from bwarp.option_names import NEGATIVE_NUMBER, unknown_option
 from bwarp.progress import announce_compilation, say
+from bwarp.standard_streams import fill_closed_streams, flush_standard_output
 from bwarp.threads import available_threads
 
 __all__ = [
@@ -59,7 +60,17 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         self._words = self._with_negative_values(args)
-        return super().parse_known_args(self._words, namespace)
+        parsed, left = super().parse_known_args(self._words, namespace)
+        self._refuse_empty_words(parsed)
+        return parsed, left
+
+    def _refuse_empty_words(self, parsed: argparse.Namespace) -> None:
+        """An empty name would be that of this folder, and an empty word is no value elsewhere."""
+        for action in self._actions:
+            value = getattr(parsed, action.dest, None)
+            if "" in (value if isinstance(value, list) else [value]):
+                name = "/".join(action.option_strings) or action.metavar
+                self.error(f"argument {name}: an empty word, perhaps of a variable that is not set")
 
     def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
         """--mismatch -4 as --mismatch=-4: beside an option -1, argparse takes -4 for another."""
@@ -335,11 +346,12 @@ def run_program(
 ) -> None:
     """Parse the command line, run `main`, and leave the process with the right exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    fill_closed_streams()
     announce_compilation(numba.core.event)
     try:
         with ended_by_signals(parser.prog):
             main(parser.parse_args(arguments))
-            sys.stdout.flush()
+            flush_standard_output()
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -350,7 +362,7 @@ def run_program(
             raise
         message, code = told
         with contextlib.suppress(OSError):  # standard output may be what failed
-            sys.stdout.flush()
+            flush_standard_output()
         say(f"{parser.prog}: error: {message}")
         sys.exit(code)
     finally:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -131,6 +132,48 @@ def test_an_option_that_does_not_exist_is_named_with_the_one_that_was_meant(run)
     for words in (["--theads", "3", "pass"], ["--theads=3"]):
         assert run(*words) == (2, "", f"prog.py: error: {message}\n")
     assert run("--theads", "3", "--help")[0] == 0
+
+
+@pytest.mark.parametrize("words", [["--file", ""], ["--file="], ["--files", "a", ""], [""]])
+def test_no_word_is_empty(words):
+    parser = program_parser("Map.", "map.py a")
+    parser.add_argument("name", metavar="NAME", nargs="?")
+    parser.add_argument("--file")
+    parser.add_argument("--files", nargs="+")
+    name = "NAME" if words == [""] else words[0].rstrip("=")
+    with pytest.raises(UsageError) as caught:
+        parser.parse_args(words)
+    assert str(caught.value).startswith(
+        f"argument {name}: an empty word, perhaps of a variable that is not set (see "
+    )
+
+
+#: What is done with a stream, and how the program ends where it is closed.
+CLOSED = {
+    "with atomic_file('-') as file: file.write(b'x')": (
+        1, 2, "standard output is closed: give the name of a file to write",
+    ),
+    "os.write(1, b'x')": (1, 1, "standard input or output is closed: give the name of a file"),
+    "print('table')": (1, 0, None),
+    "with atomic_file('o') as file: file.write(b'x')": (1, 0, None),
+    "from bwarp.frames import open_frames\nwith open_frames('-', 'reads'): pass": (
+        0, 2, "standard input is closed: give the name of a file",
+    ),
+    "open(0).read()": (0, 1, "standard input or output is closed: give the name of a file"),
+    "raise InputError('is bad')": (2, 1, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", CLOSED)
+def test_closed_streams(run, tmp_path, statement):
+    number, code, message = CLOSED[statement]
+    call = f"exec {number}>&-; {shlex.quote(sys.executable)} prog.py {shlex.quote(statement)}"
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    done = subprocess.run(["sh", "-c", call], cwd=tmp_path, text=True, check=False, **streams)
+    said = f"prog.py: error: {message}\n" if message else ""
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+    if "'o'" in statement:
+        assert (tmp_path / "o").read_text() == "x"
 
 
 def test_full_disk_under_standard_output(run):

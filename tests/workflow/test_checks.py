@@ -62,6 +62,18 @@ def test_one_problem(copy):
     )
 
 
+def test_a_configuration_that_is_not_utf_8(copy):
+    file = copy / "config/config.yaml"
+    before = file.read_bytes()
+    file.write_bytes(before + "# für\n".encode("latin-1"))
+    line = before.count(b"\n") + 1
+    assert copy.snakemake("-n", rc=2) == (
+        "Nothing was run: there is a problem in the configuration.\n"
+        f"  config/config.yaml line {line}: is not plain text; save it as UTF-8\n"
+    )
+    file.write_bytes(before)
+
+
 def test_nothing_was_made(copy):
     assert not (copy / "results").exists()
     assert not (copy / "logs").exists()

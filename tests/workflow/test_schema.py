@@ -48,6 +48,19 @@ def test_the_page_of_every_key_is_up_to_date(checkout):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("value", [".nan", ".inf", "-.inf", "0", "1.5", "x", "0.9.5", "[0.9]"])
+def test_a_similarity_that_is_no_number(schemas, value):
+    text = f"reference: a.fa\nscan:\n  reference: a.fa\n  queries: b.fa\n  similarity: {value}\n"
+    problems = config_problems(
+        yaml.safe_load(text), schemas["config"], [ConfigFile.parse("c.yaml", text)]
+    )
+    (told,) = [str(problem) for problem in problems if "similarity" in problem.place]
+    assert told.startswith("c.yaml line 5, scan.similarity: ")
+    assert told.endswith(
+        " cannot be used; write a number above 0 and at most 1, such as 0.95 or 19/20"
+    )
+
+
 def test_readme_names_every_column(checkout, schemas):
     rows, columns = readme_rows(checkout), schemas["samples"]["properties"]
     assert {column: rows[column] for column in columns} == {

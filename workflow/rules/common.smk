@@ -60,7 +60,7 @@ def config_files():
     typed = workflow.config_settings
     names = [name for name in workflow.configfiles if name not in typed.configfiles]
     files = [
-        ConfigFile.parse(os.path.relpath(name), Path(name).read_text())
+        ConfigFile.parse(os.path.relpath(name), Path(name).read_text(encoding="utf-8"))
         for name in [*names, *typed.configfiles]
     ]
     return [*files, ConfigFile("--config", {(key,): None for key in typed.config}, ())]

@@ -1,0 +1,44 @@
+"""Standard input, output and error, any of which whoever starts a program may have closed."""
+
+import os
+import sys
+from typing import IO
+
+from bwarp.errors import UsageError
+
+__all__ = ["fill_closed_streams", "flush_standard_output", "standard_input", "standard_output"]
+
+
+def fill_closed_streams() -> None:
+    """Put something in the places of closed streams, so that no file that is opened takes them.
+
+    Whoever writes to standard output by its number would write into that file. What is put there
+    cannot be read, or written, as little as what was closed.
+    """
+    for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            os.open(os.devnull, mode)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def flush_standard_output() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def standard_input() -> IO[bytes]:
+    """What is sent to the program."""
+    if sys.stdin is None:
+        raise UsageError("standard input is closed: give the name of a file")
+    return sys.stdin.buffer
+
+
+def standard_output(mode: str) -> IO:
+    """Where the program writes what has no file, for text or bytes."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed: give the name of a file to write")
+    return sys.stdout.buffer if "b" in mode else sys.stdout
