@@ -23,10 +23,12 @@ from bwarp.standard_streams import flush_standard_output, standard_output
 __all__ = [
     "atomic_file",
     "atomic_files",
+    "check_place",
     "is_standard_output",
     "part_folder",
     "private_folder",
     "real_path",
+    "refuse_folder",
     "usual_mode",
 ]
 
@@ -73,7 +75,8 @@ def _private_file(
         flush_standard_output()
         return
     compression = "gz" if Path(path).suffix == ".gz" else None
-    path = _path_of_file(path)
+    refuse_folder(path)
+    path = real_path(path)
     if path.exists() and not path.is_file():
         with _open(path, mode, compression) as file:
             yield file
@@ -141,7 +144,8 @@ class _GzipMembers(io.BufferedIOBase):
 @contextmanager
 def private_folder(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a folder beside the output `path` for work files; it goes when the block ends."""
-    path = _path_of_file(path)
+    refuse_folder(path)
+    path = real_path(path)
     if path.exists() and not path.is_file():
         raise UsageError(f"{path}: is a pipe or a device; give the name of a file to write")
     with part_folder(path) as part:
@@ -177,11 +181,10 @@ def is_standard_output(path: str | os.PathLike) -> bool:
     return str(path) in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
-def _path_of_file(path: str | os.PathLike) -> Path:
-    """The real path of a file to write."""
+def refuse_folder(path: str | os.PathLike) -> None:
+    """Refuse a folder, or what is written like one, where a file is to be."""
     if os.path.isdir(path) or str(path).endswith("/"):
         raise UsageError(f"{path}: is a folder; give the name of a file to write")
-    return real_path(path)
 
 
 def usual_mode(most: int) -> int:
@@ -197,15 +200,21 @@ def real_path(path: str | os.PathLike) -> Path:
     return Path(path) if has_name and not os.path.islink(path) else Path(os.path.realpath(path))
 
 
+def check_place(path: str | os.PathLike) -> None:
+    """Refuse the path of an output below a file, or where this process may not write."""
+    for above in Path(path).parents:
+        if above.exists():
+            break
+    if not above.is_dir():
+        raise UsageError(f"{above}: is a file, so nothing can be written below it")
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"{above}: no permission to write here: choose another output")
+
+
 def _part_path(path: Path) -> Path:
     """The private name beside `path`, after checking that it can be written and tidying up."""
-    folder = path.parent
-    for above in (folder, *folder.parents):
-        if above.exists() and not above.is_dir():
-            raise UsageError(f"{above}: is a file, so nothing can be written below it")
-    folder.mkdir(parents=True, exist_ok=True)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{folder}: no permission to write here: choose another output")
+    check_place(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 

@@ -5,25 +5,33 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bwarp.errors import UsageError
-from bwarp.output import is_standard_output
+from bwarp.output import check_place, is_standard_output, real_path, refuse_folder
 
 __all__ = ["check_outputs"]
 
 
 def check_outputs(
-    outputs: Iterable[str | os.PathLike | None], inputs: Iterable[str | os.PathLike | None]
+    outputs: Iterable[str | os.PathLike | None],
+    inputs: Iterable[str | os.PathLike | None],
+    folder: str | os.PathLike | None = None,
 ) -> None:
-    """Refuse an output that is an input or another output, or lies in one, or holds one.
+    """Refuse an output that cannot be written, or would cost an input or another output.
 
-    In a folder that is an input a new file may be written, but none that is there.
+    So would one that has the name of another, lies in one, or holds one. In a folder that is an
+    input a new file may be written, but none that is there.
 
-    Files that were not named (None) are passed over, and devices and pipes may be named again.
-    `outputs` are all files that are written, those without a name of their own as well, such as
-    the index of a BAM file.
+    Parameters
+    ----------
+    outputs : iterable of path or None
+        All files that are written, those as well that nobody named, such as the index of a BAM
+        file; None for one that is not written. Devices and pipes may be named again.
+    inputs : iterable of path or None
+    folder : path, optional
+        An output that is a folder.
     """
     inputs = {_place(file): file for file in inputs if file and str(file) != "-"}
     taken = dict(inputs)
-    for file in filter(None, outputs):
+    for file in filter(None, [*outputs, folder]):
         place = _place(file)
         if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
             continue
@@ -37,6 +45,10 @@ def check_outputs(
             if _holds(place, other_place):
                 raise UsageError(f"{file} holds {other}, which this run needs: write elsewhere")
         taken[place] = file
+        if place != "-":
+            if file != folder:
+                refuse_folder(file)
+            check_place(real_path(file))
 
 
 def _place(file: str | os.PathLike) -> str:

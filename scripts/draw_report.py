@@ -50,7 +50,7 @@ def parse_options():
 
 def main(options):
     inputs = [*options.statistics, *options.truth, options.index_sizes]
-    check_outputs([options.output], inputs)
+    check_outputs([], inputs, options.output)
     samples = {name_of(path): read(path, "mapping_qualities") for path in options.statistics}
     truths = {name_of(path): read(path, "right") for path in options.truth}
     sections = mapping_sections(samples, truths)

@@ -85,7 +85,7 @@ def main(options):
 def build(options):
     # Wrong options, and a folder that cannot be written, are found before any work is done.
     choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
-    check_outputs([options.output], [options.reference])
+    check_outputs([], [options.reference], options.output)
     backend = choose_engine(options.backend)
     with new_index_folder(options.output) as folder:
         reference = read_reference(options.reference, options.threads)

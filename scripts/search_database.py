@@ -118,7 +118,7 @@ def main(options):
     if not options.prepare and not (options.queries and options.output):
         raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
     inputs = [options.queries, options.database]
-    check_outputs([options.output, options.alignments, options.prepare], inputs)
+    check_outputs([options.output, options.alignments], inputs, options.prepare)
     backend = choose_engine(options.backend, options.gpus)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)

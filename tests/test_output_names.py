@@ -47,10 +47,9 @@ def test_an_output_that_links_to_an_input(tmp_path):
     ("outputs", "inputs", "message"),
     [
         (["i/index.json"], ["i"], "i/index.json lies in i"),
-        (["i"], ["i/a/reads"], "i holds i/a/reads"),
+        (["i/a"], ["i/a/reads"], "i/a holds i/a/reads"),
         (["out", "out/table"], [], "out/table lies in out"),
-        ([".", "table"], [], "table lies in ."),
-        (["d/table", "d"], [], "d holds d/table"),
+        (["i/new", "i"], [], "i holds i/new"),
     ],
 )
 def test_a_file_within_another(tmp_path, monkeypatch, outputs, inputs, message):
@@ -61,3 +60,32 @@ def test_a_file_within_another(tmp_path, monkeypatch, outputs, inputs, message):
     with pytest.raises(UsageError) as caught:
         check_outputs(outputs, inputs)
     assert str(caught.value) == f"{message}, which this run needs: write elsewhere"
+
+
+def test_a_folder_to_write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("d").mkdir()
+    check_outputs(["out"], ["reads"], "d")
+    with pytest.raises(UsageError, match="d holds d/reads, which this run needs"):
+        check_outputs([], ["d/reads"], "d")
+    with pytest.raises(UsageError, match="d holds d/table, which this run needs"):
+        check_outputs(["d/table"], [], "d")
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("d", "d: is a folder; give the name of a file to write"),
+        ("new/", "new/: is a folder; give the name of a file to write"),
+        ("link", "link: is a folder; give the name of a file to write"),
+        ("file/a/b", "file: is a file, so nothing can be written below it"),
+    ],
+)
+def test_what_cannot_be_written_is_known_beforehand(tmp_path, monkeypatch, output, message):
+    monkeypatch.chdir(tmp_path)
+    Path("d").mkdir()
+    Path("file").touch()
+    Path("link").symlink_to("d")
+    with pytest.raises(UsageError) as caught:
+        check_outputs(["table", output], [])
+    assert str(caught.value) == message

@@ -242,6 +242,7 @@ def save_and_wait(path, array):
     print("written", flush=True)
     time.sleep(100)
 store.save_with_sums = save_and_wait
+sys.path.append(sys.argv[1].rpartition("/")[0])
 runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 
