@@ -40,7 +40,8 @@ help:
 	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
 
 run: $(ready_to_run)
-	@echo "== Running the workflow. The first run compiles the programs, which takes some seconds a step."
+	@.venv/bin/python scripts/compile_programs.py || echo "== Each step compiles what it needs, then."
+	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 
 doctor: $(ready_to_run)

@@ -7,8 +7,11 @@ folder's name holds a digest of the module and of all that it imports of this pa
     bwarp/__pycache__/compiled/cpu-<digest of a module and its imports>/    functions for the CPU
                                cuda-<digest of the whole package>/          kernels
 
+                               complete-<digest of all>/               says that nothing is missing
+
 An edit compiles again what could have changed and nothing else. The package
-says so to Numba before any module of it is imported.
+says so to Numba before any module of it is imported. Where the package cannot be written, as in a
+container, the folders are in the user's cache, and begin as copies of those beside the package.
 """
 
 import contextlib
@@ -17,17 +20,27 @@ import functools
 import hashlib
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
+import llvmlite.binding
 import numba.core.caching
 import numpy as np
 
 from bwarp.source_digest import program_digest
 
-__all__ = ["keep_compiled_code", "read_only", "save_one_at_a_time"]
+__all__ = [
+    "is_complete",
+    "keep_compiled_code",
+    "mark_complete",
+    "read_only",
+    "save_one_at_a_time",
+]
 
 _PACKAGE = Path(__file__).parent
+
+_BESIDE = _PACKAGE / "__pycache__" / "compiled"
 
 #: Folders that no run has used for so many seconds are removed: a week.
 _UNUSED = 7 * 86400
@@ -77,7 +90,10 @@ def keep_compiled_code() -> None:
     save_one_at_a_time(numba.core.caching.IndexDataCacheFile)
     if not numba.config.CACHE_DIR:
         # Kernels are located by numba-cuda, which asks this setting only.
-        numba.config.CACHE_DIR = str(_parent_folder() / f"cuda-{_digest_of_package()}")
+        folder = _parent_folder() / f"cuda-{_digest_of_package()}"
+        with contextlib.suppress(OSError):  # kernels are compiled again, then
+            _copy_from_beside(folder)
+        numba.config.CACHE_DIR = str(folder)
 
 
 def save_one_at_a_time(cache_file: type) -> None:
@@ -115,11 +131,39 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
+def is_complete(kind: str) -> bool:
+    """Whether `mark_complete` was called with this word, and all is still there."""
+    for parent in (_parent_folder(), _BESIDE):
+        mark = parent / _name_of_mark(kind) / "folders"
+        if mark.is_file() and all((parent / n).is_dir() for n in mark.read_text().split()):
+            with contextlib.suppress(OSError):  # of what is beside the package
+                _mark_used(mark.parent)
+            return True
+    return False
+
+
+def mark_complete(kind: str) -> None:
+    """Note that functions of all modules have been compiled, for this package and machine."""
+    parent = _parent_folder()
+    names = {f"cpu-{program_digest(source, _PACKAGE)}" for source in _PACKAGE.rglob("*.py")}
+    folder = parent / _name_of_mark(kind)
+    _mark_used(folder)
+    there = sorted(name for name in names if (parent / name).is_dir())
+    (folder / "folders").write_text("\n".join(there))
+
+
+def _name_of_mark(kind: str) -> str:
+    cpu = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    parts = (_digest_of_package(), numba.__version__, sys.implementation.cache_tag, cpu, kind)
+    return f"complete-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:16]}"
+
+
 @functools.cache
 def _folder_of(source: Path) -> tuple[str, Path]:
     """The digest of a module and the folder of its functions; asked for every one of them."""
     digest = program_digest(source, _PACKAGE)
     path = _parent_folder() / f"cpu-{digest}"
+    _copy_from_beside(path)
     _mark_used(path)
     return digest, path
 
@@ -128,9 +172,9 @@ def _parent_folder() -> Path:
     """Where the environment says, in the package's __pycache__, or in the user's cache."""
     if "NUMBA_CACHE_DIR" in os.environ:
         return Path(os.environ["NUMBA_CACHE_DIR"])
-    folder = _PACKAGE / "__pycache__"
+    folder = _BESIDE.parent
     if os.access(folder if folder.exists() else _PACKAGE, os.W_OK):
-        return folder / "compiled"
+        return _BESIDE
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bwarp"
 
 
@@ -139,6 +183,19 @@ def _digest_of_package() -> str:
     for source in sorted(_PACKAGE.rglob("*.py")):
         digest.update(f"{source.relative_to(_PACKAGE)}\0".encode() + source.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _copy_from_beside(folder: Path) -> None:
+    """Begin a folder with what is beside the package, where that is another place."""
+    compiled = _BESIDE / folder.name
+    if folder.exists() or folder.parent == _BESIDE or not compiled.is_dir():
+        return
+    part = folder.with_name(f".{folder.name}.{os.getpid()}")
+    shutil.copytree(compiled, part)
+    try:
+        part.rename(folder)
+    except OSError:  # another run was first
+        shutil.rmtree(part)
 
 
 def _mark_used(folder: Path) -> None:

@@ -8,6 +8,7 @@ a file has been read is asked of the system, so that no reader has to tell.
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,11 @@ ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
 
 #: Compiling for fewer seconds than this is not worth a line.
 LONG_TO_COMPILE = 1.0
+
+_ANNOUNCEMENT = (
+    "compiling for this machine, what no run has needed before: up to a minute "
+    "(scripts/compile_programs.py compiles all at once)"
+)
 
 #: Seconds that compilers have taken in this process, by what they call their work.
 _compiling: dict[str, float] = {}
@@ -184,9 +190,10 @@ def duration(seconds: float) -> str:
 def announce_compilation(
     events: ModuleType, kind: str = "numba:compile", write: Callable[[str], None] = say
 ) -> None:
-    """Say once in this process that functions are being compiled, where that takes its time.
+    """Say once in this process that functions are being compiled, while that takes its time.
 
-    Compiled functions are kept between runs, so most runs say nothing.
+    Compiled functions are kept between runs, so most runs say nothing. A later one may: another
+    option, or longer reads, may take a way that no run has taken before.
 
     Parameters
     ----------
@@ -198,17 +205,23 @@ def announce_compilation(
     """
     _compiling[kind] = 0.0
     started: list[float] = []  # of functions that are compiled because others call them, too
+    announcement: threading.Timer | None = None
 
     class Announcer(events.Listener):
         def on_start(self, event) -> None:
+            nonlocal announcement
+            if not started and _compiling[kind] < LONG_TO_COMPILE:
+                announcement = threading.Timer(
+                    LONG_TO_COMPILE - _compiling[kind], write, [_ANNOUNCEMENT]
+                )
+                announcement.daemon = True
+                announcement.start()
             started.append(time.monotonic())
 
         def on_end(self, event) -> None:
             taken = time.monotonic() - started.pop()
             if not started:
-                before = _compiling[kind]
                 _compiling[kind] += taken
-                if before < LONG_TO_COMPILE <= before + taken:
-                    write("compiling for this machine, once: up to a minute")
+                announcement.cancel()
 
     events.register(kind, Announcer())

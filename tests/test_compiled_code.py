@@ -6,11 +6,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-import bwarp  # noqa: F401
+from bwarp import compiled_code
+from bwarp.source_digest import program_digest
 
 CALL = """
 import sys
@@ -82,12 +84,34 @@ def test_two_copies_of_the_same_code_share_what_is_kept(package, tmp_path):
 
 
 def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypatch, tmp_path):
-    from bwarp import compiled_code
-
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr("os.access", lambda path, mode: False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert compiled_code._parent_folder() == tmp_path / "cache" / "bwarp"
+
+
+def test_what_lies_beside_the_package_is_where_another_folder_begins(package, tmp_path):
+    assert run(package) == (3, 0)
+    assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
+    assert sorted(folders(tmp_path / "kept")) == sorted(folders(package / "__pycache__/compiled"))
+
+
+def test_all_is_compiled_until_a_part_of_it_goes(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    source = Path(compiled_code.__file__)
+    part = tmp_path / f"cpu-{program_digest(source, source.parent)}"
+    part.mkdir()
+    assert not compiled_code.is_complete("test")
+    compiled_code.mark_complete("test")
+    assert compiled_code.is_complete("test")
+    assert not compiled_code.is_complete("test of another kind")
+    monkeypatch.setattr(compiled_code.numba, "__version__", "of tomorrow")
+    assert not compiled_code.is_complete("test")
+    monkeypatch.undo()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert compiled_code.is_complete("test")
+    part.rmdir()
+    assert not compiled_code.is_complete("test")
 
 
 def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):

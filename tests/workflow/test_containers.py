@@ -44,6 +44,10 @@ def test_what_is_copied_is_there_and_is_all_that_runs(recipe, checkout):
     assert {"pyproject.toml", *re.findall(r'"?((?:README|LICENSE)[.\w]*)"', project)} <= names
 
 
+def test_programs_are_compiled_when_all_is_installed(recipe):
+    assert recipe.index("pip install") < recipe.index("python scripts/compile_programs.py")
+
+
 def test_both_recipes_hold_the_same(checkout):
     docker, apptainer = ((checkout / "envs" / name).read_text() for name in RECIPES)
     assert copied(docker) == copied(apptainer)
