@@ -21,10 +21,9 @@ from made_up import make_proteins
 from numba import cuda
 from options import read_options, skip_without_gpu
 
-from bwarp.alignment.database import Database, sorted_database
-from bwarp.alignment.gatk import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
-from bwarp.alignment.scheme import (
+from bwarp.alignment.scoring import (
     FITTING,
     GLOBAL,
     LOCAL,
@@ -32,7 +31,8 @@ from bwarp.alignment.scheme import (
     matrix_scoring,
     nucleotide_scoring,
 )
-from bwarp.threads import available_threads
+from bwarp.alignment.search.database import Database, sorted_database
+from bwarp.runtime.threads import available_threads
 
 ABOUT = (
     "Alignment on one GPU: TCUPS and GCUPS of kernels and of whole calls (wall), those marked host "
@@ -220,9 +220,9 @@ def expected_answers(path):
     """The CPU engine's answers to all checks; from the file where it is there already."""
     if path and Path(path).exists():
         return dict(np.load(path))
-    from bwarp.alignment.gatk_cpu import gatk_alignments
-    from bwarp.alignment.pairs_cpu import pair_alignments
-    from bwarp.alignment.search_cpu import search_scores
+    from bwarp.alignment.gatk.gatk_cpu import gatk_alignments
+    from bwarp.alignment.pairwise.pairs_cpu import pair_alignments
+    from bwarp.alignment.search.search_cpu import search_scores
 
     answers = {}
     for name, pairs, scoring, mode in check_cases():
@@ -248,7 +248,7 @@ def differing(expected, name, answer):
 
 
 def check_pairs_case(expected, name, pairs, scoring, mode):
-    from bwarp.alignment.pairs_cuda import pair_alignments, pair_scores
+    from bwarp.alignment.pairwise.pairs_cuda import pair_alignments, pair_scores
 
     scores = pair_scores(pairs, scoring, mode)
     alignments = pair_alignments(pairs, scoring, mode)
@@ -275,21 +275,24 @@ def check_search(expected, engine, name):
 
 def time_tile(tile, registers, mode, with_ends, columns, count):
     """One shape of the packed kernel, pairs on the card."""
-    from bwarp.alignment import packed_cuda, pairs_cuda
-    from bwarp.alignment.batch_cuda import device_batch
+    from bwarp.alignment.matrix import packed_int16_kernel_cuda
+    from bwarp.alignment.matrix.device_batch_cuda import device_batch
+    from bwarp.alignment.pairwise import pairs_cuda
 
     threads, rows = tile
     query_length = min(threads * rows, 150)
     batch = device_batch(random_pairs(count, query_length, columns, 7))
-    kernel = packed_cuda.packed_kernel(threads, rows, mode.local, with_ends, False, True)
+    kernel = packed_int16_kernel_cuda.packed_kernel(
+        threads, rows, mode.local, with_ends, False, True
+    )
     kernel = cuda.jit(max_registers=registers)(kernel.py_func)
-    whole, tiles = packed_cuda.packed_kernel, pairs_cuda.MANY_TILES
-    packed_cuda.packed_kernel, pairs_cuda.MANY_TILES = lambda *_: kernel, (tile,)
+    whole, tiles = packed_int16_kernel_cuda.packed_kernel, pairs_cuda.MANY_TILES
+    packed_int16_kernel_cuda.packed_kernel, pairs_cuda.MANY_TILES = lambda *_: kernel, (tile,)
     try:
         scoring = nucleotide_scoring(1, -4, 6, 1)
         kernels, _, names = timed(lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends))
     finally:
-        packed_cuda.packed_kernel, pairs_cuda.MANY_TILES = whole, tiles
+        packed_int16_kernel_cuda.packed_kernel, pairs_cuda.MANY_TILES = whole, tiles
     cells = count * query_length * columns
     return [
         {
@@ -306,11 +309,11 @@ def time_tile(tile, registers, mode, with_ends, columns, count):
 
 def time_pairs(columns, mode_name, count, gapped):
     """Score, ends and alignments of reads of 150 bases; on the card, and with transfers."""
-    from bwarp.alignment import pairs_cuda
-    from bwarp.alignment.batch_cuda import device_batch
-    from bwarp.alignment.ends_cuda import pair_costs
-    from bwarp.alignment.paths_cuda import trace_paths
-    from bwarp.work_space_cuda import work_space
+    from bwarp.alignment.matrix.device_batch_cuda import device_batch
+    from bwarp.alignment.matrix.scores_and_ends_cuda import pair_costs
+    from bwarp.alignment.pairwise import pairs_cuda
+    from bwarp.alignment.traceback.traceback_cuda import trace_paths
+    from bwarp.gpu.workspace import work_space
 
     pairs = random_pairs(count, 150, columns, 8, gapped)
     mode, scoring = MODES[mode_name], nucleotide_scoring(1, -4, 6, 1)
@@ -458,13 +461,9 @@ def main():
     wanted = arguments.only.split(",")
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
-    from bwarp.alignment import (
-        gatk_cuda,
-        gatk_run_lengths_cuda,
-        pairs_cuda,
-        prefix_scan_cuda,
-        search_cuda,
-    )
+    from bwarp.alignment.gatk import gatk_cuda, gatk_run_lengths_cuda
+    from bwarp.alignment.pairwise import pairs_cuda
+    from bwarp.alignment.search import prefix_scan_cuda, search_cuda
 
     report = Report(arguments.output)
 

@@ -24,19 +24,19 @@ from machine import machine
 from options import read_options
 
 import bwarp
-from bwarp.bam.bam_file import bam_file, indexed_bam_file
-from bwarp.bam.header import BamHeader
-from bwarp.bam.sorting import RecordSorter
-from bwarp.mapping.alignment_records import alignment_records
-from bwarp.mapping.bam_records import bam_records
-from bwarp.mapping.choice_cpu import Choice
-from bwarp.mapping.comments import no_tags
-from bwarp.mapping.extension_cpu import Genome, both_strands
-from bwarp.mapping.final_alignments import MappedReads
-from bwarp.mapping.read_chunks import ReadChunk
-from bwarp.mapping.record_text import ContigNames
-from bwarp.mapping.sam_lines import sam_lines
-from bwarp.threads import available_threads
+from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
+from bwarp.io.bam.external_sort import RecordSorter
+from bwarp.io.bam.header import BamHeader
+from bwarp.mapping.extension.extension_cpu import Genome, both_strands
+from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.bam_records import bam_records
+from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.final_alignments import MappedReads
+from bwarp.mapping.output.record_text import ContigNames
+from bwarp.mapping.output.sam_records import sam_lines
+from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.threads import available_threads
 
 LENGTH = 150
 READS_A_CHUNK = 1 << 16

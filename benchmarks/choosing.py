@@ -26,8 +26,8 @@ from made_up import make_genome, make_index
 from options import read_options
 
 from bwarp import __version__
-from bwarp.fastx import SequenceBatch
 from bwarp.index.store import load_index
+from bwarp.io.fastx import SequenceBatch
 from bwarp.reference import codes_of
 from bwarp.seeding.find import count_seeds, kmer_batches, prepare
 from bwarp.seeding.hits import SeedOptions

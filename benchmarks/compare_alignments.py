@@ -3,7 +3,7 @@
     python benchmarks/compare_alignments.py OLD.sam NEW.sam --reference genome.fa [--list 20]
     python benchmarks/compare_alignments.py        bwa mem's and ours, of reads that are made up
 
-Says how many reads differ in which way (bwarp.mapping.agreement lists the kinds; "here" is NEW),
+Says how many reads differ in which way (bwarp.evaluation.agreement lists the kinds; "here" is NEW),
 how mapping qualities moved, and, where the reads' names hold the truth, what became right or wrong.
 With --list the first reads of every kind that is not "same" are shown.
 """
@@ -19,9 +19,9 @@ from pathlib import Path
 from made_up import make_genome, make_index, make_reads, run_script
 from options import read_options, skip
 
-from bwarp.mapping.agreement import Alignment, kind_of, primary_alignments
+from bwarp.evaluation.agreement import Alignment, kind_of, primary_alignments
+from bwarp.evaluation.truth import NEAR, true_place
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.truth import NEAR, true_place
 from bwarp.reference import codes_of, read_reference
 
 #: Qualities are counted by these steps.

@@ -22,7 +22,7 @@ from machine import machine
 from options import read_options
 
 import bwarp
-from bwarp.fastx import read_sequences
+from bwarp.io.fastx import read_sequences
 from bwarp.sequence import CODE_OF_BYTE
 
 CODES = CODE_OF_BYTE.tobytes()

@@ -4,7 +4,7 @@ import platform
 import re
 from pathlib import Path
 
-from bwarp.threads import available_threads
+from bwarp.runtime.threads import available_threads
 
 __all__ = ["machine", "processor"]
 

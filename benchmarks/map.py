@@ -31,8 +31,8 @@ from made_up import make_genome
 from options import read_options
 
 import bwarp
-from bwarp.mapping.truth import TruthCounts, count_right
-from bwarp.threads import available_threads
+from bwarp.evaluation.truth import TruthCounts, count_right
+from bwarp.runtime.threads import available_threads
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

@@ -23,11 +23,11 @@ import bwarp
 from bwarp.filtering.candidates import Candidates
 from bwarp.filtering.filter_cpu import filter_candidates
 from bwarp.index.store import load_index
-from bwarp.mapping.candidates_cpu import find_candidates
-from bwarp.mapping.extension_cpu import Genome, both_strands, extend
+from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
+from bwarp.mapping.extension.scored_hits_cpu import best_scores
 from bwarp.mapping.parameters import END_TO_END, mapping_parameters
-from bwarp.mapping.places_cpu import best_scores
-from bwarp.mapping.read_chunks import single_chunks
+from bwarp.mapping.reads.read_chunks import single_chunks
+from bwarp.mapping.seeds.candidates_cpu import find_candidates
 from bwarp.reference import codes_of
 from bwarp.sequence import pack
 

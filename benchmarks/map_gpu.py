@@ -111,14 +111,14 @@ def compare(folder: Path, name: str, threads: int) -> dict:
 
 def timeline(folder: Path, threads: int) -> dict:
     """When chunks of a run in this process are done, and how fast its second half is."""
-    from bwarp.backend import choose_backend
     from bwarp.index.store import load_index
-    from bwarp.mapping.alignment_output import AlignmentOutput, default_sort_bytes
     from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+    from bwarp.mapping.output.chunk_writer import write_mapped
+    from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
     from bwarp.mapping.parameters import MappingParameters
-    from bwarp.mapping.read_chunks import read_chunks
-    from bwarp.mapping.written_chunks import write_mapped
-    from bwarp.threads import read_ahead
+    from bwarp.mapping.reads.read_chunks import read_chunks
+    from bwarp.runtime.backend import choose_backend
+    from bwarp.runtime.threads import read_ahead
 
     first, second = map(str, reads_of(folder, ""))
     output = folder / "timeline.bam"
@@ -184,19 +184,19 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     import numpy as np
     from numba import cuda
 
-    from bwarp.backend import choose_backend
+    from bwarp.gpu.pinned_memory import PinnedPlace
     from bwarp.index.store import load_index
-    from bwarp.mapping import mapper, placing_cuda
-    from bwarp.mapping.alignment_records import alignment_records
-    from bwarp.mapping.bam_records import bam_records
-    from bwarp.mapping.comments import no_tags
-    from bwarp.mapping.extension_cpu import Genome, both_strands
+    from bwarp.mapping import pipeline, seeding_rounds_cuda
+    from bwarp.mapping.extension.extension_cpu import Genome, both_strands
+    from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+    from bwarp.mapping.output.alignment_records import alignment_records
+    from bwarp.mapping.output.bam_records import bam_records
+    from bwarp.mapping.output.comment_tags import no_tags
+    from bwarp.mapping.output.record_text import contig_names
     from bwarp.mapping.parameters import MappingParameters
-    from bwarp.mapping.places_cuda import places_on_host
-    from bwarp.mapping.read_chunks import paired_chunks
-    from bwarp.mapping.record_text import contig_names
-    from bwarp.pinned_memory_cuda import PinnedPlace
+    from bwarp.mapping.reads.read_chunks import paired_chunks
     from bwarp.reference import codes_of
+    from bwarp.runtime.backend import choose_backend
 
     choose_backend("cuda")
     seconds = collections.Counter()
@@ -213,14 +213,14 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     genome = Genome(
         step("unpack the genome", codes_of, reference, threads), reference.contig_starts
     )
-    card = step("bring both to the card", placing_cuda.prepare, index, threads)
+    card = step("bring both to the card", seeding_rounds_cuda.prepare, index, threads)
     pinned = PinnedPlace()
     parameters, names = MappingParameters(), contig_names(reference)
     preparing = {name: round(value, 3) for name, value in seconds.items()}
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", timed_kernels())):
         n_reads, n_places, insert = 0, 0, None
-        chunks = paired_chunks(*reads_of(folder, ""), placing_cuda.READS_A_CHUNK)
+        chunks = paired_chunks(*reads_of(folder, ""), seeding_rounds_cuda.READS_A_CHUNK)
         with context as kernels:
             for number in range(n_chunks + 1):
                 if number == 1:
@@ -230,25 +230,30 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                         clock.clear()
                 chunk = step("inflate and parse", next, chunks)
                 placed = step(
-                    "find and score places", placing_cuda.place_reads, card, chunk.codes,
+                    "find and score places", seeding_rounds_cuda.place_reads, card, chunk.codes,
                     chunk.offsets, parameters,
                 )  # fmt: skip
                 if insert is None:
-                    first = mapper.PlacedChunk(
+                    first = pipeline.PlacedChunk(
                         chunk, None, places_on_host(placed.places, pinned),
                         placed.unseen.copy_to_host(),
                         placed.searched,
                     )  # fmt: skip
-                    insert = mapper.estimate_insert_size([first], genome, parameters)
+                    insert = pipeline.estimate_insert_size([first], genome, parameters)
                 there = step(
-                    "look for mates", placing_cuda.add_mates, card, placed, insert, parameters
+                    "look for mates",
+                    seeding_rounds_cuda.add_mates,
+                    card,
+                    placed,
+                    insert,
+                    parameters,
                 )
                 places = step("places to the host", places_on_host, there, pinned)
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
                 unseen = placed.unseen.copy_to_host()
-                on_host = mapper.PlacedChunk(chunk, both, places, unseen, placed.searched)
+                on_host = pipeline.PlacedChunk(chunk, both, places, unseen, placed.searched)
                 done = step(
-                    "choose and align, a thread", mapper.finish_chunk, genome, on_host, insert,
+                    "choose and align, a thread", pipeline.finish_chunk, genome, on_host, insert,
                     parameters,
                 )  # fmt: skip
                 table = step(

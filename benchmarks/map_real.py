@@ -4,9 +4,9 @@
     python benchmarks/map_real.py                  what lies in ../shared/data
 
 The alignments that came with the reads, and bwa mem's where it is installed, are compared with
-ours one by one (bwarp.mapping.agreement lists the kinds of difference). Counted are all reads, and
-those of which one of both sides is sure: a mapping quality of 30 or more. A table is printed; one
-JSON object a line is appended to --output. With --list the differing reads are named.
+ours one by one (bwarp.evaluation.agreement lists the kinds of difference). Counted are all reads,
+and those of which one of both sides is sure: a mapping quality of 30 or more. A table is printed;
+one JSON object a line is appended to --output. With --list the differing reads are named.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from options import read_options, skip
 
-from bwarp.mapping.agreement import count_kinds, kind_of, primary_alignments
+from bwarp.evaluation.agreement import count_kinds, kind_of, primary_alignments
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reference import codes_of, read_reference
 

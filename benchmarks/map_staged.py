@@ -25,7 +25,7 @@ from made_up import make_genome
 from options import read_options
 
 import bwarp
-from bwarp.threads import available_threads
+from bwarp.runtime.threads import available_threads
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 

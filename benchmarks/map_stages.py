@@ -19,34 +19,36 @@ from options import read_options
 
 import bwarp
 from bwarp.index.store import load_index
-from bwarp.mapping import candidates_cpu, extension_cpu, mapper, seed_rows_cpu
-from bwarp.mapping.alignment_records import alignment_records
-from bwarp.mapping.comments import no_tags
-from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping import pipeline
+from bwarp.mapping.extension import extension_cpu
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.record_text import contig_names
+from bwarp.mapping.output.sam_records import sam_lines
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.read_chunks import paired_chunks
-from bwarp.mapping.record_text import contig_names
-from bwarp.mapping.sam_lines import sam_lines
+from bwarp.mapping.reads.read_chunks import paired_chunks
+from bwarp.mapping.seeds import candidates_cpu, seed_selection_cpu
 from bwarp.reference import codes_of
 
 #: Module, function, stage, and how many items a call works on.
 STAGES = (
-    (mapper, "both_strands", "reverse complements", lambda a: len(a[1]) - 1),
-    (seed_rows_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
-    (seed_rows_cpu, "exact_rows", "seeds: search, both strands", lambda a: 2 * len(a[1])),
-    (seed_rows_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
+    (pipeline, "both_strands", "reverse complements", lambda a: len(a[1]) - 1),
+    (seed_selection_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
+    (seed_selection_cpu, "exact_rows", "seeds: search, both strands", lambda a: 2 * len(a[1])),
+    (seed_selection_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
     (candidates_cpu, "locate", "hits: locate", lambda a: len(a[1])),
     (candidates_cpu, "_make_keys", "hits: diagonals", lambda a: len(a[-1])),
     (candidates_cpu, "_group", "hits: gather", lambda a: len(a[0])),
     (extension_cpu, "_score_diagonals", "candidates: without gaps", lambda a: len(a[4])),
     (extension_cpu, "pair_ends", "candidates: with gaps", lambda a: a[0].count),
     (extension_cpu, "ranked", "places: rank", lambda a: len(a[1])),
-    (mapper, "merge", "places: merge rounds", lambda a: len(a[1].reads)),
-    (mapper, "rescue_candidates", "mates: look for", lambda a: len(a[2]) - 1),
-    (mapper, "choose_paired", "choose", lambda a: len(a[1])),
-    (mapper, "align_chosen", "align", lambda a: len(a[4])),
-    (mapper, "supplementary_of", "split reads", lambda a: len(a[2]) - 1),
-    (mapper, "alternatives_of", "other hits", lambda a: len(a[2]) - 1),
+    (pipeline, "merge", "places: merge rounds", lambda a: len(a[1].reads)),
+    (pipeline, "rescue_candidates", "mates: look for", lambda a: len(a[2]) - 1),
+    (pipeline, "choose_paired", "choose", lambda a: len(a[1])),
+    (pipeline, "align_chosen", "align", lambda a: len(a[4])),
+    (pipeline, "supplementary_of", "split reads", lambda a: len(a[2]) - 1),
+    (pipeline, "alternatives_of", "other hits", lambda a: len(a[2]) - 1),
 )
 
 
@@ -105,7 +107,7 @@ def measure(options, index, *files) -> None:
         seconds.clear()
         items.clear()
         start, n_reads = time.thread_time(), 0
-        for done in mapper.map_chunks(index, genome, read(), MappingParameters()):
+        for done in pipeline.map_chunks(index, genome, read(), MappingParameters()):
             written(done)
             n_reads += done.chunk.n_reads
         total = time.thread_time() - start

@@ -30,7 +30,7 @@ from machine import processor
 from made_up import make_genome
 from options import read_options
 
-from bwarp.program import bounded_int
+from bwarp.cli.program import bounded_int
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared" / "data"

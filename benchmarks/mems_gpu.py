@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 from options import read_options, skip_without_gpu
 
-from bwarp.index.build import build_index
+from bwarp.index.building.build import build_index
 from bwarp.index.parameters import choose_parameters
-from bwarp.matching.find import KINDS, find_matches
-from bwarp.matching.matches import join_matches
-from bwarp.matching.query_text import make_query_text
+from bwarp.mems.find import KINDS, find_matches
+from bwarp.mems.matches import join_matches
+from bwarp.mems.query_text import make_query_text
 from bwarp.reference import make_reference
 
 READ_LENGTH = 100
@@ -106,7 +106,7 @@ def check_digests(backend: str, threads: int) -> dict:
     lengths = np.append(np.full(3000, READ_LENGTH), genome.size)
     index = index_of(codes, backend, threads)
     if backend == "cuda":
-        from bwarp.matching.device_text_cuda import prepare
+        from bwarp.mems.device_text_cuda import prepare
 
         index = prepare(index)
     digests = {}
@@ -126,7 +126,7 @@ def check_digests(backend: str, threads: int) -> dict:
 def time_reads(n_bases: int, n_reads: int, threads: int):
     from numba import cuda
 
-    from bwarp.matching.device_text_cuda import prepare
+    from bwarp.mems.device_text_cuda import prepare
 
     rng = np.random.default_rng(2)
     started = time.perf_counter()

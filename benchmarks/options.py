@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bwarp.backend import gpu_problem
+from bwarp.runtime.backend import gpu_problem
 
 __all__ = ["HERE", "read_options", "skip", "skip_without_gpu"]
 

@@ -34,9 +34,9 @@ from machine import processor
 from options import read_options
 
 import bwarp
-from bwarp.alignment.gatk import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
-from bwarp.alignment.scheme import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleotide_scoring
+from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleotide_scoring
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 MODES = {"local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING, "global": GLOBAL}
@@ -49,11 +49,11 @@ REN_TABLE_3 = {"situation 2": (1.86, 3.15, 44.55), "situation 3": (0.64, 10.93, 
 def engine(backend):
     """pair_scores, pair_alignments and gatk_alignments of an engine."""
     if backend == "cuda":
-        from bwarp.alignment import gatk_cuda as gatk
-        from bwarp.alignment import pairs_cuda as pairs
+        from bwarp.alignment.gatk import gatk_cuda as gatk
+        from bwarp.alignment.pairwise import pairs_cuda as pairs
     else:
-        from bwarp.alignment import gatk_cpu as gatk
-        from bwarp.alignment import pairs_cpu as pairs
+        from bwarp.alignment.gatk import gatk_cpu as gatk
+        from bwarp.alignment.pairwise import pairs_cpu as pairs
     return pairs.pair_scores, pairs.pair_alignments, gatk.gatk_alignments
 
 
@@ -230,7 +230,7 @@ def join(batches):
 
 def check(options, report):
     check_parasail(options, report)
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "alignment"))
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
     per_job = 5000
     jobs = [
         (options.backend, options.seed + number, per_job, name, overhang)
@@ -272,8 +272,8 @@ def check_parasail(options, report):
 def check_gatk(job):
     """How many of some random pairs get another answer than the translation gives."""
     backend, seed, count, name, overhang = job
-    from gatk_oracle import gatk_align
-    from test_gatk_cpu import as_batch, random_haplotypes
+    from tests.alignment.gatk.test_gatk_cpu import as_batch, random_haplotypes
+    from tests.helpers.oracles.gatk_oracle import gatk_align
 
     pairs = random_haplotypes(np.random.default_rng([104, seed]), count)
     parameters = GATK_PARAMETERS[name]

@@ -37,14 +37,14 @@ from machine import machine
 from options import read_options
 
 import bwarp
-from bwarp.backend import choose_backend
 from bwarp.composition.histogram import count_letters, group_queries
 from bwarp.composition.references import References, gather_references, window_count
 from bwarp.composition.scan import Scan, count_hits, scan_best
-from bwarp.fastx import read_sequences
 from bwarp.filtering.candidates import Candidates
+from bwarp.io.fastx import read_sequences
+from bwarp.runtime.backend import choose_backend
+from bwarp.runtime.threads import available_threads
 from bwarp.sequence import decode, pack
-from bwarp.threads import available_threads
 
 N_QUERIES, SHORTEST_QUERY, LONGEST_QUERY = 61_120, 15, 169
 N_REFERENCES, SHORTEST_REFERENCE, LONGEST_REFERENCE = 608, 21, 700_395
@@ -175,9 +175,9 @@ def best(options, report, references, groups):
 def kernel(options, report, references, groups):
     from numba import cuda
 
-    from bwarp.composition import tiles_cuda
     from bwarp.composition.similarity import largest_distance
-    from bwarp.composition.tile_scan import TileScan
+    from bwarp.composition.tiles import tiles_cuda
+    from bwarp.composition.tiles.tile_scan import TileScan
 
     placed = tiles_cuda.place_references(references, np.uint8)
     for group in groups[:: max(1, len(groups) // 4)]:
@@ -208,8 +208,8 @@ def kernel(options, report, references, groups):
 
 
 def streams(options, report, references, groups):
-    from bwarp.composition import gather_cuda
     from bwarp.composition.similarity import largest_distance
+    from bwarp.composition.tiles import gather_cuda
 
     placed = gather_cuda.place_references(references, np.uint32)
     group = groups[len(groups) // 2]
@@ -280,8 +280,8 @@ def filter_part(options, report):
         from bwarp.filtering.filter_cpu import filter_candidates
     threads = available_threads()
     if options.check:
-        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "filtering"))
-        from filter_oracle import mutated_candidates
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+        from tests.helpers.oracles.filter_oracle import mutated_candidates
 
         rng = np.random.default_rng(13)
         genome = rng.integers(0, 4, 1_000_000).astype(np.uint8)

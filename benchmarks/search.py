@@ -31,8 +31,8 @@ from made_up import make_proteins
 from options import read_options
 
 import bwarp
-from bwarp.alignment.database import Database, read_database, sorted_database
-from bwarp.alignment.scheme import matrix_scoring
+from bwarp.alignment.scoring import matrix_scoring
+from bwarp.alignment.search.database import Database, read_database, sorted_database
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 QUERIES = DATA / "protein_queries_cudasw" / "queries.fasta"
@@ -53,9 +53,9 @@ CHANG_TABLE_3 = {
 
 def engine(backend):
     if backend == "cuda":
-        from bwarp.alignment.search_cuda import search_scores
+        from bwarp.alignment.search.search_cuda import search_scores
     else:
-        from bwarp.alignment.search_cpu import search_scores
+        from bwarp.alignment.search.search_cpu import search_scores
     return search_scores
 
 

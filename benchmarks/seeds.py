@@ -38,15 +38,16 @@ from machine import machine
 from options import read_options
 
 import bwarp
-from bwarp.fastx import SequenceBatch
-from bwarp.index.build import build_index
-from bwarp.index.build_cpu import FORWARD, burrows_wheeler, prefix_table
+from bwarp.index.building.build import build_index
+from bwarp.index.building.build_cpu import FORWARD, burrows_wheeler, prefix_table
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.store import load_index, save_index
+from bwarp.io.fastx import SequenceBatch
 from bwarp.reference import codes_of, make_reference, text_of
-from bwarp.seeding.exact_cpu import exact_rows
+from bwarp.runtime.threads import available_threads
+from bwarp.seeding.algorithms.exact_cpu import exact_rows
 from bwarp.seeding.find import find_in_passes, kmer_batches, prepare
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import KmerBatch
@@ -54,7 +55,6 @@ from bwarp.sequence import decode
 from bwarp.simulation.genome import GenomeParameters, simulate_genome
 from bwarp.simulation.reads import ReadParameters, simulate_reads
 from bwarp.simulation.variants import VariantParameters, simulate_variants
-from bwarp.threads import available_threads
 
 #: The paper's data sets: length and mismatches.
 DATA_SETS = {"S11": (11, 0), "S15": (15, 0), "S20": (20, 1), "S24": (24, 1), "S30": (30, 2)}

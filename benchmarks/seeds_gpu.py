@@ -28,20 +28,21 @@ from options import read_options, skip_without_gpu
 from suffix_array import blocks, random_bits, simulated_genome
 
 import bwarp
-from bwarp.backend import choose_backend
-from bwarp.gpu_memory_cuda import free_memory
-from bwarp.index.build_cuda import build_transforms
-from bwarp.index.device_cuda import DeviceIndex, Workspace
+from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.index.building.build_cuda import build_transforms
+from bwarp.index.device_index_cuda import DeviceIndex, Workspace
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.index.rank_cuda import block_of, rank_both
-from bwarp.ptx import load_uint32x4
 from bwarp.reference import Reference
-from bwarp.seeding import exact_cuda, find_cuda, schemes_cuda
+from bwarp.runtime.backend import choose_backend
+from bwarp.runtime.threads import available_threads
+from bwarp.seeding import find_cuda
+from bwarp.seeding.algorithms import exact_cuda, search_schemes_cuda
+from bwarp.seeding.algorithms.both_strands_cuda import base_of, make_items
 from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.items_cuda import base_of, make_items
 from bwarp.sequence import kmer_at, pack
-from bwarp.threads import available_threads
 
 THREADS = 256
 
@@ -312,7 +313,7 @@ def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
 def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
     """Search with mismatches, kernels only, both strands."""
     lines = []
-    few_rows = schemes_cuda.FEW_ROWS
+    few_rows = search_schemes_cuda.FEW_ROWS
     plan = device.plan
     for k, mismatches in ((20, 1), (24, 1), (30, 2)):
         words = simulated_kmers(device, count, k, 10, True)
@@ -321,8 +322,8 @@ def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
                 continue
             device.plan = type(plan)(**(vars(plan) | {"string_length": length}))
             for few in (1, 2, 4, 8):
-                schemes_cuda.FEW_ROWS = few
-                elements = schemes_cuda.elements_an_item(device, k, mismatches)
+                search_schemes_cuda.FEW_ROWS = few
+                elements = search_schemes_cuda.elements_an_item(device, k, mismatches)
                 size = min(count, device.work.elements // elements // 2)
                 edges = [*range(0, count, size), count]
                 batches = [make_items(words[a:b], k) for a, b in pairwise(edges)]
@@ -332,7 +333,9 @@ def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
                 def run(k=k, mismatches=mismatches, edges=edges, batches=batches, zeros=zeros):
                     for (a, b), items in zip(pairwise(edges), batches, strict=True):
                         device.work.counters.copy_to_device(zeros)
-                        schemes_cuda.search_schemes(device, items, 2 * (b - a), 1, k, mismatches)
+                        search_schemes_cuda.search_schemes(
+                            device, items, 2 * (b - a), 1, k, mismatches
+                        )
 
                 seconds = kernel_seconds(run, 3)
                 counters = device.work.counters.copy_to_host()
@@ -350,7 +353,7 @@ def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
                     }
                 )
         device.plan = plan
-    schemes_cuda.FEW_ROWS = few_rows
+    search_schemes_cuda.FEW_ROWS = few_rows
     device.tables.pop(14, None)
     return lines
 

@@ -22,10 +22,10 @@ from numba import cuda
 from options import read_options, skip_without_gpu
 
 import bwarp
-from bwarp.index.build_cuda import build_transforms
+from bwarp.index.building.build_cuda import build_transforms
+from bwarp.index.building.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.rank_cpu import lf_step
-from bwarp.index.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
 
 THREADS = 256
 CONTIGS = 24

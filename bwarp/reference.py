@@ -21,11 +21,11 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.fastx import lone_return_error
-from bwarp.file_blocks import read_blocks
-from bwarp.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
+from bwarp.io.fastx import lone_return_error
+from bwarp.io.file_blocks import read_blocks
+from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
+from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
-from bwarp.threads import for_each_range
 
 __all__ = [
     "Reference",

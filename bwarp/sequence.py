@@ -11,7 +11,7 @@ brings out any k-mer as a number whose order is the alphabetical order:
 import numba
 import numpy as np
 
-from bwarp.threads import for_each_range
+from bwarp.runtime.threads import for_each_range
 
 __all__ = [
     "AMBIGUOUS",

@@ -1,51 +1,10 @@
 #!/usr/bin/env python3
-"""Cut reads into k-mers, packed in 2 bits a base, for scripts/seed_reads.py.
-
-The first of three stages that together do what scripts/find_seeds.py does in one. The output is a
-file of frames, each with the k-mers of some reads and the names of these; - is standard output.
-"""
+"""Cut reads into k-mers, packed in 2 bits a base, for scripts/seed_reads.py."""
 
 import _environment  # noqa: F401
 
-from bwarp.frames import write_frames
-from bwarp.output_names import check_outputs
-from bwarp.program import (
-    add_kmer_options,
-    add_queries_option,
-    kmer_options,
-    program_parser,
-    run_program,
-    say,
-)
-from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
-from bwarp.seeding.queries import read_kmers
-from bwarp.seeding.stages import write_kmers
-
-EXAMPLES = """
-scripts/batch_reads.py --queries reads.fq.gz -o reads.kmers -k 20 --step 10
-scripts/batch_reads.py --queries guides.fa -o guides.kmers
-"""
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_queries_option(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="KMERS", help="file to write")
-    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
-    return parser
-
-
-def main(options):
-    batches = read_kmers(options.queries, *kmer_options(options))
-    check_outputs([options.output], [options.queries])
-    n_kmers = n_skipped = 0
-    with write_frames(options.output, holds="k-mers") as writer:
-        for kmers, queries in batches:
-            write_kmers(writer, kmers, queries)
-            n_kmers += kmers.count
-            n_skipped += len(kmers.skipped)
-    say(f"{n_kmers:,} k-mers; {n_skipped:,} skipped")
-
+from bwarp.cli.program import run_program
+from bwarp.cli.steps.batch_reads import main, parse_options
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

@@ -1,94 +1,10 @@
 #!/usr/bin/env python3
-"""Draw what became of mapped reads, and write the sections of a MultiQC report.
-
-From the statistics that map_reads.py and merge_alignments.py write come plots of mapping qualities,
-insert sizes and stages; from the table that index_reference.py prints one of its sizes; from what
-count_right.py counts one of right and wrong reads. Plots without data are left out. The folder has
-a file NAME.svg a plot, and NAME_mqc.yaml a section.
-"""
-
-import json
-from pathlib import Path
+"""Draw what became of mapped reads, and write the sections of a MultiQC report."""
 
 import _environment  # noqa: F401
-import yaml
 
-from bwarp.errors import InputError
-from bwarp.index.size_table import parse_size_table
-from bwarp.output_folder import atomic_folder
-from bwarp.output_names import check_outputs
-from bwarp.program import program_parser, run_program
-from bwarp.report import figures
-from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
-
-EXAMPLES = """
-scripts/draw_report.py --statistics results/map/*.stats.json -o plots
-scripts/draw_report.py --statistics demo.stats.json --truth demo.json --index-sizes demo.txt \\
-    -o plots
-"""
-
-PLOTS = ("mapping_quality", "insert_size", "stages", "truth", "index_sizes")
-FILES = (
-    "general_mqc.yaml",
-    *(f"{name}{ending}" for name in PLOTS for ending in ("_mqc.yaml", ".svg")),
-)
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--statistics", nargs="+", required=True, metavar="SAMPLE.stats.json",
-        help="a file a sample, which is named as the file is",
-    )  # fmt: skip
-    parser.add_argument(
-        "--truth", nargs="*", default=[], metavar="SAMPLE.json", help="of simulated samples"
-    )
-    parser.add_argument("--index-sizes", metavar="INDEX.txt", help="sizes of the index's parts")
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER")
-    return parser
-
-
-def main(options):
-    inputs = [*options.statistics, *options.truth, options.index_sizes]
-    check_outputs([], inputs, options.output)
-    samples = {name_of(path): read(path, "mapping_qualities") for path in options.statistics}
-    truths = {name_of(path): read(path, "right") for path in options.truth}
-    sections = mapping_sections(samples, truths)
-    plots = {"mapping_quality": figures.draw_qualities(samples)}
-    paired = {name: s for name, s in samples.items() if insert_size_curve(s)}
-    staged = {name: s for name, s in samples.items() if s.get("stages")}
-    if paired:
-        plots["insert_size"] = figures.draw_insert_sizes(paired)
-    if staged:
-        plots["stages"] = figures.draw_stages(staged)
-    if truths:
-        plots["truth"] = figures.draw_truth(truths)
-    if options.index_sizes:
-        parts = parse_size_table(Path(options.index_sizes).read_text())
-        sections["index_sizes"] = index_section(parts)
-        plots["index_sizes"] = figures.draw_index_sizes(parts)
-    with atomic_folder(options.output, FILES) as folder:
-        for name, section in sections.items():
-            (folder / f"{name}_mqc.yaml").write_text(yaml.safe_dump(section, sort_keys=False))
-        for name, figure in plots.items():
-            with open(folder / f"{name}.svg", "wb") as file:
-                figures.save(figure, file)
-
-
-def name_of(path: str) -> str:
-    return Path(path).name.removesuffix(".json").removesuffix(".stats")
-
-
-def read(path: str, key: str) -> dict:
-    """The counts in a file, of which one tells that they are what is wanted."""
-    try:
-        counts = json.loads(Path(path).read_text())
-    except ValueError as error:
-        raise InputError(f"{path}: is not JSON: {error}") from None
-    if not isinstance(counts, dict) or key not in counts:
-        raise InputError(f"{path}: has no {key}: give a file that bwarp wrote for this")
-    return counts
-
+from bwarp.cli.program import run_program
+from bwarp.cli.reports.draw_report import main, parse_options
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

@@ -1,66 +1,11 @@
 #!/usr/bin/env python3
-"""Score the candidates of scripts/locate_chunks.py, and search on for reads without a clear place.
-
-The fourth of five stages that together do what scripts/map_reads.py does in one; it runs on the
-CPU. The output is a file of frames with scored places; - is standard output.
-"""
+"""Score the candidates of scripts/locate_chunks.py, and search on for reads without a clear
+place."""
 
 import _environment  # noqa: F401
 
-from bwarp.frames import open_frames, write_frames
-from bwarp.index.store import load_index
-from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.mapper import place_chunk
-from bwarp.mapping.stages import read_parameters, stored_candidates, write_places
-from bwarp.output_names import check_outputs
-from bwarp.program import add_index_option, add_stage_input, program_parser, run_program, say
-from bwarp.progress import progress
-from bwarp.reference import codes_of
-from bwarp.threads import in_order
-
-EXAMPLES = """
-scripts/extend_candidates.py --index genome.index --reads sample.reads \\
-    --candidates sample.candidates -o sample.places
-"""
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
-    add_stage_input(parser, "--candidates", "locate_chunks.py")
-    parser.add_argument("-o", "--output", required=True, metavar="PLACES", help="file to write")
-    return parser
-
-
-def main(options):
-    check_outputs([options.output], [options.index, options.reads, options.candidates])
-    index = load_index(options.index)
-    n_reads = n_places = 0
-    with (
-        open_frames(options.reads, "reads") as reads,
-        open_frames(options.candidates, "candidates") as reader,
-    ):
-        reader.check_index(index)
-        parameters = read_parameters(reader)
-        reference = index.reference
-        genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
-
-        def place(chunk_and_candidates):
-            return place_chunk(index, genome, *chunk_and_candidates, parameters)
-
-        carried = {name: reader.holds[name] for name in ("index", "parameters")}
-        with (
-            write_frames(options.output, holds="places", **carried) as writer,
-            progress("reads", files=[options.candidates]) as report,
-        ):
-            for placed in in_order(place, stored_candidates(reads, reader), options.threads):
-                write_places(writer, placed)
-                n_reads += placed.chunk.n_reads
-                n_places += placed.places.reads.size
-                report(n_reads, f"{n_places:,} places")
-    say(f"{n_reads:,} reads: {n_places:,} places")
-
+from bwarp.cli.program import run_program
+from bwarp.cli.steps.extend_candidates import main, parse_options
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

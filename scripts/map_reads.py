@@ -3,69 +3,8 @@
 
 import _environment  # noqa: F401
 
-from bwarp.backend import or_on_cpu
-from bwarp.index.store import load_index
-from bwarp.mapping.alignment_file import files_of
-from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
-from bwarp.mapping.read_chunks import read_chunks
-from bwarp.mapping.statistics import statistics_sentence, write_statistics
-from bwarp.mapping.written_chunks import write_mapped
-from bwarp.output_names import check_outputs
-from bwarp.program import (
-    add_index_option,
-    add_mapping_options,
-    add_output_options,
-    add_read_options,
-    choose_engine,
-    mapping_options,
-    output_options,
-    program_parser,
-    run_program,
-    say,
-)
-from bwarp.progress import progress
-from bwarp.threads import read_ahead
-
-EXAMPLES = """
-scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
-scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.sam
-scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
-    --read-group '@RG\\tID:1\\tSM:sample'
-"""
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_read_options(parser)
-    add_output_options(parser)
-    add_mapping_options(parser)
-    return parser
-
-
-def main(options):
-    output = output_options(options)
-    inputs = [options.index, options.first, options.second, options.reference]
-    check_outputs([*files_of(options.output), options.stats], inputs)
-    backend = choose_engine(options.backend)
-    chunks = read_chunks(options.first, options.second, options.interleaved, reads_a_chunk(backend))
-    # The first chunks are read while the index is loaded.
-    chunks = read_ahead(chunks)
-    index = load_index(options.index)
-    backend, (genome, kept) = or_on_cpu(
-        options.backend, backend, lambda engine: load(index, engine, options.threads), say
-    )
-    with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
-        mapped_chunks = map_chunks(
-            index, genome, chunks, mapping_options(options), backend, options.threads, kept
-        )
-        statistics = write_mapped(
-            output, index.reference, genome, mapped_chunks, report, options.threads
-        )
-    say(statistics_sentence(statistics))
-    if options.stats:
-        write_statistics(options.stats, statistics)
-
+from bwarp.cli.commands.map_reads import main, parse_options
+from bwarp.cli.program import run_program
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

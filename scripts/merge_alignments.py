@@ -1,82 +1,10 @@
 #!/usr/bin/env python3
 """Merge the sorted BAM files of a sample's units, and the counts beside them."""
 
-import json
-import os
-from contextlib import ExitStack
-from functools import partial
-from pathlib import Path
-
 import _environment  # noqa: F401
 
-from bwarp.bam.bgzf import read_bgzf
-from bwarp.bam.header import merged_header, split_header
-from bwarp.bam.merging import merged, whole_records
-from bwarp.bam.sorted_file import duplicates_marked, sorted_file
-from bwarp.errors import UsageError
-from bwarp.mapping.alignment_file import files_of, put_in_place
-from bwarp.mapping.statistics import merged_statistics, read_statistics
-from bwarp.output import atomic_file, private_folder
-from bwarp.output_names import check_outputs
-from bwarp.program import program_parser, run_program, say
-
-EXAMPLES = """
-scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam
-"""
-
-
-def parse_options():
-    parser = program_parser(
-        __doc__ + " Beside every X.bam lies X.stats.json, as map_reads.py --stats writes it; "
-        "beside the output will lie their sum and an index.",
-        EXAMPLES,
-    )
-    parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.bam")
-    parser.add_argument(
-        "--mark-duplicates",
-        action="store_true",
-        help="look for them across the units, which map_reads.py --mark-duplicates has written",
-    )
-    return parser
-
-
-def main(options):
-    output = Path(options.output)
-    if output.suffix != ".bam":
-        raise UsageError(f"{output}: the output must end in .bam")
-    counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
-    outputs = [*files_of(options.output), output.with_suffix(".stats.json")]
-    check_outputs(outputs, [*options.units, *counts])
-    statistics = {}
-    for unit, file in zip(map(Path, options.units), counts, strict=True):
-        if unit.stem in statistics:
-            raise UsageError(f"{unit}: an earlier unit is called {unit.stem}, too: rename one")
-        statistics[unit.stem] = read_statistics(file)
-    with ExitStack() as files, private_folder(output) as folder:
-        headers, runs = [], []
-        for unit in options.units:
-            file = files.enter_context(open(unit, "rb"))
-            threads_each = 1 + options.threads // len(options.units)
-            header, blocks = split_header(unit, read_bgzf(file, unit, threads_each))
-            headers.append(header)
-            runs.append(whole_records(unit, blocks, header.contig_starts))
-        header = merged_header(options.units, headers)
-        made = folder.absolute() / "out.bam"
-        duplicates = []
-        marked = partial(duplicates_marked, count=duplicates.append)
-        open_file = marked if options.mark_duplicates else sorted_file
-        with open_file(made, header, options.threads, options.output) as writer:
-            for records, order in merged(runs):
-                writer.write(records.data, records.starts, order)
-        with atomic_file(output.with_suffix(".stats.json"), "w") as file:
-            merged_counts = merged_statistics(statistics, *(duplicates or [None]))
-            file.write(json.dumps(merged_counts, indent=1) + "\n")
-        put_in_place(made, os.path.realpath(output))
-    found = merged_counts["duplicates"]
-    told = "" if found is None else f", {found:,} duplicates"
-    say(f"{output}: {len(statistics)} units merged{told}")
-
+from bwarp.cli.commands.merge_alignments import main, parse_options
+from bwarp.cli.program import run_program
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

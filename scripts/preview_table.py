@@ -1,39 +1,10 @@
 #!/usr/bin/env python3
 """Write the first rows of a table of results, and how many there are, as a small HTML page."""
 
-import gzip
-
 import _environment  # noqa: F401
 
-from bwarp.output import atomic_file
-from bwarp.output_names import check_outputs
-from bwarp.program import program_parser, run_program
-from bwarp.report.table_preview import preview_page
-
-EXAMPLES = """
-scripts/preview_table.py results/seeds/primers.tsv -o primers.html
-scripts/preview_table.py results/mems/reads.mums -o reads.html --no-header
-"""
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("table", metavar="TABLE", help="plain or gz")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.html")
-    parser.add_argument(
-        "--no-header", action="store_true", help="the first line is a row, not the columns' names"
-    )
-    return parser
-
-
-def main(options):
-    check_outputs([options.output], [options.table])
-    opened = gzip.open if options.table.endswith(".gz") else open
-    with opened(options.table, "rb") as table:
-        page = preview_page(options.table, table, header=not options.no_header)
-    with atomic_file(options.output, "w") as file:
-        file.write(page)
-
+from bwarp.cli.program import run_program
+from bwarp.cli.reports.preview_table import main, parse_options
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

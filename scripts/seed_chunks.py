@@ -1,69 +1,10 @@
 #!/usr/bin/env python3
-"""Search the first seeds of reads in an index: what scripts/chunk_reads.py wrote.
-
-The second of five stages that together do what scripts/map_reads.py does in one; it runs on the
-CPU. How reads are aligned is said here and stands in the output, for the stages that follow. The
-output is a file of frames with the rows of the index that seeds match in; - is standard output.
-"""
-
-from dataclasses import asdict
+"""Search the first seeds of reads in an index: what scripts/chunk_reads.py wrote."""
 
 import _environment  # noqa: F401
 
-from bwarp.frames import index_sum, open_frames, write_frames
-from bwarp.index.store import load_index
-from bwarp.mapping.seed_rows_cpu import search_seeds
-from bwarp.mapping.stages import stored_reads, write_rows
-from bwarp.output_names import check_outputs
-from bwarp.program import (
-    add_index_option,
-    add_mapping_options,
-    add_stage_input,
-    mapping_options,
-    program_parser,
-    run_program,
-    say,
-)
-from bwarp.progress import progress
-from bwarp.threads import in_order
-
-EXAMPLES = """
-scripts/seed_chunks.py --index genome.index --reads sample.reads -o sample.rows
-scripts/seed_chunks.py --index genome.index --reads sample.reads -o sample.rows --mode end-to-end
-"""
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "chunk_reads.py")
-    parser.add_argument("-o", "--output", required=True, metavar="ROWS", help="file to write")
-    add_mapping_options(parser)
-    return parser
-
-
-def main(options):
-    check_outputs([options.output], [options.index, options.reads])
-    parameters = mapping_options(options)
-    index = load_index(options.index)
-
-    def search(chunk):
-        return chunk, search_seeds(index, chunk.codes, chunk.offsets, parameters.first)
-
-    carried = {"index": index_sum(index), "parameters": asdict(parameters)}
-    n_reads = n_hits = 0
-    with (
-        open_frames(options.reads, "reads") as reader,
-        write_frames(options.output, holds="seed rows", **carried) as writer,
-        progress("reads", files=[options.reads]) as report,
-    ):
-        for chunk, rows in in_order(search, stored_reads(reader), options.threads):
-            write_rows(writer, chunk, rows)
-            n_reads += chunk.n_reads
-            n_hits += int(rows.taken.sum())
-            report(n_reads, f"{n_hits:,} hits")
-    say(f"{n_reads:,} reads searched: {n_hits:,} hits to locate")
-
+from bwarp.cli.program import run_program
+from bwarp.cli.steps.seed_chunks import main, parse_options
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

@@ -1,70 +1,10 @@
 #!/usr/bin/env python3
-"""Choose among the places of scripts/extend_candidates.py: SAM, BAM or CRAM out.
-
-The last of five stages that together do what scripts/map_reads.py does in one, with the same bytes
-in the output and the statistics: the distance of pairs is estimated, mates are looked for, places
-are chosen and aligned.
-"""
+"""Choose among the places of scripts/extend_candidates.py: SAM, BAM or CRAM out."""
 
 import _environment  # noqa: F401
 
-from bwarp.frames import open_frames
-from bwarp.index.store import load_index
-from bwarp.mapping.alignment_file import files_of
-from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.mapper import finish_chunks
-from bwarp.mapping.stages import read_parameters, stored_places
-from bwarp.mapping.statistics import statistics_sentence, write_statistics
-from bwarp.mapping.written_chunks import write_mapped
-from bwarp.output_names import check_outputs
-from bwarp.program import (
-    add_index_option,
-    add_output_options,
-    add_stage_input,
-    output_options,
-    program_parser,
-    run_program,
-    say,
-)
-from bwarp.progress import progress
-from bwarp.reference import codes_of
-
-EXAMPLES = """
-scripts/write_alignments.py --index genome.index --reads sample.reads --places sample.places \\
-    -o sample.bam --sort --read-group '@RG\\tID:1\\tSM:sample'
-"""
-
-
-def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
-    add_stage_input(parser, "--places", "extend_candidates.py")
-    add_output_options(parser)
-    return parser
-
-
-def main(options):
-    output = output_options(options)
-    inputs = [options.index, options.reads, options.places, options.reference]
-    check_outputs([*files_of(options.output), options.stats], inputs)
-    index = load_index(options.index)
-    with (
-        open_frames(options.reads, "reads") as reads,
-        open_frames(options.places, "places") as reader,
-        progress("reads", files=[options.places]) as report,
-    ):
-        reader.check_index(index)
-        parameters = read_parameters(reader)
-        reference = index.reference
-        genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
-        unplaced = stored_places(reads, reader)
-        mapped_chunks = finish_chunks(genome, unplaced, parameters, options.threads)
-        statistics = write_mapped(output, reference, genome, mapped_chunks, report, options.threads)
-    say(statistics_sentence(statistics))
-    if options.stats:
-        write_statistics(options.stats, statistics)
-
+from bwarp.cli.program import run_program
+from bwarp.cli.steps.write_alignments import main, parse_options
 
 if __name__ == "__main__":
     run_program(parse_options(), main)

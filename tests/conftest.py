@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from bwarp.backend import choose_backend
 from bwarp.errors import UsageError
+from bwarp.runtime.backend import choose_backend
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
@@ -20,11 +20,11 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 PRELOADED = (
     "numpy",
     "pysam",
-    "bwarp.alignment.pairs_cpu",
+    "bwarp.alignment.pairwise.pairs_cpu",
     "bwarp.composition.scan",
     "bwarp.index.verify",
-    "bwarp.mapping.mapper",
-    "bwarp.matching.find",
+    "bwarp.mapping.pipeline",
+    "bwarp.mems.find",
     "bwarp.seeding.find",
 )
 
@@ -46,9 +46,6 @@ os.environ.setdefault("BWARP_GPU", "shared")
 # A process that a shell put into the background hears no Ctrl-C, nor do those it starts: tests do.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Test modules of the same name may stand in different folders; the helpers and oracles that they
-# import from their own folder are found here.
-sys.path += sorted(str(folder) for folder in (CHECKOUT / "tests").glob("**/") if folder.is_dir())
 # Programs import a module beside them.
 sys.path.append(str(CHECKOUT / "scripts"))
 
@@ -79,7 +76,7 @@ def pytest_collection_modifyitems(items):
 
     Files are handed out to processes in this order: one that takes long must not come last.
     """
-    from cuda_compiler import missing_compiler
+    from tests.helpers.gpu.cuda_compiler import missing_compiler
 
     items.sort(key=lambda item: place_in_run(item.path))
     for item in items:
@@ -149,9 +146,9 @@ def large_data():
 @pytest.fixture(scope="session")
 def program_servers():
     """Two servers that run the programs in turn: their sets have different orders."""
-    from program_server import ProgramServer
+    from tests.helpers.programs.program_server import ProgramServer
 
-    servers = [ProgramServer("bwarp.program", *PRELOADED) for _ in range(2)]
+    servers = [ProgramServer("bwarp.cli.program", *PRELOADED) for _ in range(2)]
     yield itertools.cycle(servers)
     for server in servers:
         server.close()
@@ -164,7 +161,7 @@ def run_program(program_servers):
     ``run_program("index_reference.py", fasta, "-o", folder, cwd=..., env=..., stdin=...)`` returns
     ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment. Progress is left out.
     """
-    from program_output import without_progress
+    from tests.helpers.programs.program_output import without_progress
 
     environment = without_pytest(os.environ)
 

@@ -16,7 +16,7 @@ letters only: ends that stay free are seen from the starts and ends, and never a
 
 The answer among equals
 -----------------------
-Every engine gives the same alignment, by these rules (H, D, I as in scheme.py):
+Every engine gives the same alignment, by these rules (H, D, I as in scoring.py):
 
 1. *The end.* Candidates are the cells where the mode may end: all cells where local, borders
    included (an empty alignment scores 0); else the corner (m, n), and, from 1 on, the cells of the

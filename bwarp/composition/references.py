@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.fastx import SequenceBatch
+from bwarp.io.fastx import SequenceBatch
 
 __all__ = ["References", "gather_references", "prefix_counts", "window_count"]
 

@@ -11,14 +11,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from bwarp.composition import classes_cpu, gather_cpu, tiles_cpu
-from bwarp.composition.blocks import HitBlock, best_hits
-from bwarp.composition.class_numbers_cpu import number_of_classes
-from bwarp.composition.class_scan import ClassScan, CountedClassScan
+from bwarp.composition.classes import classes_cpu
+from bwarp.composition.classes.class_numbers_cpu import number_of_classes
+from bwarp.composition.classes.class_scan import ClassScan, CountedClassScan
 from bwarp.composition.histogram import QueryGroups
+from bwarp.composition.hit_blocks import HitBlock, best_hits
 from bwarp.composition.references import References, window_count
 from bwarp.composition.similarity import largest_distance
-from bwarp.composition.tile_scan import TileScan
+from bwarp.composition.tiles import gather_cpu, tiles_cpu
+from bwarp.composition.tiles.tile_scan import TileScan
 
 __all__ = ["ALGORITHMS", "LONGEST_REFERENCES", "Scan", "count_hits", "scan_best", "scan_hits"]
 
@@ -170,7 +171,8 @@ class _Lengths:
         return ClassScan(references, classes, classes_cpu.class_planes(classes), threads)
 
     def _of_cuda(self, group: QueryGroups, by_classes: bool) -> CountedClassScan | TileScan:
-        from bwarp.composition import classes_cuda, gather_cuda, tiles_cuda
+        from bwarp.composition.classes import classes_cuda
+        from bwarp.composition.tiles import gather_cuda, tiles_cuda
 
         if self._scan.algorithm == "gather":
             return self._tiles(gather_cuda, group)

@@ -5,7 +5,7 @@ import numpy as np
 
 from bwarp.filtering.candidates import Candidates, Filtered, check_word_length
 from bwarp.filtering.histogram_bound import letter_bound
-from bwarp.threads import for_each_range
+from bwarp.runtime.threads import for_each_range
 
 __all__ = ["filter_candidates"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, lf_step
-from bwarp.simd import prefetch
-from bwarp.threads import for_each_range
+from bwarp.runtime.simd import prefetch
+from bwarp.runtime.threads import for_each_range
 
 __all__ = ["locate", "look_up", "walk"]
 

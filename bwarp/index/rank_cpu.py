@@ -13,7 +13,7 @@ a search three times slower.
 import numba
 import numpy as np
 
-from bwarp.simd import population_count
+from bwarp.runtime.simd import population_count
 
 __all__ = ["base_at", "block_start", "extend_left", "lf_step", "rank", "ranks"]
 

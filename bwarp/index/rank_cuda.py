@@ -15,7 +15,7 @@ to Numba until it is cut back.
 
 from numba import cuda, uint32, uint64
 
-from bwarp.ptx import load_uint32x2, load_uint32x4
+from bwarp.gpu.ptx import load_uint32x2, load_uint32x4
 
 __all__ = ["base_at", "block_of", "lf_step", "rank", "rank_both", "ranks_both"]
 

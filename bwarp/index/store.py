@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
-from bwarp.index.checksum import checked_map, save_with_sums, text_sum
 from bwarp.index.fm_index import BurrowsWheeler, FMIndex
-from bwarp.output_folder import atomic_folder
+from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io.checksum import checked_map, save_with_sums, text_sum
 from bwarp.reference import Reference
-from bwarp.threads import run_together
+from bwarp.runtime.threads import run_together
 
 __all__ = [
     "FORMAT_VERSION",

@@ -15,12 +15,12 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.index.build_cpu import prefix_table, reversed_text
+from bwarp.index.building.build_cpu import prefix_table, reversed_text
 from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, FMIndex
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
 from bwarp.reference import Reference, codes_of, make_reference, text_of
-from bwarp.simd import prefetch
-from bwarp.threads import for_each_range
+from bwarp.runtime.simd import prefetch
+from bwarp.runtime.threads import for_each_range
 
 __all__ = ["verify_index"]
 

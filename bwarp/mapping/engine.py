@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping import mapper
-from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.mapper import MappedChunk
+from bwarp.mapping import pipeline
+from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.read_chunks import READS_A_CHUNK, ReadChunk
+from bwarp.mapping.pipeline import MappedChunk
+from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk
 from bwarp.reference import codes_of
-from bwarp.threads import run_together
+from bwarp.runtime.threads import run_together
 
 __all__ = ["load", "map_chunks", "reads_a_chunk"]
 
@@ -17,9 +17,9 @@ __all__ = ["load", "map_chunks", "reads_a_chunk"]
 def reads_a_chunk(backend: str) -> int:
     """Reads of a chunk that keep an engine busy: a GPU takes more at a time."""
     if backend == "cuda":
-        from bwarp.mapping import placing_cuda
+        from bwarp.mapping import seeding_rounds_cuda
 
-        return placing_cuda.READS_A_CHUNK
+        return seeding_rounds_cuda.READS_A_CHUNK
     return READS_A_CHUNK
 
 
@@ -30,9 +30,9 @@ def load(index: FMIndex, backend: str = "cpu", threads: int = 1) -> tuple[Genome
         return Genome(codes_of(index.reference, threads), index.reference.contig_starts)
 
     if backend == "cuda":
-        from bwarp.mapping import placing_cuda
+        from bwarp.mapping import seeding_rounds_cuda
 
-        return tuple(run_together([unpack, lambda: placing_cuda.prepare(index, threads)], 2))
+        return tuple(run_together([unpack, lambda: seeding_rounds_cuda.prepare(index, threads)], 2))
     return unpack(), None
 
 
@@ -53,7 +53,7 @@ def map_chunks(
         What `load` has returned with the genome.
     """
     if backend == "cuda":
-        from bwarp.mapping import mapper_cuda
+        from bwarp.mapping import pipeline_cuda
 
-        return mapper_cuda.map_chunks(index, genome, chunks, parameters, threads, kept)
-    return mapper.map_chunks(index, genome, chunks, parameters, threads)
+        return pipeline_cuda.map_chunks(index, genome, chunks, parameters, threads, kept)
+    return pipeline.map_chunks(index, genome, chunks, parameters, threads)

@@ -15,14 +15,14 @@ from bwarp.alignment.pairs import cigar_text
 from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.store import load_index
-from bwarp.mapping.alignment_records import alignment_records
-from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.mapper import map_chunks
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.parameters import mapping_parameters
-from bwarp.mapping.read_chunks import LONGEST_READ, ReadChunk
+from bwarp.mapping.pipeline import map_chunks
+from bwarp.mapping.reads.read_chunks import LONGEST_READ, ReadChunk
 from bwarp.reference import codes_of
+from bwarp.runtime.threads import available_threads
 from bwarp.sequence import encode
-from bwarp.threads import available_threads
 
 __all__ = ["MappedLines", "Mapper"]
 

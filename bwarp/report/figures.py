@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from bwarp.index.size_table import PartSize
+from bwarp.index.index_size import PartSize
 from bwarp.report.mapping_summary import share_at_least, truth_curve
 from bwarp.report.multiqc_sections import insert_size_curve
 

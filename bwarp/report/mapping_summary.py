@@ -49,9 +49,9 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
     Parameters
     ----------
     statistics : mapping
-        As `bwarp.mapping.statistics` makes them.
+        As `bwarp.mapping.output.statistics` makes them.
     truth : mapping, optional
-        The fields of a `bwarp.mapping.truth.TruthCounts`.
+        The fields of a `bwarp.evaluation.truth.TruthCounts`.
     """
     reads = statistics["reads"]
     # Counts of a run before these were counted may lie beside new ones.

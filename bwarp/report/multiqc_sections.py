@@ -7,8 +7,8 @@ numbers along an axis as words); its description is the caption, which says how 
 import math
 from collections.abc import Mapping, Sequence
 
-from bwarp.index.size_table import PartSize
-from bwarp.mapping.statistics import INSERT_BIN
+from bwarp.index.index_size import PartSize
+from bwarp.mapping.output.statistics import INSERT_BIN
 from bwarp.report.mapping_summary import CONFIDENT, share_at_least, summarise, truth_curve
 
 __all__ = ["index_section", "insert_size_curve", "mapping_sections", "truth_section"]

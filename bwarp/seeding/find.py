@@ -14,8 +14,8 @@ from math import comb
 
 import numpy as np
 
-from bwarp.fastx import SequenceBatch
 from bwarp.index.fm_index import FMIndex
+from bwarp.io.fastx import SequenceBatch
 from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, check_options
 from bwarp.seeding.kmers import (
     LONGEST_KMER,

@@ -7,12 +7,12 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
-from bwarp.seeding.backtracking_cpu import search_backtracking
-from bwarp.seeding.exact_cpu import search_exact
+from bwarp.runtime.threads import for_each_range
+from bwarp.seeding.algorithms.backtracking_cpu import search_backtracking
+from bwarp.seeding.algorithms.exact_cpu import search_exact
+from bwarp.seeding.algorithms.search_schemes_cpu import search_schemes
 from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
 from bwarp.seeding.intervals import Intervals, hits_of_kmers, in_kmer_order
-from bwarp.seeding.schemes_cpu import search_schemes
-from bwarp.threads import for_each_range
 
 __all__ = ["find_seeds"]
 

@@ -10,17 +10,17 @@ from functools import partial
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.gpu_memory_cuda import attempt
-from bwarp.index.device_cuda import DeviceIndex, make_device_index, search_needs
+from bwarp.gpu.append_lists import INTERVALS, KEYS
+from bwarp.gpu.available_memory import attempt
+from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs
 from bwarp.index.fm_index import FMIndex
-from bwarp.seeding.backtracking_cuda import search_backtracking
-from bwarp.seeding.exact_cuda import search_exact
+from bwarp.seeding.algorithms.backtracking_cuda import search_backtracking
+from bwarp.seeding.algorithms.both_strands_cuda import make_items
+from bwarp.seeding.algorithms.exact_cuda import search_exact
+from bwarp.seeding.algorithms.search_scheme_steps_cuda import MOST_ITEMS
+from bwarp.seeding.algorithms.search_schemes_cuda import elements_an_item, search_schemes
 from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
-from bwarp.seeding.items_cuda import make_items
-from bwarp.seeding.lists_cuda import INTERVALS, KEYS
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
-from bwarp.seeding.scheme_steps_cuda import MOST_ITEMS
-from bwarp.seeding.schemes_cuda import elements_an_item, search_schemes
 
 __all__ = ["find_seeds", "prepare"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.fastx import SequenceBatch
+from bwarp.io.fastx import SequenceBatch
 
 __all__ = [
     "LONGEST_KMER",

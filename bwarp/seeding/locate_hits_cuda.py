@@ -15,12 +15,12 @@ import numpy as np
 from numba import cuda, int32, uint8, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
 from bwarp.index import locate_cpu
-from bwarp.index.device_cuda import DeviceIndex
+from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import genome_position, look_up, walk
+from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.hits import SeedHits
-from bwarp.seeding.lists_cuda import INTERVALS, KEYS, reserve
-from bwarp.threads import for_each_range
 
 __all__ = ["KERNEL_SIGNATURES", "HeldHits", "count_hits", "hold_hits", "locate_hits"]
 

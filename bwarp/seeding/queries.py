@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterator
 
 from bwarp.errors import InputError
-from bwarp.fastx import read_sequences
-from bwarp.file_blocks import CHUNK_BYTES
+from bwarp.io.fastx import read_sequences
+from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
-from bwarp.seeding.seed_lines import Names, query_names
+from bwarp.seeding.output.seed_text import Names, query_names
 
 __all__ = ["read_kmers"]
 
@@ -24,7 +24,7 @@ def read_kmers(
     Parameters
     ----------
     path : path-like
-        As for `bwarp.fastx.read_sequences`.
+        As for `bwarp.io.fastx.read_sequences`.
     k, step
         As for `bwarp.seeding.find.kmer_batches`.
 

@@ -20,11 +20,11 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
+from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS
 from bwarp.simulation.counter_random import bits_at, stream_key, threshold
 from bwarp.simulation.haplotypes import first_above, haplotype_stretch, reference_span
 from bwarp.simulation.variants import LONGEST_INDEL, Variants
-from bwarp.threads import for_each_range
 
 __all__ = ["TRUTH", "ReadParameters", "SimulatedReads", "simulate_reads"]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from bwarp.runtime.threads import for_each_range
 from bwarp.simulation.counter_random import (
     bits_at,
     draws,
@@ -21,7 +22,6 @@ from bwarp.simulation.counter_random import (
     threshold,
     unit_draws,
 )
-from bwarp.threads import for_each_range
 
 __all__ = [
     "SATELLITE_UNITS",

@@ -19,9 +19,9 @@ import numba
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, LETTERS
 from bwarp.simulation.counter_random import bits_at, draws, stream_key, threshold
-from bwarp.threads import for_each_range
 
 __all__ = [
     "DELETION",

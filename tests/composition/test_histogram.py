@@ -1,9 +1,9 @@
 """Letter counts, and queries grouped by length and counts."""
 
 import numpy as np
-from composition_oracle import queries_of, random_texts
 
 from bwarp.composition.histogram import count_letters
+from tests.helpers.oracles.composition_oracle import queries_of, random_texts
 
 
 def test_counts_are_those_of_the_letters():

@@ -1,10 +1,10 @@
 """References end to end, and their prefix counts."""
 
 import numpy as np
-from composition_oracle import references_of
 
 from bwarp.composition.references import gather_references, prefix_counts, window_count
-from bwarp.fastx import read_sequences
+from bwarp.io.fastx import read_sequences
+from tests.helpers.oracles.composition_oracle import references_of
 
 
 def test_records_of_all_batches_are_gathered(tmp_path):

@@ -4,7 +4,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from composition_oracle import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bwarp.composition.classes import classes_cpu
+from bwarp.composition.classes.class_numbers_cpu import number_of_classes
+from bwarp.composition.classes.class_scan import CountedClassScan
+from bwarp.composition.references import gather_references
+from bwarp.composition.scan import ALGORITHMS, Scan, count_hits, scan_best, scan_hits
+from bwarp.composition.similarity import largest_distance
+from bwarp.composition.tiles import tile_scan, tiles_cpu
+from bwarp.composition.tiles.tile_scan import TileScan
+from bwarp.io.fastx import read_sequences
+from tests.helpers.oracles.composition_oracle import (
     hits_by_counting,
     hits_of_blocks,
     hostile_inputs,
@@ -12,17 +24,6 @@ from composition_oracle import (
     random_texts,
     references_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from bwarp.composition import classes_cpu, tile_scan, tiles_cpu
-from bwarp.composition.class_numbers_cpu import number_of_classes
-from bwarp.composition.class_scan import CountedClassScan
-from bwarp.composition.references import gather_references
-from bwarp.composition.scan import ALGORITHMS, Scan, count_hits, scan_best, scan_hits
-from bwarp.composition.similarity import largest_distance
-from bwarp.composition.tile_scan import TileScan
-from bwarp.fastx import read_sequences
 
 HOSTILE = hostile_inputs()
 

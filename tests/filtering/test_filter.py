@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from filter_oracle import mutated_candidates
 
 from bwarp.errors import UsageError
 from bwarp.filtering import filter_cpu
 from bwarp.filtering.candidates import Candidates
 from bwarp.sequence import pack
+from tests.helpers.oracles.filter_oracle import mutated_candidates
 
 #: The benchmark program does the same a million times.
 N_MUTATED = 33_000

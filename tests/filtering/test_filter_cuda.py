@@ -2,17 +2,16 @@
 
 import numpy as np
 import pytest
-from filter_oracle import mutated_candidates
 
 from bwarp.filtering import filter_cpu
 from bwarp.filtering.candidates import Candidates, Filtered
 from bwarp.sequence import pack
+from tests.helpers.oracles.filter_oracle import mutated_candidates
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from emulated_cuda import launch
-
 from bwarp.filtering import filter_cuda
+from tests.helpers.gpu.emulated_cuda import launch
 
 
 def some_candidates(rng, n, longest):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from filter_oracle import edits_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from bwarp.filtering import filter_cpu
 from bwarp.filtering.candidates import Candidates
 from bwarp.filtering.histogram_bound import complement_counts, count_packed, excess, population
 from bwarp.sequence import pack, reverse_complement
+from tests.helpers.oracles.filter_oracle import edits_within
 
 
 def test_set_bits_are_counted():

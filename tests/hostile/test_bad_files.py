@@ -10,10 +10,10 @@ import re
 from pathlib import Path
 
 import pytest
-from plain_records import AMINO_ACIDS, NUCLEOTIDES, plain_records
-from programs_here import run_here
 
 from bwarp.index.store import load_index
+from tests.helpers.oracles.plain_fastx_oracle import AMINO_ACIDS, NUCLEOTIDES, plain_records
+from tests.helpers.programs.programs_here import run_here
 
 GENOME = b">one\nACGTTGCAACGGTATCGGATATCGCCTTAGGCATCGATTAGCAGCATCGGATCCGGTTAAC\n>two\nACGATCG\n"
 PROTEIN = b">p\nMKVLAAGIVGLLLAQWERTYHHSDE\n"

@@ -11,7 +11,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from programs_here import run_here
+
+from tests.helpers.programs.programs_here import run_here
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 

@@ -11,7 +11,8 @@ import time
 
 import numpy as np
 import pytest
-from programs_here import SCRIPTS
+
+from tests.helpers.programs.programs_here import SCRIPTS
 
 POINTS = int(os.environ.get("BWARP_EXAMPLES", 40)) // 20
 

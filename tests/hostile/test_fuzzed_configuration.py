@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.configuration import (
+from bwarp_configuration import (
     ConfigFile,
     config_file_problems,
     config_problems,

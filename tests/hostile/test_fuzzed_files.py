@@ -1,7 +1,7 @@
 """Right FASTA and FASTQ files with one thing or several made wrong, through whole programs.
 
-tests/test_fastx.py holds the reader itself to plain parsing on any text; here the programs around
-it are. More examples: BWARP_EXAMPLES=2000 pytest tests/hostile
+tests/io/test_fastx.py holds the reader itself to plain parsing on any text; here the programs
+around it are. More examples: BWARP_EXAMPLES=2000 pytest tests/hostile
 """
 
 import bz2
@@ -15,8 +15,9 @@ import pytest
 import xopen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plain_records import AMINO_ACIDS, NUCLEOTIDES, plain_records
-from programs_here import run_here
+
+from tests.helpers.oracles.plain_fastx_oracle import AMINO_ACIDS, NUCLEOTIDES, plain_records
+from tests.helpers.programs.programs_here import run_here
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 

@@ -1,7 +1,8 @@
 """An output named like an input: every program refuses, and the input stays."""
 
 import pytest
-from programs_here import run_here
+
+from tests.helpers.programs.programs_here import run_here
 
 #: Of each program, its arguments; IN is the file that would be lost.
 ARGUMENTS = {

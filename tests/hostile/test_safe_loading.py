@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from programs_here import run_here
 
 from bwarp.errors import InputError
-from bwarp.index.checksum import checked_map, save_with_sums
-from bwarp.output import atomic_file, private_folder
-from bwarp.output_folder import atomic_folder
+from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io.atomic_output import atomic_file, private_folder
+from bwarp.io.checksum import checked_map, save_with_sums
+from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}

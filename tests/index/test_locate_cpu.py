@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from index_oracle import AROUND_A_BLOCK, HOSTILE, SortedSuffixes, index_of
 
 from bwarp.index.locate_cpu import locate, look_up, walk
 from bwarp.reference import text_of
+from tests.helpers.oracles.index_oracle import AROUND_A_BLOCK, HOSTILE, SortedSuffixes, index_of
 
 
 @pytest.mark.parametrize("name", HOSTILE | AROUND_A_BLOCK)

@@ -3,11 +3,11 @@
 import numba
 import numpy as np
 import pytest
-from index_oracle import AROUND_A_BLOCK, HOSTILE, SortedSuffixes, index_of
 
-from bwarp.index.build_cpu import reversed_text
+from bwarp.index.building.build_cpu import reversed_text
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step, rank, ranks
 from bwarp.reference import text_of
+from tests.helpers.oracles.index_oracle import AROUND_A_BLOCK, HOSTILE, SortedSuffixes, index_of
 
 SMALL = HOSTILE | AROUND_A_BLOCK
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index_oracle import HOSTILE, index_of
 
 from bwarp.errors import InputError, UsageError
-from bwarp.index import checksum, store
-from bwarp.index.checksum import checked_map, save_with_sums, text_sum
+from bwarp.index import store
 from bwarp.index.store import FORMAT_VERSION, load_index, new_index_folder, save_index
+from bwarp.io import checksum
+from bwarp.io.checksum import checked_map, save_with_sums, text_sum
+from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
 FILES = [
     "genome.npy",

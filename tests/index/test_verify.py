@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from index_oracle import AROUND_A_BLOCK, HOSTILE, index_of
 
 from bwarp.errors import InputError
 from bwarp.index.verify import verify_index
+from tests.helpers.oracles.index_oracle import AROUND_A_BLOCK, HOSTILE, index_of
 
 WRONG = "the index is wrong, build it again: "
 

@@ -7,6 +7,6 @@ import pytest
 def card(request, monkeypatch):
     """Kernels of mapping run in plain Python, then on a GPU."""
     if request.param == "emulated":
-        from emulated_mapping import pretend
+        from tests.helpers.gpu.emulated_mapping import pretend
 
         pretend(monkeypatch)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from mapping_oracle import flat, index_and_genome, opposite, random_letters
 
 import bwarp
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.read_chunks import ReadChunk
+from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.sequence import decode, encode
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +53,11 @@ def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
 
 def test_both_engines_place_long_reads_alike(monkeypatch):
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-    from emulated_mapping import pretend
-
-    from bwarp.mapping import mapper, placing_cuda
-    from bwarp.mapping.places_cuda import places_on_host
-    from bwarp.pinned_memory_cuda import PinnedPlace
+    from bwarp.gpu.pinned_memory import PinnedPlace
+    from bwarp.mapping import pipeline as mapper
+    from bwarp.mapping import seeding_rounds_cuda
+    from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+    from tests.helpers.gpu.emulated_mapping import pretend
 
     rng = np.random.default_rng(2)
     index, genome = index_and_genome([random_letters(rng, 1500)])
@@ -67,8 +67,8 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
     parameters = MappingParameters()
     expected = mapper._place(index, genome, chunk, parameters)
     pretend(monkeypatch)
-    placed = placing_cuda.place_reads(
-        placing_cuda.prepare(index, genome), codes, offsets, parameters
+    placed = seeding_rounds_cuda.place_reads(
+        seeding_rounds_cuda.prepare(index, genome), codes, offsets, parameters
     )
     got = places_on_host(placed.places, PinnedPlace())
     for name, values in vars(expected.places).items():

@@ -3,11 +3,11 @@
 import numpy as np
 import pysam
 import pytest
-from mapping_oracle import index_and_genome, random_letters
 
 import bwarp
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import decode, reverse_complement
+from tests.helpers.oracles.mapping_oracle import index_and_genome, random_letters
 
 
 @pytest.fixture(scope="module")

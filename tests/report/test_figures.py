@@ -5,10 +5,10 @@ import xml.etree.ElementTree
 
 import numpy as np
 import pytest
-from report_cases import EMPTY, PAIRED, SINGLE, TRUTH
 
-from bwarp.index.size_table import PartSize
+from bwarp.index.index_size import PartSize
 from bwarp.report import figures
+from tests.helpers.cases.report_cases import EMPTY, PAIRED, SINGLE, TRUTH
 
 PARTS = [PartSize("suffix array", 4_000_000, 3_000_000, "yes"), PartSize("genome", 10, None, "")]
 

@@ -1,9 +1,9 @@
 """The numbers of a sample that people see first, recounted by hand."""
 
 import numpy as np
-from report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 from bwarp.report.mapping_summary import share_at_least, summarise, summary_lines, truth_curve
+from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 
 def test_a_sample():

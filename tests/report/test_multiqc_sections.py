@@ -2,10 +2,9 @@
 
 import json
 
-from report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
-
-from bwarp.index.size_table import PartSize
+from bwarp.index.index_size import PartSize
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
+from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 
 def test_the_sections_of_two_samples():

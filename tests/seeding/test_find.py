@@ -2,18 +2,8 @@
 
 import numpy as np
 import pytest
-from hits_oracle import (
-    GENOMES,
-    batch_of,
-    hits_by_comparing,
-    hits_of_parts,
-    index_of_genome,
-    kmers_like,
-    opposite,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_oracle import index_of
 
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
@@ -27,6 +17,16 @@ from bwarp.seeding.find import (
     prepare,
 )
 from bwarp.seeding.hits import SeedHits, SeedOptions
+from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.oracles.seed_hits_oracle import (
+    GENOMES,
+    batch_of,
+    hits_by_comparing,
+    hits_of_parts,
+    index_of_genome,
+    kmers_like,
+    opposite,
+)
 
 
 def kmers_of(kmers: list[bytes]):

@@ -2,7 +2,12 @@
 
 import numpy as np
 import pytest
-from hits_oracle import (
+
+from bwarp.seeding import find_cpu
+from bwarp.seeding.hits import SeedOptions
+from bwarp.seeding.kmers import whole_queries
+from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,
     batch_of,
     hits_by_comparing,
@@ -12,11 +17,6 @@ from hits_oracle import (
     mutated,
     random_letters,
 )
-from index_oracle import index_of
-
-from bwarp.seeding import find_cpu
-from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.kmers import whole_queries
 
 pytestmark = pytest.mark.gpu
 
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture
 def small_lists(monkeypatch):
     """Working space that suits small genomes."""
-    from bwarp.index import device_cuda
+    from bwarp.index import device_index_cuda
 
-    monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 1 << 18)
-    monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 1 << 10)
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 18)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 1 << 10)
 
 
 def words_of(kmers: list[bytes]) -> np.ndarray:
@@ -112,8 +112,8 @@ def test_no_kmers(small_lists, repeats):
 
 
 def test_memory_is_as_planned(repeats):
-    from bwarp.gpu_memory_cuda import free_memory
-    from bwarp.index.device_cuda import Workspace
+    from bwarp.gpu.available_memory import free_memory
+    from bwarp.index.device_index_cuda import Workspace
     from bwarp.seeding import find_cuda
 
     before = free_memory()

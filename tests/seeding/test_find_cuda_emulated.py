@@ -11,40 +11,45 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-import emulated_cuda
-from hits_oracle import batch_of, hits_by_comparing, hits_of_parts, kmers_like, random_letters
-from index_oracle import index_of
 from numba import cuda
-from test_cuda_emulated import DeviceArray, Launcher, device, pair_sorter
 
-from bwarp import ptx_reference
-from bwarp.index import device_cuda, locate_cuda, memory_plan
+from bwarp.gpu import ptx_reference
+from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.index.locate_cpu import locate
 from bwarp.reference import text_of
-from bwarp.seeding import (
+from bwarp.seeding import find_cuda, locate_hits_cuda
+from bwarp.seeding.algorithms import (
     backtracking_cuda,
+    both_strands_cuda,
     exact_cuda,
-    find_cuda,
-    items_cuda,
-    locate_hits_cuda,
-    scheme_steps_cuda,
-    schemes,
-    schemes_cuda,
+    search_scheme_steps_cuda,
+    search_schemes,
+    search_schemes_cuda,
 )
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import whole_queries
 from bwarp.sequence import unpack
+from tests.helpers.gpu import emulated_cuda
+from tests.helpers.gpu.pretended_device import DeviceArray, Launcher, device, pair_sorter
+from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.oracles.seed_hits_oracle import (
+    batch_of,
+    hits_by_comparing,
+    hits_of_parts,
+    kmers_like,
+    random_letters,
+)
 
 MODULES = (
-    device_cuda,
+    device_index_cuda,
     locate_cuda,
-    items_cuda,
+    both_strands_cuda,
     exact_cuda,
-    schemes_cuda,
+    search_schemes_cuda,
     backtracking_cuda,
     locate_hits_cuda,
 )
-KERNELS_OF = {schemes_cuda: scheme_steps_cuda}
+KERNELS_OF = {search_schemes_cuda: search_scheme_steps_cuda}
 
 
 @pytest.fixture
@@ -53,17 +58,17 @@ def emulated(monkeypatch):
         monkeypatch.setattr(module, "_THREADS", 32)
         for kernel in KERNELS_OF.get(module, module).KERNEL_SIGNATURES:
             monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
-    monkeypatch.setattr(schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
-    monkeypatch.setattr(schemes_cuda, "_kept_tables", {})
-    monkeypatch.setattr(schemes, "LONGEST_START", 3)
-    choose = cache(schemes.choose_schemes.__wrapped__)
-    monkeypatch.setattr(schemes_cuda, "choose_schemes", choose)
-    monkeypatch.setattr(device_cuda, "pair_sorter", pair_sorter)
+    monkeypatch.setattr(search_schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
+    monkeypatch.setattr(search_schemes_cuda, "_kept_tables", {})
+    monkeypatch.setattr(search_schemes, "LONGEST_START", 3)
+    choose = cache(search_schemes.choose_schemes.__wrapped__)
+    monkeypatch.setattr(search_schemes_cuda, "choose_schemes", choose)
+    monkeypatch.setattr(device_index_cuda, "pair_sorter", pair_sorter)
     monkeypatch.setattr(cuda, "pinned_array", np.empty)
     monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
-    monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 4096)
-    monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 256)
-    monkeypatch.setattr(device_cuda, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 4096)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 256)
+    monkeypatch.setattr(device_index_cuda, "free_memory", lambda: 10**9)
     thread = emulated_cuda._Thread
     operations = {
         "popc": lambda bits: int(bits).bit_count(),
@@ -144,8 +149,8 @@ def test_inexact(emulated, k, mismatches, rates, locate_mode, algorithm):
 
 
 def test_lists_that_overflow_divide_the_batch(emulated, monkeypatch):
-    monkeypatch.setattr(device_cuda, "MOST_ELEMENTS", 40)
-    monkeypatch.setattr(device_cuda, "FEWEST_ELEMENTS", 40)
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 40)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 40)
     monkeypatch.setattr(find_cuda, "elements_an_item", lambda *_: 2)
     sizes = []
     search = find_cuda._search
@@ -163,7 +168,7 @@ def test_lists_that_overflow_divide_the_batch(emulated, monkeypatch):
 
 def test_parts_of_whole_kmers(emulated, monkeypatch):
     monkeypatch.setattr(find_cuda, "HITS_AT_ONCE", 7)
-    monkeypatch.setattr(device_cuda, "PINNED_BYTES", 60)
+    monkeypatch.setattr(device_index_cuda, "PINNED_BYTES", 60)
     check(INDEX[64, 3], 8, SeedOptions(max_hits=0))
 
 
@@ -190,7 +195,7 @@ def test_prepare_keeps_what_suits(emulated):
 @pytest.mark.parametrize("rates", INDEX)
 def test_whole_suffix_array_and_text(emulated, rates):
     index = INDEX[rates]
-    made = device_cuda.make_device_index(index, device_cuda.search_needs(False, "yes"))
+    made = device_index_cuda.make_device_index(index, device_index_cuda.search_needs(False, "yes"))
     rows = np.arange(index.forward.n_rows, dtype=np.uint32)
     assert np.array_equal(made.suffixes, locate(index, rows))
     text = text_of(index.reference)

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hits_oracle import batch_of, random_letters
 
 import bwarp.seeding.find as find
-from bwarp.fastx import SequenceBatch
+from bwarp.io.fastx import SequenceBatch
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import REASONS, KmerBatch
 from bwarp.sequence import decode, unpack
+from tests.helpers.oracles.seed_hits_oracle import batch_of, random_letters
 
 QUERIES = {
     "long": random_letters(300, 1),

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
-from haplotype_oracle import (
-    differences,
-    edit_distance,
-    haplotypes,
-    reverse_complement,
-    stretches,
-)
 
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import decode, encode
 from bwarp.simulation.genome import GenomeParameters, simulate_genome
 from bwarp.simulation.reads import ReadParameters, simulate_reads
 from bwarp.simulation.variants import VariantParameters, simulate_variants, vcf_lines
+from tests.helpers.oracles.haplotype_oracle import (
+    differences,
+    edit_distance,
+    haplotypes,
+    reverse_complement,
+    stretches,
+)
 
 EXACT = {
     "error_rate_start": 0.0,

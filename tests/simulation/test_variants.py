@@ -4,7 +4,6 @@ import hashlib
 
 import numpy as np
 import pytest
-from haplotype_oracle import haplotypes
 
 from bwarp.errors import UsageError
 from bwarp.sequence import AMBIGUOUS, decode, encode
@@ -18,6 +17,7 @@ from bwarp.simulation.variants import (
     simulate_variants,
     vcf_lines,
 )
+from tests.helpers.oracles.haplotype_oracle import haplotypes
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from program_server import ProgramServer
-from small_genome import write_genome
+
+from tests.helpers.cases.small_genome import write_genome
+from tests.helpers.programs.program_server import ProgramServer
 
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
 

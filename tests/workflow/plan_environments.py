@@ -10,10 +10,10 @@ from snakemake.cli import main
 from snakemake.jobs import Job
 
 sys.path.insert(0, ".")
-import bwarp.backend
+import bwarp.runtime.backend
 
 here, *words = sys.argv[1:]
-bwarp.backend.may_have_gpu = lambda: here == "yes"
+bwarp.runtime.backend.may_have_gpu = lambda: here == "yes"
 told = Job.log_info
 
 

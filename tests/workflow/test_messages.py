@@ -39,9 +39,10 @@ def messages(checkout) -> dict[str, str]:
 
 
 def sentences(checkout) -> dict[str, str]:
-    """What bwarp/explanation.py says of the system's errors, and bwarp/ending.py of signals."""
+    """What bwarp/cli/error_sentences.py says of the system's errors, and
+    bwarp/runtime/signals.py of signals."""
     found = {}
-    for path in ("bwarp/explanation.py", "bwarp/ending.py"):
+    for path in ("bwarp/cli/error_sentences.py", "bwarp/runtime/signals.py"):
         for node in ast.walk(ast.parse((checkout / path).read_text())):
             value = getattr(node, "value", None)
             is_told = isinstance(node, ast.Return | ast.Assign)

@@ -6,7 +6,8 @@ import subprocess
 
 import pysam
 import pytest
-from small_genome import write_genome
+
+from tests.helpers.cases.small_genome import write_genome
 
 READ_START = 1000
 

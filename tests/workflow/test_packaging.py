@@ -37,7 +37,7 @@ def imported(paths):
 
 
 def test_a_plain_installation_has_what_the_library_and_the_programs_import(checkout, project):
-    sources = [*checkout.glob("bwarp/**/*.py"), *checkout.glob("scripts/*.py")]
+    sources = [*checkout.glob("bwarp/**/*.py"), *checkout.glob("workflow/lib/*.py")]
     extras = project["optional-dependencies"]
     optional = names(extras["gpu-cu13"]) | names(extras["parquet"]) | names(extras["report"])
     assert imported(sources) - optional == names(project["dependencies"]) - NOT_IMPORTED

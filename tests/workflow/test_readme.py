@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from Bio.Align import substitution_matrices
-from programs_here import run_here
-from small_genome import write_genome
 
 from bwarp.sequence import encode, pack
+from tests.helpers.cases.small_genome import write_genome
+from tests.helpers.programs.programs_here import run_here
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 PAGES = (
@@ -120,6 +120,9 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
         elif program == "python" or program.startswith("scripts/"):
             rc, said = run_program_of_page(checkout, words[program == "python" :], program_servers)
             assert rc == 0, f"{shlex.join(words)}\n{said}"
+        elif program == "bwarp":
+            rc, said, _ = next(program_servers).run(["-m", *words], merged=True)
+            assert rc == 0, f"{shlex.join(words)}\n{said}"
         else:
             pytest.fail(f"{page} tells to run {words[0]}, which this test does not know")
 
@@ -127,7 +130,7 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
 def run_program_of_page(checkout, words, servers):
     """Exit code and what was said; in this process where that can be, which is quick."""
     script = checkout / words[0]
-    if script.parent.name == "scripts" and "def parse_options" in script.read_text():
+    if script.parent.name == "scripts":
         done = run_here(script.stem, *words[1:], folder=".")
         return done.rc, done.said
     rc, said, _ = next(servers).run([script, *words[1:]], merged=True)

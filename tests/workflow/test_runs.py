@@ -6,9 +6,9 @@ import subprocess
 import time
 
 import pytest
-from small_genome import write_genome
 
-from bwarp.backend import may_have_gpu
+from bwarp.runtime.backend import may_have_gpu
+from tests.helpers.cases.small_genome import write_genome
 
 SMALL = ("--config", "reference=small.fa")
 

@@ -23,10 +23,10 @@ if not isinstance(workflow.current_basedir, os.PathLike):
     sys.exit(2)
 
 CHECKOUT = Path(workflow.current_basedir).parent.parent
-sys.path.insert(0, str(CHECKOUT))
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "workflow" / "lib")]
 
-from bwarp.backend import may_have_gpu
-from bwarp.configuration import (
+from bwarp.runtime.backend import may_have_gpu
+from bwarp_configuration import (
     ConfigFile,
     Problem,
     config_file_problems,
@@ -38,7 +38,7 @@ from bwarp.configuration import (
     with_defaults,
 )
 from bwarp.report.mapping_summary import summarise, summary_lines
-from bwarp.source_digest import program_digest
+from bwarp.runtime.source_digest import program_digest
 
 # The programs run with the Python that runs Snakemake, or with that of a conda environment where
 # one is active, and in both cases with the library of this checkout.
@@ -329,7 +329,7 @@ def units_of(ending):
 
 def print_truth():
     """Say how many of the demo's reads lie where they are from: their names tell."""
-    from bwarp.mapping.truth import TruthCounts
+    from bwarp.evaluation.truth import TruthCounts
 
     for sample in SIMULATED:
         path = Path(f"results/qc/truth/{sample}.json")

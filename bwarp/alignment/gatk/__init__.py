@@ -1,0 +1,1 @@
+"""GATK's own alignment, base for base."""

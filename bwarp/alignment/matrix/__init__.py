@@ -1,0 +1,1 @@
+"""Filling the matrices of alignments: scores, ends, and directions for a traceback."""

@@ -1,0 +1,132 @@
+"""A batch of pairs on the card."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import cuda, int32, int64, uint8, uint64
+
+from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.gpu.transfers import to_card
+from bwarp.gpu.workspace import device_array
+
+__all__ = [
+    "BLOCK",
+    "DeviceBatch",
+    "DeviceSequences",
+    "KERNEL_SIGNATURES",
+    "blocks",
+    "device_batch",
+    "free_bytes",
+    "reference_windows",
+]
+
+#: Threads a block of every alignment kernel.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class DeviceSequences:
+    """Sequences of one side: device arrays as in `Sequences`, and the lengths on the host too."""
+
+    codes: object
+    starts: object
+    lengths: object
+    host_lengths: np.ndarray
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest, 0 of none."""
+        return int(self.host_lengths.max(initial=0))
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all are as long as the longest."""
+        return int(self.host_lengths.min(initial=self.longest)) == self.longest
+
+
+@dataclass(frozen=True)
+class DeviceBatch:
+    """Pair i is query i with reference i."""
+
+    queries: DeviceSequences
+    references: DeviceSequences
+
+    @property
+    def count(self) -> int:
+        return self.queries.host_lengths.size
+
+
+def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
+    """Bring a batch to the card; codes that are there already (device arrays) stay."""
+    sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
+    arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
+    brought = iter(to_card([a for a in arrays if not cuda.is_cuda_array(a)], threads))
+    arrays = [a if cuda.is_cuda_array(a) else next(brought) for a in arrays]
+    return DeviceBatch(
+        DeviceSequences(*arrays[:3], sides[0].lengths),
+        DeviceSequences(*arrays[3:], sides[1].lengths),
+    )
+
+
+def _in_use(sequences: Sequences) -> Sequences:
+    """The same sequences in contiguous arrays, without most of the codes that none of them uses."""
+    codes = sequences.codes
+    starts = np.ascontiguousarray(sequences.starts, np.int64)
+    lengths = np.ascontiguousarray(sequences.lengths, np.int32)
+    if not cuda.is_cuda_array(codes):
+        if codes.size > lengths.size * int(lengths.max(initial=0)):
+            # The codes may be a whole genome.
+            low = int(starts.min(initial=0))
+            codes = codes[low : int((starts + lengths).max(initial=0))]
+            starts = starts - low
+        codes = np.ascontiguousarray(codes)
+    return Sequences(codes, starts, lengths)
+
+
+def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
+    """Windows of a packed genome that stays on the card, as one side of a batch.
+
+    Parameters
+    ----------
+    words : device array, dtype=uint64
+        2 bits a base as `bwarp.sequence.pack` lays them out.
+    starts : ndarray, shape=(count,), dtype=int64
+        First base of each window, in the genome.
+    lengths : ndarray, shape=(count,), dtype=int32
+    """
+    lengths = np.ascontiguousarray(lengths, np.int32)
+    places = np.zeros(lengths.size, np.int64)
+    np.cumsum(lengths[:-1], out=places[1:])
+    codes = device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
+    if lengths.size:
+        arguments = to_card([np.ascontiguousarray(a) for a in (starts, lengths, places)])
+        unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
+    return Sequences(codes, places, lengths)
+
+
+@cuda.jit(cache=True)
+def unpack_windows(words, starts, lengths, places, codes):
+    """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
+    window = cuda.grid(1) // 32
+    if window < starts.size:
+        for i in range(cuda.laneid, lengths[window], 32):
+            at = uint64(starts[window] + i)
+            word = words[at >> uint64(5)]
+            shift = uint64(62) - uint64(2) * (at & uint64(31))
+            codes[places[window] + i] = (word >> shift) & uint64(3)
+
+
+def blocks(items: int, threads_an_item: int = 1) -> int:
+    """Blocks that give every item its threads."""
+    return -(-items * threads_an_item // BLOCK)
+
+
+def free_bytes() -> int:
+    """Memory of the card that nobody uses now."""
+    return cuda.current_context().get_memory_info().free
+
+
+KERNEL_SIGNATURES = {
+    unpack_windows: (uint64[::1], int64[::1], int32[::1], int64[::1], uint8[::1]),
+}

@@ -1,0 +1,1 @@
+"""Pair by pair: scores, ends or whole alignments, from files and into files."""

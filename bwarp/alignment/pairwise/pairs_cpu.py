@@ -1,0 +1,33 @@
+"""Batches of pairs on the CPU: scores, ends or whole alignments, by the rules of pairs.py."""
+
+import numpy as np
+
+from bwarp.alignment.matrix.scores_and_ends_cpu import find_ends, find_scores
+from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
+from bwarp.alignment.scoring import Mode, Scoring
+from bwarp.alignment.traceback.traceback_cpu import trace_paths
+
+__all__ = ["pair_alignments", "pair_ends", "pair_scores"]
+
+
+def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> np.ndarray:
+    """The best score of each pair.
+
+    Returns
+    -------
+    scores : ndarray, shape=(count,), dtype=int32
+    """
+    check_pairs(pairs)
+    return find_scores(pairs, scoring, mode, threads)
+
+
+def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
+    """The best score of each pair and where its alignment ends."""
+    check_pairs(pairs)
+    return find_ends(pairs, scoring, mode, threads)
+
+
+def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
+    """The best alignment of each pair, with its CIGAR."""
+    check_pairs(pairs)
+    return trace_paths(pairs, scoring, mode, find_ends(pairs, scoring, mode, threads), threads)

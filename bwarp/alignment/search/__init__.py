@@ -1,0 +1,1 @@
+"""Database search: exact local scores of queries against a database."""

@@ -1,0 +1,294 @@
+"""Exact local scores of queries against a database on the CPU.
+
+A lane is a strip of database sequences one after another, each filled up with padding to whole
+blocks of columns, so that lanes stay full whatever the lengths are:
+
+    lane 0   [ long sequence ................ ]...[ short ]...
+    lane 1   [ sequence ......... ].[ sequence ........]......
+    lane 2   [ ....... ]...[ ........... ]..[ ...].[ .... ]...      . padding
+             |           |           |           |                  a block
+
+A batch of strips is laid out once and every query of a group runs over it, block by block (see
+strips_cpu.py). Scores that reach the end of 8 bits are computed again in 16, then in 32. Sequences
+much longer than any alignment of the query can be are cut into pieces that overlap by that much.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numba
+import numpy as np
+
+from bwarp.alignment.matrix.batches_cpu import (
+    ELEMENT_TYPES,
+    element_frame,
+    longest_of,
+    put_everywhere,
+)
+from bwarp.alignment.matrix.cells_cpu import NEVER, ROWS, interleave
+from bwarp.alignment.scoring import LOCAL, MATRIX_SCORE, Scoring, element_type
+from bwarp.alignment.search.database import Database
+from bwarp.alignment.search.strips_cpu import (
+    BLOCK,
+    PADDING,
+    fill_block,
+    look_up_scores,
+    score_table,
+)
+from bwarp.errors import InputError, UsageError
+from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.simd import lanes_of
+from bwarp.runtime.threads import for_each_range
+
+__all__ = ["search_scores"]
+
+#: Queries that run over a batch while it is in the cache.
+_GROUP = 16
+
+#: Columns of a batch, unless a sequence is longer: at most 64 kB of letters, which stay in a core's
+#: second-level cache beside the rows of a query.
+_COLUMNS = 1024
+
+#: Sequences are cut only when they are longer than this.
+_UNCUT = 16_384
+
+
+def search_scores(
+    queries: Sequence[np.ndarray], database: Database, scoring: Scoring, threads: int = 1
+) -> Iterator[np.ndarray]:
+    """The best local score of each query against each sequence of a database.
+
+    Parameters
+    ----------
+    queries : sequence of ndarray, dtype=uint8
+        Codes of the scoring's alphabet.
+    database : Database
+        In the same codes.
+
+    Yields
+    ------
+    scores : ndarray, shape=(database.count,), dtype=int32
+        For each query in turn, in the order of the database's arrays.
+    """
+    largest = int(np.abs(scoring.matrix).max())
+    if largest > MATRIX_SCORE:
+        raise UsageError(f"a search takes scores up to {MATRIX_SCORE}, not {largest}: scale them")
+    for begin in range(0, len(queries), _GROUP):
+        yield from _search_group(queries[begin : begin + _GROUP], begin, database, scoring, threads)
+
+
+def _search_group(queries, first_query, database, scoring, threads):
+    for number, query in enumerate(queries, first_query + 1):
+        if query.size == 0:
+            raise InputError(f"query {number} is empty: remove it")
+    lengths = np.diff(database.offsets)
+    longest = max((query.size for query in queries), default=0)
+    if lengths.size:
+        element_type(scoring, LOCAL, longest, int(lengths.max()))
+    owners, starts, sizes = _pieces(database.offsets, _longest_span(scoring, longest))
+    scores = np.zeros((len(queries), database.count), np.int32)
+    wanted = np.ones((len(queries), owners.size), bool)
+    for dtype in ELEMENT_TYPES:
+        frame = element_frame(scoring, LOCAL, dtype, 0)
+        first = frame.gap_open + frame.gap_extend
+        if not wanted.any() or first > np.iinfo(dtype).max:
+            continue
+        # The first time all queries want all pieces; later each wants a few of its own.
+        together = [np.arange(len(queries))] if wanted.all() else [[q] for q in range(len(queries))]
+        for members in together:
+            pieces = np.flatnonzero(wanted[members[0]])
+            if pieces.size == 0:
+                continue
+            best = _best_of_pieces(
+                [queries[q] for q in members], database.codes, starts[pieces], sizes[pieces],
+                scoring, dtype, frame, threads,
+            )  # fmt: skip
+            for q, row in zip(members, best, strict=True):
+                np.maximum.at(scores[q], owners[pieces], row)
+                wanted[q, pieces] = row >= frame.highest - frame.origin
+    yield from scores
+
+
+def _longest_span(scoring: Scoring, query_length: int) -> int:
+    """The most letters of a sequence that a local alignment of the query can take up.
+
+    Each query letter takes one at most, and deletions no more than matches can pay for.
+    """
+    if scoring.gap_extend == 0:
+        return NEVER
+    most = query_length * max(int(scoring.matrix.max()), 0)
+    return query_length + max(most - scoring.gap_open, 0) // scoring.gap_extend
+
+
+def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Owner, start and size of each piece; consecutive pieces share `span` letters."""
+    lengths = np.diff(offsets)
+    step = max(_UNCUT, 4 * span)
+    counts = np.maximum(1, -(-(lengths - span) // step))
+    owners = np.repeat(np.arange(lengths.size), counts)
+    number = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts = offsets[:-1][owners] + number * step
+    sizes = np.minimum(offsets[1:][owners] - starts, step + span)
+    filled = sizes > 0
+    return owners[filled], starts[filled], sizes[filled]
+
+
+def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, threads):
+    """The best score of each query (row) in each piece (column), int32."""
+    lanes = lanes_of(dtype)
+    widths = -(-sizes // BLOCK) * BLOCK
+    order, lane_of, column_of, batch_edges = _pack(widths, lanes, _COLUMNS)
+    columns = np.array(
+        [int((column_of[p] + widths[p]).max()) for p in np.split(order, batch_edges[1:-1])]
+    )
+    padded = [np.pad(query, (0, -query.size % ROWS), constant_values=PADDING) for query in queries]
+    letters, number = np.unique(np.concatenate(padded), return_inverse=True)
+    row_scores = number * (BLOCK * lanes)
+    query_edges = np.concatenate([[0], np.cumsum([query.size for query in padded])])
+    table = score_table(scoring, letters)
+    best = np.zeros((len(queries), sizes.size), np.int32)
+    # Long batches come first; dealt out in turn, every thread gets as much of them.
+    batches = np.arange(columns.size)
+
+    def run(begin, end):
+        _search_batches(
+            batches[begin:end], order, lane_of, column_of, batch_edges, columns, read_only(codes),
+            starts, sizes, table, row_scores, query_edges, frame,
+            dtype(frame.gap_open + frame.gap_extend), dtype(frame.gap_extend), np.empty(0, dtype),
+            best, lanes,
+        )  # fmt: skip
+
+    n_ranges = min(4 * threads, columns.size) if threads > 1 else 1
+    batches = np.concatenate([batches[turn::n_ranges] for turn in range(n_ranges)])
+    for_each_range(run, columns.size, threads, smallest=1)
+    return best
+
+
+def _pack(sizes, lanes, columns):
+    """Deal pieces out to batches and lanes, the longest first and what still fits after it.
+
+    Returns
+    -------
+    order : pieces by batch, then by the column where they end
+    lane_of, column_of : where each piece lies
+    batch_edges : batch b is order[batch_edges[b] : batch_edges[b + 1]]
+    """
+    ascending = np.argsort(sizes, kind="stable")
+    batch_of, lane_of, column_of = (np.empty(sizes.size, np.int64) for _ in range(3))
+    _deal(sizes[ascending], lanes, columns, ascending, batch_of, lane_of, column_of)
+    order = np.lexsort((column_of + sizes, batch_of))
+    n_batches = int(batch_of.max(initial=-1)) + 1
+    return order, lane_of, column_of, np.searchsorted(batch_of[order], np.arange(n_batches + 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _deal(sizes, lanes, columns, pieces, batch_of, lane_of, column_of):
+    """The loop of `_pack`: sizes ascend, and are those of `pieces`."""
+    # free[k] leads to the longest piece not yet dealt out among the k shortest ones
+    free = np.arange(sizes.size + 1)
+    batch, left = 0, sizes.size
+    while left > 0:
+        capacity = max(columns, sizes[_last_free(free, sizes.size) - 1])
+        for lane in range(lanes):
+            at = 0
+            while at < capacity:
+                fitting, above = 0, sizes.size
+                while fitting < above:
+                    middle = (fitting + above) // 2
+                    if sizes[middle] <= capacity - at:
+                        fitting = middle + 1
+                    else:
+                        above = middle
+                k = _last_free(free, fitting)
+                if k == 0:
+                    break
+                free[k] = k - 1
+                piece = pieces[k - 1]
+                batch_of[piece], lane_of[piece], column_of[piece] = batch, lane, at
+                at += sizes[k - 1]
+                left -= 1
+        batch += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _last_free(free, k):
+    """Follow the hints down to a free piece, shortening them on the way; 0 is none."""
+    root = k
+    while root > 0 and free[root] != root:
+        root = free[root]
+    while k > 0 and free[k] != k and k != root:
+        free[k], k = root, free[k]
+    return root
+
+
+@numba.njit(cache=True, nogil=True)
+def _search_batches(
+    batches,
+    order,
+    lane_of,
+    column_of,
+    batch_edges,
+    columns_of,
+    codes,
+    starts,
+    sizes,
+    table,
+    row_scores,
+    query_edges,
+    frame,
+    first,
+    more,
+    kind,
+    best,
+    lanes,
+):
+    """Run all queries over some batches; `kind` gives the type of the scores."""
+    columns = longest_of(columns_of, batches)
+    rows = 0
+    for query in range(best.shape[0]):
+        rows = max(rows, query_edges[query + 1] - query_edges[query])
+    reference = np.empty(columns * lanes, np.uint8)
+    strips = np.empty(columns * lanes, np.uint8)
+    strip_starts = np.empty(lanes, np.int64)
+    strip_sizes = np.empty(lanes, np.int32)
+    begins = np.empty(columns // BLOCK * lanes, np.uint8)
+    same = np.arange(256).astype(np.uint8)
+    scores = np.zeros(table.size // 32 * BLOCK * lanes, kind.dtype)
+    left_H = np.empty(rows * lanes, kind.dtype)
+    left_D = np.empty(rows * lanes, kind.dtype)
+    row_H = np.empty(BLOCK * lanes, kind.dtype)
+    row_I = np.empty(BLOCK * lanes, kind.dtype)
+    found = np.empty(lanes, kind.dtype)
+    floor = kind.dtype.type(frame.lowest)
+    for batch in batches:
+        columns = columns_of[batch]
+        members = order[batch_edges[batch] : batch_edges[batch + 1]]
+        put_everywhere(strips, columns * lanes, PADDING)
+        put_everywhere(begins, columns // BLOCK * lanes, 0)
+        for piece in members:
+            size = sizes[piece]
+            strip = strips[lane_of[piece] * columns + column_of[piece] :]
+            letters = codes[starts[piece] :]
+            for i in range(size):
+                strip[i] = letters[i]
+            begins[column_of[piece] // BLOCK * lanes + lane_of[piece]] = 1
+        for lane in range(lanes):
+            strip_starts[lane], strip_sizes[lane] = lane * columns, columns
+        interleave(
+            strips, strip_starts, strip_sizes, same, np.uint8(PADDING), columns, reference,
+            np.int64(0),
+        )  # fmt: skip
+        for query in range(best.shape[0]):
+            rows_of_query = row_scores[query_edges[query] : query_edges[query + 1]]
+            number = 0
+            for block in range(columns // BLOCK):
+                look_up_scores(table, reference, block * BLOCK * lanes, scores)
+                fill_block(
+                    scores, rows_of_query, begins, block * lanes, first, more, floor, left_H,
+                    left_D, row_H, row_I, found,
+                )  # fmt: skip
+                while number < members.size:
+                    piece = members[number]
+                    if column_of[piece] + sizes[piece] > (block + 1) * BLOCK:
+                        break
+                    best[query, piece] = np.int64(found[lane_of[piece]]) - frame.origin
+                    number += 1

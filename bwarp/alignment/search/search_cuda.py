@@ -1,0 +1,323 @@
+"""Exact local scores of queries against a database on a GPU.
+
+The database goes to the card once, in parts where it is larger than the card's memory. Queries of
+like length are taken two by two, which is less work than one by one (profile_kernel_cuda). Targets
+whose scores near the end of 16 bits, and schemes that do not fit a byte, are computed in 32 bits
+(int32_kernel_cuda). Several cards share the database by residues, and work on the same query at a
+time.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda
+
+from bwarp.alignment.matrix.device_batch_cuda import (
+    BLOCK,
+    DeviceBatch,
+    DeviceSequences,
+    blocks,
+    free_bytes,
+)
+from bwarp.alignment.matrix.scores_and_ends_cuda import find_full, pair_costs
+from bwarp.alignment.scoring import LOCAL, Scoring, element_type
+from bwarp.alignment.search import profile_kernel_cuda
+from bwarp.alignment.search.database import Database
+from bwarp.alignment.search.profile_kernel_cuda import (
+    ALPHABET,
+    GROUP,
+    query_pair_profile,
+    query_profile,
+    spread_targets,
+    strip_kernel,
+)
+from bwarp.errors import InputError
+from bwarp.gpu.transfers import to_card, to_host
+
+__all__ = ["best_rows", "query_batches", "search_scores"]
+
+#: What a 16-bit lane holds.
+LIMIT = 32_767
+#: Rows a thread that kernels are used with, by the targets in the lanes.
+STRIP_ROWS = {1: (16, 20, 24, 28, 32, 36), 2: (16, 20, 24, 28, 32)}
+#: What a thread's step costs beside its rows, in rows.
+STEP_COST = 4
+#: What a query costs that is searched alone, of what two of its length cost together.
+ALONE = 0.62
+#: Queries among which two of like length are looked for, and that a part of the database meets
+#: before the next part comes to the card; fewer where their scores fill so many bytes.
+QUERY_GROUP = 64
+GROUP_BYTES = 4 << 30
+#: Bytes on the card a residue: letter and edge; and some to spare.
+BYTES_A_RESIDUE = 10
+#: Letters of a part are counted in 32 bits.
+MOST_LETTERS = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the database on the card."""
+
+    targets: DeviceSequences
+    offsets: object
+    edge: object
+
+
+def search_scores(
+    queries: Sequence[np.ndarray],
+    database: Database,
+    scoring: Scoring,
+    threads: int = 1,
+    cards: int = 1,
+) -> Iterator[np.ndarray]:
+    """The best local score of each query against each sequence of a database.
+
+    Parameters
+    ----------
+    queries : sequence of ndarray, dtype=uint8
+        Codes of the scoring's alphabet.
+    database : Database
+        In the same codes.
+    threads : int
+        Threads that bring the database to the card.
+    cards : int
+        Share the database among so many of the cards that CUDA shows.
+
+    Yields
+    ------
+    scores : ndarray, shape=(database.count,), dtype=int32
+        For each query in turn, in the order of the database's arrays.
+    """
+    for number, query in enumerate(queries, 1):
+        if query.size == 0:
+            raise InputError(f"query {number} is empty: remove it")
+    lengths = np.diff(database.offsets)
+    if lengths.size and queries:
+        element_type(scoring, LOCAL, max(q.size for q in queries), int(lengths.max()))
+    shares = _shares(database.offsets, min(cards, len(cuda.gpus)) if cards > 1 else 1)
+    if len(shares) == 1:
+        yield from _scores_of_share(queries, database, scoring, threads, *shares[0])
+    elif shares:
+        yield from _scores_of_cards(queries, database, scoring, threads, shares)
+
+
+def _shares(offsets: np.ndarray, cards: int) -> list[tuple[int, int]]:
+    """Ranges of sequences of about as many residues each, none of them empty."""
+    count = offsets.size - 1
+    residues = offsets[-1] * np.arange(1, cards) // cards
+    edges = np.unique([0, *np.searchsorted(offsets, residues), count])
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _scores_of_cards(queries, database, scoring, threads, shares):
+    """Each card works on its share in a thread of its own, in which CUDA keeps what it has."""
+    pools = [ThreadPoolExecutor(1) for _ in shares]
+    searches = [
+        _scores_of_card(card, queries, database, scoring, threads, *share)
+        for card, share in enumerate(shares)
+    ]
+    try:
+        for _ in queries:
+            found = [
+                pool.submit(next, search) for pool, search in zip(pools, searches, strict=True)
+            ]
+            yield np.concatenate([scores.result() for scores in found])
+    finally:
+        for pool, search in zip(pools, searches, strict=True):
+            pool.submit(search.close).result()
+            pool.shutdown()
+
+
+def _scores_of_card(card, *arguments):
+    with cuda.gpus[card]:
+        yield from _scores_of_share(*arguments)
+
+
+def _scores_of_share(queries, database, scoring, threads, first, last):
+    """Scores of each query against sequences `first` to `last`, on the current card."""
+    letters = database.offsets + GROUP * np.arange(database.offsets.size)
+    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_LETTERS)
+    parts = _part_edges(letters, most, first, last)
+    resident = _load_part(database, threads, *parts[0]) if len(parts) == 1 else None
+    together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
+    for begin in range(0, len(queries), together):
+        group = queries[begin : begin + together]
+        if resident is not None:
+            yield from _scores_in_turn(group, resident, scoring, threads)
+            continue
+        scores = np.zeros((len(group), last - first), np.int32)
+        for part_first, part_last in parts:
+            part = _load_part(database, threads, part_first, part_last)
+            found = _scores_in_turn(group, part, scoring, threads)
+            for row, part_scores in zip(scores, found, strict=True):
+                row[part_first - first : part_last - first] = part_scores
+            del part, found
+        yield from scores
+
+
+def _part_edges(offsets: np.ndarray, most: int, first: int, last: int) -> list[tuple[int, int]]:
+    """Ranges of sequences `first` to `last` of at most so much by their offsets, or of one."""
+    parts = []
+    while first < last:
+        stop = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
+        stop = min(last, max(stop, first + 1))
+        parts.append((first, stop))
+        first = stop
+    return parts
+
+
+def _load_part(database: Database, threads: int, first: int, last: int) -> _Part:
+    offsets = database.offsets[first : last + 1].astype(np.int64)
+    (codes,) = to_card([np.ascontiguousarray(database.codes[offsets[0] : offsets[-1]])], threads)
+    offsets = offsets - offsets[0]
+    lengths = np.diff(offsets).astype(np.int32)
+    size = int(offsets[-1]) + GROUP * offsets.size
+    letters = cuda.device_array(size, np.uint8)
+    edge = cuda.device_array(size, np.int64)
+    device_offsets = cuda.to_device(offsets)
+    spread_targets[lengths.size, BLOCK](codes, device_offsets, letters, edge)
+    starts = offsets[:-1] + GROUP * np.arange(1, offsets.size)
+    targets = DeviceSequences(letters, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+    return _Part(targets, device_offsets, edge)
+
+
+def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
+    """Which queries are searched two by two and which alone, for the least work.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+
+    Returns
+    -------
+    batches : list of tuple of int
+        Positions of one or two queries each; every query once.
+    """
+    order = sorted(range(len(lengths)), key=lambda query: (lengths[query], query))
+    # The least work for the shortest so many, and the batch that it ends with.
+    work, ends = [0.0], [()]
+    for done, query in enumerate(order):
+        together = _strip_work(lengths[query], 1)
+        work.append(work[done] + ALONE * together)
+        ends.append((query,))
+        if done and work[done - 1] + together < work[-1]:
+            work[-1] = work[done - 1] + together
+            ends[-1] = tuple(sorted((order[done - 1], query)))
+    batches, done = [], len(order)
+    while done:
+        batches.append(ends[done])
+        done -= len(ends[done])
+    return batches
+
+
+def _strip_work(query_length: int, targets: int) -> int:
+    rows = best_rows(query_length, targets)
+    return -(-query_length // (GROUP * rows)) * (rows + STEP_COST)
+
+
+def best_rows(query_length: int, targets: int) -> int:
+    """Rows a thread that leave the least of the strips empty."""
+    return min(
+        STRIP_ROWS[targets],
+        key=lambda rows: -(-query_length // (GROUP * rows)) * (rows + STEP_COST),
+    )
+
+
+def _scores_in_turn(queries, part, scoring, threads):
+    """Scores of each query in turn; a query's partner is searched with it, and waits.
+
+    While the card works on a batch, the host makes the next one's profile and widens the scores of
+    the one before.
+    """
+    count = part.targets.host_lengths.size
+    if not _fits(scoring):
+        for query in queries:
+            yield _scores_in_32_bits(query, part, scoring, np.arange(count))
+        return
+    batches = sorted(query_batches([query.size for query in queries]))
+    profiles = (_profile([queries[i] for i in batch], scoring) for batch in batches)
+    best = _start(next(profiles), part, scoring)
+    waiting, done = {}, 0
+    for query in range(len(queries)):
+        if query not in waiting:
+            batch = batches[done]
+            done += 1
+            profile = next(profiles, None)
+            (lanes,) = to_host([best], threads)
+            if profile:
+                best = _start(profile, part, scoring)
+            # Two 16-bit lanes a word, the low one first.
+            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T.astype(np.int32)
+            for i, scores in zip(batch, found, strict=True):
+                waiting[i] = _exact(queries[i], scores, part, scoring)
+        yield waiting.pop(query)
+
+
+def _fits(scoring: Scoring) -> bool:
+    """Whether scores of this scheme can be packed, and the card can add and compare them so."""
+    first = scoring.gap_open + scoring.gap_extend
+    return (
+        cuda.get_current_device().compute_capability >= (9, 0)
+        and len(scoring.matrix) < ALPHABET
+        and first >= -int(scoring.matrix.min())
+        and int(scoring.matrix.max()) + first <= 127
+    )
+
+
+def _profile(queries, scoring):
+    """The profile of one query or two, its rows a thread, and the targets that share lanes."""
+    targets = 2 // len(queries)
+    rows = best_rows(max(query.size for query in queries), targets)
+    first = scoring.gap_open + scoring.gap_extend
+    if targets == 1:
+        return query_pair_profile(queries, scoring.matrix, first, rows), rows, targets
+    return query_profile(*queries, scoring.matrix, first, rows), rows, targets
+
+
+def _start(prepared, part: _Part, scoring: Scoring):
+    """Launch the search of a profile; what comes back is complete when the card is done."""
+    profile, rows, targets = prepared
+    strips = len(profile)
+    profile = cuda.to_device(profile)
+    words = -(-part.targets.host_lengths.size // targets)
+    best = cuda.device_array(words, np.int32)
+    first = scoring.gap_open + scoring.gap_extend
+    kernel = strip_kernel(rows, targets, first, scoring.gap_extend)
+    kernel = kernel[blocks(words, GROUP), profile_kernel_cuda.BLOCK]
+    for strip in range(strips):
+        kernel(
+            profile[strip],
+            part.targets.codes,
+            part.offsets,
+            np.int32(1),
+            strip == 0,
+            strip == strips - 1,
+            part.edge,
+            best,
+        )
+    return best
+
+
+def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
+    """Scores out of what the lanes held, those computed again that may have left 16 bits."""
+    over = np.flatnonzero(scores > LIMIT - int(scoring.matrix.max())).astype(np.int32)
+    scores -= scoring.gap_open + scoring.gap_extend
+    if over.size:
+        scores[over] = _scores_in_32_bits(query, part, scoring, over)
+    return scores
+
+
+def _scores_in_32_bits(query, part, scoring, ids):
+    targets = part.targets
+    count = targets.host_lengths.size
+    lengths = np.full(count, query.size, np.int32)
+    starts = cuda.to_device(np.zeros(count, np.int64))
+    queries = DeviceSequences(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
+    outputs = tuple(cuda.device_array(count, np.int32) for _ in range(3))
+    marks = np.zeros(count, np.int32)
+    marks[ids] = 1
+    batch = DeviceBatch(queries, targets)
+    find_full(batch, pair_costs(scoring, LOCAL), outputs, cuda.to_device(marks), 1)
+    return outputs[0].copy_to_host()[ids]

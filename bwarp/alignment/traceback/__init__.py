@@ -1,0 +1,1 @@
+"""From the end of an alignment back to its start: CIGARs."""

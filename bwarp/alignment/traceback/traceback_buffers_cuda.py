@@ -1,0 +1,88 @@
+"""Where the choices of each pair's band lie on the card, and the room that its runs end in.
+
+    [ room 0 | choices 0 | room 1 | choices 1 | ...
+       <----             <----
+
+A walk goes backwards, from the end of an alignment to its start: its runs fill the room before the
+pair's choices from the back, until their number is known and they go where the CIGAR lies.
+"""
+
+from numba import cuda, int32, int64, uint32
+
+from bwarp.alignment.matrix.int32_kernel_cuda import ROWS, strip_width
+from bwarp.alignment.matrix.order_by_size_cuda import device_size_bin
+
+__all__ = ["KERNEL_SIGNATURES", "bin_by_work", "gather_runs", "size_choices", "widen"]
+
+
+@cuda.jit(device=True)
+def strips_and_width(rows, columns, band, threads):
+    """Strips of a banded matrix, and words of choices that a thread of one may write."""
+    tile = int32(threads * ROWS)
+    return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
+
+
+@cuda.jit(cache=True)
+def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
+    """The bin of each pair by the size of its band; 0 without one. One thread a pair."""
+    pair = cuda.grid(1)
+    if pair < bins.size:
+        number = int32(0)
+        if bands[pair] != 0:
+            strips, width = strips_and_width(
+                query_ends[pair], reference_ends[pair], bands[pair], threads
+            )
+            number = int32(1 + device_size_bin(strips) * width_bins + device_size_bin(width))
+        bins[pair] = uint32(number)
+
+
+@cuda.jit(cache=True)
+def size_choices(slots, query_ends, reference_ends, bands, threads, places):
+    """What lies between the choices of the pair before a slot's and its own: the former, and room.
+
+    One thread a slot, and one more. The running sum of these words is where choices begin, one
+    place further on.
+    """
+    slot = cuda.grid(1)
+    if slot < places.size:
+        words = int64(0)
+        if slot > 0:
+            pair = slots[slot - 1]
+            strips, width = strips_and_width(
+                query_ends[pair], reference_ends[pair], bands[pair], threads
+            )
+            words += int64(strips) * width * threads
+        if slot < slots.size:
+            pair = slots[slot]
+            # Every run has a letter, but for two clips.
+            words += query_ends[pair] + reference_ends[pair] + 2
+        places[slot] = uint32(words)
+
+
+@cuda.jit(cache=True)
+def gather_runs(slots, room_ends, rooms, offsets, cigar):
+    """Bring the runs of each pair from its room to its CIGAR. One thread a slot."""
+    slot = cuda.grid(1)
+    if slot < slots.size:
+        first = int64(offsets[slots[slot]])
+        runs = int64(offsets[slots[slot] + 1]) - first
+        room = int64(room_ends[slot]) - runs
+        for i in range(runs):
+            cigar[first + i] = rooms[room + i]
+
+
+@cuda.jit(cache=True)
+def widen(numbers, wide_numbers):
+    """The same numbers in 64 bits. One thread a number."""
+    i = cuda.grid(1)
+    if i < numbers.size:
+        wide_numbers[i] = int64(numbers[i])
+
+
+_NUMBERS, _WORDS = int32[::1], uint32[::1]
+KERNEL_SIGNATURES = {
+    bin_by_work: (_NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _WORDS),
+    size_choices: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64, _WORDS),
+    gather_runs: (_NUMBERS, _WORDS, _WORDS, _WORDS, _WORDS),
+    widen: (_WORDS, int64[::1]),
+}

@@ -1,0 +1,347 @@
+"""Whole paths on a GPU, for every mode and for GATK's, given where alignments end.
+
+The pairs whose alignment is one diagonal are recognised; for the others the choices of all cells in
+a band around the diagonal of the end are stored, and walked back. Only sizes come to the host in
+between: how many pairs there are of what work, and how many runs all CIGARs have. Of few pairs,
+where the card waits for the host, every step is left out that costs no time but its launch.
+
+traceback_buffers_cuda tells how choices and runs lie.
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
+from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, ROWS, full_matrix_kernel
+from bwarp.alignment.matrix.order_by_size_cuda import (
+    FEW_PAIRS,
+    Order,
+    clear,
+    largest_in_bin,
+    order_by_bins,
+    size_bin,
+)
+from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE, Costs
+from bwarp.alignment.pairs import Alignments
+from bwarp.alignment.traceback.follow_directions_cuda import (
+    COUNT,
+    WRITE,
+    check_diagonals,
+    walk_diagonals,
+    walk_kernel,
+)
+from bwarp.alignment.traceback.traceback_buffers_cuda import (
+    bin_by_work,
+    gather_runs,
+    size_choices,
+    widen,
+)
+from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.gpu.transfers import to_card, to_host
+from bwarp.gpu.workspace import cut, device_array, work_space
+
+__all__ = ["trace_paths"]
+
+#: Threads a group of the traceback's kernel: low strips keep a band narrow.
+BAND_THREADS = 4
+#: Choices of one launch are counted in 32 bits.
+MOST_WORDS = 2**32 - 1
+#: Words of choices, or of room for CIGARs, up to which a batch is one of few pairs.
+FEW_WORDS = 1 << 24
+
+
+def trace_paths(
+    batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
+) -> Alignments:
+    """Alignments that end in given cells with given scores (device arrays).
+
+    With GATK's costs without edit distances. `threads` bring the answers to the host.
+    """
+    count, ends = batch.count, (query_ends, reference_ends)
+    if count == 0:
+        nothing = np.zeros(0, np.int32)
+        return Alignments(*[nothing] * 6, np.zeros(1, np.int64), np.zeros(0, np.uint32))
+    words, room = _most_words(batch), batch.queries.longest + batch.references.longest + 2
+    with work_space():
+        # Edit distances, first rows and first columns.
+        results = [device_array(count, np.int32) for _ in range(3)]
+        if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
+            return _trace_few(batch, costs, scores, ends, words, room, results)
+        distances, first_rows, first_columns = results
+        fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
+        work = _work_of(batch, costs, scores, ends, room)
+        if len(work.portions) == 1:
+            cigars = _trace_portion(batch, costs, work, *work.portions[0], results)
+            return Alignments(*to_host([*fields, *cigars], threads))
+        pieces = []
+        for portion in work.portions:
+            with work_space():
+                cigars = _trace_portion(batch, costs, work, *portion, results)
+                pieces.append(to_host(cigars, threads))
+        return Alignments(*to_host(fields, threads), *_merged(pieces))
+
+
+def _most_words(batch) -> int:
+    """Words of choices that a pair takes at most."""
+    strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
+    return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
+
+
+def _trace_few(batch, costs, scores, ends, words, room, results):
+    """`trace_paths` where every pair gets as much memory as any may need."""
+    count = batch.count
+    # Beside the results, so that they come back together.
+    counts, rooms = (device_array(size, np.uint32) for size in (count, count * room))
+    scores, query_ends, reference_ends = to_host([scores, *ends])
+    numbers = np.arange(count, dtype=np.uint32)
+    slots, starts, room_ends, bands = to_card(
+        [
+            numbers.view(np.int32),
+            numbers * np.uint32(words),
+            (numbers + 1) * np.uint32(room),
+            _bands(costs, scores, query_ends, reference_ends),
+        ]
+    )
+    choices = device_array(count * words, np.uint32)
+    cells = *ends, bands, bands
+    _store_choices(batch, costs, slots, starts, choices, cells)
+    walk, given = _walk(batch, costs, slots, starts, choices, cells)
+    walk(*given, COUNT | WRITE, counts, *results, room_ends, rooms)
+    distances, first_rows, first_columns, counts, rooms = to_host([*results, counts, rooms])
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    shift = np.repeat((np.arange(count) + 1) * room - offsets[1:], counts)
+    cigar = rooms[np.arange(offsets[-1]) + shift]
+    fields = scores, first_rows, query_ends, first_columns, reference_ends, distances
+    return Alignments(*fields, offsets, cigar)
+
+
+def _bands(costs, scores, rows, columns) -> np.ndarray:
+    """The largest number of gap letters that each score allows, at least 1; as check_diagonals."""
+    longer = np.maximum(rows, columns)
+    if costs.extend == 0:
+        return longer
+    best = np.minimum(rows, columns).astype(np.int64) * max(int(costs.matrix.max()), 0)
+    gaps = (best + costs.first - costs.extend - scores) // -costs.extend
+    return np.minimum(longer, np.maximum(gaps, 1)).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What there is to trace, in which order.
+
+    Attributes
+    ----------
+    cells : tuple of device arrays
+        Query ends, reference ends, bands, and letters of alignments that are one diagonal.
+    order : Order
+        Bin 0 has the pairs that are one diagonal.
+    portions : list of (begin, end, words)
+        Ranges of the other slots, and the words of room and choices that they take at most.
+    """
+
+    cells: tuple
+    order: Order
+    portions: list[tuple[int, int, int]]
+
+
+def _work_of(batch, costs, scores, ends, room: int) -> _Work:
+    cells = *ends, *_check_diagonals(batch, costs, scores, ends)
+    order, item_words = _order_by_work(batch, cells)
+    edge_words = 2 * batch.references.longest
+    portions = [
+        (begin, end, words - (end - begin) * edge_words)
+        for begin, end, words in _portions(order.starts, item_words + room + edge_words)
+    ]
+    without_band = int(order.starts[1])
+    return _Work(cells, order, portions or [(without_band, without_band, 0)])
+
+
+def _trace_portion(batch, costs, work, begin, end, words, results):
+    """Offsets and CIGARs (device arrays) of some slots; and of diagonals with the first of them."""
+    cells, without_band = work.cells, int(work.order.starts[1])
+    has_diagonals = begin == without_band > 0
+    # First the number of runs of each pair, then where they begin.
+    offsets, nothing = (device_array(size, np.uint32) for size in (batch.count + 1, 1))
+    clear(offsets)
+    if begin < end:
+        slots = work.order.part(begin, end)
+        places = device_array(slots.size + 1, np.uint32)
+        size_choices[blocks(places.size), BLOCK](slots, *cells[:3], BAND_THREADS, places)
+        exclusive_sum(places)
+        starts = cut(places, 4, slots.size, np.uint32)
+        choices = device_array(words, np.uint32)
+        _store_choices(batch, costs, slots, starts, choices, cells)
+        walk, given = _walk(batch, costs, slots, starts, choices, cells)
+        walk(*given, COUNT | WRITE, offsets, *results, starts, choices)
+    if has_diagonals:
+        walk, given = _diagonal_walk(batch, costs, work.order.part(0, without_band), cells)
+        walk(*given, COUNT, offsets, *results, nothing, nothing)
+    exclusive_sum(offsets)
+    [[runs]] = to_host([cut(offsets, 4 * batch.count, 1, np.uint32)])
+    cigar = device_array(int(runs), np.uint32)
+    if has_diagonals:
+        walk(*given, WRITE, nothing, *results, offsets, cigar)
+    if begin < end:
+        gather_runs[blocks(slots.size), BLOCK](slots, starts, choices, offsets, cigar)
+    wide_offsets = device_array(offsets.size, np.int64)
+    widen[blocks(offsets.size), BLOCK](offsets, wide_offsets)
+    return wide_offsets, cigar
+
+
+def _check_diagonals(batch, costs, scores, ends):
+    bands, diagonals = (device_array(batch.count, np.int32) for _ in range(2))
+    best_entry = max(int(costs.matrix.max()), 0)
+    gap_open, gap_extend = costs.extend - costs.first, -costs.extend
+    check_diagonals[blocks(batch.count, 32), BLOCK](
+        batch.queries.codes,
+        batch.queries.starts,
+        batch.references.codes,
+        batch.references.starts,
+        costs.device_matrix,
+        MATRIX_STRIDE,
+        (
+            *map(int, (costs.local, costs.free[0], costs.free[2])),
+            *(gap_open, gap_extend, best_entry),
+        ),
+        scores,
+        *ends,
+        bands,
+        diagonals,
+    )
+    return bands, diagonals
+
+
+def _order_by_work(batch, cells) -> tuple[Order, np.ndarray]:
+    """Pairs by strips and their width, those without a band first; and words a pair of each bin."""
+    most_columns = batch.references.longest
+    most_strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
+    strip_bins = size_bin(most_strips) + 1
+    width_bins = size_bin(most_columns + BAND_THREADS) + 1
+    bins = device_array(batch.count, np.uint32)
+    bin_by_work[blocks(batch.count), BLOCK](*cells[:3], BAND_THREADS, width_bins, bins)
+    order = order_by_bins(bins, batch.count, 1, 1 + strip_bins * width_bins, False)
+    return order, _most_words_of_bins(strip_bins, width_bins)
+
+
+@functools.lru_cache(maxsize=8)
+def _most_words_of_bins(strip_bins: int, width_bins: int) -> np.ndarray:
+    strips, widths = (
+        np.array([largest_in_bin(i) for i in range(number)]) for number in (strip_bins, width_bins)
+    )
+    return np.append(0, np.outer(strips, widths).ravel() * BAND_THREADS)
+
+
+def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Split the pairs with a band into ranges of slots whose choices fit the memory.
+
+    Parameters
+    ----------
+    starts : ndarray, dtype=int64
+        Where each bin of an `Order` starts; bin 0 has no choices.
+    item_words : ndarray, dtype=int64
+        Words that a pair of each bin takes at most.
+
+    Yields
+    ------
+    begin, end, words : int
+        A range of slots and what it takes at most.
+    """
+    most = min(int(MEMORY_SHARE * free_bytes()) // 4, MOST_WORDS)
+    begin, words = int(starts[1]), int(np.diff(starts[1:]) @ item_words[1:])
+    if words <= most:
+        if begin < starts[-1]:
+            yield begin, int(starts[-1]), words
+        return
+    words = 0
+    for number in np.flatnonzero(np.diff(starts[1:])) + 1:
+        item, at, stop = int(item_words[number]), int(starts[number]), int(starts[number + 1])
+        while at < stop:
+            fits = (most - words) // item
+            if fits < 1 and at > begin:
+                yield begin, at, words
+                begin, words = at, 0
+                continue
+            taken = min(stop - at, max(fits, 1))
+            at, words = at + taken, words + taken * item
+    if begin < starts[-1]:
+        yield begin, int(starts[-1]), words
+
+
+def _diagonal_walk(batch, costs, slots, cells):
+    """Pairs that align along one diagonal: the kernel and its first arguments."""
+    if costs.is_gatk:
+        # GATK's walk puts the clips on diagonals too.
+        nothing = device_array(1, np.uint32)
+        return _walk(batch, costs, slots, nothing, nothing, cells)
+    arguments = (
+        batch.queries.codes,
+        batch.queries.starts,
+        batch.references.codes,
+        batch.references.starts,
+        slots,
+        *cells[:2],
+        cells[3],
+        np.int32(costs.ambiguous),
+    )
+    return walk_diagonals[blocks(slots.size, 32), BLOCK], arguments
+
+
+def _store_choices(batch, costs, slots, starts, choices, cells):
+    query_ends, reference_ends, bands, _ = cells
+    edge_stride = 2 * batch.references.longest
+    # The end is the corner of what is left of the matrix.
+    tie, free = int(costs.opens_on_tie), costs.free
+    parameters = (costs.first, costs.extend, tie, int(free[0]), 0, int(free[2]), 0, 0)
+    kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
+    with work_space():
+        edge = device_array(slots.size * edge_stride, np.int32)
+        kernel[blocks(slots.size, BAND_THREADS), BLOCK](
+            batch.queries.codes,
+            batch.queries.starts,
+            query_ends,
+            batch.references.codes,
+            batch.references.starts,
+            reference_ends,
+            slots,
+            bands,
+            costs.device_matrix,
+            parameters,
+            edge,
+            edge_stride,
+            choices,
+            starts,
+            *(bands, bands, bands),
+        )
+
+
+def _walk(batch, costs, slots, starts, choices, cells):
+    arguments = (
+        batch.queries.codes,
+        batch.queries.starts,
+        batch.references.codes,
+        batch.references.starts,
+        batch.references.lengths,
+        slots,
+        *cells,
+        choices,
+        starts,
+        (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0)),
+        np.int32(costs.ambiguous),
+    )
+    return walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK], arguments
+
+
+def _merged(pieces):
+    """Offsets and CIGARs of all pairs, out of pieces that have those of some pairs each."""
+    counts = sum(np.diff(offsets) for offsets, _ in pieces)
+    all_offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=all_offsets[1:])
+    cigar = np.empty(int(all_offsets[-1]), np.uint32)
+    for offsets, part in pieces:
+        shift = np.repeat(all_offsets[:-1] - offsets[:-1], np.diff(offsets))
+        cigar[np.arange(part.size) + shift] = part
+    return all_offsets, cigar

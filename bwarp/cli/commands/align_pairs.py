@@ -1,0 +1,273 @@
+"""Align pairs of sequences: query i with reference i, with score, position and CIGAR.
+
+A gap of n letters costs gap-open + n * gap-extend; costs are positive numbers. TSV positions are
+where the alignment starts in the reference, from 0; query letters outside it are S in the CIGAR.
+Among equally good alignments the answer is the one with the smallest reference end, then query
+end, and with gaps as far left as they go.
+
+--mode gatk is GATK's SmithWatermanJavaAligner, base for base (GATK's alternate is the query). Its
+gap costs follow GATK: the first letter of a gap costs gap-open, each further one gap-extend.
+"""
+
+from dataclasses import replace
+
+from bwarp.alignment.gatk.gatk_rules import (
+    GATK_PARAMETERS,
+    LETTER_OF_BYTE,
+    OVERHANGS,
+    GatkParameters,
+)
+from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
+from bwarp.alignment.pairwise.pair_text import (
+    TSV_HEADER,
+    gatk_tsv_lines,
+    paf_lines,
+    sam_lines,
+    tsv_lines,
+)
+from bwarp.alignment.scoring import MODES, Mode, matrix_scoring, nucleotide_scoring
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.fastx import read_sequences
+from bwarp.io.output_names import check_outputs
+from bwarp.io.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
+from bwarp.runtime.progress import progress
+from bwarp.sequence import CODE_OF_BYTE
+
+EXAMPLES = """
+scripts/align_pairs.py --references R.fa --queries Q.fa -o alignments.tsv
+scripts/align_pairs.py --references R.fa --queries Q.fq.gz -o alignments.sam --mode fitting
+scripts/align_pairs.py --pairs pairs.tsv -o alignments.paf --mode local --matrix BLOSUM62
+scripts/align_pairs.py --references windows.fa --queries reads.fa -o alignments.tsv \\
+    --free-ends reference-start,reference-end --match 2 --mismatch -3 --gap-open 5 --gap-extend 2
+scripts/align_pairs.py --references haplotypes.fa --queries reads.fa -o gatk.tsv --mode gatk \\
+    --parameters alignment-to-best-haplotype --overhang softclip
+"""
+
+FREE_ENDS = ("query-start", "query-end", "reference-start", "reference-end")
+LARGEST = 10_000
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("--references", metavar="R.fa", help="FASTA or FASTQ, plain or compressed")
+    parser.add_argument("--queries", metavar="Q.fa", help="FASTA or FASTQ, plain or compressed")
+    parser.add_argument(
+        "--pairs",
+        metavar="TABLE",
+        help="instead of two files, a tab-separated table: query, reference; "
+        "or query name, query, reference name, reference",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="alignments as .tsv, .paf or .sam by its ending, .gz after it compresses; "
+        "- is TSV on standard output",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=(*MODES, "gatk"),
+        default="semiglobal",
+        help="semiglobal: every end of both sequences is free; fitting: the whole query anywhere "
+        "in the reference (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--free-ends",
+        metavar="ENDS",
+        help="with semiglobal, the ends that are free instead of all: some of "
+        f"{', '.join(FREE_ENDS)}, with commas between them",
+    )
+    parser.add_argument(
+        "--match", type=bounded_int(0, LARGEST), metavar="N", help="score (default: 1)"
+    )
+    parser.add_argument(
+        "--mismatch", type=bounded_int(-LARGEST, 0), metavar="N", help="score (default: -4)"
+    )
+    parser.add_argument(
+        "--matrix",
+        metavar="NAME",
+        help="a matrix in place of match and mismatch, for proteins or nucleotides, such as "
+        "BLOSUM62, PAM250 or NUC.4.4",
+    )
+    parser.add_argument(
+        "--gap-open",
+        type=bounded_int(0, LARGEST),
+        metavar="N",
+        help="cost, 0 for linear gaps (default: 6; 11 with a matrix)",
+    )
+    parser.add_argument(
+        "--gap-extend", type=bounded_int(0, LARGEST), metavar="N", help="cost (default: 1)"
+    )
+    parser.add_argument(
+        "--overhang",
+        choices=OVERHANGS,
+        help="with gatk, what becomes of query letters beyond the reference (default: softclip)",
+    )
+    parser.add_argument(
+        "--parameters",
+        choices=GATK_PARAMETERS,
+        help="with gatk, one of its parameter sets (default: new-sw-parameters), of which the "
+        "four options above replace single ones",
+    )
+    return parser
+
+
+def main(options):
+    output_format = format_of(options)
+    check_outputs([options.output], [options.pairs, options.references, options.queries])
+    backend = choose_engine(options.backend)
+    if options.mode == "gatk":
+        align, lines = gatk_engine(options, backend, output_format)
+        code_of_byte, scoring = LETTER_OF_BYTE, None
+    else:
+        if options.overhang or options.parameters:
+            raise UsageError("--overhang and --parameters are for --mode gatk: leave them out")
+        scoring, mode = scoring_of(options), mode_of(options)
+        code_of_byte = scoring.code_of_byte
+        align = pair_engine(backend, scoring, mode, options.threads)
+        lines = {"tsv": tsv_lines, "paf": paf_lines, "sam": None}[output_format]
+        if output_format == "sam":
+
+            def lines(named, alignments):
+                refuse_read_names(options.queries, named)
+                return sam_lines(named, alignments, scoring)
+
+    count = 0
+    header = header_of(options, output_format, scoring)
+    files = [options.pairs] if options.pairs else [options.references, options.queries]
+    with atomic_file(options.output, "wt") as output, progress("pairs", files=files) as report:
+        output.write(header)
+        for named in read_pairs(options, code_of_byte):
+            output.write(lines(named, align(named.pairs)))
+            count += named.pairs.count
+            report(count)
+    say(f"aligned {count:,} pairs on {backend}")
+
+
+def format_of(options) -> str:
+    name = options.output.removesuffix(".gz")
+    if options.output == "-":
+        return "tsv"
+    for ending in ("tsv", "paf", "sam"):
+        if name.endswith("." + ending):
+            return ending
+    raise UsageError(f"{options.output}: name the output .tsv, .paf or .sam (or .gz after it)")
+
+
+def read_pairs(options, code_of_byte):
+    if options.pairs:
+        if options.queries or options.references:
+            raise UsageError("give --pairs, or --queries with --references, not both")
+        return read_pair_table(options.pairs, code_of_byte)
+    if not options.queries or not options.references:
+        raise UsageError("give --queries with --references, or --pairs")
+    return read_paired_files(options.queries, options.references, code_of_byte)
+
+
+def scoring_of(options):
+    if options.matrix:
+        if options.match is not None or options.mismatch is not None:
+            raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
+        return matrix_scoring(
+            options.matrix, given(options.gap_open, 11), given(options.gap_extend, 1)
+        )
+    return nucleotide_scoring(
+        given(options.match, 1),
+        given(options.mismatch, -4),
+        given(options.gap_open, 6),
+        given(options.gap_extend, 1),
+    )
+
+
+def given(value, default):
+    return default if value is None else value
+
+
+def mode_of(options) -> Mode:
+    if options.free_ends is None:
+        return MODES[options.mode]
+    if options.mode != "semiglobal":
+        raise UsageError(f"--free-ends is for --mode semiglobal, not {options.mode}")
+    ends = options.free_ends.split(",")
+    for end in ends:
+        if end not in FREE_ENDS:
+            raise UsageError(f"free end {end!r} is not one of {', '.join(FREE_ENDS)}")
+    return Mode(**{end.replace("-", "_"): True for end in ends})
+
+
+def pair_engine(backend, scoring, mode, threads):
+    if backend == "cuda":
+        from bwarp.alignment.pairwise.pairs_cuda import pair_alignments
+    else:
+        from bwarp.alignment.pairwise.pairs_cpu import pair_alignments
+    return lambda pairs: pair_alignments(pairs, scoring, mode, threads)
+
+
+def gatk_engine(options, backend, output_format):
+    if output_format != "tsv":
+        raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
+    if options.matrix or options.free_ends:
+        raise UsageError("--matrix and --free-ends are not for --mode gatk: leave them out")
+    parameters = gatk_parameters(options)
+    overhang = options.overhang or "softclip"
+    if backend == "cuda":
+        from bwarp.alignment.gatk.gatk_cuda import gatk_alignments
+    else:
+        from bwarp.alignment.gatk.gatk_cpu import gatk_alignments
+    return (
+        lambda pairs: gatk_alignments(pairs, parameters, overhang, options.threads),
+        gatk_tsv_lines,
+    )
+
+
+def gatk_parameters(options) -> GatkParameters:
+    changes = {
+        "match": options.match,
+        "mismatch": options.mismatch,
+        "gap_open": None if options.gap_open is None else -options.gap_open,
+        "gap_extend": None if options.gap_extend is None else -options.gap_extend,
+    }
+    parameters = GATK_PARAMETERS[options.parameters or "new-sw-parameters"]
+    return replace(parameters, **{k: v for k, v in changes.items() if v is not None})
+
+
+def header_of(options, output_format, scoring) -> str:
+    if output_format == "tsv":
+        return TSV_HEADER
+    if output_format == "paf":
+        return ""
+    if scoring.code_of_byte is not CODE_OF_BYTE:
+        raise UsageError("SAM holds nucleotides: with --matrix, write .tsv or .paf")
+    lengths: dict[str, int] = {}
+    if options.pairs or options.references == "-":
+        raise UsageError("SAM needs its references first: give --references as a file, or .paf")
+    for batch in read_sequences(options.references):
+        for i, name in enumerate(batch.names()):
+            length = int(batch.offsets[i + 1] - batch.offsets[i])
+            if not is_contig_name(name):
+                raise InputError(
+                    f"{options.references}: record {batch.first_record + i + 1}: SAM allows no "
+                    f"contig name like {name!r} (printable ASCII, no comma, quote or bracket, not "
+                    "* or = at the start): rename it, or write .tsv or .paf"
+                )
+            if lengths.setdefault(name, length) != length:
+                raise InputError(
+                    f"{options.references}: record {batch.first_record + i + 1}: an earlier "
+                    f"record is called {name} too, and SAM cannot tell them apart: rename one, "
+                    "or write .tsv or .paf"
+                )
+    lines = [f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in lengths.items()]
+    return "".join(["@HD\tVN:1.6\tSO:unknown\n", *lines, "@PG\tID:bwarp\tPN:align_pairs.py\n"])
+
+
+def refuse_read_names(path, named):
+    for i, name in enumerate(named.query_names):
+        if not is_read_name(name):
+            raise InputError(
+                f"{path}: record {named.first + i + 1}: SAM allows no read name like {name!r} "
+                f"(printable ASCII, up to {LONGEST_READ_NAME} characters, no @ at its start): "
+                "rename it, or write .tsv or .paf"
+            )

@@ -1,0 +1,25 @@
+"""Say what this machine has that bwarp can use: GPU, driver, packages, cores, memory; which engine
+will run, and why; and what to type to install what is missing."""
+
+import llvmlite.binding
+
+from bwarp.cli.program import program_parser
+from bwarp.runtime.backend import gpu_problem
+from bwarp.runtime.machine import diagnose, gather
+
+EXAMPLES = """
+scripts/doctor.py
+"""
+
+
+def parse_options():
+    return program_parser(__doc__, EXAMPLES)
+
+
+def main(options):
+    findings = diagnose(gather(gpu_problem(), llvmlite.binding.get_host_cpu_features()))
+    width = max(len(finding.what) for finding in findings)
+    for finding in findings:
+        print(f"{finding.what:<{width}}  {finding.found}")
+        if finding.advice:
+            print(f"{'':<{width}}    -> {finding.advice}")

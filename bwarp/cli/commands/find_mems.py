@@ -1,0 +1,243 @@
+"""Find maximal exact matches between queries and a reference, and write them as MUMmer 3 does.
+
+A match is maximal when it cannot be made longer at either end. Matches never hold an ambiguous
+base and never cross a contig's border. Of all matches of at least --min-length bases the output
+lists all (maxmatch), those that are unique in the reference (mumreference), or those that are
+unique in the reference and in their query's strand (mum).
+
+The output is what MUMmer prints with -n: a line "> query" for every query, "> query Reverse" for
+its reverse complement, and under it the matches: position in the reference, position in the
+query, length, all counted from 1. Positions on the reverse strand count along the reverse
+complement. A name that ends in .tsv, .paf or .parquet chooses that format, which have 0-based
+positions on the forward strands; .gz compresses.
+
+For one comparison of genomes the reference can be given as FASTA, without an index.
+"""
+
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.cli.options import add_queries_option
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.errors import InputError, UsageError
+from bwarp.index.store import load_index
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.fastx import read_sequences
+from bwarp.io.file_blocks import CHUNK_BYTES
+from bwarp.io.output_names import check_outputs
+from bwarp.mems.find import KINDS, find_matches, find_table_matches, prepare
+from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
+from bwarp.mems.output.match_table import COLUMNS, table_lines
+from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
+from bwarp.mems.query_text import STRANDS, make_query_text
+from bwarp.mems.reference_chunks import find_in_chunks
+from bwarp.reference import read_reference
+from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.progress import progress
+
+EXAMPLES = """
+scripts/find_mems.py --index genome.index --queries reads.fq.gz -o reads.mums --strands both
+scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf --kind mum \\
+    --min-length 50 --strands both
+scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
+"""
+
+#: Endings that would promise another format than MUMmer's.
+OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    reference = parser.add_mutually_exclusive_group(required=True)
+    reference.add_argument("--index", metavar="INDEX", help="folder that index_reference.py made")
+    reference.add_argument(
+        "--reference",
+        metavar="REF.fa",
+        help="FASTA file, plain or compressed: for one comparison of genomes, on the CPU",
+    )
+    add_queries_option(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT.mums",
+        help="file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet) by its ending, else "
+        "MUMmer's format; .gz compresses; - is standard output",
+    )
+    parser.add_argument(
+        "-l",
+        "--min-length",
+        type=bounded_int(1, 2**31),
+        default=20,
+        metavar="L",
+        help="least bases of a match (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--kind",
+        choices=KINDS,
+        default="mumreference",
+        help="all matches, those unique in the reference, or those unique in the query as well "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--strands",
+        choices=STRANDS,
+        default="forward",
+        help="strands of the queries to search (default: %(default)s)",
+    )
+    parser.add_argument(
+        "-c",
+        "--forward-positions",
+        action="store_true",
+        help="positions on the reverse strand are those of the match's first base on the "
+        "forward strand",
+    )
+    parser.add_argument(
+        "-F",
+        "--four-column",
+        action="store_true",
+        help="name the contig in every line, as is done for several contigs anyhow",
+    )
+    parser.add_argument(
+        "-L", "--show-lengths", action="store_true", help="write the queries' lengths in headers"
+    )
+    parser.add_argument(
+        "--chunk-bases",
+        type=bounded_int(10**3, 2**32),
+        metavar="N",
+        help="search the reference in chunks of N bases, each indexed when its turn comes: for one "
+        "whose index is larger than the memory, or the GPU's. Results are the same",
+    )
+    return parser
+
+
+def main(options):
+    output_format = format_of(options)
+    check_outputs([options.output], [options.index, options.reference, options.queries])
+    search, reference = searcher(options)
+    strands = STRANDS[options.strands]
+    n_queries = n_matches = 0
+    with (
+        atomic_file(options.output) as file,
+        match_writer(file, output_format, options, reference, strands) as write,
+        progress("queries", files=[options.queries]) as report,
+    ):
+        for batch in read_sequences(options.queries, chunk_bytes=bytes_at_once(options)):
+            refuse_nameless(options.queries, batch)
+            text = make_query_text(
+                batch.codes, batch.offsets, strands, options.min_length, options.threads
+            )
+            n_queries += batch.count
+            for matches in write(search(text), batch):
+                n_matches += len(matches)
+                report(n_queries, f"{n_matches:,} matches")
+    say(f"{n_queries:,} queries, {n_matches:,} matches of at least {options.min_length} bases")
+
+
+def format_of(options) -> str:
+    suffixes = Path(options.output).suffixes
+    if suffixes[-1:] == [".gz"]:
+        suffixes = suffixes[:-1]
+        if suffixes[-1:] == [".parquet"]:
+            raise UsageError(f"{options.output}: Parquet is compressed already: leave out .gz")
+    ending = suffixes[-1] if suffixes else ""
+    if ending in OTHER_FORMATS:
+        raise UsageError(
+            f"{options.output}: matches are not written as {ending}: end the name in .mums for "
+            "MUMmer's format, or in .tsv, .paf or .parquet"
+        )
+    output_format = {".tsv": "tsv", ".paf": "paf", ".parquet": "parquet"}.get(ending, "mummer")
+    if output_format != "mummer":
+        for option in ("forward_positions", "four_column", "show_lengths"):
+            if getattr(options, option):
+                raise UsageError(
+                    f"--{option.replace('_', '-')} is for MUMmer's format: leave it out, or give "
+                    f"an output that does not end in {ending}"
+                )
+    return output_format
+
+
+def bytes_at_once(options) -> int:
+    """Bytes of queries to take on at a time: many where every time costs indexing the chunks."""
+    return 1 << 30 if options.chunk_bases else CHUNK_BYTES
+
+
+def searcher(options):
+    """A function from a query text to its matches, and the reference."""
+    length, kind, threads = options.min_length, options.kind, options.threads
+    if options.chunk_bases:
+        backend = choose_engine(options.backend)
+        if options.reference:
+            reference = read_reference(options.reference, threads)
+        else:
+            reference = load_index(options.index).reference
+        return lambda text: [
+            find_in_chunks(reference, options.chunk_bases, text, length, kind, backend, threads)
+        ], reference
+    if options.reference:
+        if options.backend == "cuda":
+            raise UsageError(
+                "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"
+            )
+        reference = read_reference(options.reference, threads)
+        table = build_kmer_table(reference, length, threads)
+        return lambda text: find_table_matches(table, text, length, kind, threads), reference
+    backend = choose_engine(options.backend)
+    stored = load_index(options.index)
+    backend, index = or_on_cpu(
+        options.backend, backend, lambda engine: prepare(stored, engine), say
+    )
+    if backend == "cuda":
+        say(str(index.plan))
+    return (
+        lambda text: find_matches(index, text, length, kind, backend, threads),
+        stored.reference,
+    )
+
+
+def refuse_nameless(path, batch):
+    for record in np.flatnonzero(np.diff(batch.headers) == 0)[:1]:
+        raise InputError(
+            f"{path}: record {batch.first_record + record + 1} has no name: write one after its "
+            "> or @"
+        )
+
+
+@contextmanager
+def match_writer(file, output_format, options, reference, strands):
+    """A function that writes a batch's matches as they come, and passes them on."""
+    with ExitStack() as stack:
+        if output_format == "parquet":
+            from bwarp.mems.output.match_parquet import ParquetMatches
+
+            table = stack.enter_context(ParquetMatches(file, reference, strands))
+
+            def write(blocks, batch):
+                for matches in blocks:
+                    table.write(matches, batch)
+                    yield matches
+
+        else:
+            if output_format == "tsv":
+                file.write(COLUMNS)
+            layout = MummerLayout(
+                strands, options.forward_positions, options.four_column, options.show_lengths
+            )
+
+            def write(blocks, batch):
+                passed = []
+                blocks = (passed.append(matches) or matches for matches in blocks)
+                if output_format == "tsv":
+                    lines = table_lines(blocks, batch, reference, strands, options.threads)
+                elif output_format == "paf":
+                    lines = paf_lines(blocks, batch, reference, strands, options.threads)
+                else:
+                    lines = mummer_lines(blocks, batch, reference, layout, options.threads)
+                for text in lines:
+                    file.write(memoryview(text))
+                    yield from passed
+                    passed.clear()
+
+        yield write

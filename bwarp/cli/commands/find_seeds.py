@@ -1,0 +1,155 @@
+"""Find every place where a k-mer, or its reverse complement, lies in a reference, with at most so
+many mismatches at any position.
+
+Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. The table has the
+columns query, kmer_start, strand, contig, position and mismatches. Positions are 0-based, and of
+the hit's leftmost base on the forward strand. Rows are in the order of queries, k-mer starts,
+strands (forward first), contigs and positions.
+
+OUT.over.tsv lists the k-mers with more than --max-hits hits, which have no rows, and
+OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries that are too short
+or too long.
+"""
+
+from bwarp.cli.options import (
+    add_index_option,
+    add_kmer_options,
+    add_queries_option,
+    add_table_option,
+    kmer_options,
+)
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.io.output_names import check_outputs
+from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.progress import progress
+from bwarp.seeding.find import count_seeds, find_in_passes, prepare
+from bwarp.seeding.hits import (
+    ALGORITHMS,
+    LOCATE_MODES,
+    MOST_MISMATCHES,
+    SeedOptions,
+    check_options,
+)
+from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
+from bwarp.seeding.output.seed_tables import (
+    open_count_table,
+    open_seed_tables,
+    seed_format,
+    sibling,
+    tables_at,
+)
+from bwarp.seeding.queries import read_kmers
+
+EXAMPLES = """
+scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
+scripts/find_seeds.py --index genome.index --queries reads.fq.gz -o hits.tsv.gz -k 20 --step 10
+scripts/find_seeds.py --index genome.index --queries guides.fa -o hits.bed --mismatches 4 \\
+    --max-hits 0
+scripts/find_seeds.py --index genome.index --queries probes.fa -o counts.tsv --mismatches 1 \\
+    --count-only
+zcat reads.fq.gz | scripts/find_seeds.py --index genome.index --queries - -o - -k 24 | head
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    add_queries_option(parser)
+    add_table_option(parser)
+    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
+    parser.add_argument(
+        "--mismatches",
+        type=bounded_int(0, MOST_MISMATCHES),
+        default=0,
+        metavar="M",
+        help=f"most substitutions in a hit, 0 to {MOST_MISMATCHES} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-hits",
+        type=bounded_int(0, 2**32),
+        default=128,
+        metavar="N",
+        help="a k-mer with more hits on both strands together is listed in OUT.over.tsv instead; "
+        "0: no limit (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--locate",
+        choices=LOCATE_MODES,
+        default="auto",
+        help="where rows of the index become positions; hybrid: the GPU walks, the CPU looks up. "
+        "Results are the same (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--algorithm",
+        choices=ALGORITHMS,
+        default="schemes",
+        help="how mismatches are searched: bidirectional search schemes, or Liu and Schmidt's "
+        "bounded backtracking. Results are the same (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--count-only",
+        action="store_true",
+        help="only how many hits every k-mer has, whatever the limit: query, kmer_start, hits",
+    )
+    return parser
+
+
+def main(options):
+    batches = read_kmers(options.queries, *kmer_options(options))
+    table_format = seed_format(options.output)
+    check_outputs(tables_at(options.output), [options.index, options.queries])
+    if options.count_only and table_format != "tsv":
+        raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
+    backend = choose_engine(options.backend)
+    seed_options = SeedOptions(
+        options.mismatches, options.max_hits, options.algorithm, options.locate
+    )
+    check_options(seed_options, backend)
+    stored = load_index(options.index)
+    backend, index = or_on_cpu(
+        options.backend, backend, lambda engine: prepare(stored, seed_options, engine), say
+    )
+    if backend == "cuda":
+        say(str(index.plan))
+    if options.count_only:
+        write_counts(options, batches, index, seed_options, backend)
+    else:
+        write_hits(options, batches, index, stored.reference, seed_options, backend)
+
+
+def write_hits(options, batches, index, reference, seed_options, backend):
+    with (
+        open_seed_tables(options.output, reference, options.threads) as tables,
+        progress("k-mers", files=[options.queries]) as report,
+    ):
+        counts = tables.counts
+        for kmers, queries in batches:
+            done = counts.searched
+            tables.add_kmers(kmers, queries)
+            for found in find_in_passes(index, kmers, seed_options, backend, options.threads):
+                for hits in tables.add_found(found, kmers, queries):
+                    report(done + int(hits.kmers[-1]) + 1, f"{counts.hits:,} hits")
+    say_outcome(options, counts)
+
+
+def write_counts(options, batches, index, seed_options, backend):
+    with (
+        open_count_table(options.output) as table,
+        progress("k-mers", files=[options.queries]) as report,
+    ):
+        for kmers, queries in batches:
+            hits = count_seeds(index, kmers, seed_options, backend, options.threads)
+            table.add(kmers, queries, hits)
+            report(table.counts.searched, f"{table.counts.hits:,} hits")
+    say_outcome(options, table.counts)
+
+
+def say_outcome(options, counts):
+    if counts.searched + counts.skipped == 0:
+        say(f"warning: {options.queries} holds no queries")
+    if counts.skipped and options.k is None and options.output != "-":
+        reasons = sibling(options.output, "skipped")
+        say(f"warning: {counts.skipped:,} queries were not searched: {reasons} says why")
+    say(counts.sentence())

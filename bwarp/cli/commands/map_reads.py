@@ -1,0 +1,61 @@
+"""Map reads of up to 10,000 bases to an indexed reference: FASTQ in, SAM or BAM out."""
+
+from bwarp.cli.options import (
+    add_index_option,
+    add_mapping_options,
+    add_output_options,
+    add_read_options,
+    mapping_options,
+    output_options,
+)
+from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.index.store import load_index
+from bwarp.io.output_names import check_outputs
+from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+from bwarp.mapping.output.alignment_file import files_of
+from bwarp.mapping.output.chunk_writer import write_mapped
+from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
+from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.progress import progress
+from bwarp.runtime.threads import read_ahead
+
+EXAMPLES = """
+scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
+scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.sam
+scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
+    --read-group '@RG\\tID:1\\tSM:sample'
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    add_read_options(parser)
+    add_output_options(parser)
+    add_mapping_options(parser)
+    return parser
+
+
+def main(options):
+    output = output_options(options)
+    inputs = [options.index, options.first, options.second, options.reference]
+    check_outputs([*files_of(options.output), options.stats], inputs)
+    backend = choose_engine(options.backend)
+    chunks = read_chunks(options.first, options.second, options.interleaved, reads_a_chunk(backend))
+    # The first chunks are read while the index is loaded.
+    chunks = read_ahead(chunks)
+    index = load_index(options.index)
+    backend, (genome, kept) = or_on_cpu(
+        options.backend, backend, lambda engine: load(index, engine, options.threads), say
+    )
+    with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
+        mapped_chunks = map_chunks(
+            index, genome, chunks, mapping_options(options), backend, options.threads, kept
+        )
+        statistics = write_mapped(
+            output, index.reference, genome, mapped_chunks, report, options.threads
+        )
+    say(statistics_sentence(statistics))
+    if options.stats:
+        write_statistics(options.stats, statistics)

@@ -1,0 +1,290 @@
+"""Find every window whose letter counts are like a query's: all queries against all references.
+
+A window of the query's length is a hit if 1 - D / length >= S, where D is the sum over A, C, G and
+T of the differences between the counts of query and window. U counts as T; ambiguous letters are
+counted in no bin, so each one in a window or query adds to D. One strand is scanned: the forward
+one. Positions are 0-based.
+"""
+
+import math
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.cli.options import add_table_option
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.composition.histogram import LONGEST_QUERY, count_letters, group_queries
+from bwarp.composition.hit_blocks import join_regions
+from bwarp.composition.output.hit_rows import rows_of_block
+from bwarp.composition.output.hit_text import NameTable, bed_lines, tsv_header, tsv_lines
+from bwarp.composition.references import gather_references, window_count
+from bwarp.composition.scan import (
+    ALGORITHMS,
+    LONGEST_REFERENCES,
+    Scan,
+    count_hits,
+    scan_best,
+    scan_hits,
+)
+from bwarp.composition.similarity import parse_similarity
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.fastx import read_sequences
+from bwarp.io.output_names import check_outputs
+from bwarp.runtime.progress import progress
+
+EXAMPLES = """
+scripts/scan_composition.py --reference hairpin.fa.gz --queries mature.fa.gz -o hits.tsv \\
+    --similarity 0.95
+scripts/scan_composition.py --reference chr20.fa --queries guides.fa -o hits.bed \\
+    --similarity 19/20 --regions
+scripts/scan_composition.py --reference chr20.fa --queries reads.fq.gz -o best.parquet \\
+    --similarity 0.9 --best 10
+scripts/scan_composition.py --reference chr20.fa --queries reads.fq.gz -o counts.tsv \\
+    --similarity 0.9 --count-only
+"""
+
+FORMATS = ("tsv", "bed", "parquet")
+BYTES_OF_PARQUET_ROW = 8
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument(
+        "--reference", required=True, metavar="R.fa", help="FASTA or FASTQ, plain or compressed"
+    )
+    parser.add_argument(
+        "--queries", required=True, metavar="Q.fa", help="FASTA or FASTQ, plain or compressed"
+    )
+    add_table_option(parser)
+    parser.add_argument(
+        "--similarity",
+        required=True,
+        metavar="S",
+        help="least similarity of a hit, above 0 and at most 1, taken exactly: 0.95 or 19/20",
+    )
+    parser.add_argument(
+        "--regions",
+        action="store_true",
+        help="join a query's hit windows that begin at neighbouring positions",
+    )
+    parser.add_argument(
+        "--best",
+        type=bounded_int(1, 10**6),
+        metavar="N",
+        help="only the N nearest windows of each query, the first ones where several are as near",
+    )
+    parser.add_argument(
+        "--count-only", action="store_true", help="only how many windows each query hits"
+    )
+    parser.add_argument(
+        "--max-hits",
+        type=bounded_int(0, 10**15),
+        default=10**9,
+        metavar="N",
+        help="refuse to list more hits than this; they are counted first (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--algorithm",
+        choices=ALGORITHMS,
+        default="auto",
+        help="classes: distinct compositions against distinct compositions; tiles: every window; "
+        "gather: every window, as Breland et al. published it; auto takes the quickest. Results "
+        "are the same (default: %(default)s)",
+    )
+    return parser
+
+
+def main(options):
+    output_format = format_of(options)
+    check_outputs([options.output], [options.reference, options.queries])
+    similarity = parse_similarity(options.similarity)
+    backend = choose_engine(options.backend)
+    references = read_references(options.reference)
+    names, lengths, counts = read_queries(options.queries)
+    groups = group_queries(counts, lengths)
+    scan = Scan(references, similarity, options.algorithm, backend, options.threads)
+    describe(references, names, groups)
+    total = None
+    if options.best:
+        blocks = scan_best(scan, groups, options.best)
+    else:
+        with progress("queries", total=len(names)) as report:
+            hits = count_hits(scan, groups, report)
+        total = sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
+        say(f"{total:,} hits at similarity {options.similarity}")
+        if options.count_only:
+            write_counts(options.output, output_format, names, lengths, groups, hits)
+            return
+        refuse_too_many(options, output_format, total, names, references)
+        blocks = scan_hits(scan, groups, hits)
+    if options.regions:
+        blocks = (join_regions(block, references.starts) for block in blocks)
+        total = None  # of regions
+    n_rows = write_rows(options, output_format, names, references, blocks, total)
+    say(f"wrote {n_rows:,} {'regions' if options.regions else 'hits'} to {options.output}")
+
+
+def format_of(options) -> str:
+    if options.count_only and (options.best or options.regions):
+        raise UsageError("--count-only lists no hits: leave out --best and --regions")
+    if options.best and options.regions:
+        raise UsageError("--best and --regions exclude each other: choose one")
+    if options.output == "-":
+        return "tsv"
+    suffixes = Path(options.output).suffixes[-2:]
+    ending = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
+    output_format = ending[0][1:] if ending else ""
+    if output_format not in FORMATS or suffixes[-2:] == [".parquet", ".gz"]:
+        raise UsageError(
+            f"{options.output}: the ending says no format: "
+            "use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
+        )
+    if output_format == "bed" and options.count_only:
+        raise UsageError("--count-only has no positions for BED: write .tsv or .parquet")
+    return output_format
+
+
+def read_references(path):
+    references = gather_references(read_sequences(path))
+    if not references.names:
+        raise InputError(f"{path}: the file is empty: references are needed")
+    if references.codes.size > LONGEST_REFERENCES:
+        raise InputError(
+            f"{path}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
+            "that one scan can hold: split the file"
+        )
+    refuse_nameless(path, references.names)
+    return references
+
+
+def read_queries(path):
+    """Names, lengths and letter counts of the queries; their letters are not kept."""
+    names = []
+    lengths = [np.zeros(0, np.int64)]
+    counts = [np.zeros((0, 4), np.uint16)]
+    for batch in read_sequences(path):
+        lengths.append(np.diff(batch.offsets))
+        if lengths[-1].max() > LONGEST_QUERY:
+            longest = int(lengths[-1].argmax())
+            raise InputError(
+                f"{path}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} letters; "
+                f"{LONGEST_QUERY:,} is the most"
+            )
+        names += batch.names()
+        counts.append(count_letters(batch.codes, batch.offsets))
+    if not names:
+        raise InputError(f"{path}: the file is empty: queries are needed")
+    refuse_nameless(path, names)
+    return names, np.concatenate(lengths), np.concatenate(counts)
+
+
+def refuse_nameless(path, names):
+    if "" in names:
+        record = names.index("") + 1
+        raise InputError(f"{path}: record {record} has no name: write one after its > or @")
+
+
+def describe(references, names, groups):
+    n_grouped = sum(len(group.queries) for group in groups)
+    comparisons = sum(len(g.queries) * window_count(references, g.length) for g in groups)
+    say(
+        f"{len(names):,} queries of {len(groups):,} lengths and "
+        f"{sum(len(g.counts) for g in groups):,} compositions, "
+        f"{len(references.names):,} references of {references.codes.size:,} letters: "
+        f"{comparisons:,} comparisons"
+    )
+    if n_grouped < len(names):
+        say(f"{len(names) - n_grouped:,} queries have no letters, and so no hits")
+
+
+def refuse_too_many(options, output_format, total, names, references):
+    """Say what a long list will cost, and stop where it is too long for the disk or the user."""
+    if output_format == "parquet":
+        row = BYTES_OF_PARQUET_ROW
+    else:
+        row = 24 + np.mean([len(n) for n in names]) + np.mean([len(n) for n in references.names])
+    size = total * row / (5 if options.output.endswith(".gz") else 1)
+    instead = "raise --similarity, or ask for --best N or --count-only"
+    if total > options.max_hits:
+        raise UsageError(
+            f"{total:,} hits (about {shown(size)}) are more than --max-hits {options.max_hits:,}: "
+            f"{instead}, or raise --max-hits"
+        )
+    if options.output == "-" or options.regions:
+        return
+    folder = Path(options.output).absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise UsageError(
+            f"{total:,} hits would take about {shown(size)}, but {folder} has {shown(free)} free: "
+            f"{instead}"
+        )
+
+
+def shown(size: float) -> str:
+    """A number of bytes for people: 1.2 GB."""
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min(int(math.log10(max(size, 1))) // 3, len(units) - 1)
+    return f"{size / 1000**power:.{min(power, 1)}f} {units[power]}"
+
+
+def write_counts(path, output_format, names, lengths, groups, hits):
+    of_query = np.zeros(len(names), np.int64)
+    for group, group_hits in zip(groups, hits, strict=True):
+        of_query[group.queries] = group_hits[group.group_of_query]
+    with atomic_file(path) as file:
+        if output_format == "parquet":
+            import pyarrow.parquet
+
+            from bwarp.composition.output.hit_parquet import count_table
+
+            pyarrow.parquet.write_table(count_table(names, lengths, of_query), file)
+            return
+        file.write(b"query\tlength\thits\n")
+        rows = zip(names, lengths.tolist(), of_query.tolist(), strict=True)
+        file.write("".join(f"{name}\t{length}\t{n}\n" for name, length, n in rows).encode())
+
+
+def write_rows(options, output_format, names, references, blocks, total) -> int:
+    n_rows = 0
+    with (
+        atomic_file(options.output) as file,
+        row_writer(file, output_format, options, names, references.names) as write,
+        progress("regions" if options.regions else "hits", total=total) as report,
+    ):
+        for block in blocks:
+            for rows in rows_of_block(block, references.starts):
+                write(rows)
+                n_rows += rows.queries.size
+                report(n_rows)
+    return n_rows
+
+
+@contextmanager
+def row_writer(file, output_format, options, queries, references):
+    """A function that writes rows to an open file in the format asked for."""
+    if output_format == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from bwarp.composition.output.hit_parquet import hit_schema, hit_table
+
+        queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
+        with pq.ParquetWriter(file, hit_schema(options.regions)) as writer:
+            yield lambda rows: writer.write_table(hit_table(rows, queries, references))
+        return
+    lines = bed_lines if output_format == "bed" else tsv_lines
+    if output_format == "tsv":
+        file.write(tsv_header(options.regions))
+    queries, references = NameTable.of(queries), NameTable.of(references)
+
+    def write(rows):
+        for text in lines(rows, queries, references, options.threads):
+            file.write(memoryview(text))
+
+    yield write

@@ -1,0 +1,198 @@
+"""Search a database of proteins or nucleotides: exact Smith-Waterman scores, the best hits.
+
+A gap of n letters costs gap-open + n * gap-extend, as BLAST counts it. The table has, query after
+query and best first, the letters of query and target up to where the alignment ends. Hits of equal
+score stand as in the database; among equal alignments the first end in the target counts.
+Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, as NCBI does.
+"""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.alignment.scoring import LOCAL, matrix_scoring, nucleotide_scoring
+from bwarp.alignment.search.database import load_database, read_database, save_database
+from bwarp.alignment.search.evalue import karlin_altschul
+from bwarp.alignment.search.top_hits import (
+    Hits,
+    blast_lines,
+    hit_lines,
+    hit_pairs,
+    significance,
+    top_hits,
+)
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.fastx import read_sequences
+from bwarp.io.output_names import check_outputs
+from bwarp.runtime.progress import progress
+
+EXAMPLES = """
+scripts/search_database.py --queries Q.fa --database D.fa.gz -o hits.tsv
+scripts/search_database.py --queries Q.fa --database D.fa -o hits.tsv --evalue --top 50 \\
+    --alignments hits.m8
+scripts/search_database.py --database D.fa --prepare D.database    then use it as --database
+scripts/search_database.py --queries Q.fa --database contigs.fa -o hits.tsv --match 2 \\
+    --mismatch -3 --gap-open 5 --gap-extend 2
+"""
+
+LARGEST = 127
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("--queries", metavar="Q.fa", help="FASTA or FASTQ, plain or compressed")
+    parser.add_argument(
+        "--database",
+        required=True,
+        metavar="D.fa",
+        help="FASTA or FASTQ, plain or compressed, or a folder that --prepare wrote",
+    )
+    parser.add_argument("-o", "--output", metavar="OUT.tsv", help="table to write, .gz too; - too")
+    parser.add_argument(
+        "--prepare",
+        metavar="FOLDER",
+        help="write the database to this folder, which later runs map instead of reading FASTA",
+    )
+    parser.add_argument("--matrix", metavar="NAME", help="substitution matrix (default: BLOSUM62)")
+    parser.add_argument(
+        "--match",
+        type=bounded_int(0, LARGEST),
+        metavar="N",
+        help="search nucleotides with this score for a match, in place of a matrix",
+    )
+    parser.add_argument(
+        "--mismatch",
+        type=bounded_int(-LARGEST, 0),
+        metavar="N",
+        help="score of a mismatch (default: -3)",
+    )
+    parser.add_argument(
+        "--gap-open", type=bounded_int(0, 10_000), default=11, metavar="N",
+        help="cost (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gap-extend", type=bounded_int(0, 10_000), default=1, metavar="N",
+        help="cost (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--top", type=bounded_int(1, 10**9), default=10, metavar="N",
+        help="hits of each query to report (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--min-score", type=bounded_int(1, 2**30), default=1, metavar="N",
+        help="least score of a hit (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--evalue",
+        action="store_true",
+        help="add columns evalue and bits, for matrices and gap costs with published parameters",
+    )
+    parser.add_argument(
+        "--alignments",
+        metavar="OUT.m8",
+        help="align the hits too, and write them in BLAST's tabular form (outfmt 6)",
+    )
+    parser.add_argument(
+        "--gpus", type=bounded_int(1, 1024), default=1, metavar="N",
+        help="share the database among up to N cards, those that are free (default: %(default)s)",
+    )  # fmt: skip
+    return parser
+
+
+def main(options):
+    scoring = scoring_of(options)
+    parameters = None
+    if options.evalue or options.alignments:
+        if options.match is not None:
+            raise UsageError(
+                "E-values need a protein matrix: leave out --evalue and --alignments with --match"
+            )
+        parameters = karlin_altschul(
+            options.matrix or "BLOSUM62", options.gap_open, options.gap_extend
+        )
+    if not options.prepare and not (options.queries and options.output):
+        raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
+    inputs = [options.queries, options.database]
+    check_outputs([options.output, options.alignments], inputs, options.prepare)
+    backend = choose_engine(options.backend, options.gpus)
+    if Path(options.database).is_dir():
+        database = load_database(options.database, scoring.letters)
+    else:
+        database = read_database(options.database, scoring.code_of_byte)
+    say(f"database: {database.count:,} sequences of {int(database.offsets[-1]):,} letters")
+    if options.prepare:
+        save_database(database, scoring.letters, options.prepare)
+        say(f"prepared {options.prepare}")
+    if options.queries and options.output:
+        search(options, scoring, parameters, database, backend)
+
+
+def scoring_of(options):
+    if options.match is None:
+        if options.mismatch is not None:
+            raise UsageError("--mismatch goes with --match: give both, or a --matrix")
+        return matrix_scoring(options.matrix or "BLOSUM62", options.gap_open, options.gap_extend)
+    if options.matrix:
+        raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
+    mismatch = -3 if options.mismatch is None else options.mismatch
+    return nucleotide_scoring(options.match, mismatch, options.gap_open, options.gap_extend)
+
+
+def search(options, scoring, parameters, database, backend):
+    if backend == "cuda":
+        from bwarp.alignment.pairwise.pairs_cuda import pair_alignments, pair_ends
+        from bwarp.alignment.search.search_cuda import search_scores
+
+        search_scores = partial(search_scores, cards=options.gpus)
+    else:
+        from bwarp.alignment.pairwise.pairs_cpu import pair_alignments, pair_ends
+        from bwarp.alignment.search.search_cpu import search_scores
+
+    names, queries = read_queries(options.queries, scoring.code_of_byte)
+    found = []
+    with progress("queries", total=len(queries)) as report:
+        for scores in search_scores(queries, database, scoring, options.threads):
+            targets = top_hits(scores, database.order, options.top, options.min_score)
+            found.append((np.full(targets.size, len(found)), targets, scores[targets]))
+            report(len(found))
+    hits = Hits(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    say(f"searched {len(queries):,} queries on {backend}: {hits.scores.size:,} hits")
+
+    pairs = hit_pairs(hits, queries, database)
+    query_names = [names[i] for i in hits.queries]
+    target_names = [database.names[i] for i in hits.targets]
+    if options.alignments:
+        ends = alignments = pair_alignments(pairs, scoring, LOCAL, options.threads)
+    else:
+        ends = pair_ends(pairs, scoring, LOCAL, options.threads)
+    header = ["query", "target", "score", "query_end", "target_end"]
+    columns = [hits.scores, ends.query_ends, ends.reference_ends]
+    if parameters:
+        expected, bits = significance(parameters, hits, queries, database)
+    if options.evalue:
+        header += ["evalue", "bits"]
+        columns += [expected, bits]
+    with atomic_file(options.output, "wt") as output:
+        output.write("\t".join(header) + "\n")
+        output.write(hit_lines(query_names, target_names, columns))
+    if options.alignments:
+        with atomic_file(options.alignments, "wt") as output:
+            output.write(blast_lines(query_names, target_names, alignments, expected, bits))
+
+
+def read_queries(path, code_of_byte):
+    names, queries = [], []
+    for batch in read_sequences(path, code_of_byte):
+        names += batch.names()
+        queries += np.split(batch.codes, batch.offsets[1:-1])
+    for number, query in enumerate(queries, 1):
+        if query.size == 0:
+            raise InputError(
+                f"{path}: record {number} ({names[number - 1]}) has no sequence: remove it"
+            )
+    if not queries:
+        raise InputError(f"{path}: there is no sequence in the file")
+    return names, queries

@@ -1,0 +1,129 @@
+"""Compiling what the programs usually need, all at once: they are run on a small data set.
+
+Numba compiles a function when it is first called, and in a process one after another. Several
+processes that each run some programs keep all cores busy. What they compile is kept (see
+`bwarp.runtime.compiled_code`), and found by every later run.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+
+from bwarp.cli.compilation_data import write_data
+from bwarp.gpu.device_selection import HELD
+
+__all__ = ["RUNS", "run_all"]
+
+_INDEXING = "an index"
+
+#: Command lines that are run one after another, by what they are for, in the folder of
+#: `write_data`; those that use the index wait for it. They begin in this order: first what takes
+#: longest, and not side by side what has much in common, for both would compile it.
+RUNS = {
+    _INDEXING: ("index_reference.py genome.fa -o index",),
+    "alignments of pairs": (
+        "align_pairs.py --references windows.fa --queries reads.fa -o pairs.sam --mode fitting",
+        "align_pairs.py --references windows.fa --queries reads.fa -o pairs.tsv --mode gatk",
+        "align_pairs.py --references windows.fa --queries reads.fa -o pairs.tsv",
+    ),
+    "mapped pairs": (
+        "map_reads.py --index index -1 1.fq -2 2.fq -o unit.bam --sort --stats unit.stats.json",
+        "merge_alignments.py unit.bam -o sample.bam",
+        "map_reads.py --index index -1 1.fq -2 2.fq -o marked.bam --sort --mark-duplicates",
+    ),
+    "a database search": (
+        "search_database.py --queries proteins.fa --database database.fa -o hits.tsv --evalue"
+        " --alignments hits.m8",
+    ),
+    "mapped single reads": (
+        "map_reads.py --index index -1 single.fq -o single.sam",
+        "map_reads.py --index index -1 single.fq -o single.sam --mode end-to-end",
+    ),
+    "simulated genomes and reads": (
+        "simulate_genome.py -o demo.fa.gz --length 20000 --contigs 2",
+        "simulate_reads.py --reference demo.fa.gz -1 demo_1.fq.gz -2 demo_2.fq.gz --pairs 200",
+        "simulate_reads.py --reference demo.fa.gz -1 demo.fq --reads 200",
+    ),
+    "seeds": (
+        "find_seeds.py --index index --queries 1.fq -o seeds.tsv -k 20 --step 10 --mismatches 1",
+        "find_seeds.py --index index --queries words.fa -o words.bed --mismatches 2",
+        "find_seeds.py --index index --queries words.fa -o words.tsv",
+    ),
+    "exact matches": (
+        "find_mems.py --index index --queries 1.fq -o reads.mums --strands both",
+        "find_mems.py --index index --queries 1.fq -o reads.tsv --strands both --kind maxmatch",
+        "find_mems.py --reference genome.fa --queries windows.fa -o windows.mums",
+    ),
+    "a scan": (
+        "scan_composition.py --reference genome.fa --queries words.fa -o scan.tsv"
+        " --similarity 0.95",
+    ),
+    "the proof of an index": ("index_reference.py --verify -o index",),
+}
+
+
+def run_all(
+    programs: Path, folder: Path, options: Sequence[str], processes: int
+) -> Iterator[tuple[str, str | None]]:
+    """Run all of `RUNS`, so many at a time; what fails beside others is run again alone.
+
+    Parameters
+    ----------
+    programs : Path
+        The folder of the programs.
+    folder : Path
+        Where the data go and the programs write.
+    options : sequence of str
+        Given to every program.
+
+    Yields
+    ------
+    name : str
+        What has ended, in `RUNS`.
+    problem : str or None
+        The last line of a program that failed.
+    """
+    write_data(folder)
+    started: set[subprocess.Popen] = set()
+    # Programs that wait for each other's GPU would not compile at a time.
+    environment = os.environ | {HELD: os.environ.get(HELD, "shared")}
+
+    def run(name: str) -> str | None:
+        if name != _INDEXING and "index" in " ".join(RUNS[name]).split():
+            waiting[_INDEXING].result()
+        for line in RUNS[name]:
+            program, *words = line.split()
+            process = subprocess.Popen(
+                [sys.executable, programs / program, *words, *options],
+                cwd=folder, env=environment, text=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            started.add(process)
+            _, said = process.communicate()
+            if process.returncode:
+                return (said.strip().splitlines() or [f"{program}: {process.returncode}"])[-1]
+        return None
+
+    with ThreadPoolExecutor(processes) as pool:
+        waiting, failed = {}, []
+        try:
+            for name in RUNS:
+                waiting[name] = pool.submit(run, name)
+            left = {future: name for name, future in waiting.items()}
+            while left:
+                done, _ = wait(left, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=list(left).index):
+                    name = left.pop(future)
+                    if future.result() is None:
+                        yield name, None
+                    else:
+                        failed.append(name)
+            for name in failed:
+                yield name, run(name)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in started:
+                process.kill()

@@ -1,0 +1,67 @@
+"""The command `bwarp`: lists its subcommands, or imports and runs the one that is asked for."""
+
+import importlib
+import sys
+
+from bwarp import __version__
+from bwarp.cli.starting import guard
+from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS, Subcommand
+from bwarp.errors import UsageError
+
+__all__ = ["main", "overview"]
+
+
+def main() -> None:
+    """Run the subcommand that was typed, with what stands behind it."""
+    words = sys.argv[1:]
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(overview())
+        return
+    if words[0] == "--version":
+        print(f"bwarp {__version__}")
+        return
+    try:
+        command = _subcommand(words[0])
+    except UsageError as error:
+        print(f"bwarp: error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    # What the program calls itself in its help and in front of errors.
+    sys.argv = [f"bwarp {words[0]}", *words[1:]]
+    guard()
+    try:
+        program = importlib.import_module(f"bwarp.cli.{command.module}")
+        run_program = importlib.import_module("bwarp.cli.program").run_program
+    except ImportError as error:
+        if "failed to map segment" in str(error):
+            raise
+        # Numba itself refuses a NumPy that is too new.
+        says = "install bwarp again with what it needs; in its checkout: make doctor"
+        print(f"{sys.argv[0]}: error: {error}: {says}", file=sys.stderr)
+        sys.exit(2)
+    run_program(program.parse_options(), program.main)
+
+
+def overview() -> str:
+    """All subcommands, by what a user wants to do."""
+    width = max(map(len, SUBCOMMANDS))
+    lines = ["usage: bwarp COMMAND [options]"]
+    for wish, commands in GROUPS.items():
+        lines += ["", wish]
+        lines += [f"  {name:<{width}}  {command.does}" for name, command in commands.items()]
+    lines += ["", "bwarp COMMAND --help has the options and examples; bwarp --version the version."]
+    return "\n".join(lines)
+
+
+def _subcommand(word: str) -> Subcommand:
+    """The subcommand of this name."""
+    if word in SUBCOMMANDS:
+        return SUBCOMMANDS[word]
+    import difflib
+
+    # The files in scripts/ have longer names: bwarp find_seeds is bwarp seeds.
+    names = {command.program: name for name, command in SUBCOMMANDS.items()}
+    names |= {name: name for name in SUBCOMMANDS}
+    typed = word.removesuffix(".py").replace("-", "_")
+    nearest = difflib.get_close_matches(word if typed not in names else typed, names, n=1)
+    meant = f"did you mean {names[nearest[0]]}?" if nearest else "bwarp alone lists them"
+    raise UsageError(f"there is no command {word}: {meant} (see bwarp --help)")

@@ -1,0 +1,169 @@
+"""The frame that every program runs in: exit codes, one-line errors, common options.
+
+A program is a function of parsed arguments. `run_program` calls it and turns whatever goes wrong
+into one line on standard error: 2 for what was typed, 1 for data, 130 for Ctrl-C. A traceback
+is shown only with --debug, because a user can do nothing with one.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+
+import numba.core.event
+
+from bwarp import __version__
+from bwarp.cli.error_sentences import explanation
+from bwarp.cli.option_names import NEGATIVE_NUMBER, unknown_option
+from bwarp.cli.subcommands import as_called
+from bwarp.errors import UsageError
+from bwarp.gpu.device_selection import claim_gpu, release_gpu
+from bwarp.io.standard_streams import fill_closed_streams, flush_standard_output
+from bwarp.runtime.backend import BACKENDS, choose_backend
+from bwarp.runtime.compiled_code import save_one_at_a_time
+from bwarp.runtime.progress import announce_compilation, say
+from bwarp.runtime.signals import ended_by_signals
+from bwarp.runtime.threads import available_threads
+
+__all__ = [
+    "bounded_int",
+    "choose_engine",
+    "program_parser",
+    "run_program",
+    "say",
+]
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with the error as the last line and the way to help before it."""
+
+    def parse_known_args(self, args=None, namespace=None):
+        self._words = self._with_negative_values(args)
+        parsed, left = super().parse_known_args(self._words, namespace)
+        self._refuse_empty_words(parsed)
+        return parsed, left
+
+    def _refuse_empty_words(self, parsed: argparse.Namespace) -> None:
+        """An empty name would be that of this folder, and an empty word is no value elsewhere."""
+        for action in self._actions:
+            value = getattr(parsed, action.dest, None)
+            if "" in (value if isinstance(value, list) else [value]):
+                name = "/".join(action.option_strings) or action.metavar
+                self.error(f"argument {name}: an empty word, perhaps of a variable that is not set")
+
+    def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
+        """--mismatch -4 as --mismatch=-4: beside an option -1, argparse takes -4 for another."""
+        words: list[str] = []
+        for word in sys.argv[1:] if arguments is None else arguments:
+            option = self._option_string_actions.get(words[-1]) if words else None
+            takes_number = option and option.type and option.nargs is None
+            if takes_number and words[-1].startswith("--") and NEGATIVE_NUMBER.fullmatch(word):
+                words[-1] += f"={word}"
+            else:
+                words.append(word)
+        return words
+
+    def format_help(self) -> str:
+        for action in self._actions:
+            action.help = action.help and as_called(action.help)
+        return super().format_help()
+
+    def error(self, message: str):
+        message = unknown_option(self._words, self._option_string_actions) or message
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
+    """An argument parser with --threads, --backend and --debug, and examples under its help."""
+    description, examples = as_called(description), as_called(examples)
+    parser = _Parser(
+        prog=os.path.basename(sys.argv[0]),
+        description="\n\n".join(
+            textwrap.fill(paragraph, 80) for paragraph in description.split("\n\n")
+        ),
+        epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--threads",
+        type=bounded_int(1, 1024),
+        default=available_threads(),
+        metavar="N",
+        help="CPU threads to use (default: all that this process may use, %(default)s)",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="engine: cuda needs an NVIDIA GPU; auto takes it where there is one "
+        "(default: %(default)s). Results are the same",
+    )
+    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    parser.add_argument("--version", action="version", version=f"bwarp {__version__}")
+    return parser
+
+
+def bounded_int(least: int, most: int) -> Callable[[str], int]:
+    """An argparse type: a whole number from `least` to `most`, with an error that says so."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number from {least} to {most}"
+            )
+        return value
+
+    return parse
+
+
+def choose_engine(requested: str, gpus: int = 1) -> str:
+    """The engine for a requested backend, with a GPU of its own for this process if it is one.
+
+    With `gpus` it takes as many, or as many of them as are free.
+    """
+    if requested != "cpu":
+        claim_gpu(say, most=gpus)
+    backend = choose_backend(requested)
+    if backend == "cuda":
+        from numba.cuda.core import caching, event
+
+        save_one_at_a_time(caching.IndexDataCacheFile)
+        announce_compilation(event, "numba-cuda:run_pass")
+    return backend
+
+
+def run_program(
+    parser: argparse.ArgumentParser,
+    main: Callable[[argparse.Namespace], None],
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Parse the command line, run `main`, and leave the process with the right exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    fill_closed_streams()
+    announce_compilation(numba.core.event)
+    try:
+        with ended_by_signals(parser.prog):
+            main(parser.parse_args(arguments))
+            flush_standard_output()
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        told = explanation(error)
+        if told is None or "--debug" in arguments:
+            raise
+        message, code = told
+        with contextlib.suppress(OSError):  # standard output may be what failed
+            flush_standard_output()
+        say(f"{parser.prog}: error: {as_called(message)}")
+        sys.exit(code)
+    finally:
+        release_gpu()

@@ -1,0 +1,1 @@
+"""The programs that say what became of the reads."""

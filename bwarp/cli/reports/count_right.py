@@ -1,0 +1,32 @@
+"""Count how many simulated reads lie where their names say they are from, by mapping quality.
+
+A read is right within 20 bases. Reads are those of simulate_reads.py, or of dwgsim.
+"""
+
+import json
+from dataclasses import asdict
+
+from bwarp.cli.program import program_parser, say
+from bwarp.evaluation.truth import count_right
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+
+EXAMPLES = """
+scripts/count_right.py sample.bam -o truth.json
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("alignments", metavar="IN.bam|IN.sam")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.json", help="- is stdout")
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.alignments])
+    counts = count_right(options.alignments)
+    with atomic_file(options.output, "w") as file:
+        file.write(json.dumps(asdict(counts)) + "\n")
+    share = 100 * sum(counts.right) / max(counts.total, 1)
+    say(f"{sum(counts.right):,} of {counts.total:,} reads are right: {share:.2f} %")

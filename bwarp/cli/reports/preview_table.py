@@ -1,0 +1,32 @@
+"""Write the first rows of a table of results, and how many there are, as a small HTML page."""
+
+import gzip
+
+from bwarp.cli.program import program_parser
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+from bwarp.report.table_preview import preview_page
+
+EXAMPLES = """
+scripts/preview_table.py results/seeds/primers.tsv -o primers.html
+scripts/preview_table.py results/mems/reads.mums -o reads.html --no-header
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("table", metavar="TABLE", help="plain or gz")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.html")
+    parser.add_argument(
+        "--no-header", action="store_true", help="the first line is a row, not the columns' names"
+    )
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.table])
+    opened = gzip.open if options.table.endswith(".gz") else open
+    with opened(options.table, "rb") as table:
+        page = preview_page(options.table, table, header=not options.no_header)
+    with atomic_file(options.output, "w") as file:
+        file.write(page)

@@ -1,0 +1,1 @@
+"""The programs of the chain, one a step, each through a file."""

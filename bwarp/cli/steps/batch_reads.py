@@ -1,0 +1,38 @@
+"""Cut reads into k-mers, packed in 2 bits a base, for scripts/seed_reads.py.
+
+The first of three stages that together do what scripts/find_seeds.py does in one. The output is a
+file of frames, each with the k-mers of some reads and the names of these; - is standard output.
+"""
+
+from bwarp.cli.options import add_kmer_options, add_queries_option, kmer_options
+from bwarp.cli.program import program_parser, say
+from bwarp.io.chunk_files import write_frames
+from bwarp.io.output_names import check_outputs
+from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
+from bwarp.seeding.queries import read_kmers
+from bwarp.seeding.staged_files import write_kmers
+
+EXAMPLES = """
+scripts/batch_reads.py --queries reads.fq.gz -o reads.kmers -k 20 --step 10
+scripts/batch_reads.py --queries guides.fa -o guides.kmers
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_queries_option(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="KMERS", help="file to write")
+    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
+    return parser
+
+
+def main(options):
+    batches = read_kmers(options.queries, *kmer_options(options))
+    check_outputs([options.output], [options.queries])
+    n_kmers = n_skipped = 0
+    with write_frames(options.output, holds="k-mers") as writer:
+        for kmers, queries in batches:
+            write_kmers(writer, kmers, queries)
+            n_kmers += kmers.count
+            n_skipped += len(kmers.skipped)
+    say(f"{n_kmers:,} k-mers; {n_skipped:,} skipped")

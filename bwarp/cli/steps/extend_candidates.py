@@ -1,0 +1,60 @@
+"""Score the candidates of scripts/locate_chunks.py, and search on for reads without a clear place.
+
+The fourth of five stages that together do what scripts/map_reads.py does in one; it runs on the
+CPU. The output is a file of frames with scored places; - is standard output.
+"""
+
+from bwarp.cli.options import add_index_option, add_stage_input
+from bwarp.cli.program import program_parser, say
+from bwarp.index.store import load_index
+from bwarp.io.chunk_files import open_frames, write_frames
+from bwarp.io.output_names import check_outputs
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.pipeline import place_chunk
+from bwarp.mapping.staged_files import read_parameters, stored_candidates, write_places
+from bwarp.reference import codes_of
+from bwarp.runtime.progress import progress
+from bwarp.runtime.threads import in_order
+
+EXAMPLES = """
+scripts/extend_candidates.py --index genome.index --reads sample.reads \\
+    --candidates sample.candidates -o sample.places
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
+    add_stage_input(parser, "--candidates", "locate_chunks.py")
+    parser.add_argument("-o", "--output", required=True, metavar="PLACES", help="file to write")
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.index, options.reads, options.candidates])
+    index = load_index(options.index)
+    n_reads = n_places = 0
+    with (
+        open_frames(options.reads, "reads") as reads,
+        open_frames(options.candidates, "candidates") as reader,
+    ):
+        reader.check_index(index)
+        parameters = read_parameters(reader)
+        reference = index.reference
+        genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
+
+        def place(chunk_and_candidates):
+            return place_chunk(index, genome, *chunk_and_candidates, parameters)
+
+        carried = {name: reader.holds[name] for name in ("index", "parameters")}
+        with (
+            write_frames(options.output, holds="places", **carried) as writer,
+            progress("reads", files=[options.candidates]) as report,
+        ):
+            for placed in in_order(place, stored_candidates(reads, reader), options.threads):
+                write_places(writer, placed)
+                n_reads += placed.chunk.n_reads
+                n_places += placed.places.reads.size
+                report(n_reads, f"{n_places:,} places")
+    say(f"{n_reads:,} reads: {n_places:,} places")

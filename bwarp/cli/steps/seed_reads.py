@@ -1,0 +1,126 @@
+"""Search packed k-mers in an index: what scripts/batch_reads.py wrote, for scripts/locate_seeds.py.
+
+The second of three stages that together do what scripts/find_seeds.py does in one. The output is a
+file of frames, each with the rows of the index that k-mers match in; or with --locate hybrid a
+sampled row and the steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the
+positions. - is standard output.
+"""
+
+from bwarp.cli.options import add_index_option, add_stage_input
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.io.chunk_files import index_sum, open_frames, write_frames
+from bwarp.io.output_names import check_outputs
+from bwarp.runtime.progress import progress
+from bwarp.seeding.find import find_in_passes, prepare
+from bwarp.seeding.find_intervals_cpu import search_in_passes
+from bwarp.seeding.hits import (
+    ALGORITHMS,
+    LOCATE_MODES,
+    MOST_MISMATCHES,
+    SeedOptions,
+)
+from bwarp.seeding.staged_files import (
+    kmers_of_frame,
+    write_intervals,
+    write_kmers,
+    write_located,
+    write_walked,
+)
+
+EXAMPLES = """
+scripts/seed_reads.py --index genome.index --kmers reads.kmers -o reads.seeds --mismatches 1
+scripts/seed_reads.py --index genome.index --kmers reads.kmers -o reads.seeds --locate hybrid
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    add_stage_input(parser, "--kmers", "batch_reads.py")
+    parser.add_argument("-o", "--output", required=True, metavar="SEEDS", help="file to write")
+    parser.add_argument(
+        "--mismatches",
+        type=bounded_int(0, MOST_MISMATCHES),
+        default=0,
+        metavar="M",
+        help=f"most substitutions in a hit, 0 to {MOST_MISMATCHES} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-hits",
+        type=bounded_int(0, 2**32),
+        default=128,
+        metavar="N",
+        help="k-mers with more hits on both strands together are only counted; 0: no limit "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--locate",
+        choices=LOCATE_MODES,
+        default="auto",
+        help="cpu: leave it to locate_seeds.py; hybrid: walk to sampled rows here, and leave the "
+        "looking up; both search on the CPU. gpu: search and locate on a GPU. auto: gpu where "
+        "there is one, else cpu. Results are the same (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--algorithm",
+        choices=ALGORITHMS,
+        default="schemes",
+        help="how mismatches are searched, as for find_seeds.py (default: %(default)s)",
+    )
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.index, options.kmers])
+    backend = choose_engine(options.backend)
+    locate = options.locate
+    if locate == "auto":
+        locate = "gpu" if backend == "cuda" else "cpu"
+    if locate == "gpu" and backend == "cpu":
+        raise UsageError(
+            "locate gpu needs a GPU, and the backend is cpu: use --locate cpu or hybrid"
+        )
+    index = load_index(options.index)
+    searched = hits = 0
+    with (
+        open_frames(options.kmers, "k-mers") as reader,
+        write_frames(options.output, holds="seeds", index=index_sum(index)) as writer,
+        progress("k-mers", files=[options.kmers]) as report,
+    ):
+        write_found = writer_on_gpu if locate == "gpu" else writer_on_cpu
+        write_seeds = write_found(writer, index, locate, options)
+        for _, arrays in reader:
+            kmers, queries = kmers_of_frame(arrays)
+            write_kmers(writer, kmers, queries)
+            hits += write_seeds(kmers)
+            searched += kmers.count
+            report(searched, f"{hits:,} hits")
+    say(f"{searched:,} k-mers searched: {hits:,} hits")
+
+
+def writer_on_gpu(writer, index, locate, options):
+    """A function that writes the seeds of a batch of k-mers and returns how many hits they have."""
+    seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm, locate)
+    index = prepare(index, seeds, "cuda")
+    say(str(index.plan))
+
+    def write_seeds(kmers):
+        passes = find_in_passes(index, kmers, seeds, "cuda", options.threads)
+        return sum(write_located(writer, found) for found in passes)
+
+    return write_seeds
+
+
+def writer_on_cpu(writer, index, locate, options):
+    """The same; the rows of the hits are left as they are, or walked to sampled ones."""
+    seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm)
+
+    def write_seeds(kmers):
+        passes = search_in_passes(index, kmers, seeds, options.threads)
+        if locate == "hybrid":
+            return sum(write_walked(writer, found, index, options.threads) for found in passes)
+        return sum(write_intervals(writer, found) for found in passes)
+
+    return write_seeds

@@ -1,0 +1,88 @@
+"""The subcommands of `bwarp`, by what a user wants to do. Nothing heavy is imported here."""
+
+import re
+import sys
+from typing import NamedTuple
+
+__all__ = ["GROUPS", "SUBCOMMANDS", "Subcommand", "as_called"]
+
+
+class Subcommand(NamedTuple):
+    """A module of `bwarp.cli` with `parse_options` and `main`, and what it is good for."""
+
+    module: str
+    does: str
+
+    @property
+    def program(self) -> str:
+        """The name of the same program in scripts/, without its ending."""
+        return self.module.rpartition(".")[2]
+
+
+GROUPS: dict[str, dict[str, Subcommand]] = {
+    "Index a genome": {
+        "index": Subcommand("commands.index_reference", "build the FM-index of a genome"),
+    },
+    "Map reads to it": {
+        "map": Subcommand("commands.map_reads", "reads to SAM, BAM or CRAM"),
+        "merge": Subcommand("commands.merge_alignments", "sorted BAM files of one sample to one"),
+    },
+    "Find all of something": {
+        "seeds": Subcommand("commands.find_seeds", "every place of k-mers, with mismatches"),
+        "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
+        "scan": Subcommand("commands.scan_composition", "windows that are composed like a query"),
+        "expand-primers": Subcommand(
+            "commands.expand_primers", "every sequence that R, Y or N stand for, for seeds"
+        ),
+    },
+    "Align": {
+        "pairs": Subcommand("commands.align_pairs", "query i with reference i, with CIGAR"),
+        "search": Subcommand("commands.search_database", "the best hits of queries in a database"),
+    },
+    "Make up data": {
+        "simulate-genome": Subcommand("commands.simulate_genome", "a genome with repeats and gaps"),
+        "simulate-reads": Subcommand(
+            "commands.simulate_reads", "reads of a genome, with the truth in their names"
+        ),
+    },
+    "Look at this machine": {
+        "doctor": Subcommand("commands.doctor", "which engine runs here, and what to install"),
+    },
+    "Map step by step, each through a file": {
+        "chunk-reads": Subcommand("steps.chunk_reads", "FASTQ to chunks of packed reads"),
+        "seed-chunks": Subcommand("steps.seed_chunks", "their seeds, searched in an index"),
+        "locate-chunks": Subcommand("steps.locate_chunks", "where the seeds lie: candidates"),
+        "extend-candidates": Subcommand("steps.extend_candidates", "candidates, scored"),
+        "write-alignments": Subcommand("steps.write_alignments", "SAM, BAM or CRAM of them"),
+    },
+    "Find seeds step by step": {
+        "batch-reads": Subcommand("steps.batch_reads", "k-mers of reads, packed"),
+        "seed-reads": Subcommand("steps.seed_reads", "k-mers, searched in an index"),
+        "locate-seeds": Subcommand("steps.locate_seeds", "where they lie: the tables of seeds"),
+        "filter-candidates": Subcommand(
+            "steps.filter_candidates", "drop what cannot align, by its composition"
+        ),
+    },
+    "Report on results": {
+        "count-right": Subcommand(
+            "reports.count_right", "simulated reads that lie where they are from"
+        ),
+        "draw-report": Subcommand("reports.draw_report", "plots, and sections for MultiQC"),
+        "preview-table": Subcommand("reports.preview_table", "the first rows of a table as a page"),
+    },
+}
+
+SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+_OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
+_PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")
+
+
+def as_called(text: str) -> str:
+    """What is said of programs, as a user types them: `bwarp map` for scripts/map_reads.py.
+
+    For one who called the file, a text stays as it is.
+    """
+    if not sys.argv[0].startswith("bwarp "):
+        return text
+    return _PROGRAM.sub(lambda match: f"bwarp {_OF_PROGRAM[match[1]]}", text)

@@ -1,0 +1,1 @@
+"""The scan by classes: windows of one histogram are compared once."""

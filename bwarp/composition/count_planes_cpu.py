@@ -1,0 +1,97 @@
+"""Comparing one query's letter counts with very many others, a vector of them at a time.
+
+With N(x) the unambiguous letters of x, the distance of a query q and a window w is
+
+    D = sum |q - w| = N(q) + N(w) - 2 sum min(q, w)
+
+so D <= t asks whether 2 sum min(q, w) + A(w) >= N(q) + length - t, A(w) = length - N(w) being the
+ambiguous letters of the window. Halved, for whole numbers (c is the right side):
+
+    c even:  sum min(q, w) + floor(A(w) / 2) >= c / 2
+    c odd:   sum min(q, w) + ceil(A(w) / 2)  >= (c + 1) / 2
+
+Four minima, four additions and one comparison a vector of histograms, which are kept as planes:
+
+    plane 0      A count of histogram 0, 1, 2, ...     planes lie end to end in one array,
+    plane 1      C count of ...                        `width` numbers each, as many as fill
+    plane 2, 3   G, T                                  whole vectors
+    plane 4      floor(A / 2)
+    plane 5      ceil(A / 2)
+
+Planes hold 8-bit numbers for lengths up to 255 and 16-bit ones above. No sum passes the length, so
+none overflows. A place without a histogram has zeros, and as thresholds lie below the length, the
+right side is at least 1 and such a place never hits.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.runtime.simd import add, fill, greater, load, mask_bits, minimum, population_count
+
+__all__ = ["N_PLANES", "count_type", "hits_in_planes", "list_hits", "set_query"]
+
+N_PLANES = 6
+
+
+def count_type(length: int):
+    """The type in which the counts of windows of this length fit."""
+    return np.uint8 if length <= 255 else np.uint16
+
+
+@numba.njit(cache=True, nogil=True)
+def set_query(counts, length, largest_distance, query):
+    """Write a query's counts and what the sum of minima must exceed; return the plane of A / 2.
+
+    Parameters
+    ----------
+    counts : ndarray, shape=(4,), dtype=uint16
+    query : ndarray, shape=(5,), dtype=uint8 or uint16
+        Four counts, and the right side less 1, in the type of the planes.
+    """
+    unambiguous = 0
+    for letter in range(4):
+        query[letter] = counts[letter]
+        unambiguous += counts[letter]
+    right = unambiguous + length - largest_distance
+    query[4] = (right + 1) // 2 - 1
+    return 4 + right % 2
+
+
+@numba.njit(cache=True, nogil=True)
+def hits_in_planes(planes, width, at, query, half):
+    """One bit for each of a vector of histograms from `at` on: whether it is a hit.
+
+    Parameters
+    ----------
+    planes : ndarray, shape=(N_PLANES * width,), dtype=uint8 or uint16
+    query : ndarray, shape=(5,), of the same type
+    half : int
+        The plane of A / 2 to use, as `set_query` returned it.
+    """
+    a = minimum(load(planes, at), fill(query[0]))
+    c = minimum(load(planes, width + at), fill(query[1]))
+    g = minimum(load(planes, 2 * width + at), fill(query[2]))
+    t = minimum(load(planes, 3 * width + at), fill(query[3]))
+    ambiguous = load(planes, half * width + at)
+    total = add(add(add(a, c), add(g, t)), ambiguous)
+    return np.uint64(mask_bits(greater(total, fill(query[4]))))
+
+
+@numba.njit(cache=True, nogil=True)
+def list_hits(bits, planes, width, at, query, length, first, numbers, distances, used):
+    """Append the hits of one vector: `first` + lane, and the distance of each.
+
+    Returns how many numbers and distances are used now.
+    """
+    while bits != np.uint64(0):
+        lane = np.int64(population_count(bits ^ (bits - np.uint64(1)))) - 1
+        place = at + lane
+        distance = 0
+        for letter in range(4):
+            here = np.int64(planes[letter * width + place])
+            distance += abs(here - np.int64(query[letter]))
+        numbers[used] = first + lane
+        distances[used] = distance
+        used += 1
+        bits &= bits - np.uint64(1)
+    return used

@@ -1,0 +1,1 @@
+"""Hits of a scan as rows, text and Parquet."""

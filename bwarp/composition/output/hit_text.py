@@ -1,0 +1,142 @@
+"""Rows of hits as lines of text, TSV or BED, written by jitted code into one array of bytes.
+
+    TSV          query  reference  position    distance  similarity
+    TSV, joined  query  reference  start  end  windows  distance  similarity
+    BED          reference  start  end  query  score  .           score = 1000 x similarity
+
+Positions are 0-based, ends exclusive; a joined row gives its nearest window's distance.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.composition.output.hit_rows import HitRows
+from bwarp.composition.similarity import format_similarity
+from bwarp.runtime.threads import for_each_range
+
+__all__ = ["NameTable", "bed_lines", "tsv_header", "tsv_lines"]
+
+_TAB = 9
+_NEWLINE = 10
+#: The longest a number gets, and its separator.
+_NUMBER = 21
+
+_HITS = 0
+_REGIONS = 1
+_BED = 2
+
+
+@dataclass(frozen=True)
+class NameTable:
+    """Names end to end: name i is ``text[edges[i]:edges[i + 1]]``.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+    edges : ndarray, shape=(n + 1,), dtype=int64
+    """
+
+    text: np.ndarray
+    edges: np.ndarray
+
+    @classmethod
+    def of(cls, names: list[str]) -> "NameTable":
+        encoded = [name.encode() for name in names]
+        lengths = np.array([len(name) for name in encoded], np.int64)
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        return cls(text, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.edges).max(initial=0))
+
+
+def tsv_header(joined: bool) -> bytes:
+    """The first line of a TSV of hits, or of regions."""
+    if joined:
+        return b"query\treference\tstart\tend\twindows\tdistance\tsimilarity\n"
+    return b"query\treference\tposition\tdistance\tsimilarity\n"
+
+
+def tsv_lines(rows: HitRows, queries: NameTable, references: NameTable, threads: int):
+    """The rows as TSV: a list of uint8 arrays to be written one after the other."""
+    tails = [
+        f"{distance}\t{format_similarity(distance, rows.length)}\n"
+        for distance in range(int(rows.distances.max(initial=0)) + 1)
+    ]
+    return _lines(rows, queries, references, tails, _REGIONS if rows.joined else _HITS, threads)
+
+
+def bed_lines(rows: HitRows, queries: NameTable, references: NameTable, threads: int):
+    """The rows as BED6: a list of uint8 arrays to be written one after the other."""
+    tails = [
+        f"{1000 * (rows.length - distance) // rows.length}\t.\n"
+        for distance in range(int(rows.distances.max(initial=0)) + 1)
+    ]
+    return _lines(rows, queries, references, tails, _BED, threads)
+
+
+def _lines(rows, queries, references, tails, layout, threads):
+    tail = NameTable.of(tails)
+    room = queries.longest + references.longest + tail.longest + 3 * _NUMBER + 2
+
+    def work(first, last):
+        text = np.empty((last - first) * room, np.uint8)
+        used = _write_lines(
+            rows.queries, rows.references, rows.positions, rows.windows, rows.ends, rows.distances,
+            queries.text, queries.edges, references.text, references.edges, tail.text, tail.edges,
+            layout, first, last, text,
+        )  # fmt: skip
+        return text[:used]
+
+    return for_each_range(work, rows.queries.size, threads, smallest=1 << 14)
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_name(text, at, names, edges, number, last):
+    for i in range(edges[number], edges[number + 1]):
+        text[at] = names[i]
+        at += 1
+    text[at] = last
+    return at + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_number(text, at, number):
+    digits = 1
+    power = 10
+    while power <= number:
+        power *= 10
+        digits += 1
+    for place in range(at + digits - 1, at - 1, -1):
+        text[place] = 48 + number % 10
+        number //= 10
+    text[at + digits] = _TAB
+    return at + digits + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_lines(
+    row_queries, row_references, positions, windows, ends, distances, query_names, query_edges,
+    reference_names, reference_edges, tails, tail_edges, layout, first, last, text,
+):  # fmt: skip
+    at = 0
+    for row in range(first, last):
+        if layout != _BED:
+            at = _put_name(text, at, query_names, query_edges, row_queries[row], _TAB)
+        at = _put_name(text, at, reference_names, reference_edges, row_references[row], _TAB)
+        at = _put_number(text, at, np.uint64(positions[row]))
+        if layout != _HITS:
+            at = _put_number(text, at, np.uint64(ends[row]))
+        if layout == _REGIONS:
+            at = _put_number(text, at, np.uint64(windows[row]))
+        if layout == _BED:
+            at = _put_name(text, at, query_names, query_edges, row_queries[row], _TAB)
+        # The tail ends with the line feed, which `_put_name` writes as its last byte.
+        distance = distances[row]
+        for i in range(tail_edges[distance], tail_edges[distance + 1]):
+            text[at] = tails[i]
+            at += 1
+    return at

@@ -1,0 +1,1 @@
+"""The scan window by window, tile by tile."""

@@ -1,0 +1,189 @@
+"""The scan by brute force: every distinct query against every window, a vector at a time.
+
+The references are cut into tiles. One tile's window counts are made from the prefix counts, laid
+out in planes that fit in the first-level cache, and met by all queries of the length before the
+next tile is looked at:
+
+    references   |---- tile 0 ----|---- tile 1 ----|-- ...
+                       planes: A C G T counts of the windows that begin in the tile
+                       x all queries of this length
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.composition.count_planes_cpu import (
+    N_PLANES,
+    count_type,
+    hits_in_planes,
+    list_hits,
+    set_query,
+)
+from bwarp.composition.references import References, prefix_counts
+from bwarp.runtime.simd import VECTOR_BYTES, population_count
+from bwarp.runtime.threads import for_each_range
+
+__all__ = [
+    "PlacedReferences",
+    "count_tile_hits",
+    "count_type",
+    "find_tile_hits",
+    "place_references",
+]
+
+#: Windows whose planes fit in the first-level cache together.
+STRIP = 4096
+
+
+class PlacedReferences(NamedTuple):
+    """References ready to be scanned.
+
+    prefix : ndarray, shape=(4, total + 1), dtype=uint8 or uint16
+    starts : ndarray, shape=(n_references + 1,), dtype=int64
+    """
+
+    prefix: np.ndarray
+    starts: np.ndarray
+
+
+def place_references(references: References, dtype) -> PlacedReferences:
+    """Make ready the references for all lengths of one `count_type`."""
+    return PlacedReferences(prefix_counts(references.codes, dtype), references.starts)
+
+
+def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
+    """Count each query's hits in each tile of a part of the references.
+
+    Parameters
+    ----------
+    placed : PlacedReferences
+    length : int
+    counts : ndarray, shape=(n_groups, 4), dtype=uint16
+        Letter counts of the queries.
+    largest : ndarray, shape=(n_groups,), dtype=int32
+        The largest distance of a hit; below 0 for none.
+    first, stop : int
+        Windows that begin from position `first` on and before `stop` are looked at.
+    tile_windows : int
+        Window positions a tile; a multiple of 4,096.
+
+    Returns
+    -------
+    hits : ndarray, shape=(n_groups, n_tiles), dtype=int32
+    """
+    prefix, starts = placed
+    n_tiles = -(-(stop - first) // tile_windows)
+    hits = np.zeros((len(counts), n_tiles), np.int32)
+
+    def work(first_tile, last_tile):
+        for tile in range(first_tile, last_tile):
+            _count_tile(
+                prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits
+            )
+
+    for_each_range(work, n_tiles, threads, smallest=1)
+    return hits
+
+
+def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
+    """List the hits that `count_tile_hits` counted, query after query, each in order of position.
+
+    Returns
+    -------
+    positions : ndarray, shape=(hits.sum(),), dtype=uint32
+        Where the windows begin in the references laid end to end.
+    distances : ndarray, shape=(hits.sum(),), dtype=uint16
+    """
+    prefix, starts = placed
+    ends = np.cumsum(hits, dtype=np.int64)
+    cursors = (ends - hits.ravel()).reshape(hits.shape)
+    total = int(ends[-1]) if len(ends) else 0
+    positions = np.empty(total, np.uint32)
+    distances = np.empty(total, np.uint16)
+
+    def work(first_tile, last_tile):
+        for tile in range(first_tile, last_tile):
+            _list_tile(
+                prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors,
+                positions, distances,
+            )  # fmt: skip
+
+    for_each_range(work, hits.shape[1], threads, smallest=1)
+    return positions, distances
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_planes(prefix, starts, length, first, total, width, planes):
+    """Make the planes of the `width` windows from `first` on, those before `total`.
+
+    Zeros where no window begins.
+    """
+    planes[:] = 0
+    reference = np.searchsorted(starts, first, side="right") - 1
+    while reference < len(starts) - 1 and starts[reference] < first + width:
+        start = max(first, starts[reference])
+        stop = min(first + width, starts[reference + 1] - length + 1, total)
+        if start < stop:
+            for letter in range(4):
+                plane = planes[letter * width : (letter + 1) * width]
+                row = prefix[letter]
+                for at in range(start, stop):
+                    plane[at - first] = row[at + length] - row[at]
+            for at in range(start - first, stop - first):
+                ambiguous = length
+                for letter in range(4):
+                    ambiguous -= np.int64(planes[letter * width + at])
+                planes[4 * width + at] = ambiguous // 2
+                planes[5 * width + at] = (ambiguous + 1) // 2
+        reference += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_tile(prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits):
+    planes = np.empty(N_PLANES * STRIP, prefix.dtype)
+    query = np.empty(5, prefix.dtype)
+    begin = first + tile * tile_windows
+    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
+        _fill_planes(prefix, starts, length, at_strip, stop, STRIP, planes)
+        for group in range(len(counts)):
+            if largest[group] < 0:
+                continue
+            half = set_query(counts[group], length, largest[group], query)
+            found = 0
+            for at in range(0, STRIP, VECTOR_BYTES // planes.itemsize):
+                found += np.int64(population_count(hits_in_planes(planes, STRIP, at, query, half)))
+            hits[group, tile] += found
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_tile(
+    prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors, positions,
+    distances,
+):  # fmt: skip
+    planes = np.empty(N_PLANES * STRIP, prefix.dtype)
+    query = np.empty(5, prefix.dtype)
+    begin = first + tile * tile_windows
+    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
+        _fill_planes(prefix, starts, length, at_strip, stop, STRIP, planes)
+        for group in range(len(counts)):
+            if largest[group] < 0:
+                continue
+            half = set_query(counts[group], length, largest[group], query)
+            used = cursors[group, tile]
+            for at in range(0, STRIP, VECTOR_BYTES // planes.itemsize):
+                bits = hits_in_planes(planes, STRIP, at, query, half)
+                used = list_hits(
+                    bits,
+                    planes,
+                    STRIP,
+                    at,
+                    query,
+                    length,
+                    at_strip + at,
+                    positions,
+                    distances,
+                    used,
+                )
+            cursors[group, tile] = used

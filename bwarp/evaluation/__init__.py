@@ -1,0 +1,1 @@
+"""How right mapping is: against the truth, and against other mappers."""

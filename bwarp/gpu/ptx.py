@@ -1,0 +1,212 @@
+"""Inline PTX for numba-cuda: the instructions that no Python expression compiles to.
+
+This is the only module that writes PTX. Every operation here has its plain-Python meaning, under
+the same name, in bwarp/gpu/ptx_reference.py; a test holds each to it on a GPU. Kernels that use an
+operation keep `cache=True`: unlike linked CUDA C++, inline PTX can be cached.
+
+An operation is a Numba intrinsic: a function that runs while the kernel is being compiled, checks
+the types it was given and emits one asm block. `$0`, `$1`, ... in the text are the results and
+then the operands; the constraint string says what each is: `r` a 32-bit register, `l` a 64-bit
+one, `=` a result. An operation without side effects may be moved, merged or dropped by the
+compiler like any arithmetic.
+"""
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.core.errors import TypingError
+from numba.cuda.extending import intrinsic
+from numba.cuda.typing import signature
+
+__all__ = [
+    "add_byte_differences",
+    "add_max_lanes",
+    "load_shared_int32x4",
+    "load_uint32x2",
+    "load_uint32x4",
+    "load_uint64x2",
+    "max3_lanes",
+    "max_lanes",
+    "multiply_add",
+    "opaque",
+    "permute_bytes",
+    "shared_address",
+]
+
+_I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
+
+
+# --- Read-only loads of neighbouring elements ---------------------------------------------------
+#
+# Numba loads an array one element at a time, also where elements lie side by side. These loads
+# take 8 or 16 bytes in one instruction, through the read-only path (`.nc`): the array must not be
+# written while the kernel runs, and the index must be a multiple of the number of elements, in an
+# array whose first element is as aligned (device allocations and whole rows of them are).
+# The index is taken as unsigned: nothing wraps from the end, and no instruction is spent on it.
+
+
+def _load(array, index, element, count, instruction):
+    """Typing and code of a load of `count` elements; shared by the loads below."""
+    if not (
+        isinstance(array, types.Array)
+        and array.ndim == 1
+        and array.layout == "C"
+        and array.dtype == element
+    ):
+        raise TypingError(f"{instruction} needs a contiguous 1-d array of {element}, not {array}")
+    if not isinstance(index, types.Integer):
+        raise TypingError(f"{instruction} needs an integer index, not {index}")
+    register, constraint = {32: (_I32, "=r"), 64: (_I64, "=l")}[element.bitwidth]
+    results = ", ".join(f"${i}" for i in range(count))
+    text = f"{instruction} {{{results}}}, [${count}];"
+    constraints = ",".join([constraint] * count + ["l"])
+
+    def codegen(context, builder, _signature, arguments):
+        elements = context.make_array(array)(context, builder, value=arguments[0])
+        position = context.cast(builder, arguments[1], index, types.uint64)
+        address = builder.ptrtoint(builder.gep(elements.data, [position]), _I64)
+        function = ir.FunctionType(ir.LiteralStructType([register] * count), [_I64])
+        loaded = builder.call(ir.InlineAsm(function, text, constraints), [address])
+        return cgutils.pack_array(builder, [builder.extract_value(loaded, i) for i in range(count)])
+
+    return signature(types.UniTuple(element, count), array, index), codegen
+
+
+@intrinsic
+def load_uint32x2(typingctx, array, index):
+    """The two uint32 at index and index + 1; index is even. One 8-byte read."""
+    return _load(array, index, types.uint32, 2, "ld.global.nc.v2.u32")
+
+
+@intrinsic
+def load_uint32x4(typingctx, array, index):
+    """The four uint32 from index on; index is a multiple of 4. One 16-byte read."""
+    return _load(array, index, types.uint32, 4, "ld.global.nc.v4.u32")
+
+
+@intrinsic
+def load_uint64x2(typingctx, array, index):
+    """The two uint64 at index and index + 1; index is even. One 16-byte read."""
+    return _load(array, index, types.uint64, 2, "ld.global.nc.v2.u64")
+
+
+# --- Two 16-bit numbers in one register ---------------------------------------------------------
+#
+#     bits   31 ........ 16 | 15 ......... 0
+#            high lane      | low lane            each lane a two's complement int16
+#
+# Registers are int32 in the types. The packed add and max exist from compute capability 9.0 on;
+# the hardware fuses an add and a max, or two max, into one instruction.
+
+
+def _registers(count, text):
+    """Typing and code of an operation from `count` int32 registers to one."""
+    constraints = ",".join(["=r"] + ["r"] * count)
+
+    def codegen(context, builder, _signature, arguments):
+        asm = ir.InlineAsm(ir.FunctionType(_I32, [_I32] * count), text, constraints)
+        return builder.call(asm, arguments)
+
+    return signature(types.int32, *[types.int32] * count), codegen
+
+
+@intrinsic
+def max_lanes(typingctx, a, b):
+    """The greater in each lane."""
+    return _registers(2, "max.s16x2 $0, $1, $2;")
+
+
+@intrinsic
+def max3_lanes(typingctx, a, b, c):
+    """The greatest of three in each lane, in one instruction."""
+    return _registers(3, "{ .reg .b32 t; max.s16x2 t, $1, $2; max.s16x2 $0, t, $3; }")
+
+
+@intrinsic
+def add_max_lanes(typingctx, a, b, c):
+    """max(a + b, c) in each lane, in one instruction; the sum wraps within its lane."""
+    return _registers(3, "{ .reg .b32 t; add.s16x2 t, $1, $2; max.s16x2 $0, t, $3; }")
+
+
+@intrinsic
+def multiply_add(typingctx, a, b, c):
+    """a * b + c in 32 bits.
+
+    With b = 1 in a register this is an addition that runs on the multiply pipe, beside the pipe
+    that compares: where neither lane of the sum leaves 0..65535 it adds both lanes at once.
+    """
+    return _registers(3, "mad.lo.s32 $0, $1, $2, $3;")
+
+
+@intrinsic
+def permute_bytes(typingctx, a, b, selector):
+    """Four bytes picked out of eight; byte i of the result is picked by nibble i of the selector.
+
+    Bytes 0 to 3 are those of a, 4 to 7 those of b. A nibble with bit 3 set gives the sign of the
+    byte that its low bits name, eight times.
+    """
+    return _registers(3, "prmt.b32 $0, $1, $2, $3;")
+
+
+@intrinsic
+def add_byte_differences(typingctx, a, b, c):
+    """c + the sum of |a - b| over four unsigned bytes; one instruction up to sm_90, five later."""
+    return _registers(3, "vabsdiff4.u32.u32.u32.add $0, $1, $2, $3;")
+
+
+# --- What the compiler may not know -------------------------------------------------------------
+
+
+@intrinsic
+def opaque(typingctx, a):
+    """a, as a number that the compiler believes may differ every time.
+
+    A condition that does not change during a loop makes the compiler write the loop twice and
+    choose before it. Where threads of a warp choose differently, the warp then runs both loops,
+    and meets at every shuffle: half the speed. A condition on an opaque number stays inside.
+    """
+
+    def codegen(context, builder, _signature, arguments):
+        asm = ir.InlineAsm(
+            ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True
+        )
+        return builder.call(asm, arguments)
+
+    return signature(types.int32, types.int32), codegen
+
+
+# --- Shared memory by address -------------------------------------------------------------------
+
+
+@intrinsic
+def shared_address(typingctx, array):
+    """The 32-bit shared-memory address of the first element of a shared array."""
+
+    def codegen(context, builder, sig, arguments):
+        elements = context.make_array(sig.args[0])(context, builder, value=arguments[0])
+        pointer = builder.ptrtoint(elements.data, _I64)
+        text = "{ .reg .u64 t; cvta.to.shared.u64 t, $1; cvt.u32.u64 $0, t; }"
+        asm = ir.InlineAsm(ir.FunctionType(_I32, [_I64]), text, "=r,l")
+        return builder.call(asm, [pointer])
+
+    return signature(types.int32, array), codegen
+
+
+def _load_shared(count, instruction):
+    registers = ", ".join(f"${i}" for i in range(count))
+    text = f"{instruction} {{{registers}}}, [${count}];"
+
+    def codegen(context, builder, _signature, arguments):
+        function = ir.FunctionType(ir.LiteralStructType([_I32] * count), [_I32])
+        # Memory that other threads write: neither dropped nor moved over a barrier.
+        asm = ir.InlineAsm(function, text, ",".join(["=r"] * count + ["r"]), side_effect=True)
+        loaded = builder.call(asm, arguments)
+        return cgutils.pack_array(builder, [builder.extract_value(loaded, i) for i in range(count)])
+
+    return signature(types.UniTuple(types.int32, count), types.int32), codegen
+
+
+@intrinsic
+def load_shared_int32x4(typingctx, address):
+    """The four int32 at a shared-memory address that is a multiple of 16. One 16-byte read."""
+    return _load_shared(4, "ld.shared.v4.b32")

@@ -1,0 +1,49 @@
+"""Building an index: the same arrays from either engine."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.parameters import IndexParameters
+from bwarp.reference import Reference, text_of
+
+__all__ = ["build_index"]
+
+
+def build_index(
+    reference: Reference,
+    parameters: IndexParameters,
+    backend: str,
+    threads: int = 1,
+    done: Callable[[str], None] = lambda step: None,
+) -> FMIndex:
+    """Index a reference.
+
+    Parameters
+    ----------
+    reference : Reference
+    parameters : IndexParameters
+    backend : str
+        ``"cpu"`` or ``"cuda"``; the arrays are equal to the byte.
+    threads : int
+    done : function of str
+        Told of every step that is done.
+    """
+    if backend == "cuda":
+        from bwarp.index.building.build_cuda import build_transforms
+        from bwarp.index.building.suffix_array_cuda import require_sorting_memory
+
+        require_sorting_memory(reference.text_length)
+    else:
+        from bwarp.index.building.build_cpu import build_transforms
+    text = text_of(reference, threads)
+    forward, reverse, suffixes, table = build_transforms(text, parameters, threads, done)
+    # As in an index that is loaded: for arrays that may be written, functions would compile again.
+    for array in (*_arrays_of(forward), *_arrays_of(reverse), suffixes, table):
+        array.setflags(write=False)
+    return FMIndex(reference, forward, reverse, table, suffixes, parameters.sa_rate)
+
+
+def _arrays_of(transform: BurrowsWheeler) -> tuple[np.ndarray, np.ndarray]:
+    return transform.blocks, transform.separator_rows

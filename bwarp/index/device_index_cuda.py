@@ -1,0 +1,259 @@
+"""An index on the GPU: its parts there, and lists to work in.
+
+`bwarp.index.memory_plan` chooses the parts. The lists (`Workspace`) have a fixed number of elements
+and serve every batch of k-mers; as much memory again is left for what waits to be located.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import cuda, uint32, uint64
+from numba.cuda import types
+
+from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.gpu.radix_sort import pair_sorter
+from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.locate_cuda import packed_text, whole_suffix_array
+from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
+from bwarp.index.rank_cuda import ranks_both
+
+__all__ = [
+    "KERNEL_SIGNATURES",
+    "DeviceIndex",
+    "DeviceTransform",
+    "Workspace",
+    "make_device_index",
+    "search_needs",
+    "upload",
+]
+
+#: Elements of the working space: as many as pay, and as few as do not.
+MOST_ELEMENTS = 1 << 27
+FEWEST_ELEMENTS = 1 << 22
+
+#: Counters of the working space; `Workspace.counters`.
+COUNTERS = 1024
+
+#: Host memory that the GPU copies to at full speed.
+PINNED_BYTES = 40 << 20
+
+_TABLE_ENTRY = 16
+_THREADS = 256
+
+
+@dataclass(frozen=True)
+class DeviceTransform:
+    """A `BurrowsWheeler` on the GPU; the same attributes, arrays there."""
+
+    words: object = field(repr=False)
+    separator_rows: object = field(repr=False)
+    groups: tuple[int, ...]
+    text_start: int
+    n_rows: int
+
+
+class Workspace:
+    """Lists of `elements` elements on the GPU, which every batch uses again.
+
+    nodes, spare : device array, shape=(5 * elements,), dtype=uint32
+        Columns of what a search is growing, and of what it has grown.
+    checks : device array, shape=(elements,), dtype=uint64
+        Rows to compare with the text.
+    intervals : device array, shape=(4 * elements,), dtype=uint32
+        Columns item, first row, rows, mismatches of what a search found.
+    keys : device array, shape=(elements,), dtype=uint64
+        Item and genome position of hits that are located already.
+    values : device array, shape=(elements,), dtype=uint32
+        Their mismatches.
+    counters : device array, shape=(COUNTERS,), dtype=uint32
+        How many elements of a list are in use, or were wanted.
+    pinned : ndarray, shape=(PINNED_BYTES,), dtype=uint8
+        On the host: what comes from the GPU passes through here.
+    """
+
+    BYTES = 2 * 5 * 4 + 8 + 4 * 4 + 8 + 4
+
+    def __init__(self, elements: int):
+        self.elements = elements
+        self.nodes = cuda.device_array(5 * elements, np.uint32)
+        self.spare = cuda.device_array(5 * elements, np.uint32)
+        self.checks = cuda.device_array(elements, np.uint64)
+        self.intervals = cuda.device_array(4 * elements, np.uint32)
+        self.keys = cuda.device_array(elements, np.uint64)
+        self.values = cuda.device_array(elements, np.uint32)
+        self.counters = cuda.device_array(COUNTERS, np.uint32)
+        self.pinned = cuda.pinned_array(PINNED_BYTES, np.uint8)
+
+
+@dataclass
+class DeviceIndex:
+    """An index on the GPU, ready for searches.
+
+    Attributes
+    ----------
+    index : FMIndex
+        The index on the host.
+    plan : MemoryPlan
+        ``str(plan)`` says what was chosen.
+    forward, reverse : DeviceTransform
+        `reverse` is None where no search needs it.
+    first_rows, segment_text, segment_genome : device arrays, dtype=uint32
+    suffixes : device array, dtype=uint32, or None
+        Of every `plan.suffix_rate`-th row.
+    text : device array, dtype=uint64, or None
+        The text in 2 bits a base, where the whole suffix array is there.
+    work : Workspace or None
+        None for what makes lists of its own.
+    tables : dict of int to device array
+        See `table`.
+    sort_pairs : function
+        As `bwarp.gpu.radix_sort.pair_sorter` makes it; loading it takes milliseconds.
+    """
+
+    index: FMIndex = field(repr=False)
+    plan: MemoryPlan
+    forward: DeviceTransform
+    reverse: DeviceTransform | None
+    first_rows: object = field(repr=False)
+    segment_text: object = field(repr=False)
+    segment_genome: object = field(repr=False)
+    suffixes: object = field(repr=False)
+    text: object = field(repr=False)
+    work: Workspace | None = field(repr=False)
+    tables: dict = field(repr=False)
+    sort_pairs: Callable = field(repr=False)
+
+    def table(self, length: int):
+        """The rows of all strings of a length.
+
+        Returns
+        -------
+        table : device array, shape=(4 * 4**length,), dtype=uint32
+            First row forward, first row reverse, number of rows, 0, of every string; the string's
+            place is its bases as a number to the base 4.
+        """
+        if length not in self.tables:
+            self.tables[length] = string_table(self.forward, self.first_rows, length)
+        return self.tables[length]
+
+
+def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> MemoryNeeds:
+    """What searches with a `Workspace` want on the GPU; see `MemoryNeeds`."""
+    return MemoryNeeds(
+        with_reverse,
+        with_suffixes,
+        bytes_an_element=2 * Workspace.BYTES,
+        fewest=FEWEST_ELEMENTS,
+        most=MOST_ELEMENTS,
+        beside=beside,
+    )
+
+
+def make_device_index(index: FMIndex, needs: MemoryNeeds, with_lists: bool = True) -> DeviceIndex:
+    """Plan the memory, upload the parts that were chosen, and make the rest on the GPU.
+
+    Parameters
+    ----------
+    with_lists : bool
+        Whether there is to be a `Workspace`, for batches of as many elements as the plan says.
+    """
+    plan = plan_memory(index, needs, free_memory())
+    first_rows = cuda.to_device(index.forward.first_rows.astype(np.uint32))
+    forward = _upload_transform(index.forward)
+    reference = index.reference
+    segment_text = cuda.to_device(reference.segment_text.astype(np.uint32))
+    segment_genome = cuda.to_device(reference.segment_genome.astype(np.uint32))
+    suffixes = text = None
+    if plan.suffix_rate:
+        # Every suffix that is kept, and for all of them what the index has.
+        suffixes = upload(index.suffix_array[:: max(1, plan.suffix_rate // index.sa_rate)])
+    if plan.suffix_rate == 1:
+        if index.sa_rate > 1:
+            suffixes = whole_suffix_array(forward, first_rows, index.sa_rate, suffixes)
+        text = packed_text(
+            upload(reference.packed), segment_text, segment_genome, reference.text_length
+        )
+    reverse = _upload_transform(index.reverse) if needs.with_reverse else None
+    table = string_table(forward, first_rows, plan.string_length)
+    free_memory()  # what was uploaded only to be transformed
+    return DeviceIndex(
+        index=index,
+        plan=plan,
+        forward=forward,
+        reverse=reverse,
+        first_rows=first_rows,
+        segment_text=segment_text,
+        segment_genome=segment_genome,
+        suffixes=suffixes,
+        text=text,
+        work=Workspace(plan.elements) if with_lists else None,
+        tables={plan.string_length: table},
+        sort_pairs=pair_sorter(),
+    )
+
+
+def upload(array: np.ndarray):
+    """A flat device copy of a host array, mapped files included."""
+    return cuda.to_device(np.ascontiguousarray(array).reshape(-1))
+
+
+def _upload_transform(transform: BurrowsWheeler) -> DeviceTransform:
+    return DeviceTransform(
+        upload(transform.words),
+        upload(transform.separator_rows),
+        transform.groups,
+        transform.text_start,
+        transform.n_rows,
+    )
+
+
+def string_table(forward: DeviceTransform, first_rows, length: int):
+    """`DeviceIndex.table`: strings grow to the left, base by base, from the empty one."""
+    table = cuda.to_device(np.array([0, 0, forward.n_rows, 0], np.uint32))
+    for shorter in range(length):
+        strings = 4**shorter
+        longer = cuda.device_array(_TABLE_ENTRY * strings, np.uint32)
+        grow_table[-(-strings // _THREADS), _THREADS](
+            forward.words, forward.separator_rows, forward.groups, first_rows, table, longer
+        )
+        table = longer
+    return table
+
+
+@cuda.jit(cache=True)
+def grow_table(words, separator_rows, groups, first_rows, table, longer):
+    """Grow every string of a table by one base to the left.
+
+    One thread a string. Neighbouring strings have neighbouring rows, so their blocks come from
+    the cache; four entries are written.
+    """
+    i = cuda.grid(1)
+    strings = table.size // 4
+    if i < strings:
+        string = uint64(i)
+        first, other_row, rows, _ = load_uint32x4(table, uint64(4) * string)
+        at_start, at_stop = ranks_both(words, separator_rows, groups, first, uint32(first + rows))
+        other_row = uint32(other_row + rows)
+        for base in range(4):
+            other_row = uint32(other_row - (at_stop[base] - at_start[base]))
+        for base in range(4):
+            count = uint32(at_stop[base] - at_start[base])
+            entry = uint64(4) * (uint64(base) * uint64(strings) + string)
+            longer[entry] = uint32(first_rows[base] + at_start[base]) if count else uint32(0)
+            longer[entry + uint64(1)] = other_row if count else uint32(0)
+            longer[entry + uint64(2)] = count
+            longer[entry + uint64(3)] = uint32(0)
+            other_row = uint32(other_row + count)
+
+
+_NUMBERS = types.uint32[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    grow_table: [
+        (_NUMBERS, _NUMBERS, types.UniTuple(types.int64, n), _NUMBERS, _NUMBERS, _NUMBERS)
+        for n in (2, 3)
+    ]
+}

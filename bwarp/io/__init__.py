@@ -1,0 +1,1 @@
+"""Files: sequences read, outputs that appear whole, chunk files between programs, BAM."""

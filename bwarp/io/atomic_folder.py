@@ -1,0 +1,86 @@
+"""A folder of output that appears when it is complete, and replaces nothing but its own kind.
+
+Replacing a folder removes what is in it, so it is done only where every file in it is one that the
+program itself makes: a mistyped name must not cost anybody anything else.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import part_folder, real_path, usual_mode
+from bwarp.runtime.signals import naming_outputs
+
+__all__ = ["atomic_folder"]
+
+#: Snakemake leaves this file in the folders that rules make.
+_SNAKEMAKE = ".snakemake_timestamp"
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]:
+    """Yield a private folder to fill; it becomes `path` when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        An older folder of that name is replaced, and only when the block has ended well.
+    own : sequence of str
+        The names of all files that such a folder may hold. By the first one it is known: a folder
+        that has files and not this one is of another kind.
+
+    Raises
+    ------
+    UsageError
+        Where `path` cannot be replaced or is not of this kind.
+    """
+    path = real_path(path)
+    _check(path, own)
+    with part_folder(path) as part:
+        yield part
+        part.chmod(usual_mode(0o777))
+        # Making an index takes hours, in which somebody may have put a file there.
+        _check(path, own)
+        old = part.with_suffix(".old")
+        with naming_outputs():
+            if path.exists():
+                os.replace(path, old)
+            os.replace(part, path)
+            _remove_own(old, own)
+
+
+def _check(path: Path, own: Sequence[str]) -> None:
+    """Refuse a path that is no folder to replace."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise UsageError(f"{path}: is a file; give the name of a folder to create")
+    if os.path.samefile(path, "."):
+        raise UsageError(f"{path}: is the folder you are in: give the name of a folder in it")
+    if os.path.ismount(path):
+        raise UsageError(f"{path}: is where a disk is mounted: give the name of a folder in it")
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise InputError(f"{path}: no permission to replace this folder: choose another output")
+    found = sorted(set(os.listdir(path)) - {_SNAKEMAKE})
+    if found and not (path / own[0]).is_file():
+        raise UsageError(
+            f"{path}: holds other files, and no {own[0]}; "
+            "give the name of a new folder, or of one to replace"
+        )
+    for name in found:
+        if name not in own or (path / name).is_dir():
+            raise UsageError(
+                f"{path}: holds {name}, which was not made with the rest and would be lost: "
+                "move it away, or give the name of a new folder"
+            )
+
+
+def _remove_own(folder: Path, own: Sequence[str]) -> None:
+    """Remove a folder and the files in it that are ours; with any other file it stays."""
+    for name in (*own, _SNAKEMAKE):
+        with suppress(OSError):
+            (folder / name).unlink()
+    with suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,145 @@
+"""BGZF blocks, many in one go: libdeflate called from compiled code.
+
+A call from Python for every block would ask for the interpreter three times in a third of a
+millisecond, and sixteen threads that do so wait for each other; here a thread needs it once for
+all blocks of its job. The bytes are those of `bwarp.io.bam.bgzf.compressed_block`.
+"""
+
+import ctypes
+import functools
+
+import numba
+import numpy as np
+from deflate import _deflate
+from llvmlite import ir
+from numba.core import types
+from numba.core.extending import intrinsic
+
+from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
+
+__all__ = ["compressed_blocks"]
+
+#: Room for a block while it is made: more than any takes, so that none is cut short.
+_ROOM = 1 << 17
+
+_WHOLE = 1 << 16
+_HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
+_HEAD_BYTES = 18
+_FOOT_BYTES = 8
+
+
+def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes as blocks of `BLOCK_BYTES` each, the last of what is left.
+
+    Parameters
+    ----------
+    data : ndarray, dtype=uint8
+
+    Returns
+    -------
+    blocks : ndarray, dtype=uint8
+        One after another.
+    ends : ndarray, shape=(n_blocks,), dtype=int64
+        Where each ends.
+    """
+    n_blocks = -(-data.size // BLOCK_BYTES)
+    library = _library()
+    if library is None:
+        return _one_by_one(data, n_blocks)
+    out = np.empty(n_blocks * _WHOLE + _ROOM, np.uint8)
+    ends = np.empty(n_blocks, np.int64)
+    compressor = library.libdeflate_alloc_compressor(LEVEL)
+    if not compressor:
+        raise MemoryError("libdeflate has no memory to work in")
+    try:
+        _write_blocks(data, *_addresses(library), compressor, out, ends)
+    finally:
+        library.libdeflate_free_compressor(compressor)
+    return out[: ends[-1] if n_blocks else 0], ends
+
+
+def _one_by_one(data: np.ndarray, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
+    blocks = [
+        compressed_block(data[at * BLOCK_BYTES : (at + 1) * BLOCK_BYTES]) for at in range(n_blocks)
+    ]
+    ends = np.cumsum([len(block) for block in blocks], dtype=np.int64)
+    return np.frombuffer(b"".join(blocks), np.uint8), ends
+
+
+@functools.cache
+def _library():
+    """libdeflate as the package `deflate` brings it, or None where that hides its functions."""
+    try:
+        library = ctypes.CDLL(_deflate.__file__)
+        library.libdeflate_alloc_compressor.restype = ctypes.c_void_p
+        library.libdeflate_alloc_compressor.argtypes = [ctypes.c_int]
+        library.libdeflate_free_compressor.restype = None
+        library.libdeflate_free_compressor.argtypes = [ctypes.c_void_p]
+        _addresses(library)
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+def _addresses(library) -> tuple[int, int]:
+    """Of the functions that compress a block and that sum it up."""
+    functions = library.libdeflate_deflate_compress, library.libdeflate_crc32
+    return tuple(ctypes.cast(function, ctypes.c_void_p).value for function in functions)
+
+
+def _caller(count: int):
+    """A function that calls C at an address with so many 64-bit numbers or pointers."""
+    integer = ir.IntType(64)
+
+    def codegen(_context, builder, _signature, arguments):
+        function = ir.FunctionType(integer, [integer] * count).as_pointer()
+        return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
+
+    return types.int64(*[types.int64] * (count + 1)), codegen
+
+
+@intrinsic
+def _call_3(_context, address, a, b, c):
+    return _caller(3)
+
+
+@intrinsic
+def _call_5(_context, address, a, b, c, d, e):
+    return _caller(5)
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_blocks(data, compress, checksum, compressor, out, ends):
+    source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
+    at = np.int64(0)
+    for number in range(ends.size):
+        first = number * BLOCK_BYTES
+        size = min(np.int64(BLOCK_BYTES), data.size - first)
+        begin = at
+        out[at : at + _HEAD.size] = _HEAD
+        at += _HEAD_BYTES
+        packed = _call_5(
+            np.int64(compress), np.int64(compressor), source + first, size, target + at,
+            np.int64(_ROOM - _HEAD_BYTES - _FOOT_BYTES),
+        )  # fmt: skip
+        if packed == 0 or packed > BLOCK_BYTES:
+            # Stored as it is: one deflate block of its own kind.
+            out[at] = 1
+            at = _put(out, at + 1, size, 2)
+            at = _put(out, at, size ^ 0xFFFF, 2)
+            out[at : at + size] = data[first : first + size]
+            at += size
+        else:
+            at += packed
+        total = _call_3(np.int64(checksum), np.int64(0), source + first, size)
+        at = _put(out, at, total & 0xFFFFFFFF, 4)
+        at = _put(out, at, size, 4)
+        _put(out, begin + _HEAD.size, at - begin - 1, 2)
+        ends[number] = at
+
+
+@numba.njit(inline="always")
+def _put(out, at, number, count):
+    for byte in range(count):
+        out[at + byte] = number >> 8 * byte & 255
+    return at + count

@@ -1,0 +1,170 @@
+"""Records to blocks of a file: put in order and compressed in threads, written by one.
+
+    records in order   |rec 7 |rec 2      |rec 9   |rec 0|...        bytes of the stream
+    blocks             |        0        |        1        |  2      each BLOCK_BYTES long
+
+A job takes some blocks, gathers their bytes from where the records lie, and compresses them. Where
+a record crosses from one block into the next, each job copies its part.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO
+
+import numba
+import numpy as np
+
+from bwarp.io.bam.bai_index import IndexBuilder, record_places
+from bwarp.io.bam.bgzf import BLOCK_BYTES
+from bwarp.io.bam.bgzf_compression import compressed_blocks
+from bwarp.runtime.compiled_code import read_only
+
+__all__ = ["BlockWriter", "stored_blocks"]
+
+#: Work of a job: milliseconds, so that handing it out costs little.
+_BLOCKS_A_JOB = 16
+_RECORDS_A_JOB = 1 << 14
+
+
+def stored_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes as they are, for a program that reads them at once."""
+    return data, np.array([data.size])
+
+
+class BlockWriter:
+    """Writes streams of records to a file; `finish` or `stop` must be called in the end.
+
+    Parameters
+    ----------
+    file : file
+    threads : int
+    blocks : callable
+        Bytes of the file for a uint8 array, and where in them each block ends: `compressed_blocks`,
+        or `stored_blocks` for an uncompressed file.
+    index : IndexBuilder, optional
+        Is told about every record.
+    """
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        threads: int,
+        blocks: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = compressed_blocks,
+        index: IndexBuilder | None = None,
+    ):
+        self._file = file
+        self._blocks = blocks
+        self._index = index
+        self._pool = ThreadPoolExecutor(threads)
+        self._most_jobs = 3 * threads
+        self._jobs = deque()
+        #: Bytes that do not fill a block yet, and how many were handed in before those to come.
+        self._rest = np.empty(0, np.uint8)
+        self._stream_at = 0
+        self._file_at = 0
+        self._addresses: list[int] = []
+
+    def write_header(self, data: bytes) -> None:
+        """Bytes before the records, in blocks of their own."""
+        blocks, _ = self._blocks(np.array(bytearray(data), np.uint8))
+        self._file.write(blocks)
+        self._file_at += blocks.size
+
+    def write(self, data: np.ndarray, starts: np.ndarray, order: np.ndarray | None = None) -> None:
+        """Records at `starts` (n + 1) of `data`, one after another or in another order.
+
+        The arrays must stay as they are until `finish`.
+        """
+        # Records of samtools are, our own are not.
+        data = read_only(data)
+        if order is None:
+            order = np.arange(starts.size - 1, dtype=np.uint32)
+        bounds = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
+        if self._index is not None:
+            for first in range(0, order.size, _RECORDS_A_JOB):
+                self._submit_places(data, starts, order, bounds, first)
+        rest, total, none = self._rest, int(bounds[-1]), np.empty(0, np.uint8)
+        whole = (rest.size + total) // BLOCK_BYTES * BLOCK_BYTES
+        step = _BLOCKS_A_JOB * BLOCK_BYTES
+        for at in range(0, whole, step):
+            first, stop = max(at - rest.size, 0), min(at + step, whole) - rest.size
+            self._submit_blocks(data, starts, order, bounds, none if at else rest, first, stop)
+        done = whole - rest.size if whole else 0
+        self._rest = _taken(data, starts, order, bounds, none if whole else rest, done, total)
+        self._stream_at += total
+
+    @property
+    def block_addresses(self) -> np.ndarray:
+        """Where in the file the blocks of records begin, and where the last one ends, int64."""
+        return np.array([*self._addresses, self._file_at], np.int64)
+
+    def finish(self) -> None:
+        """Write what is left."""
+        while self._jobs:
+            self._finish_job()
+        self._pool.shutdown()
+        if self._rest.size:
+            self._write_blocks(self._blocks(self._rest))
+
+    def stop(self) -> None:
+        """Leave undone what is not written yet."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _submit_places(self, data, starts, order, bounds, first: int) -> None:
+        chosen = order[first : first + _RECORDS_A_JOB]
+        stream_starts = bounds[first : first + chosen.size + 1] + self._stream_at
+        self._submit(
+            lambda: record_places(data, starts[chosen]),
+            lambda places: self._index.add(places, stream_starts),
+        )
+
+    def _submit_blocks(self, data, starts, order, bounds, rest, first: int, stop: int) -> None:
+        def run() -> tuple[np.ndarray, np.ndarray]:
+            return self._blocks(_taken(data, starts, order, bounds, rest, first, stop))
+
+        self._submit(run, self._write_blocks)
+
+    def _submit(self, run: Callable, use: Callable) -> None:
+        """Run something in a thread, and in its turn use what comes of it in this one."""
+        self._jobs.append((self._pool.submit(run), use))
+        while len(self._jobs) > self._most_jobs:
+            self._finish_job()
+
+    def _finish_job(self) -> None:
+        future, use = self._jobs.popleft()
+        use(future.result())
+
+    def _write_blocks(self, blocks_and_ends: tuple[np.ndarray, np.ndarray]) -> None:
+        blocks, ends = blocks_and_ends
+        self._addresses.extend([self._file_at, *(self._file_at + ends[:-1]).tolist()])
+        self._file_at += blocks.size
+        self._file.write(blocks)
+
+
+def _taken(data, starts, order, bounds, rest, first: int, stop: int) -> np.ndarray:
+    """`rest` and then the bytes ``[first, stop)`` of the records in order."""
+    taken = np.empty(rest.size + stop - first, np.uint8)
+    taken[: rest.size] = rest
+    _gather(data, starts, order, bounds, first, stop, taken, rest.size)
+    return taken
+
+
+@numba.njit(cache=True, nogil=True)
+def _gather(data, starts, order, bounds, first, stop, out, at):
+    """Copy the bytes ``[first, stop)`` of the records in order; record i begins at bounds[i]."""
+    if first >= stop:
+        return
+    row = np.searchsorted(bounds, first, side="right") - 1
+    skip = first - bounds[row]
+    while first < stop:
+        source = np.uint64(starts[order[row]] + skip)
+        length = min(bounds[row + 1], stop) - first
+        to = np.uint64(at)
+        # Only unsigned indexes let LLVM copy in vectors.
+        for i in range(np.uint64(length)):
+            out[to + i] = data[source + i]
+        at += length
+        first += length
+        skip = np.int64(0)
+        row += 1

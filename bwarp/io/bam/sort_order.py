@@ -1,0 +1,98 @@
+"""The order of a sorted BAM: by contig and position, forward before reverse, then as they came.
+
+That is the order of samtools sort. A key is a place in the contigs end to end, with the strand in
+its lowest bit; what has no place comes last.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.runtime.threads import for_each_range
+
+__all__ = ["NO_PLACE", "sort_keys", "sorted_order"]
+
+NO_PLACE = np.uint64(1 << 62)
+
+_DIGIT_BITS = 11
+
+#: Keys a thread, below which parting them does not pay, and how many are looked at to part them.
+_LEAST_A_PART = 1 << 14
+_SAMPLED = 64
+
+
+def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
+    """Keys of records at genome positions (-1: none), dtype=uint64."""
+    keys = positions.astype(np.uint64) << np.uint64(1) | reverse
+    return np.where(positions < 0, NO_PLACE, keys)
+
+
+def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
+    """The numbers of the records in order; equal keys keep the order they have.
+
+    With more threads the keys are parted by size, and every part is put in order by itself.
+
+    Returns
+    -------
+    order : ndarray, shape=(n,), dtype=uint32
+    """
+    placed = keys < NO_PLACE
+    largest = int(keys.max(where=placed, initial=0)) + 1
+    # What has no place sorts like one place more.
+    keys = np.minimum(keys, np.uint64(largest))
+    if threads == 1 or keys.size < threads * _LEAST_A_PART:
+        return _radix_order(keys, _digits(largest))
+    sample = np.sort(keys[:: keys.size // (_SAMPLED * threads)])
+    bounds = np.unique(sample[:: sample.size // threads])
+    bounds[0] = 0
+    edges = [*bounds.tolist(), largest + 1]
+
+    def order_of(first: int, last: int) -> np.ndarray:
+        chosen = _between(keys, np.uint64(edges[first]), np.uint64(edges[last]))
+        own = keys[chosen] - np.uint64(edges[first])
+        return chosen[_radix_order(own, _digits(edges[last] - edges[first]))]
+
+    return np.concatenate(for_each_range(order_of, len(bounds), threads, smallest=1))
+
+
+def _digits(largest: int) -> int:
+    return -(-largest.bit_length() // _DIGIT_BITS)
+
+
+@numba.njit(cache=True, nogil=True)
+def _between(keys, low, high):
+    """The numbers of the keys from `low` to below `high`, in order, dtype uint32."""
+    count = 0
+    for key in keys:
+        count += low <= key < high
+    chosen = np.empty(count, np.uint32)
+    at = 0
+    for i in range(keys.size):
+        if low <= keys[i] < high:
+            chosen[at] = i
+            at += 1
+    return chosen
+
+
+@numba.njit(cache=True, nogil=True)
+def _radix_order(keys, digits):
+    """Least digit first: every pass is stable and reads keys in the order of the last one."""
+    n = keys.size
+    order = np.arange(n).astype(np.uint32)
+    other = np.empty(n, np.uint32)
+    waiting = np.empty(n, np.uint64)
+    mask = np.uint64((1 << _DIGIT_BITS) - 1)
+    for digit in range(digits):
+        shift = np.uint64(_DIGIT_BITS * digit)
+        places = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
+        for i in range(n):
+            places[np.int64(keys[i] >> shift & mask) + 1] += 1
+        for i in range(1 << _DIGIT_BITS):
+            places[i + 1] += places[i]
+        for i in range(n):
+            bucket = np.int64(keys[i] >> shift & mask)
+            waiting[places[bucket]] = keys[i]
+            other[places[bucket]] = order[i]
+            places[bucket] += 1
+        keys, waiting = waiting, keys
+        order, other = other, order
+    return order

@@ -1,0 +1,76 @@
+"""CRC-32 of files in pieces, so that many threads can check one large file."""
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.runtime.threads import available_threads, for_each_range
+
+try:
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
+
+__all__ = ["PIECE_BYTES", "checked_map", "crc32", "save_with_sums", "text_sum"]
+
+#: A sum covers this many bytes of a file; the last one what is left.
+PIECE_BYTES = 16 << 20
+
+
+def text_sum(text: str) -> str:
+    """The CRC-32 of a text, as eight hexadecimal digits."""
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def save_with_sums(path: Path, array: np.ndarray) -> dict:
+    """Write an array as .npy; return the file's size and the sums of its pieces."""
+    array = np.ascontiguousarray(array)
+    with open(path, "wb") as file:
+        header = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.flush()
+        with open(path, "rb") as written:
+            carried = written.read()
+        data = memoryview(array.reshape(-1).view(np.uint8))
+        sums = []
+        # The header shifts the pieces by its length against the array's bytes.
+        first = PIECE_BYTES - len(carried)
+        file.write(data[:first])
+        sums.append(crc32(data[:first], crc32(carried)))
+        for start in range(first, len(data), PIECE_BYTES):
+            piece = data[start : start + PIECE_BYTES]
+            file.write(piece)
+            sums.append(crc32(piece))
+    return {"bytes": os.stat(path).st_size, "crc32": [f"{value:08x}" for value in sums]}
+
+
+def checked_map(path: Path, recorded: dict) -> np.ndarray:
+    """Map an array from a file after checking every byte of it against the recorded sums."""
+    remedy = "build the index again"
+    try:
+        data = np.memmap(path, np.uint8, "r")
+    except FileNotFoundError:
+        raise InputError(f"{path}: the file is missing from the index: {remedy}") from None
+    except ValueError:
+        raise InputError(f"{path}: the file is empty, so it was cut off: {remedy}") from None
+    if data.size != recorded["bytes"]:
+        raise InputError(
+            f"{path}: the file has {data.size:,} bytes where {recorded['bytes']:,} were written: "
+            f"{remedy}"
+        )
+
+    def check(first: int, last: int) -> None:
+        for piece in range(first, last):
+            start = piece * PIECE_BYTES
+            value = f"{crc32(data[start : start + PIECE_BYTES]):08x}"
+            if value != recorded["crc32"][piece]:
+                raise InputError(
+                    f"{path}: the file is damaged between bytes {start:,} and "
+                    f"{min(start + PIECE_BYTES, data.size):,}: {remedy}"
+                )
+
+    for_each_range(check, len(recorded["crc32"]), available_threads(), smallest=1)
+    return np.load(path, mmap_mode="r", allow_pickle=False)

@@ -1,0 +1,186 @@
+"""Files of frames: arrays that one program hands to the next, chunk by chunk, by file or pipe.
+
+    {"format": "bwarp frames", "version": 1, "holds": "k-mers"}                one line
+    {"frame": "kmers", "arrays": [["words", "<u8", [20, 1]], ...], "crc32": 7}   one line
+    the bytes of the arrays, one after another
+    ...                                                                        more such frames
+    {"end": 2}                                                                 the number of frames
+
+Every line has a sum of itself besides, the crc32 is that of the arrays. Nothing but the frame at
+hand is in memory. A file that was cut off or changed is refused.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.index.store import StoredIndex
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.checksum import text_sum
+from bwarp.io.standard_streams import standard_input
+
+__all__ = ["FrameReader", "FrameWriter", "index_sum", "open_frames", "write_frames"]
+
+VERSION = 1
+_FORMAT = "bwarp frames"
+_LONGEST_LINE = 1 << 20
+
+
+def index_sum(index: StoredIndex) -> str:
+    """A checksum that tells one index from another."""
+    return text_sum(json.dumps(index.description, sort_keys=True))
+
+
+class FrameWriter:
+    """Appends frames to an open file."""
+
+    def __init__(self, file: IO[bytes], holds: dict):
+        self._file = file
+        self._n_frames = 0
+        self._write_line({"format": _FORMAT, "version": VERSION} | holds)
+
+    def write(self, kind: str, **arrays: np.ndarray) -> None:
+        """Add a frame of some kind with named arrays."""
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
+        views = [memoryview(array.reshape(-1).view(np.uint8)) for array in arrays.values()]
+        crc32 = 0
+        for view in views:
+            crc32 = zlib.crc32(view, crc32)
+        self._write_line({"frame": kind, "arrays": shapes, "crc32": crc32})
+        for view in views:
+            self._file.write(view)
+        self._n_frames += 1
+
+    def write_end(self) -> None:
+        """Say that all frames are there."""
+        self._write_line({"end": self._n_frames})
+
+    def _write_line(self, content: dict) -> None:
+        line = content | {"sum": text_sum(json.dumps(content))}
+        self._file.write(json.dumps(line).encode() + b"\n")
+
+
+@contextmanager
+def write_frames(path, **holds) -> Iterator[FrameWriter]:
+    """Write a file of frames, or to standard output (``-``); `holds` goes into its first line."""
+    with atomic_file(path) as file:
+        writer = FrameWriter(file, holds)
+        yield writer
+        writer.write_end()
+
+
+class FrameReader:
+    """The frames of a file, to be iterated over once.
+
+    Attributes
+    ----------
+    path : str
+        The file, for messages.
+    holds : dict
+        What its first line says.
+    """
+
+    def __init__(self, path, file: IO[bytes], holds: str):
+        self.path = path
+        self._file = file
+        first = self._read_line()
+        if first.get("format") != _FORMAT or first.get("holds") != holds:
+            raise InputError(
+                f"{path}: not a file of {holds}: make one with scripts/{_MADE_BY[holds]}"
+            )
+        if first.get("version") != VERSION:
+            raise InputError(
+                f"{path}: the file has format version {first.get('version')}, this bwarp "
+                f"reads version {VERSION}: make it again"
+            )
+        self.holds = self._checked(first)
+
+    def check_index(self, index: StoredIndex) -> None:
+        """Refuse a file that was made with another index than this one."""
+        if self.holds.get("index") != index_sum(index):
+            kind = self.holds["holds"]
+            raise InputError(
+                f"{self.path}: these {kind} were found in another index than {index.folder}: "
+                f"give that one, or find them again with scripts/{_MADE_BY[kind]}"
+            )
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+        n_frames = 0
+        while True:
+            line = self._checked(self._read_line())
+            if line.get("end") == n_frames:
+                return
+            if "frame" not in line:
+                raise self._damaged()
+            yield line["frame"], self._read_arrays(line)
+            n_frames += 1
+
+    def _read_line(self) -> dict:
+        line = self._file.readline(_LONGEST_LINE)
+        try:
+            content = json.loads(line)
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise self._damaged()
+        return content
+
+    def _checked(self, line: dict) -> dict:
+        """A line without its sum, which must be right."""
+        recorded = line.pop("sum", None)
+        if recorded != text_sum(json.dumps(line)):
+            raise self._damaged()
+        return line
+
+    def _read_arrays(self, line: dict) -> dict[str, np.ndarray]:
+        arrays = {}
+        crc32 = 0
+        try:
+            for name, dtype, shape in line["arrays"]:
+                array = np.empty(shape, dtype)
+                view = array.reshape(-1).view(np.uint8)
+                if self._file.readinto(memoryview(view)) != view.size:
+                    raise self._damaged()
+                crc32 = zlib.crc32(view, crc32)
+                arrays[name] = array
+        except (KeyError, TypeError, ValueError):
+            raise self._damaged() from None
+        if line.get("crc32") != crc32:
+            raise self._damaged()
+        return arrays
+
+    def _damaged(self) -> InputError:
+        return InputError(f"{self.path}: the file is damaged or cut off: make it again")
+
+
+#: What files may hold, and which program makes such a one.
+_MADE_BY = {
+    "k-mers": "batch_reads.py",
+    "seeds": "seed_reads.py",
+    "reads": "chunk_reads.py",
+    "seed rows": "seed_chunks.py",
+    "candidates": "locate_chunks.py",
+    "places": "extend_candidates.py",
+}
+
+
+@contextmanager
+def open_frames(path, holds: str) -> Iterator[FrameReader]:
+    """Open a file of frames, or standard input (``-``), that must hold ``"k-mers"``, say.
+
+    Raises
+    ------
+    InputError
+        Here or while frames are read, for a file that is of something else, damaged or cut off.
+    """
+    if str(path) == "-":
+        yield FrameReader("standard input", standard_input(), holds)
+        return
+    with open(path, "rb") as file:
+        yield FrameReader(path, file, holds)

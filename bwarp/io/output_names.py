@@ -1,0 +1,59 @@
+"""Names of outputs, before any work is done: none may cost what is read or written besides."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import check_place, is_standard_output, real_path, refuse_folder
+
+__all__ = ["check_outputs"]
+
+
+def check_outputs(
+    outputs: Iterable[str | os.PathLike | None],
+    inputs: Iterable[str | os.PathLike | None],
+    folder: str | os.PathLike | None = None,
+) -> None:
+    """Refuse an output that cannot be written, or would cost an input or another output.
+
+    So would one that has the name of another, lies in one, or holds one. In a folder that is an
+    input a new file may be written, but none that is there.
+
+    Parameters
+    ----------
+    outputs : iterable of path or None
+        All files that are written, those as well that nobody named, such as the index of a BAM
+        file; None for one that is not written. Devices and pipes may be named again.
+    inputs : iterable of path or None
+    folder : path, optional
+        An output that is a folder.
+    """
+    inputs = {_place(file): file for file in inputs if file and str(file) != "-"}
+    taken = dict(inputs)
+    for file in filter(None, [*outputs, folder]):
+        place = _place(file)
+        if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
+            continue
+        if place in taken:
+            raise UsageError(
+                f"{file} is taken by another file of this run: every file needs a name of its own"
+            )
+        for other_place, other in taken.items():
+            if _holds(other_place, place) and (other_place not in inputs or os.path.exists(place)):
+                raise UsageError(f"{file} lies in {other}, which this run needs: write elsewhere")
+            if _holds(place, other_place):
+                raise UsageError(f"{file} holds {other}, which this run needs: write elsewhere")
+        taken[place] = file
+        if place != "-":
+            if file != folder:
+                refuse_folder(file)
+            check_place(real_path(file))
+
+
+def _place(file: str | os.PathLike) -> str:
+    return "-" if is_standard_output(file) else os.path.realpath(file)
+
+
+def _holds(folder: str, place: str) -> bool:
+    return Path(folder) in Path(place).parents

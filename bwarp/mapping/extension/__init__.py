@@ -1,0 +1,1 @@
+"""From candidates to scored hits."""

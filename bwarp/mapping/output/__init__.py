@@ -1,0 +1,1 @@
+"""From primary alignments to records, files and statistics."""

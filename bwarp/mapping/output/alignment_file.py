@@ -1,0 +1,170 @@
+"""SAM, BAM or CRAM of mapped reads, sorted or not, with duplicates marked or not."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from bwarp import __version__
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file, private_folder
+from bwarp.io.bam.bam_file import bam_file
+from bwarp.io.bam.external_sort import RecordSorter
+from bwarp.io.bam.header import BamHeader
+from bwarp.io.bam.records import Records
+from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.output.alignment_records import AlignmentRecords
+from bwarp.mapping.output.bam_records import bam_records, quality_sums
+from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
+from bwarp.mapping.output.cram_reference import write_sequences
+from bwarp.mapping.output.output_options import AlignmentOutput
+from bwarp.mapping.output.record_text import contig_names
+from bwarp.mapping.output.sam_records import sam_header, sam_lines
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.reference import Reference
+from bwarp.runtime.signals import naming_outputs
+
+__all__ = ["LineWriter", "alignment_file", "files_of", "put_in_place"]
+
+_ENDINGS = (".sam", ".bam", ".cram")
+_INDEX_ENDINGS = (".bai", ".csi", ".crai")
+
+
+@dataclass(frozen=True)
+class LineWriter:
+    """How lines are written: in two steps, of which the first may be done by many threads.
+
+    Attributes
+    ----------
+    encode : function of (ReadChunk, ndarray, AlignmentRecords)
+        The lines of a chunk as they will stand in the file; `ndarray` holds both strands.
+    write : function of what `encode` returned
+        Takes the chunks in their order.
+    """
+
+    encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
+    write: Callable[[list], None]
+
+
+def files_of(path: str) -> list[str]:
+    """The files that a file of alignments may consist of: itself and its indexes.
+
+    An index that an older file of the name had is removed where the new one has none.
+    """
+    return [path] if path == "-" else [path, *(f"{path}{ending}" for ending in _INDEX_ENDINGS)]
+
+
+def _check(output: AlignmentOutput) -> None:
+    ending = Path(output.path).suffix
+    if output.path != "-" and ending not in _ENDINGS:
+        raise UsageError(
+            f"{output.path}: the output must end in .sam, .bam or .cram, or be - for SAM to stdout"
+        )
+    if output.path == "-" and output.sort:
+        raise UsageError("--sort needs a file: give -o OUT.bam, OUT.cram or OUT.sam")
+    if ending == ".cram" and not output.sort:
+        raise UsageError(f"{output.path}: CRAM is written sorted: add --sort")
+    if output.mark_duplicates and not output.sort:
+        raise UsageError("--mark-duplicates looks for reads at the same place: add --sort")
+    if output.reference_file and ending != ".cram":
+        raise UsageError(f"{output.path}: only CRAM needs --reference: leave it out")
+
+
+@contextmanager
+def alignment_file(
+    output: AlignmentOutput,
+    reference: Reference,
+    genome: Genome,
+    threads: int,
+    count_duplicates: Callable[[int], None],
+) -> Iterator[LineWriter]:
+    """Yield what writes the lines of chunks.
+
+    Nothing appears under the final names before it is complete. `count_duplicates` is told how
+    many were marked, if they were to be.
+    """
+    _check(output)
+    order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
+    text = sam_header(reference, __version__, output.read_group, order)
+    is_text = Path(output.path).suffix != ".bam" and not output.sort
+    if is_text:
+        open_file = _lines(output, text, reference, genome)
+    else:
+        open_file = _records(output, text, reference, genome, threads, count_duplicates)
+    with open_file as writer:
+        yield writer
+
+
+@contextmanager
+def _lines(output, text: bytes, reference, genome) -> Iterator[LineWriter]:
+    """SAM in the order of the reads."""
+    names = contig_names(reference)
+
+    def encode(chunk, both, records) -> list[np.ndarray]:
+        tags = _tags(output, chunk)
+        return sam_lines(genome, names, chunk, both, records, output.read_group_id, tags)
+
+    with atomic_file(output.path) as file:
+        file.write(text)
+        yield LineWriter(encode, file.writelines)
+
+
+@contextmanager
+def _records(
+    output, text: bytes, reference, genome, threads: int, count_duplicates
+) -> Iterator[LineWriter]:
+    """BAM, and whatever is sorted."""
+    header = _bam_header(text, reference)
+    names = contig_names(reference)
+
+    def encode(chunk, both, records) -> list[Records]:
+        sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
+        group, tags = output.read_group_id, _tags(output, chunk)
+        return bam_records(genome, names, chunk, both, records, group, sums, tags)
+
+    with private_folder(output.path) as folder:
+        made = folder.absolute() / f"out{Path(output.path).suffix}"
+        if output.sort:
+            if made.suffix == ".cram":
+                write_sequences(reference, genome.codes, output.reference_file, folder)
+            sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
+            yield LineWriter(encode, lambda parts: [sorter.add(part) for part in parts])
+            marked = partial(duplicates_marked, count=count_duplicates)
+            open_file = marked if output.mark_duplicates else sorted_file
+            with open_file(made, header, threads, output.path) as writer:
+                sorter.finish(writer)
+        else:
+            with open(made, "wb") as file, bam_file(file, header, threads) as writer:
+                yield LineWriter(
+                    encode, lambda parts: [writer.write(part.data, part.starts) for part in parts]
+                )
+        put_in_place(made, os.path.realpath(output.path))
+
+
+def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
+    if output.comments:
+        return comment_tags(chunk, bool(output.read_group_id))
+    return no_tags(chunk.n_reads)
+
+
+def _bam_header(text: bytes, reference: Reference) -> BamHeader:
+    lengths = np.diff(reference.contig_starts)
+    contigs = np.flatnonzero(lengths)
+    names = tuple(reference.names[contig].encode() for contig in contigs)
+    return BamHeader(text, names, tuple(lengths[contigs].tolist()))
+
+
+def put_in_place(made: Path, final: str) -> None:
+    """Give a file and its index their final names; an older file's index goes."""
+    with naming_outputs():
+        for ending in _INDEX_ENDINGS:
+            if os.path.exists(f"{made}{ending}"):
+                os.replace(f"{made}{ending}", f"{final}{ending}")
+            else:
+                Path(f"{final}{ending}").unlink(missing_ok=True)
+        os.replace(made, final)

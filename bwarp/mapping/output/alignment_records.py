@@ -1,0 +1,265 @@
+"""The lines of an output as a table: one row a line, whatever the format that is made of it.
+
+A chunk of pairs, of which the second end of the first is split and the second pair is unmapped:
+
+    row    read   flags             mates   first_rows
+    0      0      first             1       0 -.  read 0: row 0
+    1      1      last              0       1  |- read 1: rows 1 and 2, which name each other in SA
+    2      1      supplementary     0       3 -'  ...
+    3      2      first, unmapped   4
+    4      3      last, unmapped    3
+
+What text or bytes a row becomes is in `sam_lines` and `bam_records`; edits (NM, MD) are counted
+there, while the bases are at hand.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.mapping.output.final_alignments import MappedReads
+from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice
+from bwarp.mapping.reads.read_chunks import ReadChunk
+
+__all__ = [
+    "FIRST",
+    "LAST",
+    "MATE_REVERSE",
+    "MATE_UNMAPPED",
+    "PAIRED",
+    "PROPER",
+    "REVERSE",
+    "SUPPLEMENTARY",
+    "UNMAPPED",
+    "AlignmentRecords",
+    "Alternatives",
+    "Supplementary",
+    "alignment_records",
+]
+
+PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
+REVERSE, MATE_REVERSE, FIRST, LAST = 16, 32, 64, 128
+SUPPLEMENTARY = 2048
+
+_SOFT_CLIP, _HARD_CLIP = 4, 5
+
+
+@dataclass(frozen=True)
+class Supplementary:
+    """Alignments of other parts of split reads, which get lines of their own.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int64
+        Never falling; the lines of a read come in this order, after its first.
+    alignments : MappedReads
+        Row i is of read ``reads[i]``.
+    qualities : ndarray, shape=(n,), dtype=uint8
+    others : ndarray, shape=(n,), dtype=int32
+        As in `Choice`.
+    """
+
+    reads: np.ndarray
+    alignments: MappedReads
+    qualities: np.ndarray
+    others: np.ndarray
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """Other places of mapped reads, which are named on the read's first line: XA.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int64
+        Never falling; a read's are named in this order.
+    alignments : MappedReads
+        Row i is of read ``reads[i]``.
+    """
+
+    reads: np.ndarray
+    alignments: MappedReads
+
+
+@dataclass(frozen=True)
+class AlignmentRecords:
+    """One row a line, in the order of the output: reads in order, a read's first line first.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int64
+        Number of the read in its chunk.
+    flags : ndarray, shape=(n,), dtype=uint16
+        As in SAM.
+    contigs : ndarray, shape=(n,), dtype=int64
+        Number of the contig that the line stands at, or -1.
+    positions : ndarray, shape=(n,), dtype=int64
+        Genome position of the first aligned base; of the mate's, for an unmapped read; or -1.
+    spans : ndarray, shape=(n,), dtype=int64
+        Reference bases that are aligned; 0 for an unmapped read.
+    mapping_qualities : ndarray, shape=(n,), dtype=uint8
+    cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
+    cigar : ndarray, dtype=uint32
+        ``length << 4 | operation`` as in BAM, clips included: S on first lines, H on others.
+    mates : ndarray, shape=(n,), dtype=int64
+        The row of the mate's first line; -1 for single reads.
+    template_lengths : ndarray, shape=(n,), dtype=int64
+    scores, others : ndarray, shape=(n,), dtype=int32
+        AS and XS.
+    first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
+        The rows of a read.
+    alternative_offsets : ndarray, shape=(n + 1,), dtype=int64
+        Where the places that a row names in XA begin in the following.
+    alternative_strands, alternative_positions : ndarray, dtype=uint8, int64
+    alternative_cigar_offsets, alternative_cigar : ndarray, dtype=int64, uint32
+        Clips included, all S.
+    """
+
+    reads: np.ndarray
+    flags: np.ndarray
+    contigs: np.ndarray
+    positions: np.ndarray
+    spans: np.ndarray
+    mapping_qualities: np.ndarray
+    cigar_offsets: np.ndarray
+    cigar: np.ndarray
+    mates: np.ndarray
+    template_lengths: np.ndarray
+    scores: np.ndarray
+    others: np.ndarray
+    first_rows: np.ndarray
+    alternative_offsets: np.ndarray
+    alternative_strands: np.ndarray
+    alternative_positions: np.ndarray
+    alternative_cigar_offsets: np.ndarray
+    alternative_cigar: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.reads)
+
+
+def alignment_records(
+    contig_starts: np.ndarray,
+    chunk: ReadChunk,
+    mapped: MappedReads,
+    choice: Choice,
+    supplementary: Supplementary | None = None,
+    alternatives: Alternatives | None = None,
+) -> AlignmentRecords:
+    """The lines of a chunk's reads.
+
+    Parameters
+    ----------
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+    chunk : ReadChunk
+    mapped : MappedReads
+        The alignment of every read's first line.
+    choice : Choice
+    supplementary, alternatives : optional
+        Further alignments of some of the reads that are mapped.
+    """
+    lengths = np.diff(chunk.offsets)
+    reads, qualities, others = np.arange(chunk.n_reads), choice.qualities, choice.others
+    alignments = mapped
+    order = reads
+    if supplementary is not None and supplementary.reads.size:
+        reads = np.concatenate([reads, supplementary.reads])
+        qualities = np.concatenate([qualities, supplementary.qualities])
+        others = np.concatenate([others, supplementary.others])
+        alignments = _joined(mapped, supplementary.alignments)
+        order = np.argsort(reads, kind="stable")
+        reads = reads[order]
+    first_rows = np.searchsorted(reads, np.arange(chunk.n_reads + 1))
+    is_first = np.zeros(reads.size, bool)
+    is_first[first_rows[:-1]] = True
+    cigar_offsets, cigar, spans = _clipped(
+        order, lengths[reads], is_first, alignments.read_starts, alignments.read_ends,
+        alignments.cigar_offsets, alignments.cigar,
+    )  # fmt: skip
+    own = alignments.positions[order]
+    has_place = own >= 0
+    reverse = has_place & (alignments.strands[order] == 1)
+    flags = np.where(has_place, 0, UNMAPPED) + reverse * REVERSE + ~is_first * SUPPLEMENTARY
+    mates = np.full(reads.size, -1)
+    positions = own
+    template_lengths = np.zeros(reads.size, np.int64)
+    if chunk.ends == 2:
+        mates = first_rows[reads ^ 1]
+        flags += PAIRED + np.where(reads & 1, LAST, FIRST) + choice.proper[reads] * PROPER
+        flags += ~has_place[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
+        # An unmapped read stands where its mate does, so that sorting keeps them together.
+        positions = np.where(has_place, own, own[mates])
+    contigs = np.searchsorted(contig_starts, positions, side="right") - 1
+    if chunk.ends == 2:
+        # From the outermost base of the one read to that of the other.
+        ends = own + reverse * (spans - 1)
+        distances = ends[mates] - ends
+        together = has_place & has_place[mates] & (contigs == contigs[mates])
+        template_lengths[together] = (distances + np.sign(distances))[together]
+    offsets = np.zeros(reads.size + 1, np.int64)
+    strands, places = np.empty(0, np.uint8), np.empty(0, np.int64)
+    other_offsets, other_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
+    if alternatives is not None and alternatives.reads.size:
+        rows = first_rows[alternatives.reads]
+        offsets[1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
+        found = alternatives.alignments
+        strands, places = found.strands, found.positions
+        other_offsets, other_cigar, _ = _clipped(
+            np.arange(rows.size), lengths[alternatives.reads], np.ones(rows.size, bool),
+            found.read_starts, found.read_ends, found.cigar_offsets, found.cigar,
+        )  # fmt: skip
+    return AlignmentRecords(
+        reads=reads,
+        flags=flags.astype(np.uint16),
+        contigs=contigs,
+        positions=positions,
+        spans=spans,
+        mapping_qualities=np.where(has_place, qualities[order], 0).astype(np.uint8),
+        cigar_offsets=cigar_offsets,
+        cigar=cigar,
+        mates=mates,
+        template_lengths=template_lengths,
+        scores=alignments.scores[order],
+        others=others[order],
+        first_rows=first_rows,
+        alternative_offsets=offsets,
+        alternative_strands=strands,
+        alternative_positions=places,
+        alternative_cigar_offsets=other_offsets,
+        alternative_cigar=other_cigar,
+    )
+
+
+def _joined(one: MappedReads, two: MappedReads) -> MappedReads:
+    fields = ("positions", "strands", "read_starts", "read_ends", "scores", "cigar")
+    joined = {name: np.concatenate([getattr(one, name), getattr(two, name)]) for name in fields}
+    offsets = np.concatenate([one.cigar_offsets, two.cigar_offsets[1:] + one.cigar_offsets[-1]])
+    return MappedReads(**joined, cigar_offsets=offsets)
+
+
+@numba.njit(cache=True, nogil=True)
+def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
+    """The CIGARs of the alignments in `order` with their clips, and the reference bases of each."""
+    out_offsets = np.zeros(order.size + 1, np.int64)
+    out = np.empty(cigar.size + 2 * order.size, np.uint32)
+    spans = np.zeros(order.size, np.int64)
+    used = 0
+    for row in range(order.size):
+        source = order[row]
+        clip = _SOFT_CLIP if soft[row] else _HARD_CLIP
+        if offsets[source] < offsets[source + 1]:
+            if read_starts[source] > 0:
+                out[used] = read_starts[source] << 4 | clip
+                used += 1
+            for at in range(offsets[source], offsets[source + 1]):
+                out[used] = cigar[at]
+                used += 1
+                # All but insertions lie on the reference.
+                spans[row] += 0 if cigar[at] & 15 == 1 else cigar[at] >> 4
+            if read_ends[source] < lengths[row]:
+                out[used] = (lengths[row] - read_ends[source]) << 4 | clip
+                used += 1
+        out_offsets[row + 1] = used
+    return out_offsets, out[:used].copy(), spans

@@ -1,0 +1,213 @@
+"""Comments of FASTQ headers as tags: what follows the name must be SAM tags, as for bwa mem -C.
+
+@read1 BC:Z:ACGT<tab>XI:i:7          the lines of read1 get the tags BC and XI
+"""
+
+import re
+import struct
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.io.bam.records import put_integer_tag, put_tag
+from bwarp.mapping.reads.read_chunks import ReadChunk
+
+__all__ = ["ReadTags", "comment_tags", "no_tags"]
+
+#: Tags that the lines have anyway.
+_OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"ms")
+
+# What the quick reader reports besides success.
+_NOT_TAGS = 1
+_OURS_ALREADY = 2
+_RARE_KIND = 3
+
+_NUMBER = rb"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
+_FLOAT = re.compile(rb"([A-Za-z][A-Za-z0-9]):f:(%b)" % _NUMBER)
+_ARRAY = re.compile(rb"([A-Za-z][A-Za-z0-9]):B:([cCsSiIf])((?:,%b)*)" % _NUMBER)
+
+
+@dataclass(frozen=True)
+class ReadTags:
+    """Further tags of every read.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+        As in SAM; read i has those at ``text_offsets[i]``, with tabs between them.
+    text_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    binary : ndarray, dtype=uint8
+        As in BAM.
+    binary_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+
+    text: np.ndarray
+    text_offsets: np.ndarray
+    binary: np.ndarray
+    binary_offsets: np.ndarray
+
+
+def no_tags(n_reads: int) -> ReadTags:
+    nothing, offsets = np.empty(0, np.uint8), np.zeros(n_reads + 1, np.int64)
+    return ReadTags(nothing, offsets, nothing, offsets)
+
+
+def comment_tags(chunk: ReadChunk, has_group: bool) -> ReadTags:
+    """The tags that the comments of a chunk's reads are.
+
+    Raises
+    ------
+    InputError
+        If a comment is anything else, or holds a tag that the lines have anyway; the read group
+        is one of those where the run has one.
+    """
+    lengths = chunk.comments[:, 1] - chunk.comments[:, 0]
+    text_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    text = np.empty(text_offsets[-1], np.uint8)
+    second = chunk.text if chunk.mate_text is None else chunk.mate_text
+    _take(chunk.text, second, chunk.ends, chunk.comments, text_offsets, text)
+    ours = np.frombuffer(b"".join((*_OURS, b"RG") if has_group else _OURS), np.uint8)
+    # A tag takes at least four bytes of text, and at most one more here: the end of a text.
+    binary = np.empty(2 * text.size, np.uint8)
+    offsets = np.zeros(lengths.size + 1, np.int64)
+    read, problem = _convert(text, text_offsets, ours, binary, offsets)
+    if problem == _RARE_KIND:
+        parts = []
+        for read in range(lengths.size):
+            comment = text[text_offsets[read] : text_offsets[read + 1]].tobytes()
+            parts.append(_slowly(comment, ours, binary))
+            if isinstance(parts[-1], int):
+                problem = parts[-1]
+                break
+        else:
+            sizes = [len(part) for part in parts]
+            return ReadTags(
+                text, text_offsets, np.frombuffer(b"".join(parts), np.uint8),
+                np.concatenate([[0], np.cumsum(sizes)]),
+            )  # fmt: skip
+    if problem:
+        comment = text[text_offsets[read] : text_offsets[read + 1]].tobytes()
+        raise _error(chunk, read, comment, problem)
+    return ReadTags(text, text_offsets, binary[: offsets[-1]], offsets)
+
+
+def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputError:
+    start = (
+        f"read {chunk.name(read // chunk.ends)!r}: its comment "
+        f"{comment.decode('utf-8', 'replace')!r}"
+    )
+    if problem == _OURS_ALREADY:
+        return InputError(
+            f"{start} has a tag that its lines have anyway: leave --comments out, "
+            "or take the tag out of the FASTQ"
+        )
+    return InputError(
+        f"{start} is not SAM tags with tabs between them, like BC:Z:ACGT: leave --comments out"
+    )
+
+
+def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
+    """A read's tags as in BAM, or what is wrong with them: kinds f and B as well as the others."""
+    parts = []
+    for tag in comment.split(b"\t") if comment else ():
+        if found := _FLOAT.fullmatch(tag):
+            parts.append(found[1] + b"f" + struct.pack("<f", float(found[2])))
+        elif found := _ARRAY.fullmatch(tag):
+            kind = found[2].decode().translate(str.maketrans("cCsSiI", "bBhHiI"))
+            numbers = found[3].split(b",")[1:]
+            try:
+                values = [float(n) if kind == "f" else int(n) for n in numbers]
+                packed = struct.pack(f"<i{len(values)}{kind}", len(values), *values)
+            except (ValueError, struct.error):
+                return _NOT_TAGS
+            parts.append(found[1] + b"B" + found[2] + packed)
+        else:
+            one = np.frombuffer(tag, np.uint8)
+            offsets = np.zeros(2, np.int64)
+            _, problem = _convert(one, np.array([0, one.size]), ours, room, offsets)
+            if problem or not one.size:
+                return _OURS_ALREADY if problem == _OURS_ALREADY else _NOT_TAGS
+            parts.append(room[: offsets[1]].tobytes())
+            continue
+        if found[1] in [ours[i : i + 2].tobytes() for i in range(0, ours.size, 2)]:
+            return _OURS_ALREADY
+    return b"".join(parts)
+
+
+@numba.njit(cache=True, nogil=True)
+def _take(text, mate_text, ends, spans, offsets, out):
+    for read in range(len(spans)):
+        source = mate_text if ends == 2 and read % 2 else text
+        for i in range(spans[read, 1] - spans[read, 0]):
+            out[offsets[read] + i] = source[spans[read, 0] + i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_letter(byte):
+    return 65 <= byte <= 90 or 97 <= byte <= 122
+
+
+@numba.njit(cache=True, nogil=True)
+def _convert(text, text_offsets, ours, out, offsets):
+    """Tags of the kinds A, i, Z and H into BAM; returns the first read with a problem, and it."""
+    at = np.int64(0)
+    for read in range(text_offsets.size - 1):
+        start, end = text_offsets[read], text_offsets[read + 1]
+        while start < end:
+            stop = start
+            while stop < end and text[stop] != 9:
+                if text[stop] < 32 or text[stop] > 126:
+                    return read, _NOT_TAGS
+                stop += 1
+            # A tab at the end would promise one more.
+            if stop - start < 5 or stop == end - 1:
+                return read, _NOT_TAGS
+            first, second, kind = text[start], text[start + 1], text[start + 3]
+            if text[start + 2] != 58 or text[start + 4] != 58 or not _is_letter(first):
+                return read, _NOT_TAGS
+            if not _is_letter(second) and not 48 <= second <= 57:
+                return read, _NOT_TAGS
+            for i in range(0, ours.size, 2):
+                if first == ours[i] and second == ours[i + 1]:
+                    return read, _OURS_ALREADY
+            start += 5
+            if kind == 65:
+                if stop - start != 1 or text[start] == 32:
+                    return read, _NOT_TAGS
+                at = put_tag(out, at, first, second, kind)
+                out[at] = text[start]
+                at += 1
+            elif kind == 105:
+                number, digits = np.int64(0), 0
+                for i in range(start, stop):
+                    if i == start and (text[i] == 45 or text[i] == 43):
+                        continue
+                    if not 48 <= text[i] <= 57 or digits == 10:
+                        return read, _NOT_TAGS
+                    number = 10 * number + text[i] - 48
+                    digits += 1
+                if text[start] == 45:
+                    number = -number
+                if digits == 0 or not -(1 << 31) <= number < 1 << 32:
+                    return read, _NOT_TAGS
+                at = put_integer_tag(out, at, first, second, number)
+            elif kind == 90 or kind == 72:
+                if kind == 72 and (stop - start) % 2:
+                    return read, _NOT_TAGS
+                at = put_tag(out, at, first, second, kind)
+                for i in range(start, stop):
+                    if kind == 72 and not (48 <= text[i] <= 57 or 65 <= text[i] <= 70):
+                        return read, _NOT_TAGS
+                    out[at] = text[i]
+                    at += 1
+                out[at] = 0
+                at += 1
+            elif kind == 102 or kind == 66:
+                return read, _RARE_KIND
+            else:
+                return read, _NOT_TAGS
+            start = stop + 1
+        offsets[read + 1] = at
+    return np.int64(-1), 0

@@ -1,0 +1,236 @@
+"""The whole alignment of every chosen place: where it begins, its CIGAR, what it differs in.
+
+What a clipped end costs is a bonus for not clipping it: read and window are framed, and the read's
+frame scores that much against anything.
+
+    window     |ACGTACGTACGTAC|        | in the window matches no base
+    read          >GTACCTACG<          > and < score `clip` against any letter, | included
+
+A local alignment of the framed sequences is the best one with the clips paid for. Where clipping
+and reaching the end score the same, the end is clipped, as bwa does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
+from bwarp.alignment.pairwise.pairs_cpu import pair_alignments as pair_alignments_cpu
+from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
+from bwarp.mapping.extension.extension_cpu import Genome, scoring_of, window_sequences
+from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.sequence import AMBIGUOUS, LETTERS
+
+__all__ = ["MappedReads", "align_chosen", "framed_scoring"]
+
+#: A gap this near to an end may leave no seed beyond it.
+_END = 16
+
+_READ_FRAME, _WINDOW_FRAME = len(LETTERS), len(LETTERS) + 1
+
+
+@dataclass(frozen=True)
+class MappedReads:
+    """An alignment a row, of a read; rows without one have position -1 and no CIGAR.
+
+    Attributes
+    ----------
+    positions : ndarray, shape=(n,), dtype=int64
+        Genome position of the first aligned base.
+    strands : ndarray, shape=(n,), dtype=uint8
+    read_starts, read_ends : ndarray, shape=(n,), dtype=int32
+        The aligned bases of the read on its strand; the others are clipped.
+    scores : ndarray, shape=(n,), dtype=int32
+    cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
+    cigar : ndarray, dtype=uint32
+        M, I and D of the aligned bases, ``length << 4 | operation``.
+    """
+
+    positions: np.ndarray
+    strands: np.ndarray
+    read_starts: np.ndarray
+    read_ends: np.ndarray
+    scores: np.ndarray
+    cigar_offsets: np.ndarray
+    cigar: np.ndarray
+
+
+def align_chosen(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    places: Places,
+    chosen: np.ndarray,
+    parameters: MappingParameters,
+    pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
+    threads: int = 1,
+) -> MappedReads:
+    """Align reads at their chosen places.
+
+    Parameters
+    ----------
+    chosen : ndarray, shape=(n,), dtype=int64
+        The place of every row; -1 for none.
+    pair_alignments : callable
+        That of the CPU's engine or of the GPU's.
+    """
+    mapped = chosen >= 0
+    place = chosen[mapped]
+    positions = np.full(chosen.size, -1)
+    strands, scores = np.zeros(chosen.size, np.uint8), np.zeros(chosen.size, np.int32)
+    read_starts, read_ends = scores.copy(), scores.copy()
+    positions[mapped], strands[mapped] = places.starts[place], places.strands[place]
+    read_starts[mapped], read_ends[mapped] = places.read_starts[place], places.read_ends[place]
+    scores[mapped] = places.scores[place]
+    gapped = np.flatnonzero(mapped)[~places.gapless[place]]
+    gapless = np.flatnonzero(mapped)[places.gapless[place]]
+    if gapless.size:
+        shows_gap = _gaps_near_ends(
+            genome.codes, both, offsets, places.reads[chosen[gapless]], strands[gapless],
+            positions[gapless], read_starts[gapless], read_ends[gapless], parameters.match,
+            parameters.mismatch, parameters.gap_open + parameters.gap_extend, parameters.clip,
+        )  # fmt: skip
+        gapped = np.sort(np.concatenate([gapped, gapless[shows_gap]]))
+    n_operations = mapped.astype(np.int64)
+    found = None
+    if gapped.size:
+        align = _end_to_end if parameters.mode == END_TO_END else _local
+        found = align(
+            genome, both, offsets, places, chosen[gapped], parameters, pair_alignments, threads
+        )
+        positions[gapped], scores[gapped] = found.positions, found.scores
+        read_starts[gapped], read_ends[gapped] = found.read_starts, found.read_ends
+        n_operations[gapped] = np.diff(found.cigar_offsets)
+    cigar_offsets = np.concatenate([[0], np.cumsum(n_operations)])
+    cigar = np.zeros(cigar_offsets[-1], np.uint32)
+    mapped[gapped] = False
+    cigar[cigar_offsets[:-1][mapped]] = (read_ends - read_starts)[mapped] << 4 | MATCH
+    if found is not None:
+        counts = n_operations[gapped]
+        shifts = np.repeat(cigar_offsets[gapped] - found.cigar_offsets[:-1], counts)
+        cigar[shifts + np.arange(found.cigar.size)] = found.cigar
+    return MappedReads(positions, strands, read_starts, read_ends, scores, cigar_offsets, cigar)
+
+
+@numba.njit(cache=True, nogil=True)
+def _gaps_near_ends(
+    genome, both, offsets, reads, strands, positions, read_starts, read_ends, match, mismatch, gap,
+    clip,
+):  # fmt: skip
+    """Whether a short gap may improve a stretch of one diagonal near one of its ends.
+
+    It may where it saves clipped bases worth more than it costs, or mismatches: enough of them
+    within `_END` bases of an end. Elsewhere the seeds on both sides show a gap.
+    """
+    found = np.zeros(reads.size, np.bool_)
+    for i in range(reads.size):
+        length = offsets[reads[i] + 1] - offsets[reads[i]]
+        base = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
+        begin, end = read_starts[i], read_ends[i]
+        if max(np.int64(begin), length - end) * match + clip > gap:
+            found[i] = True
+            continue
+        for side in range(2):
+            n = 0
+            for j in range(min(_END, end - begin)):
+                at = begin + j if side == 0 else end - 1 - j
+                code = both[base + at]
+                n += code > 3 or code != genome[positions[i] + at - begin]
+            found[i] |= n * (match - mismatch) > gap
+    return found
+
+
+def framed_scoring(parameters: MappingParameters) -> Scoring:
+    """The scores, and those of the frames."""
+    plain = scoring_of(parameters)
+    matrix = np.full((len(LETTERS) + 2,) * 2, -MATRIX_SCORE, np.int16)
+    matrix[:_READ_FRAME, :_READ_FRAME] = plain.matrix
+    matrix[_READ_FRAME] = parameters.clip
+    return Scoring(
+        LETTERS + b">|", plain.code_of_byte, matrix, plain.gap_open, plain.gap_extend, AMBIGUOUS
+    )
+
+
+def _local(
+    genome, both, offsets, places, place, parameters, pair_alignments, threads
+) -> MappedReads:
+    reads, strands = places.reads[place], places.strands[place]
+    window_starts = places.window_starts[place]
+    queries, windows = window_sequences(
+        genome, both, offsets, reads, strands, window_starts, places.window_ends[place]
+    )
+    pairs = PairBatch(_framed(queries, _READ_FRAME), _framed(windows, _WINDOW_FRAME))
+    found = pair_alignments(pairs, framed_scoring(parameters), LOCAL, threads)
+    at_start = found.query_starts == 0
+    at_end = found.query_ends == pairs.queries.lengths
+    cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, at_start, at_end)
+    return MappedReads(
+        window_starts + found.reference_starts - 1 + at_start,
+        strands,
+        found.query_starts - 1 + at_start,
+        found.query_ends - 1 - at_end,
+        found.scores - parameters.clip * (at_start.astype(np.int32) + at_end),
+        cigar_offsets,
+        cigar,
+    )
+
+
+def _end_to_end(
+    genome, both, offsets, places, place, parameters, pair_alignments, threads
+) -> MappedReads:
+    reads, strands = places.reads[place], places.strands[place]
+    window_starts = places.window_starts[place]
+    queries, windows = window_sequences(
+        genome, both, offsets, reads, strands, window_starts, places.window_ends[place]
+    )
+    found = pair_alignments(PairBatch(queries, windows), scoring_of(parameters), FITTING, threads)
+    no = np.zeros(place.size, bool)
+    cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, no, no)
+    return MappedReads(
+        window_starts + found.reference_starts, strands, found.query_starts, found.query_ends,
+        found.scores, cigar_offsets, cigar,
+    )  # fmt: skip
+
+
+def _framed(sequences: Sequences, frame: int) -> Sequences:
+    """Copies of the sequences with a letter before and one after each."""
+    lengths = sequences.lengths + np.int32(2)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    starts = ends - lengths
+    codes = np.full(ends[-1], frame, np.uint8)
+    _copy_inside(sequences.codes, sequences.starts, sequences.lengths, starts, codes)
+    return Sequences(codes, starts, lengths)
+
+
+@numba.njit(cache=True, nogil=True)
+def _copy_inside(source, starts, lengths, framed_starts, out):
+    for i in range(starts.size):
+        for j in range(lengths[i]):
+            out[framed_starts[i] + 1 + j] = source[starts[i] + j]
+
+
+@numba.njit(cache=True, nogil=True)
+def _plain_cigars(offsets, cigar, at_start, at_end):
+    """CIGARs without the frames' letters, = and X joined to M."""
+    out_offsets = np.zeros(offsets.size, np.int64)
+    out = np.empty(cigar.size, np.uint32)
+    used = 0
+    for i in range(offsets.size - 1):
+        last = np.uint32(255)
+        for at in range(offsets[i], offsets[i + 1]):
+            operation, length = cigar[at] & np.uint32(15), cigar[at] >> np.uint32(4)
+            length -= np.uint32(at == offsets[i] and at_start[i])
+            length -= np.uint32(at == offsets[i + 1] - 1 and at_end[i])
+            if length == 0:
+                continue
+            operation = np.uint32(MATCH) if operation > 6 else operation
+            if operation != last:
+                out[used] = operation
+                used += 1
+            out[used - 1] += length << np.uint32(4)
+            last = operation
+        out_offsets[i + 1] = used
+    return out_offsets, out[:used].copy()

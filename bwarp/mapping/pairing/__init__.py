@@ -1,0 +1,1 @@
+"""From scored hits to pairs, primary alignments and mapping qualities."""

@@ -1,0 +1,209 @@
+"""Candidates for reads where their mates say that they should be, on the card.
+
+By the rules of mate_rescue_cpu: the diagonal with most words in common, the lowest of several. A
+word in common is eight equal bases in a row: each thread counts them on diagonals of its own,
+comparing 32 bases at a time; neighbouring threads read the same blocks.
+"""
+
+import numpy as np
+from numba import cuda, int32, int64, uint32
+from numba.cuda import types
+
+from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
+from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces
+from bwarp.mapping.pairing.insert_size import InsertSize, mate_lies
+from bwarp.mapping.pairing.mate_rescue_cpu import LEAST_WORDS, WORD
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.reads.base_bits_cuda import differing
+from bwarp.mapping.reads.device_reads_cuda import DeviceReads
+from bwarp.mapping.seeds.candidates_cpu import Candidates
+
+__all__ = ["KERNEL_SIGNATURES", "rescue_candidates"]
+
+#: Threads a block.
+BLOCK = 128
+
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+#: Words of eight bases that begin in 32.
+_STEP = 25
+
+
+def rescue_candidates(
+    genome: DeviceGenome,
+    reads: DeviceReads,
+    places: DevicePlaces,
+    insert: InsertSize,
+    parameters: MappingParameters,
+) -> Candidates:
+    """At most one candidate for every good place of the mate that has no partner yet."""
+    n_reads = reads.n_reads
+    diagonals = cuda.device_array(max(1, places.count), np.int64)
+    words = cuda.to_device(np.zeros(max(1, places.count), np.int32))
+    offsets = cuda.device_array(n_reads + 1, np.uint32)
+    find_mates[_blocks(n_reads * _WARP), BLOCK](
+        genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
+        n_reads, places.offsets, places.strands, places.scored, insert.lowest, insert.highest,
+        insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, diagonals, words,
+    )  # fmt: skip
+    count_mates[_blocks(n_reads + 1), BLOCK](places.offsets, words, n_reads, offsets)
+    exclusive_sum(offsets)
+    n_found = int(offsets[n_reads:].copy_to_host()[0])
+    numbers = cuda.device_array(max(1, n_found), np.int32)
+    strands = cuda.device_array(max(1, n_found), np.uint8)
+    found = cuda.device_array(max(1, n_found), np.int64)
+    seeds = cuda.device_array(max(1, n_found), np.int32)
+    if n_found:
+        write_mates[_blocks(n_reads), BLOCK](
+            places.offsets, places.strands, diagonals, words, n_reads, insert.orientation, offsets,
+            numbers, strands, found, seeds,
+        )  # fmt: skip
+    nothing = cuda.to_device(np.zeros(n_reads, np.int32))
+    return Candidates(numbers, strands, found, found, found, seeds, offsets, nothing, nothing)
+
+
+def _blocks(threads: int) -> int:
+    return max(1, -(-threads // BLOCK))
+
+
+@cuda.jit(device=True)
+def words_on(both, base, length, genome, start, stop, diagonal):
+    """How many words of a read lie on a diagonal between two genome positions.
+
+    Of 32 bases at a time; each step begins so many bases later as words begin in one.
+    """
+    words = int32(0)
+    last = min(length, stop - diagonal)
+    for at in range(max(int64(0), start - diagonal), last - (WORD - 1), _STEP):
+        same = uint32(~differing(genome, diagonal + at, both, base + at))
+        if last - at < 32:
+            same &= uint32((int64(1) << (last - at)) - 1)
+        # Bit i stays if bits i to i + 7 are set.
+        same &= same >> uint32(1)
+        same &= same >> uint32(2)
+        same &= same >> uint32(4)
+        words = int32(words + cuda.popc(same & uint32((1 << _STEP) - 1)))
+    return words
+
+
+@cuda.jit(cache=True)
+def find_mates(
+    genome, contig_starts, both, offsets, n_bases, n_reads, place_offsets, strands, scored, lowest,
+    highest, orientation, margin, hopeless_margin, diagonals, words,
+):  # fmt: skip
+    """For every good place of a read, where its mate may be, and how many words say so (0: none).
+
+    One warp a read and its places in turn; a thread every 32nd place of the mate, and every 32nd
+    diagonal. A place whose mate must be looked for takes a step for 25 bases and 32 diagonals, what
+    it reads coming from the cache.
+    """
+    anchor = cuda.grid(1) // _WARP
+    if anchor >= n_reads:
+        return
+    mate = anchor ^ 1
+    first, last = int64(place_offsets[anchor]), int64(place_offsets[anchor + 1])
+    length = offsets[mate + 1] - offsets[mate]
+    if first == last or length < WORD:
+        return
+    least = scored[FIELDS * first] - margin
+    first_of_mate, last_of_mate = int64(place_offsets[mate]), int64(place_offsets[mate + 1])
+    least_of_mate = int64(0)
+    if first_of_mate < last_of_mate:
+        least_of_mate = scored[FIELDS * first_of_mate] - hopeless_margin
+    anchor_length = offsets[anchor + 1] - offsets[anchor]
+    for place in range(first, last):
+        row = FIELDS * place
+        if scored[row] < least:
+            break
+        strand, side = mate_lies(orientation, anchor & 1, strands[place])
+        first_base = scored[row + 1] - scored[row + 3]
+        if strands[place]:
+            first_base = scored[row + 2] + anchor_length - scored[row + 4]
+        low = first_base + lowest if side > 0 else first_base - highest
+        if strand:
+            low -= length
+        high = low + highest - lowest
+        contig = contig_at(contig_starts, scored[row + 1])
+        has_partner = False
+        for other in range(first_of_mate + cuda.laneid, last_of_mate, int64(_WARP)):
+            # One far below the mate's best was not aligned with gaps: it may be better.
+            if scored[FIELDS * other] < least_of_mate:
+                break
+            start = scored[FIELDS * other + 1] - scored[FIELDS * other + 3]
+            if strands[other] == strand and low <= start and start <= high:
+                other_contig = contig_at(contig_starts, scored[FIELDS * other + 1])
+                has_partner = has_partner or other_contig == contig
+        if cuda.any_sync(_ALL_LANES, has_partner):
+            continue
+        base = offsets[mate]
+        if strand:
+            base += n_bases
+        start = max(low, contig_starts[contig])
+        stop = min(high + length, contig_starts[contig + 1])
+        # More words first, then the lower diagonal: one number to maximise.
+        best = int64(0)
+        for step in range(0, highest - lowest + 1, _WARP):
+            diagonal = step + cuda.laneid
+            if diagonal <= highest - lowest:
+                count = words_on(both, base, length, genome, start, stop, low + diagonal)
+                best = max(best, (int64(count) << 32) - diagonal)
+        for distance in (16, 8, 4, 2, 1):
+            best = max(best, cuda.shfl_xor_sync(_ALL_LANES, best, distance))
+        count = (best + 0xFFFFFFFF) >> 32
+        if cuda.laneid == 0 and count >= LEAST_WORDS:
+            diagonals[place] = low + (count << 32) - best
+            words[place] = count
+
+
+@cuda.jit(cache=True)
+def count_mates(place_offsets, words, n_reads, counts):
+    """How many candidates each read's mate has found for it. One thread a read."""
+    read = cuda.grid(1)
+    if read > n_reads:
+        return
+    count = int32(0)
+    if read < n_reads:
+        anchor = read ^ 1
+        for place in range(int64(place_offsets[anchor]), int64(place_offsets[anchor + 1])):
+            if words[place] > 0:
+                count = int32(count + 1)
+    counts[read] = count
+
+
+@cuda.jit(cache=True)
+def write_mates(
+    place_offsets, strands, diagonals, words, n_reads, orientation, offsets, reads, mate_strands,
+    found, seeds,
+):  # fmt: skip
+    """The candidates of each read in the order of its mate's places. One thread a read."""
+    read = cuda.grid(1)
+    if read >= n_reads:
+        return
+    anchor = read ^ 1
+    at = int64(offsets[read])
+    for place in range(int64(place_offsets[anchor]), int64(place_offsets[anchor + 1])):
+        if words[place] > 0:
+            reads[at] = read
+            mate_strands[at] = mate_lies(orientation, anchor & 1, strands[place])[0]
+            found[at] = diagonals[place]
+            seeds[at] = words[place]
+            at += 1
+
+
+_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
+_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    find_mates: (
+        _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _BYTES, _LONGS, _INTEGER,
+        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
+    ),
+    count_mates: (_NUMBERS, _SIGNED, _INTEGER, _NUMBERS),
+    write_mates: (
+        _NUMBERS, _BYTES, _LONGS, _SIGNED, _INTEGER, _INTEGER, _NUMBERS, _SIGNED, _BYTES, _LONGS,
+        _SIGNED,
+    ),
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Reads in chunks, on the host and on a GPU."""

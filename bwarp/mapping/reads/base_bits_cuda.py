@@ -1,0 +1,217 @@
+"""Bases as bits on the card, 32 a block, so that 32 are compared at a time wherever they begin.
+
+    block      words   0                1                 2            3
+                       low bits of 32   high bits of 32   ambiguous    unused      base i: bit i
+
+A block is one load of 16 bytes; 32 bases that begin anywhere take two, side by side.
+"""
+
+import numpy as np
+from numba import cuda, int64, uint8, uint32, uint64
+from numba.cuda import types
+
+from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.gpu.ptx import load_uint32x4
+
+__all__ = ["KERNEL_SIGNATURES", "base_blocks", "blocks_of_packed", "copy_bases", "differing"]
+
+#: Threads a block of a kernel.
+BLOCK = 128
+
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+
+def base_blocks(codes):
+    """Blocks of codes (device array, uint8): device array, dtype=uint32.
+
+    There are two blocks more than bases need, of ambiguous ones.
+    """
+    n_blocks = codes.size // _WARP + 3
+    blocks = cuda.device_array(4 * n_blocks, np.uint32)
+    fill_blocks[-(-n_blocks * _WARP // BLOCK), BLOCK](codes, n_blocks, blocks)
+    return blocks
+
+
+def blocks_of_packed(packed, n_bases: int, stretches: np.ndarray):
+    """Blocks of a packed genome on the card, without a byte a base in between.
+
+    Parameters
+    ----------
+    packed : device array, shape=(n_bases / 32 rounded up,), dtype=uint64
+        2 bits a base as `bwarp.sequence.pack` lays them out.
+    stretches : ndarray, shape=(n, 2), dtype=int64
+        Where ambiguous bases begin and end.
+    """
+    n_blocks = n_bases // _WARP + 3
+    blocks = cuda.device_array(4 * n_blocks, np.uint32)
+    turn_words[-(-n_blocks // BLOCK), BLOCK](packed, n_bases, n_blocks, blocks)
+    if len(stretches):
+        starts, stops = (cuda.to_device(np.ascontiguousarray(stretches[:, i])) for i in (0, 1))
+        mark_ambiguous[len(stretches), BLOCK](starts, stops, blocks)
+    return blocks
+
+
+def copy_bases(blocks, starts, lengths, n_copied: int):
+    """Stretches of bases out of blocks, one after another, a byte a base.
+
+    Parameters
+    ----------
+    starts, lengths : device arrays, shape=(count,), dtype=int64 and int32
+        Of every stretch.
+    n_copied : int
+        The sum of the lengths, less than 2**32.
+
+    Returns
+    -------
+    codes : device array, shape=(n_copied,), dtype=uint8
+    places : device array, shape=(count,), dtype=int64
+        Where each stretch begins in `codes`.
+    """
+    count = lengths.size
+    sums = cuda.device_array(count + 1, np.uint32)
+    count_bases[-(-(count + 1) // BLOCK), BLOCK](lengths, sums)
+    exclusive_sum(sums)
+    codes = cuda.device_array(max(1, n_copied), np.uint8)
+    places = cuda.device_array(count, np.int64)
+    write_bases[-(-count * _WARP // BLOCK), BLOCK](blocks, starts, lengths, sums, codes, places)
+    return codes, places
+
+
+@cuda.jit(cache=True)
+def turn_words(packed, n_bases, n_blocks, blocks):
+    """Blocks of packed bases. One thread a block: a word read, a block written.
+
+    The first base of a word is in its two highest bits, and in a block's lowest.
+    """
+    i = cuda.grid(1)
+    if i >= n_blocks:
+        return
+    word = uint64(0)
+    if i < packed.size:
+        word = uint64(cuda.brev(packed[i]))
+    # Turned, a base's high bit comes first.
+    high, low = even_bits(word), even_bits(word >> uint64(1))
+    here = n_bases - int64(i) * _WARP
+    ambiguous = uint32(0)
+    if here < _WARP:
+        ambiguous = uint32(uint64(0xFFFFFFFF) << uint64(max(here, int64(0))))
+    first = uint64(4) * uint64(i)
+    blocks[first] = low & ~ambiguous
+    blocks[first + uint64(1)] = high & ~ambiguous
+    blocks[first + uint64(2)] = ambiguous
+    blocks[first + uint64(3)] = uint32(0)
+
+
+@cuda.jit(device=True)
+def even_bits(word):
+    """Bits 0, 2, 4, ... of a word side by side."""
+    word &= uint64(0x5555555555555555)
+    word = (word | (word >> uint64(1))) & uint64(0x3333333333333333)
+    word = (word | (word >> uint64(2))) & uint64(0x0F0F0F0F0F0F0F0F)
+    word = (word | (word >> uint64(4))) & uint64(0x00FF00FF00FF00FF)
+    word = (word | (word >> uint64(8))) & uint64(0x0000FFFF0000FFFF)
+    return uint32(word | (word >> uint64(16)))
+
+
+@cuda.jit(cache=True)
+def mark_ambiguous(starts, stops, blocks):
+    """Mark stretches of bases. One block of threads a stretch, a thread some of its blocks.
+
+    Two stretches may begin and end in one block, so bits are set by atomic operations.
+    """
+    start, stop = starts[cuda.blockIdx.x], stops[cuda.blockIdx.x]
+    first, last = start // _WARP, (stop - 1) // _WARP
+    for i in range(first + cuda.threadIdx.x, last + 1, cuda.blockDim.x):
+        marked = uint32(0xFFFFFFFF)
+        if i == first:
+            marked &= uint32(uint64(0xFFFFFFFF) << uint64(start & 31))
+        if i == last:
+            marked &= uint32(uint64(0xFFFFFFFF) >> uint64(31 - ((stop - 1) & 31)))
+        cuda.atomic.or_(blocks, 4 * i + 2, marked)
+
+
+@cuda.jit(cache=True)
+def count_bases(lengths, counts):
+    """Lengths as numbers to add up, and a 0 after them. One thread each."""
+    i = cuda.grid(1)
+    if i <= lengths.size:
+        counts[i] = uint32(lengths[i]) if i < lengths.size else uint32(0)
+
+
+@cuda.jit(cache=True)
+def write_bases(blocks, starts, lengths, sums, codes, places):
+    """Write the bases of stretches. One warp a stretch, a thread every 32nd base; the threads of a
+    warp read one block or two."""
+    i = cuda.grid(1) // _WARP
+    if i >= lengths.size:
+        return
+    place = int64(sums[i])
+    if cuda.laneid == 0:
+        places[i] = place
+    for step in range(cuda.laneid, lengths[i], _WARP):
+        at = starts[i] + step
+        first = uint64(4) * (uint64(at) >> uint64(5))
+        bit = uint32(at) & uint32(31)
+        low, high, ambiguous, _ = load_uint32x4(blocks, first)
+        code = ((low >> bit) & uint32(1)) | (((high >> bit) & uint32(1)) << uint32(1))
+        codes[place + step] = uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
+
+
+@cuda.jit(cache=True)
+def fill_blocks(codes, n_blocks, blocks):
+    """One warp a block, a thread a base."""
+    i = cuda.grid(1)
+    if i // _WARP >= n_blocks:
+        return
+    code = uint32(4)
+    if i < codes.size:
+        code = uint32(codes[i])
+    low = cuda.ballot_sync(_ALL_LANES, (code & uint32(1)) != 0)
+    high = cuda.ballot_sync(_ALL_LANES, (code & uint32(2)) != 0)
+    ambiguous = cuda.ballot_sync(_ALL_LANES, code > uint32(3))
+    if cuda.laneid == 0:
+        first = uint64(4) * (uint64(i) >> uint64(5))
+        blocks[first] = uint32(low)
+        blocks[first + uint64(1)] = uint32(high)
+        blocks[first + uint64(2)] = uint32(ambiguous)
+        blocks[first + uint64(3)] = uint32(0)
+
+
+@cuda.jit(device=True)
+def shifted(word, following, shift):
+    """32 bits of two neighbouring words, from bit `shift` (0 to 31) of the first on."""
+    return uint32((uint64(word) | uint64(following) << uint64(32)) >> uint64(shift))
+
+
+@cuda.jit(device=True)
+def differing(blocks, at, others, other_at):
+    """Which of 32 bases differ from 32 others, or are ambiguous: a bit each, the first lowest."""
+    first = uint64(4) * (uint64(at) >> uint64(5))
+    shift = uint32(at) & uint32(31)
+    low, high, ambiguous, _ = load_uint32x4(blocks, first)
+    low_after, high_after, ambiguous_after, _ = load_uint32x4(blocks, first + uint64(4))
+    other_first = uint64(4) * (uint64(other_at) >> uint64(5))
+    other_shift = uint32(other_at) & uint32(31)
+    other_low, other_high, other_ambiguous, _ = load_uint32x4(others, other_first)
+    low_next, high_next, ambiguous_next, _ = load_uint32x4(others, other_first + uint64(4))
+    low = shifted(low, low_after, shift) ^ shifted(other_low, low_next, other_shift)
+    high = shifted(high, high_after, shift) ^ shifted(other_high, high_next, other_shift)
+    ambiguous = shifted(ambiguous, ambiguous_after, shift) | shifted(
+        other_ambiguous, ambiguous_next, other_shift
+    )
+    return uint32(low | high | ambiguous)
+
+
+_NUMBERS = types.uint32[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    turn_words: (types.uint64[::1], types.int64, types.int64, _NUMBERS),
+    mark_ambiguous: (types.int64[::1], types.int64[::1], _NUMBERS),
+    count_bases: (types.int32[::1], _NUMBERS),
+    write_bases: (
+        _NUMBERS, types.int64[::1], types.int32[::1], _NUMBERS, types.uint8[::1], types.int64[::1]
+    ),
+    fill_blocks: (types.uint8[::1], types.int64, _NUMBERS),
+}  # fmt: skip

@@ -1,0 +1,369 @@
+"""Reads as they are mapped: chunks of single reads, or of pairs with the two ends side by side.
+
+pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
+single     read i is template i
+
+Of every file one thread inflates, and another splits the records of what has been; bases and
+qualities stay where they were split until they are laid into the arrays of their chunk:
+
+    R1.fq.gz -> bytes -> pieces -.
+                                  >-> chunks
+    R2.fq.gz -> bytes -> pieces -'
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError, UsageError
+from bwarp.io.fastx import SequenceBatch, split_blocks
+from bwarp.io.file_blocks import read_blocks
+from bwarp.io.sam_names import LONGEST_READ_NAME
+from bwarp.runtime.threads import read_ahead
+
+__all__ = [
+    "LONGEST_READ",
+    "ReadChunk",
+    "interleaved_chunks",
+    "paired_chunks",
+    "read_chunks",
+    "single_chunks",
+]
+
+#: What a thread maps at a time: enough to share among threads, and little to keep.
+READS_A_CHUNK = 1 << 14
+
+#: Bases of a read. A gap is looked for in as many cells as the square of that: half a second.
+LONGEST_READ = 10_000
+
+
+@dataclass(frozen=True)
+class ReadChunk:
+    """Consecutive templates of one run of a sequencer.
+
+    Attributes
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    qualities : ndarray, shape=(total,), dtype=uint8, or None
+    text : ndarray, dtype=uint8
+        What the templates' names are cut from.
+    names : ndarray, shape=(n_templates, 2), dtype=int64
+        Start and stop of every template's name in `text`.
+    ends : int
+        Reads of a template: 1 or 2.
+    first_template : int
+        The number, within the run, of the chunk's first template.
+    comments : ndarray, shape=(n_reads, 2), dtype=int64, or None
+        Start and stop, in `text`, of what stands behind the name of every read.
+    mate_text : ndarray, dtype=uint8, or None
+        What the comments of second ends are cut from instead, where they are of another file.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    qualities: np.ndarray | None
+    text: np.ndarray
+    names: np.ndarray
+    ends: int
+    first_template: int
+    comments: np.ndarray | None = None
+    mate_text: np.ndarray | None = None
+
+    @property
+    def n_reads(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_templates(self) -> int:
+        return len(self.names)
+
+    def name(self, template: int) -> str:
+        start, stop = self.names[template]
+        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+
+def read_chunks(
+    path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK
+) -> Iterator[ReadChunk]:
+    """The reads of one file, or the pairs of one or two, in chunks of so many reads."""
+    if mates and interleaved:
+        raise UsageError("give either -2 or --interleaved, not both")
+    if mates and os.path.realpath(path) == os.path.realpath(mates):
+        raise UsageError(
+            f"{mates} is given as both ends: with pairs in one file, use --interleaved"
+        )
+    if mates:
+        return paired_chunks(path, mates, reads)
+    return interleaved_chunks(path, reads) if interleaved else single_chunks(path, reads)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some consecutive records of a file.
+
+    Attributes
+    ----------
+    batches : list of SequenceBatch
+        Where their bases and qualities are.
+    lengths : ndarray, shape=(count,), dtype=int64
+        The bases of every record.
+    text : ndarray, dtype=uint8
+        Their headers, end to end.
+    names, comments : ndarray, shape=(count, 2), dtype=int64
+        Start and stop in `text` of every name, without /1 or /2, and of what follows it.
+    """
+
+    batches: list[SequenceBatch]
+    lengths: np.ndarray
+    text: np.ndarray
+    names: np.ndarray
+    comments: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def is_fasta(self) -> bool:
+        return self.batches[0].qualities is None
+
+    def first_word(self, record: int) -> bytes:
+        """The first word of a record's header as it stands there."""
+        header = self.text[self.names[record, 0] : self.comments[record, 1]].tobytes()
+        return re.split(rb"[ \t]", header, maxsplit=1)[0]
+
+    def name(self, record: int) -> str:
+        return self.first_word(record).decode("utf-8", "replace")
+
+
+def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+    """The reads of one file, in chunks of so many."""
+    first = 0
+    for piece in _pieces(path, reads):
+        _check_reads(path, piece, first)
+        codes, offsets, qualities = _laid([piece])
+        yield ReadChunk(
+            codes, offsets, qualities, piece.text, piece.names, 1, first, piece.comments
+        )
+        first += piece.count
+
+
+def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+    """The pairs of two files with equally many reads in the same order."""
+    second = _pieces(path_2, reads // 2)
+    first = 0
+    for one in _pieces(path_1, reads // 2):
+        two = next(second, None)
+        if two is None or two.count < one.count:
+            found = first + (two.count if two else 0)
+            raise InputError(
+                f"{path_2}: the file ends after {found:,} reads, but {path_1} has more: "
+                "both files of a pair need the same reads in the same order"
+            )
+        if one.count < two.count:
+            raise _longer(path_1, path_2, first + one.count)
+        yield _interleave(path_1, path_2, one, two, first)
+        first += one.count
+    if next(second, None) is not None:
+        raise _longer(path_1, path_2, first)
+
+
+def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+    """The pairs of one file in which both ends stand one after the other."""
+    first = 0
+    for piece in _pieces(path, reads):
+        if piece.count % 2:
+            raise InputError(
+                f"{path}: {2 * first + piece.count:,} reads are an odd number, so they are not "
+                "pairs one after the other: leave --interleaved out, or mend the file"
+            )
+        _check_reads(path, piece, 2 * first)
+        # As the names of two files are: of others a function of its own would be compiled.
+        names, mates = piece.names[0::2].copy(), piece.names[1::2].copy()
+        differing = _first_difference(piece.text, names, piece.text, mates)
+        if differing >= 0:
+            one, two = piece.name(2 * differing), piece.name(2 * differing + 1)
+            raise InputError(
+                f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
+                "differ: with --interleaved both ends of a pair stand one after the other"
+            )
+        codes, offsets, qualities = _laid([piece])
+        yield ReadChunk(codes, offsets, qualities, piece.text, names, 2, first, piece.comments)
+        first += piece.count // 2
+
+
+def _longer(path_1, path_2, count: int) -> InputError:
+    return InputError(
+        f"{path_1}: the file ends after {count:,} reads, but {path_2} has more: "
+        "both files of a pair need the same reads in the same order"
+    )
+
+
+def _pieces(path, count: int) -> Iterator[_Piece]:
+    """The records of a file in pieces of exactly `count`, but for the last, read ahead."""
+    batches = split_blocks(path, read_ahead(read_blocks(path)))
+    return read_ahead(map(_piece, _in_counts(batches, count)))
+
+
+def _in_counts(batches: Iterator[SequenceBatch], count: int) -> Iterator[list[SequenceBatch]]:
+    """The records of batches in lists that hold exactly `count`, but for the last."""
+    waiting: list[SequenceBatch] = []
+    n_waiting = 0
+    for batch in batches:
+        while n_waiting + batch.count >= count:
+            cut = count - n_waiting
+            yield [*waiting, _slice(batch, 0, cut)]
+            batch = _slice(batch, cut, batch.count)
+            waiting, n_waiting = [], 0
+        if batch.count:
+            waiting.append(batch)
+            n_waiting += batch.count
+    if waiting:
+        yield waiting
+
+
+def _slice(batch: SequenceBatch, start: int, stop: int) -> SequenceBatch:
+    first, last = batch.offsets[start], batch.offsets[stop]
+    return SequenceBatch(
+        codes=batch.codes[first:last],
+        offsets=batch.offsets[start : stop + 1] - first,
+        qualities=None if batch.qualities is None else batch.qualities[first:last],
+        text=batch.text,
+        headers=batch.headers[start:stop],
+        first_record=batch.first_record + start,
+    )
+
+
+def _piece(batches: list[SequenceBatch]) -> _Piece:
+    lengths = np.concatenate([np.diff(batch.offsets) for batch in batches])
+    sizes = [int((batch.headers[:, 1] - batch.headers[:, 0]).sum()) for batch in batches]
+    text = np.empty(sum(sizes), np.uint8)
+    names, comments = (np.empty((lengths.size, 2), np.int64) for _ in range(2))
+    row, at = 0, 0
+    for batch, size in zip(batches, sizes, strict=True):
+        _take_headers(batch.text, batch.headers, text, at, names[row:], comments[row:])
+        row, at = row + batch.count, at + size
+    return _Piece(batches, lengths, text, names, comments)
+
+
+def _laid(pieces: list[_Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Bases and qualities of pieces of equally many records, taken in turn, and their offsets."""
+    step = len(pieces)
+    offsets = np.zeros(step * pieces[0].count + 1, np.int64)
+    np.cumsum(np.stack([piece.lengths for piece in pieces], axis=1), out=offsets[1:])
+    codes = np.empty(offsets[-1], np.uint8)
+    qualities = None if pieces[0].is_fasta else np.empty(offsets[-1], np.uint8)
+    for first, piece in enumerate(pieces):
+        for batch in piece.batches:
+            _lay(batch.codes, batch.offsets, codes, offsets, first, step)
+            if qualities is not None:
+                _lay(batch.qualities, batch.offsets, qualities, offsets, first, step)
+            first += step * batch.count
+    return codes, offsets, qualities
+
+
+def _interleave(path_1, path_2, one: _Piece, two: _Piece, first: int) -> ReadChunk:
+    if one.is_fasta != two.is_fasta:
+        raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
+    _check_reads(path_1, one, first)
+    _check_reads(path_2, two, first)
+    differing = _first_difference(one.text, one.names, two.text, two.names)
+    if differing >= 0:
+        raise InputError(
+            f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
+            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
+            "need the same reads in the same order"
+        )
+    codes, offsets, qualities = _laid([one, two])
+    comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
+    return ReadChunk(codes, offsets, qualities, one.text, one.names, 2, first, comments, two.text)
+
+
+def _check_reads(path, piece: _Piece, first_read: int) -> None:
+    """Refuse what SAM has no way to write, and what would take minutes a read."""
+    lengths = piece.names[:, 1] - piece.names[:, 0]
+    for i in np.flatnonzero(lengths > LONGEST_READ_NAME)[:1]:
+        raise InputError(
+            f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
+            f"allows {LONGEST_READ_NAME}: shorten it"
+        )
+    bad = _first_bad_name(piece.text, piece.names)
+    if bad >= 0:
+        # As bytes are shown, but for the letter before.
+        shown = repr(piece.first_word(bad))[1:]
+        raise InputError(
+            f"{path}, read {first_read + bad + 1:,}: SAM allows no read name like {shown} "
+            "(printable ASCII, no @ at its start): rename it"
+        )
+    for i in np.flatnonzero(piece.lengths > LONGEST_READ)[:1]:
+        raise InputError(
+            f"{path}, read {first_read + i + 1:,} ({piece.name(i)!r}): it has "
+            f"{piece.lengths[i]:,} bases, and the longest that are mapped have {LONGEST_READ:,}: "
+            "map longer reads with a mapper made for them, such as minimap2"
+        )
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_bad_name(text, names):
+    """The first name with a byte that is not printable ASCII, or with @ at its start; or -1."""
+    for i in range(len(names)):
+        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
+        bad = start < stop and text[start] == 64
+        # Without a way out of the loop it is one over vectors.
+        for at in range(start, stop):
+            bad |= text[at] < 33 or text[at] > 126
+        if bad:
+            return i
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _take_headers(text, headers, taken, at, names, comments):
+    """Copy headers to `taken`, from `at` on, and find the name and the comment of each.
+
+    The name is the first word, without a /1 or /2 at its end; the comment is what follows the first
+    blank or tab.
+    """
+    for i in range(len(headers)):
+        begin = at
+        space = np.int64(-1)
+        for source in range(headers[i, 0], headers[i, 1]):
+            letter = text[source]
+            if space < 0 and (letter == 32 or letter == 9):
+                space = at
+            taken[at] = letter
+            at += 1
+        stop = space if space >= 0 else at
+        comments[i, 0] = min(stop + 1, at)
+        comments[i, 1] = at
+        if stop - begin > 2 and taken[stop - 2] == 47 and 49 <= taken[stop - 1] <= 50:
+            stop -= 2
+        names[i, 0] = begin
+        names[i, 1] = stop
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_difference(text_1, names_1, text_2, names_2):
+    for i in range(len(names_1)):
+        length = names_1[i, 1] - names_1[i, 0]
+        if names_2[i, 1] - names_2[i, 0] != length:
+            return i
+        for at in range(length):
+            if text_1[names_1[i, 0] + at] != text_2[names_2[i, 0] + at]:
+                return i
+    return -1
+
+
+@numba.njit(cache=True, nogil=True)
+def _lay(values, starts, out, offsets, first, step):
+    """Copy stretches of values to out[offsets[first]:], out[offsets[first + step]:], ..."""
+    for i in range(starts.size - 1):
+        # Only unsigned indexes let LLVM copy in vectors.
+        source, to = np.uint64(starts[i]), np.uint64(offsets[first + step * i])
+        for at in range(np.uint64(starts[i + 1] - starts[i])):
+            out[to + at] = values[source + at]

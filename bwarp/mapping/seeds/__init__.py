@@ -1,0 +1,1 @@
+"""From reads to candidates: seeds searched, selected and located."""

@@ -1,0 +1,366 @@
+"""The hits of reads' seeds on the card, as keys in order: the first half of candidates_cuda.
+
+    reads  ->  seeds, both strands  ->  rows  ->  how many hits to take  ->  positions  ->  keys
+               (cut_seeds)      (exact_cuda)   (choose_seeds)       (list_hits, locate_hits)
+
+A key is a number as candidates_cpu has it, with the read's place in the list of reads searched. The
+keys of a read lie side by side; mostly they are few, but they may be thousands: a warp puts them in
+order. What has no bound that the card could plan by (seeds, hits) is counted first, added up, and
+written where the sums say.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda, int32, int64, uint8, uint32, uint64
+from numba.cuda import types
+
+from bwarp.gpu.list_sort import sort_list
+from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.index.device_index_cuda import DeviceIndex
+from bwarp.index.locate_cuda import genome_position, position_of, walk
+from bwarp.mapping.parameters import SeedRound
+from bwarp.mapping.reads.device_reads_cuda import DeviceReads
+from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT
+from bwarp.seeding.algorithms.exact_cuda import LOCATED, exact_rows
+from bwarp.sequence import reverse_complement_kmer
+
+__all__ = ["KERNEL_SIGNATURES", "SeedKeys", "add_up", "find_keys", "hits_of"]
+
+#: Threads a block.
+BLOCK = 128
+
+#: Hits of an item that a thread lists alone.
+FEW = 4
+
+_WARP = 32
+_ALL_LANES = 0xFFFFFFFF
+
+#: The low bits of a number that orders items: which of its read's it is.
+_ITEM = (1 << 31) - 1
+
+#: A key that has its genome position, until all have; reads are fewer than this bit would need.
+_IS_LOCATED = 1 << 63
+
+
+@dataclass(frozen=True)
+class SeedKeys:
+    """What the seeds of some reads have found; device arrays.
+
+    An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement.
+
+    Attributes
+    ----------
+    seed_firsts : shape=(n_wanted + 1,), dtype=uint32
+        Where the seeds of each read begin.
+    places : shape=(n_seeds,), dtype=int32
+        Where in its read each seed begins; -1 for one over an ambiguous base.
+    n_rows : shape=(2 * n_seeds,), dtype=uint32
+        Hits of each item, as `hits_of` reads them.
+    hit_firsts : shape=(2 * n_seeds + 1,), dtype=uint32
+        Where the keys of each item's hits were, and those of each read are.
+    differences : shape=(n_wanted,), dtype=int32
+        Of every place that was not found, at least.
+    keys : shape=(n_hits,), dtype=uint64
+    spare : shape=(n_hits,), dtype=uint64
+        Room that is not used any more.
+    n_hits, n_seeds : int
+    """
+
+    seed_firsts: object
+    places: object
+    n_rows: object
+    hit_firsts: object
+    differences: object
+    keys: object
+    spare: object
+    n_hits: int
+    n_seeds: int
+
+
+def find_keys(
+    device: DeviceIndex, reads: DeviceReads, wanted, n_wanted: int, seeds: SeedRound
+) -> SeedKeys:
+    """Search the seeds of some reads (device array, dtype=int32), and locate their hits."""
+    k = seeds.length
+    firsts = cuda.device_array(n_wanted + 1, np.uint32)
+    count_seeds[_blocks(n_wanted + 1), BLOCK](
+        reads.offsets, wanted, n_wanted, k, seeds.step, firsts
+    )
+    n_seeds = add_up(firsts)
+    items = cuda.device_array(2 * n_seeds + 1, np.uint64)
+    places, owners = (cuda.device_array(max(1, n_seeds), np.int32) for _ in range(2))
+    first_rows, n_rows = (cuda.device_array(max(1, 2 * n_seeds), np.uint32) for _ in range(2))
+    if n_seeds:
+        cut_seeds[_blocks(n_wanted * _WARP), BLOCK](
+            reads.both, reads.offsets, wanted, n_wanted, k, firsts, items, places, owners
+        )
+        exact_rows(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
+    hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
+    differences = cuda.device_array(n_wanted, np.int32)
+    # The seeds themselves have been searched: their place is room now.
+    room = cuda.device_array(2 * n_seeds + 1, np.uint64)
+    choose_seeds[_blocks(n_wanted * _WARP), BLOCK](
+        n_wanted, firsts, places, k, n_rows, seeds.hits, seeds.least_hits, items, room, hit_firsts,
+        differences,
+    )  # fmt: skip
+    n_hits = add_up(hit_firsts)
+    keys, spare = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
+    if n_hits:
+        rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
+        list_hits[_blocks(2 * n_seeds), BLOCK](
+            first_rows, n_rows, hit_firsts, owners, places, reads.offsets, wanted, k, 2 * n_seeds,
+            rows, keys,
+        )  # fmt: skip
+        rate = device.plan.suffix_rate
+        walk(device.forward, device.first_rows, rate, rows, steps, n_hits)
+        locate_hits[_blocks(n_hits), BLOCK](
+            device.suffixes, rate, device.forward.n_rows, device.segment_text,
+            device.segment_genome, rows, steps, n_hits, keys,
+        )  # fmt: skip
+        sort_keys[_blocks(n_wanted * _WARP), BLOCK](keys, spare, firsts, hit_firsts, n_wanted)
+    return SeedKeys(firsts, places, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds)
+
+
+def _blocks(threads: int) -> int:
+    return max(1, -(-threads // BLOCK))
+
+
+def add_up(counts) -> int:
+    """Replace counts (device array, uint32; the last is 0) by running sums; their total."""
+    exclusive_sum(counts)
+    return int(counts[counts.size - 1 :].copy_to_host()[0])
+
+
+@cuda.jit(cache=True)
+def count_seeds(offsets, wanted, n_wanted, k, step, counts):
+    """How many seeds each read has, as candidates_cpu counts them. One thread a read."""
+    i = cuda.grid(1)
+    if i <= n_wanted:
+        n = int64(0)
+        if i < n_wanted:
+            read = wanted[i]
+            length = offsets[read + 1] - offsets[read]
+            if length >= k:
+                n = max(int64(1), min(length // step, length - k + 1))
+        counts[i] = n
+
+
+@cuda.jit(cache=True)
+def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, places, owners):
+    """Pack the seeds of reads and their reverse complements; place -1 tells of an ambiguous base.
+
+    One warp a read, a thread every 32nd seed; k bytes are read a seed, most from the cache.
+    """
+    i = cuda.grid(1) // _WARP
+    if i >= n_wanted:
+        return
+    read = wanted[i]
+    room = offsets[read + 1] - offsets[read] - k
+    first, last = int64(firsts[i]), int64(firsts[i + 1])
+    n_steps = max(int64(1), last - first - 1)
+    for seed in range(first + cuda.laneid, last, _WARP):
+        place = (seed - first) * room // n_steps
+        start = offsets[read] + place
+        word = uint64(0)
+        worst = uint8(0)
+        for at in range(start, start + k):
+            code = codes[at]
+            worst = max(worst, code)
+            word = uint64(uint64(word << uint64(2)) | uint64(code & 3))
+        shift = uint64(64 - 2 * k)
+        items[2 * seed] = uint64(word << shift)
+        items[2 * seed + 1] = uint64(uint64(reverse_complement_kmer(word, k)) << shift)
+        places[seed] = place if worst < 4 else -1
+        owners[seed] = i
+
+
+@cuda.jit(device=True)
+def hits_of(places, n_rows, item):
+    """The hits of an item; a seed over an ambiguous base has none, whatever was found."""
+    if places[item >> 1] < 0:
+        return int64(0)
+    rows = n_rows[item]
+    return int64(1) if rows == uint32(LOCATED) else int64(rows)
+
+
+@cuda.jit(device=True)
+def take_rarest(places, n_rows, first, last, most, least, order, spare, taken):
+    """Take all hits of the rarest items while they fit in `most`. A whole warp calls it.
+
+    The next item gives what is left where fewer than `least` are taken, evenly spread over its
+    rows.
+    """
+    lane = int64(cuda.laneid)
+    for item in range(first + lane, last, _WARP):
+        order[item] = (hits_of(places, n_rows, item) << 31) | (item - first)
+        taken[item] = 0
+    cuda.syncwarp()
+    sort_list(order, spare, first, last)
+    used = int64(0)
+    for step in range(first, last, _WARP):
+        item, count = int64(0), int64(most + 1)
+        if step + lane < last:
+            word = int64(order[step + lane])
+            item, count = first + (word & _ITEM), word >> 31
+        total = count
+        for distance in (1, 2, 4, 8, 16):
+            other = cuda.shfl_up_sync(_ALL_LANES, total, distance)
+            total += other if lane >= distance else 0
+        fits = used + total <= most
+        if fits:
+            taken[item] = count
+        n_fitting = cuda.popc(int64(cuda.ballot_sync(_ALL_LANES, fits)) & _ALL_LANES)
+        last_total = cuda.shfl_sync(_ALL_LANES, total, max(n_fitting - 1, 0))
+        used += last_total if n_fitting > 0 else 0
+        if n_fitting < _WARP:
+            if lane == n_fitting and step + lane < last and used < least:
+                taken[item] = most - used
+            break
+
+
+@cuda.jit(cache=True)
+def choose_seeds(
+    n_wanted, firsts, places, k, n_rows, most, least, order, spare, taken, differences
+):
+    """How many hits of each item to locate: of the rarest all, until a read has `most`.
+
+    One warp a read. The element of `taken` after the last is set to 0; `order` and `spare` have
+    room for a number an item.
+    """
+    i = cuda.grid(1) // _WARP
+    if i >= n_wanted:
+        return
+    lane = int64(cuda.laneid)
+    first, last = 2 * int64(firsts[i]), 2 * int64(firsts[i + 1])
+    if i == n_wanted - 1 and lane == 0:
+        taken[last] = 0
+    total = int64(0)
+    for item in range(first + lane, last, _WARP):
+        count = hits_of(places, n_rows, item)
+        taken[item] = count
+        total += count
+    for distance in (16, 8, 4, 2, 1):
+        total += cuda.shfl_xor_sync(_ALL_LANES, total, distance)
+    if total > most:
+        take_rarest(places, n_rows, first, last, most, least, order, spare, taken)
+    cuda.syncwarp()
+    # A place that is not found differs in every seed located in full: those side by side.
+    n_different, end = int32(0), int64(0)
+    for step in range(first, last, 2 * _WARP):
+        item = step + 2 * lane
+        place = int64(-1)
+        if item < last:
+            is_full = taken[item] == hits_of(places, n_rows, item)
+            if is_full and taken[item + 1] == hits_of(places, n_rows, item + 1):
+                place = int64(places[item >> 1])
+        while True:
+            waiting = int64(cuda.ballot_sync(_ALL_LANES, place >= end)) & _ALL_LANES
+            if waiting == 0:
+                break
+            n_different = int32(n_different + 1)
+            end = cuda.shfl_sync(_ALL_LANES, place, int32(cuda.ffs(waiting) - 1)) + k
+    if lane == 0:
+        differences[i] = n_different
+
+
+@cuda.jit(device=True)
+def hit_row(first_row, count, n, hit):
+    """The row of one of n hits, evenly spread over the `count` rows of an item."""
+    return first_row + (hit if n == count else hit * count // n)
+
+
+@cuda.jit(cache=True)
+def list_hits(
+    item_rows, n_rows, hit_firsts, owners, places, offsets, wanted, k, n_items, rows, keys
+):
+    """The rows of the hits to locate, evenly spread over an item's, and the keys that they begin.
+
+    One thread an item, mostly of no hit or one; the hits of one with more than `FEW` are listed by
+    its warp. A key lacks the genome position that is to be added to it; a hit that the search has
+    located already has it, and `_IS_LOCATED`.
+    """
+    item = int64(cuda.grid(1))
+    first_hit, n = int64(0), int64(0)
+    if item < n_items:
+        first_hit = int64(hit_firsts[item])
+        n = int64(hit_firsts[item + 1]) - first_hit
+    key, first_row, count = int64(0), int64(0), int64(0)
+    if n > 0:
+        i = int64(owners[item >> 1])
+        offset = int64(places[item >> 1])
+        if item & 1:
+            read = wanted[i]
+            offset = offsets[read + 1] - offsets[read] - k - offset
+        key = ((2 * i + (item & 1)) << 35) | (DIAGONAL_SHIFT - offset)
+        first_row, count = int64(item_rows[item]), int64(n_rows[item])
+        if count == LOCATED:
+            rows[first_hit] = 0
+            keys[first_hit] = uint64(key + first_row) | uint64(_IS_LOCATED)
+        elif n <= FEW:
+            for hit in range(n):
+                rows[first_hit + hit] = hit_row(first_row, count, n, hit)
+                keys[first_hit + hit] = key
+    waiting = int64(cuda.ballot_sync(_ALL_LANES, n > FEW)) & _ALL_LANES
+    while waiting != 0:
+        lane = int32(cuda.ffs(waiting) - 1)
+        waiting &= waiting - 1
+        first_hit_of = cuda.shfl_sync(_ALL_LANES, first_hit, lane)
+        n_of = cuda.shfl_sync(_ALL_LANES, n, lane)
+        key_of = cuda.shfl_sync(_ALL_LANES, key, lane)
+        first_row_of = cuda.shfl_sync(_ALL_LANES, first_row, lane)
+        count_of = cuda.shfl_sync(_ALL_LANES, count, lane)
+        for hit in range(int64(cuda.laneid), n_of, _WARP):
+            rows[first_hit_of + hit] = hit_row(first_row_of, count_of, n_of, hit)
+            keys[first_hit_of + hit] = key_of
+
+
+@cuda.jit(cache=True)
+def locate_hits(
+    sampled, rate, text_length, segment_text, segment_genome, rows, steps, n_hits, keys
+):
+    """Add their genome positions to keys. One thread a hit; one random read, and the segments."""
+    hit = cuda.grid(1)
+    if hit >= n_hits:
+        return
+    key = keys[hit]
+    if key & uint64(_IS_LOCATED):
+        keys[hit] = key & uint64(_IS_LOCATED - 1)
+        return
+    position = position_of(sampled, rate, text_length, rows[hit], steps[hit])
+    keys[hit] = key + uint64(genome_position(segment_text, segment_genome, position))
+
+
+@cuda.jit(cache=True)
+def sort_keys(keys, spare, firsts, hit_firsts, n_wanted):
+    """Put the keys of every read in order. One warp a read."""
+    i = cuda.grid(1) // _WARP
+    if i < n_wanted:
+        begin = int64(hit_firsts[2 * int64(firsts[i])])
+        end = int64(hit_firsts[2 * int64(firsts[i + 1])])
+        if end - begin > 1:
+            sort_list(keys, spare, begin, end)
+
+
+_INTEGER, _LONGS, _WORDS = types.int64, types.int64[::1], types.uint64[::1]
+_NUMBERS, _SIGNED, _BYTES = types.uint32[::1], types.int32[::1], types.uint8[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    count_seeds: (_LONGS, _SIGNED, _INTEGER, _INTEGER, _INTEGER, _NUMBERS),
+    cut_seeds: (
+        _BYTES, _LONGS, _SIGNED, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _SIGNED, _SIGNED
+    ),
+    choose_seeds: (
+        _INTEGER, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _INTEGER, _INTEGER, _WORDS, _WORDS,
+        _NUMBERS, _SIGNED,
+    ),
+    list_hits: (
+        _NUMBERS, _NUMBERS, _NUMBERS, _SIGNED, _SIGNED, _LONGS, _SIGNED, _INTEGER, _INTEGER,
+        _NUMBERS, _WORDS,
+    ),
+    locate_hits: (
+        _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS
+    ),
+    sort_keys: (_WORDS, _WORDS, _NUMBERS, _NUMBERS, _INTEGER),
+}  # fmt: skip

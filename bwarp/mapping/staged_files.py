@@ -1,0 +1,199 @@
+"""What the stages of mapping write and read: a frame a chunk of reads.
+
+    chunk_reads         reads         bases, qualities, names and comments
+    seed_chunks         seed rows     rows of the index for the seeds of the first round
+    locate_chunks       candidates    where they lie, gathered by strand and diagonal
+    extend_candidates   places        scored, after the further rounds
+    write_alignments    alignments, as `bwarp.mapping.pipeline` gives them
+
+A frame tells of which chunk it is, by the number of its first template and a sum of its bases. The
+parameters are chosen where seeds are searched and stand in the first line of what follows, so that
+all stages have the same.
+
+    packed     ACGTACGT ...                bases, 2 bits each; `ambiguous` lists the others
+    letters    r1 r2 ... | comments of reads 1 | comments of reads 2           and their lengths
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.io.checksum import crc32
+from bwarp.io.chunk_files import FrameReader, FrameWriter
+from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.pipeline import PlacedChunk, Unplaced
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.seeds.candidates_cpu import Candidates
+from bwarp.mapping.seeds.seed_selection_cpu import SeedRows
+from bwarp.sequence import AMBIGUOUS, pack, unpack
+
+__all__ = [
+    "read_parameters",
+    "stored_candidates",
+    "stored_places",
+    "stored_reads",
+    "stored_rows",
+    "write_candidates",
+    "write_places",
+    "write_reads",
+    "write_rows",
+]
+
+
+def read_parameters(reader: FrameReader) -> MappingParameters:
+    """The parameters that a file's first line holds."""
+    try:
+        return MappingParameters(
+            **{name: _value(stored) for name, stored in reader.holds["parameters"].items()}
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"{reader.path}: was written by another version of bwarp: make it again"
+        ) from None
+
+
+def _value(stored):
+    if isinstance(stored, dict):
+        return SeedRound(**stored)
+    return tuple(stored) if isinstance(stored, list) else stored
+
+
+def write_reads(writer: FrameWriter, chunk: ReadChunk) -> None:
+    """A frame of reads."""
+    texts = [chunk.text, chunk.text, chunk.text if chunk.mate_text is None else chunk.mate_text]
+    spans = [chunk.names]
+    if chunk.comments is not None:
+        spans += [chunk.comments[end :: chunk.ends] for end in range(chunk.ends)]
+    arrays = {} if chunk.qualities is None else {"qualities": chunk.qualities}
+    writer.write(
+        "reads",
+        numbers=np.array([chunk.ends, chunk.first_template, chunk.n_templates]),
+        lengths=np.diff(chunk.offsets).astype(np.int32),
+        packed=pack(chunk.codes),
+        ambiguous=np.flatnonzero(chunk.codes == AMBIGUOUS),
+        letters=np.concatenate([_cut(*pair) for pair in zip(texts, spans, strict=False)]),
+        letter_lengths=np.concatenate([np.diff(part)[:, 0] for part in spans]).astype(np.int32),
+        **arrays,
+    )
+
+
+def stored_reads(reader: FrameReader) -> Iterator[ReadChunk]:
+    """The chunks of a file of reads."""
+    for _, arrays in reader:
+        ends, first_template, n = arrays["numbers"].tolist()
+        offsets = _offsets(arrays["lengths"])
+        codes = unpack(arrays["packed"], 0, int(offsets[-1]))
+        codes[arrays["ambiguous"]] = AMBIGUOUS
+        bounds = _offsets(arrays["letter_lengths"])
+        spans = np.column_stack([bounds[:-1], bounds[1:]])
+        comments = spans[n:].reshape(-1, n, 2).swapaxes(0, 1).reshape(-1, 2)
+        yield ReadChunk(
+            codes=codes,
+            offsets=offsets,
+            qualities=arrays.get("qualities"),
+            text=arrays["letters"],
+            names=spans[:n],
+            ends=ends,
+            first_template=first_template,
+            comments=comments if comments.size else None,
+        )
+
+
+def write_rows(writer: FrameWriter, chunk: ReadChunk, rows: SeedRows) -> None:
+    """A frame of what was found of the seeds of a chunk."""
+    lengths = np.diff(chunk.offsets).astype(np.int32)
+    writer.write("rows", chunk=_tag(chunk), lengths=lengths, **vars(rows))
+
+
+def stored_rows(reader: FrameReader) -> Iterator[tuple[np.ndarray, np.ndarray, SeedRows]]:
+    """Of every chunk its tag, the offsets of its reads (int64), and the rows of their seeds."""
+    for _, arrays in reader:
+        yield arrays.pop("chunk"), _offsets(arrays.pop("lengths")), SeedRows(**arrays)
+
+
+def write_candidates(writer: FrameWriter, tag: np.ndarray, candidates: Candidates) -> None:
+    """A frame of the candidates of the chunk that has this tag."""
+    writer.write("candidates", chunk=tag, **vars(candidates))
+
+
+def stored_candidates(
+    reads: FrameReader, reader: FrameReader
+) -> Iterator[tuple[ReadChunk, Candidates]]:
+    """The chunks of a file of reads, with their candidates of another file."""
+    for chunk, arrays in _beside(reads, reader):
+        yield chunk, Candidates(**arrays)
+
+
+def write_places(writer: FrameWriter, placed: PlacedChunk) -> None:
+    """A frame of the scored places of a chunk's reads."""
+    places = vars(placed.places)
+    more = {"unseen": placed.unseen, "searched": placed.searched}
+    writer.write("places", chunk=_tag(placed.chunk), **more, **places)
+
+
+def stored_places(reads: FrameReader, reader: FrameReader) -> Iterator[Unplaced]:
+    """The chunks of a file of reads, and functions that add their places of another file."""
+
+    def place(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> PlacedChunk:
+        both = both_strands(chunk.codes, chunk.offsets)
+        more = {name: arrays.pop(name) for name in ("unseen", "searched")}
+        return PlacedChunk(chunk, both, Places(**arrays), **more)
+
+    for chunk, arrays in _beside(reads, reader):
+        yield chunk, partial(place, chunk, arrays)
+
+
+def _beside(
+    reads: FrameReader, reader: FrameReader
+) -> Iterator[tuple[ReadChunk, dict[str, np.ndarray]]]:
+    """The chunks of a file of reads and the frames of another file, which must belong to them."""
+    frames = iter(reader)
+    for chunk in stored_reads(reads):
+        _, arrays = next(frames, (None, None))
+        if arrays is None or not np.array_equal(arrays.pop("chunk"), _tag(chunk)):
+            raise _of_others(reads, reader)
+        yield chunk, arrays
+    if next(frames, None) is not None:
+        raise _of_others(reads, reader)
+
+
+def _of_others(reads: FrameReader, reader: FrameReader) -> InputError:
+    kind = reader.holds["holds"]
+    return InputError(
+        f"{reader.path}: these {kind} are of other reads than those of {reads.path}: "
+        "give the file of reads that was searched"
+    )
+
+
+def _tag(chunk: ReadChunk) -> np.ndarray:
+    """What tells a chunk from others: where it begins, and sums of its bases and lengths."""
+    sums = crc32(chunk.codes), crc32(chunk.offsets)
+    return np.array([chunk.ends, chunk.first_template, *sums], np.int64)
+
+
+def _offsets(lengths: np.ndarray) -> np.ndarray:
+    """Where each of some things end to end begins, and where the last ends, dtype int64."""
+    offsets = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _cut(text: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Pieces of a text, end to end."""
+    pieces = np.empty((spans[:, 1] - spans[:, 0]).sum(), np.uint8)
+    _copy(text, spans, pieces)
+    return pieces
+
+
+@numba.njit(cache=True, nogil=True)
+def _copy(text, spans, pieces):
+    out = 0
+    for i in range(len(spans)):
+        for at in range(spans[i, 0], spans[i, 1]):
+            pieces[out] = text[at]
+            out += 1

@@ -1,0 +1,97 @@
+"""What a GPU needs to match queries: the index there, the packed genome, and the query text.
+
+Threads are dealt out along the runs of the query text. A thread finds its run, and its place in
+it, by bisection in running counts:
+
+    runs      |---- 0 ----|-- 1 --|------- 2 -------|
+    counts    0           9       14                30      places (or pieces) before each run
+    thread 11 ............... 1, third
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import cuda, uint32
+
+from bwarp.errors import UsageError
+from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs, upload
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.memory_plan import MemoryPlan
+from bwarp.index.rank_cuda import lf_step
+from bwarp.mems.query_text import QueryText
+
+__all__ = ["DeviceReference", "DeviceText", "last_at_or_before", "place_of", "prepare", "put_text"]
+
+KERNEL_SIGNATURES = {}
+
+_LONGEST_TEXT = 2**32 - 2
+
+
+@dataclass(frozen=True)
+class DeviceReference:
+    """A reference on the GPU: its index and its genome in 2 bits a base."""
+
+    device: DeviceIndex
+    genome: object = field(repr=False)
+
+    @property
+    def plan(self) -> MemoryPlan:
+        return self.device.plan
+
+
+@dataclass(frozen=True)
+class DeviceText:
+    """A query text on the GPU: its words (uint64), and where its runs begin and stop (uint32)."""
+
+    words: object
+    run_starts: object
+    run_stops: object
+
+
+def prepare(index: FMIndex) -> DeviceReference:
+    """Put an index on the GPU; to be kept over many searches."""
+    packed = index.reference.packed
+    device = make_device_index(index, search_needs(True, "yes", beside=packed.nbytes))
+    return DeviceReference(device, upload(packed))
+
+
+def put_text(text: QueryText) -> DeviceText:
+    """Put a query text on the GPU."""
+    if text.words.size * 32 > _LONGEST_TEXT:
+        raise UsageError(
+            f"{text.words.size * 32:,} bases of queries at a time are more than the GPU's "
+            f"{_LONGEST_TEXT:,}: use --backend cpu"
+        )
+    return DeviceText(
+        cuda.to_device(text.words),
+        cuda.to_device(text.run_starts.astype(np.uint32)),
+        cuda.to_device(text.run_stops.astype(np.uint32)),
+    )
+
+
+@cuda.jit(device=True)
+def last_at_or_before(starts, number):
+    """The last place of a sorted array, its last element aside, that is not above a number."""
+    low = uint32(0)
+    high = uint32(starts.size - 1)
+    while uint32(high - low) > uint32(1):
+        middle = uint32((low + high) >> uint32(1))
+        if starts[middle] <= number:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@cuda.jit(device=True)
+def place_of(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row):
+    """The text position of a row: one read where the whole suffix array is there, else a walk."""
+    taken = uint32(0)
+    while row % uint32(rate) != 0:
+        row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
+        taken = uint32(taken + uint32(1))
+    place = uint32(suffixes[uint32(row // uint32(rate))] + taken)
+    # A walk over the text's start goes on at its end.
+    if place >= first_rows[4] or place < taken:
+        place = uint32(place - first_rows[4])
+    return place

@@ -1,0 +1,72 @@
+"""Matches of the kind asked for, by whatever finds them fastest in what is given."""
+
+from collections.abc import Iterator
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.mems.matches import Matches, join_matches
+from bwarp.mems.maximal.kmer_table_cpu import KmerTable, table_matches
+from bwarp.mems.query_text import QueryText
+from bwarp.mems.unique.uniqueness import unique_in_query, unique_in_reference
+
+__all__ = ["KINDS", "find_matches", "find_table_matches", "prepare"]
+
+#: MUMmer's names: all matches; those unique in the reference; those unique in the query as well.
+KINDS = ("maxmatch", "mumreference", "mum")
+
+
+def prepare(index: FMIndex, backend: str) -> FMIndex:
+    """An index made ready for `find_matches`: with ``"cuda"`` it is put on the GPU."""
+    if backend == "cuda":
+        from bwarp.mems.device_text_cuda import prepare as put_on_gpu
+
+        return put_on_gpu(index)
+    return index
+
+
+def find_matches(
+    index: FMIndex, text: QueryText, min_length: int, kind: str, backend: str, threads: int = 1
+) -> Iterator[Matches]:
+    """Find maximal exact matches by an FM-index.
+
+    Parameters
+    ----------
+    index : FMIndex
+        As `prepare` gives it.
+    kind : str
+        One of `KINDS`.
+    backend : str
+        ``"cpu"`` or ``"cuda"``; the matches and their order are equal.
+
+    Yields
+    ------
+    matches : Matches
+        Blocks of them, in order: by query strand, then by where they begin in the query and in
+        the reference; of the kind mum by where they begin in the reference.
+    """
+    if backend == "cuda":
+        from bwarp.mems.maximal.maximal_matches_cuda import maximal_matches
+        from bwarp.mems.unique.unique_matches_cuda import unique_matches
+    else:
+        from bwarp.mems.maximal.maximal_matches_cpu import maximal_matches
+        from bwarp.mems.unique.unique_matches_cpu import unique_matches
+    if kind == "maxmatch":
+        yield from maximal_matches(index, text, min_length, threads)
+    elif kind == "mumreference":
+        yield from unique_matches(index, text, min_length, threads)
+    else:
+        yield unique_in_query(join_matches(list(unique_matches(index, text, min_length, threads))))
+
+
+def find_table_matches(
+    table: KmerTable, text: QueryText, min_length: int, kind: str, threads: int = 1
+) -> Iterator[Matches]:
+    """Find maximal exact matches by a table of the reference's k-mers, with the same results.
+
+    The unique ones are picked from all, which is quick for genomes without many repeats.
+    """
+    blocks = table_matches(table, text, min_length, threads)
+    if kind == "maxmatch":
+        yield from blocks
+        return
+    matches = unique_in_reference(join_matches(list(blocks)))
+    yield matches if kind == "mumreference" else unique_in_query(matches)

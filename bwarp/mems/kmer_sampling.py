@@ -1,0 +1,71 @@
+"""Which k-mers of a query are looked up so that no match of `min_length` bases goes unseen.
+
+A match of at least L bases holds at least one k-mer of every `step` = L - k + 1 places:
+
+    run      0 1 2 3 4 5 6 7 8 9 ...        L = 6, k = 4, step = 3
+    k-mers       |-----| |-----|            at step - 1, 2 step - 1, ...
+    windows  |---------|                    the first window of L bases ends with the first k-mer
+               |---------|
+                 |---------|                the last one that has it begins with it
+
+So a match is told apart by the first such k-mer in it: it begins fewer than `step` bases before.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.mems.query_text import QueryText
+
+__all__ = ["Samples", "choose_kmer_length", "sample_counts", "sample_slice"]
+
+#: K-mers are numbers of 64 bits.
+LONGEST_KMER = 32
+
+
+@dataclass(frozen=True)
+class Samples:
+    """K-mers of a query text: their text positions and the runs they stand in.
+
+    Attributes
+    ----------
+    positions : ndarray, shape=(n,), dtype=int64
+    runs : ndarray, shape=(n,), dtype=int64
+    """
+
+    positions: np.ndarray
+    runs: np.ndarray
+
+
+def choose_kmer_length(n_bases: int, min_length: int, spare: int) -> int:
+    """A k that a random k-mer is found about once every 4**spare times in so many bases."""
+    k = 1
+    while 4**k < n_bases:
+        k += 1
+    return max(1, min(k + spare, min_length, LONGEST_KMER))
+
+
+def sample_counts(text: QueryText, min_length: int, k: int) -> np.ndarray:
+    """How many k-mers are taken before each run, and last in all (shape=(n_runs + 1,), int64)."""
+    step = min_length - k + 1
+    counts = np.zeros(text.run_starts.size + 1, np.int64)
+    np.cumsum((text.run_stops - text.run_starts - min_length) // step + 1, out=counts[1:])
+    return counts
+
+
+def sample_slice(text: QueryText, counts: np.ndarray, step: int, start: int, stop: int) -> Samples:
+    """The samples from number `start` to `stop`, with `counts` as `sample_counts` gives it."""
+    samples = Samples(np.empty(stop - start, np.int64), np.empty(stop - start, np.int64))
+    _fill_samples(text.run_starts, counts, step, start, samples.positions, samples.runs)
+    return samples
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_samples(run_starts, counts, step, start, positions, runs):
+    run = np.searchsorted(counts, start, side="right") - 1
+    for i in range(positions.size):
+        while start + i >= counts[run + 1]:
+            run += 1
+        runs[i] = run
+        positions[i] = run_starts[run] + (start + i - counts[run] + 1) * step - 1

@@ -1,0 +1,1 @@
+"""All maximal matches."""

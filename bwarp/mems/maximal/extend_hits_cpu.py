@@ -1,0 +1,191 @@
+"""From places where a k-mer lies to maximal matches, on the CPU, by XOR on packed bases."""
+
+import numba
+import numpy as np
+
+from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
+from bwarp.mems.maximal.hit_groups import HitGroups
+from bwarp.mems.packed_extension import equal_after, equal_before, segment_of
+from bwarp.mems.query_text import QueryText
+from bwarp.reference import Reference
+from bwarp.runtime.simd import prefetch
+from bwarp.runtime.threads import for_each_range
+
+__all__ = ["verify"]
+
+_READ_AHEAD = 16
+
+# Groups of more matches are sorted by radix.
+_INSERTED = 40
+
+_u64 = np.uint64
+
+
+def verify(
+    reference: Reference,
+    text: QueryText,
+    min_length: int,
+    groups: HitGroups,
+    firsts: np.ndarray,
+    lasts: np.ndarray,
+    places: np.ndarray,
+    threads: int = 1,
+) -> Matches:
+    """Extend groups of k-mer hits to maximal matches and keep those that are long enough.
+
+    Parameters
+    ----------
+    groups : HitGroups
+    firsts, lasts : ndarray, shape=(n_groups,)
+        Group i has places[firsts[i]:lasts[i]].
+    places : ndarray, dtype=uint32
+        Where the k-mers lie in the reference's text.
+    """
+
+    def verify_range(start: int, stop: int) -> Matches:
+        n_places = [int(part[start:stop].sum(dtype=np.int64)) for part in (firsts, lasts)]
+        found = no_matches(n_places[1] - n_places[0])
+        n = _verify(
+            reference.packed,
+            reference.segment_genome,
+            reference.segment_text,
+            text.words,
+            text.text_starts,
+            text.run_queries,
+            text.run_starts,
+            text.run_stops,
+            min_length,
+            groups.positions[start:stop],
+            groups.runs[start:stop],
+            groups.sizes[start:stop],
+            groups.reaches[start:stop],
+            firsts[start:stop],
+            lasts[start:stop],
+            places,
+            found.queries,
+            found.query_starts,
+            found.reference_starts,
+            found.lengths,
+        )
+        # A copy, so that the room for hits that were no matches is given back.
+        return take_matches(found, np.arange(n))
+
+    n_groups = groups.positions.size
+    return join_matches(for_each_range(verify_range, n_groups, threads, smallest=64))
+
+
+@numba.njit(cache=True, nogil=True)
+def _verify(
+    genome,
+    segment_genome,
+    segment_text,
+    words,
+    text_starts,
+    run_queries,
+    run_starts,
+    run_stops,
+    min_length,
+    positions,
+    runs,
+    sizes,
+    reaches,
+    firsts,
+    lasts,
+    places,
+    queries,
+    query_starts,
+    reference_starts,
+    lengths,
+):
+    """Write the matches of all groups, in order; return how many there are."""
+    n = 0
+    for group in range(positions.size):
+        # A group's places may lie anywhere, and so do they in the genome.
+        prefetch(places, np.int64(firsts[min(group + _READ_AHEAD, positions.size - 1)]))
+        first = n
+        run = runs[group]
+        position = _u64(positions[group])
+        size = _u64(sizes[group])
+        before = position - _u64(run_starts[run])
+        after = _u64(run_stops[run]) - position - size
+        reach = _u64(reaches[group])
+        query_shift = _u64(text_starts[run_queries[run]])
+        for i in range(np.int64(firsts[group]), np.int64(lasts[group])):
+            # Text and genome differ little between segments.
+            ahead = min(i + _READ_AHEAD, places.size - 1)
+            prefetch(genome, np.int64(places[ahead] >> np.uint32(5)))
+            place = _u64(places[i])
+            segment = segment_of(segment_text, place)
+            shift = _u64(segment_genome[segment]) - _u64(segment_text[segment])
+            base = place + shift
+            left = min(before, place - _u64(segment_text[segment]))
+            left = equal_before(words, position, genome, base, min(left, reach))
+            if left == reach and reach:
+                continue
+            right = min(after, _u64(segment_text[segment + _u64(1)]) - _u64(1) - place - size)
+            right = equal_after(words, position + size, genome, base + size, right)
+            length = left + size + right
+            if length >= _u64(min_length):
+                queries[n] = run_queries[run]
+                query_starts[n] = position - left - query_shift
+                reference_starts[n] = base - left
+                lengths[n] = length
+                n += 1
+        if n - first > 1:
+            _sort_group(query_starts[first:n], reference_starts[first:n], lengths[first:n])
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_group(query_starts, reference_starts, lengths):
+    """Sort one group's matches by where they begin in the query, then in the reference."""
+    n = query_starts.size
+    if n > _INSERTED:
+        _radix_sort(query_starts, reference_starts, lengths)
+        return
+    for i in range(1, n):
+        start, place, length = query_starts[i], reference_starts[i], lengths[i]
+        j = i
+        while j and (
+            query_starts[j - 1] > start
+            or (query_starts[j - 1] == start and reference_starts[j - 1] > place)
+        ):
+            query_starts[j] = query_starts[j - 1]
+            reference_starts[j] = reference_starts[j - 1]
+            lengths[j] = lengths[j - 1]
+            j -= 1
+        query_starts[j], reference_starts[j], lengths[j] = start, place, length
+
+
+@numba.njit(cache=True, nogil=True)
+def _radix_sort(query_starts, reference_starts, lengths):
+    """The same byte by byte, from the lowest, without the bytes that do not differ."""
+    n = query_starts.size
+    keys = np.empty((2, n), np.uint64)
+    values = np.empty((2, n), np.uint32)
+    least = query_starts.min()
+    varying = _u64(0)
+    for i in range(n):
+        keys[0, i] = (_u64(query_starts[i] - least) << _u64(32)) | _u64(reference_starts[i])
+        values[0, i] = lengths[i]
+        varying |= keys[0, i] ^ keys[0, 0]
+    now = 0
+    places = np.empty(257, np.int64)
+    for shift in range(0, 64, 8):
+        if (varying >> _u64(shift)) & _u64(255) == _u64(0):
+            continue
+        places[:] = 0
+        for i in range(n):
+            places[((keys[now, i] >> _u64(shift)) & _u64(255)) + _u64(1)] += 1
+        for digit in range(255):
+            places[digit + 1] += places[digit]
+        for i in range(n):
+            digit = (keys[now, i] >> _u64(shift)) & _u64(255)
+            keys[1 - now, places[digit]] = keys[now, i]
+            values[1 - now, places[digit]] = values[now, i]
+            places[digit] += 1
+        now = 1 - now
+    for i in range(n):
+        query_starts[i] = np.uint32(keys[now, i] >> _u64(32)) + least
+        reference_starts[i] = keys[now, i] & _u64(0xFFFFFFFF)
+        lengths[i] = values[now, i]

@@ -1,0 +1,86 @@
+"""Short texts that lines are put together from: names of queries and contigs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.io.fastx import SequenceBatch
+
+__all__ = ["Labels", "labels_of", "put_label", "put_number", "query_names"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Texts cut from an array: label i is ``text[edges[i, 0]:edges[i, 1]]``.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+    edges : ndarray, shape=(n, 2), dtype=int64
+    """
+
+    text: np.ndarray
+    edges: np.ndarray
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.edges).max(initial=0))
+
+    def __getitem__(self, number: int) -> bytes:
+        return self.text[self.edges[number, 0] : self.edges[number, 1]].tobytes()
+
+
+def labels_of(texts: Sequence[bytes]) -> Labels:
+    """Labels of given texts."""
+    stops = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    starts = np.append(0, stops)[: stops.size]
+    return Labels(np.frombuffer(b"".join(texts), np.uint8), np.column_stack([starts, stops]))
+
+
+def query_names(batch: SequenceBatch) -> Labels:
+    """The first words of a batch's headers."""
+    edges = batch.headers.copy()
+    _keep_first_words(batch.text, edges)
+    return Labels(batch.text, edges)
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_first_words(text, edges):
+    for i in range(len(edges)):
+        at, stop = edges[i]
+        while at < stop and (text[at] == 32 or 9 <= text[at] <= 13):
+            at += 1
+        edges[i, 0] = at
+        while at < stop and not (text[at] == 32 or 9 <= text[at] <= 13):
+            at += 1
+        edges[i, 1] = at
+
+
+@numba.njit(cache=True, nogil=True)
+def put_label(line, at, text, edges, number):
+    """Write a label; return where it ends."""
+    for i in range(edges[number, 0], edges[number, 1]):
+        line[at] = text[i]
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def put_number(line, at, number, width):
+    """Write a number, filled up with blanks on the left; return where it ends."""
+    number = np.uint64(number)
+    digits = 1
+    power = np.uint64(10)
+    while power <= number:
+        power *= np.uint64(10)
+        digits += 1
+    while digits < width:
+        line[at] = 32
+        at += 1
+        width -= 1
+    for place in range(at + digits - 1, at - 1, -1):
+        line[place] = np.uint64(48) + number % np.uint64(10)
+        number //= np.uint64(10)
+    return at + digits

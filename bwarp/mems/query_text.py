@@ -1,0 +1,101 @@
+"""Queries as a search reads them: the wanted strands, packed, and their runs free of ambiguity.
+
+    records    A C N T G            strands wanted: both
+    text       A C A T G | C A A G T         packed in 2 bits; the reverse complement stands after
+    runs       0-2  3-5    5-7  8-10         all records; no match can hold the N between the runs
+
+A query strand is numbered ``record * strands + place``, so that a record's forward strand comes
+just before its reverse one, as MUMmer lists them.
+"""
+
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+
+from bwarp.sequence import AMBIGUOUS, pack, reverse_complement
+
+__all__ = ["FORWARD", "REVERSE", "STRANDS", "QueryText", "make_query_text"]
+
+FORWARD, REVERSE = 0, 1
+
+#: What a user may ask for.
+STRANDS = {"forward": (FORWARD,), "reverse": (REVERSE,), "both": (FORWARD, REVERSE)}
+
+
+@dataclass(frozen=True)
+class QueryText:
+    """Strands of queries, ready to be searched.
+
+    Attributes
+    ----------
+    words : ndarray, dtype=uint64
+        The text of all strands, packed (`bwarp.sequence.pack`).
+    text_starts : ndarray, shape=(n_queries,), dtype=int64
+        Where each query strand begins in the text.
+    run_queries, run_starts, run_stops : ndarray, shape=(n_runs,), dtype=int64
+        The query strand and the text positions of every longest stretch of A, C, G and T that is
+        long enough, in the order of the query strands.
+    """
+
+    words: np.ndarray = field(repr=False)
+    text_starts: np.ndarray
+    run_queries: np.ndarray
+    run_starts: np.ndarray
+    run_stops: np.ndarray
+
+
+def make_query_text(
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    strands: tuple[int, ...],
+    min_length: int,
+    threads: int = 1,
+) -> QueryText:
+    """Prepare records for a search.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+        The records end to end, as `bwarp.io.fastx.SequenceBatch` has them.
+    offsets : ndarray, shape=(n_records + 1,), dtype=int64
+    strands : tuple of int
+        `FORWARD`, `REVERSE` or both.
+    min_length : int
+        Runs shorter than this are left out.
+    """
+    parts, starts = [], []
+    for place, strand in enumerate(strands):
+        before = place * codes.size
+        if strand == FORWARD:
+            parts.append(codes)
+            starts.append(before + offsets[:-1])
+        else:
+            parts.append(reverse_complement(codes))
+            starts.append(before + codes.size - offsets[1:])
+    text = np.concatenate(parts)
+    text_starts = np.column_stack(starts).reshape(-1)
+    lengths = np.repeat(np.diff(offsets), len(strands))
+    # Each run that counts takes at least min_length letters.
+    runs = np.empty((text.size // min_length + 1, 3), np.int64)
+    n_runs = _find_runs(text, text_starts, lengths, min_length, runs)
+    queries, run_starts, run_stops = runs[:n_runs].T.copy()
+    return QueryText(pack(text, threads), text_starts, queries, run_starts, run_stops)
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_runs(text, text_starts, lengths, min_length, runs):
+    """Write query, start and stop of every run of at least `min_length`; return how many."""
+    n_runs = 0
+    for query in range(text_starts.size):
+        start = text_starts[query]
+        stop = start + lengths[query]
+        for at in range(start, stop + 1):
+            if at == stop or text[at] == AMBIGUOUS:
+                if at - start >= min_length:
+                    runs[n_runs, 0] = query
+                    runs[n_runs, 1] = start
+                    runs[n_runs, 2] = at
+                    n_runs += 1
+                start = at + 1
+    return n_runs

@@ -1,0 +1,189 @@
+"""References too large for a card, or for memory: chunks searched in turn, as Drozd et al. propose.
+
+Chunks overlap by one base less than the shortest match, so that each match's first `min_length`
+bases lie in the chunk that the match begins in, whole:
+
+    genome     |----- chunk 0 -----|----- chunk 1 -----|----- chunk 2 -----|
+    searched   |--------------------==|
+                                   |--------------------==|
+    matches         a |---|     b |-------|        c |----------------------|
+
+A match is kept by the chunk it begins in and by no other: b by chunk 0, where it ends at the cut
+and is made whole in the genome; what chunk 1 sees of b begins at its cut with b's bases before it,
+and goes. What a match means does not depend on the cuts, so nothing is lost or found twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.index.building.build import build_index
+from bwarp.index.parameters import choose_parameters
+from bwarp.mems.find import find_matches
+from bwarp.mems.matches import Matches, join_matches, sorted_matches, take_matches
+from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table, table_matches
+from bwarp.mems.packed_extension import equal_after, segment_of
+from bwarp.mems.query_text import QueryText
+from bwarp.mems.unique.uniqueness import least_dominated, unique_in_query, unique_in_reference
+from bwarp.reference import Reference, make_reference
+from bwarp.sequence import AMBIGUOUS, kmer_at, unpack
+
+__all__ = ["Chunk", "cut_reference", "find_in_chunks"]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of a genome, from `start` to `stop`, and what follows it as far as is needed.
+
+    Attributes
+    ----------
+    start, stop : int
+        Genome positions.
+    reference : Reference
+        From `start` to beyond `stop`; contigs are cut as well.
+    """
+
+    start: int
+    stop: int
+    reference: Reference
+
+
+def cut_reference(
+    reference: Reference, chunk_bases: int, min_length: int, threads: int = 1
+) -> Iterator[Chunk]:
+    """Cut a genome into chunks of so many bases; those that hold no A, C, G or T are left out."""
+    for start in range(0, reference.n_bases, chunk_bases):
+        stop = min(start + chunk_bases, reference.n_bases)
+        end = min(stop + min_length - 1, reference.n_bases)
+        codes = _codes_between(reference, start, end)
+        if np.any(codes < AMBIGUOUS):
+            starts = np.clip(reference.contig_starts, start, end) - start
+            md5 = ("",) * len(reference.names)
+            yield Chunk(start, stop, make_reference(reference.names, starts, codes, md5, threads))
+
+
+def _codes_between(reference: Reference, start: int, stop: int) -> np.ndarray:
+    codes = np.full(stop - start, AMBIGUOUS, np.uint8)
+    segment_starts = reference.segment_genome.astype(np.int64)
+    segment_stops = segment_starts + np.diff(reference.segment_text) - 1
+    for segment in np.flatnonzero((segment_starts < stop) & (segment_stops > start)):
+        first = max(int(segment_starts[segment]), start)
+        last = min(int(segment_stops[segment]), stop)
+        codes[first - start : last - start] = unpack(reference.packed, first, last)
+    return codes
+
+
+def find_in_chunks(
+    reference: Reference,
+    chunk_bases: int,
+    text: QueryText,
+    min_length: int,
+    kind: str,
+    backend: str,
+    threads: int = 1,
+) -> Matches:
+    """Find matches as `bwarp.mems.find.find_matches` does, with an index of a chunk at a time.
+
+    Of the kinds that are unique only matches that may be so are kept from each chunk.
+
+    Returns
+    -------
+    matches : Matches
+        In the same order.
+    """
+    kept = []
+    for chunk in cut_reference(reference, chunk_bases, min_length, threads):
+        matches = join_matches(list(_all_matches(chunk, text, min_length, backend, threads)))
+        matches = _own_matches(reference, chunk, text, matches)
+        kept.append(matches if kind == "maxmatch" else least_dominated(matches))
+    matches = sorted_matches(join_matches(kept))
+    if kind != "maxmatch":
+        matches = unique_in_reference(matches)
+    return unique_in_query(matches) if kind == "mum" else matches
+
+
+def _all_matches(
+    chunk: Chunk, text: QueryText, min_length: int, backend: str, threads: int
+) -> Iterator[Matches]:
+    if backend == "cuda":
+        from bwarp.mems.device_text_cuda import prepare
+
+        parameters = choose_parameters(chunk.reference.text_length)
+        index = prepare(build_index(chunk.reference, parameters, backend, threads))
+        return find_matches(index, text, min_length, "maxmatch", backend, threads)
+    table = build_kmer_table(chunk.reference, min_length, threads)
+    return table_matches(table, text, min_length, threads)
+
+
+def _own_matches(reference: Reference, chunk: Chunk, text: QueryText, matches: Matches) -> Matches:
+    """The matches that begin in a chunk, in the genome's positions and whole."""
+    starts = matches.reference_starts + np.uint32(chunk.start)
+    lengths = matches.lengths.copy()
+    order = np.argsort(text.run_starts, kind="stable")
+    chunk_end = chunk.start + chunk.reference.n_bases
+    own = np.empty(len(matches), np.bool_)
+    _judge(
+        reference.packed,
+        reference.segment_genome,
+        reference.segment_text,
+        text.words,
+        text.text_starts,
+        text.run_starts[order],
+        text.run_stops[order],
+        chunk.start,
+        chunk.stop,
+        chunk_end,
+        matches.queries,
+        matches.query_starts,
+        starts,
+        lengths,
+        own,
+    )
+    return take_matches(Matches(matches.queries, matches.query_starts, starts, lengths), own)
+
+
+@numba.njit(cache=True, nogil=True)
+def _judge(
+    packed,
+    segment_genome,
+    segment_text,
+    words,
+    text_starts,
+    run_starts,
+    run_stops,
+    chunk_start,
+    chunk_stop,
+    chunk_end,
+    queries,
+    query_starts,
+    starts,
+    lengths,
+    own,
+):
+    """Mark the chunk's own matches; make those whole that end at the chunk's end."""
+    for i in range(queries.size):
+        start, length = np.int64(starts[i]), np.int64(lengths[i])
+        own[i] = start < chunk_stop
+        if start > chunk_start and start + length < chunk_end:
+            continue
+        position = np.int64(query_starts[i]) + text_starts[queries[i]]
+        run = np.searchsorted(run_starts, position, side="right") - 1
+        segment = np.int64(segment_of(segment_genome, np.uint64(start)))
+        segment_start = np.int64(segment_genome[segment])
+        segment_stop = segment_start + segment_text[segment + 1] - segment_text[segment] - 1
+        if start == chunk_start and start > segment_start and position > run_starts[run]:
+            before = kmer_at(words, np.uint64(position - 1), 1)
+            own[i] &= before != kmer_at(packed, np.uint64(start - 1), 1)
+        if start + length == chunk_end:
+            limit = min(segment_stop - start, run_stops[run] - position) - length
+            lengths[i] += np.uint32(
+                equal_after(
+                    words,
+                    np.uint64(position + length),
+                    packed,
+                    np.uint64(start + length),
+                    np.uint64(limit),
+                )
+            )

@@ -1,0 +1,1 @@
+"""Maximal matches that are unique."""

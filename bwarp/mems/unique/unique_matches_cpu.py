@@ -1,0 +1,330 @@
+"""Maximal matches that are unique in the reference, by both transforms, on the CPU.
+
+Such a match lies in no longer match of the same stretch of the query: the longer one would occur
+once as well, and at the same place. So it is enough to go once over a query, from one match that
+lies in no other to the next:
+
+    query      .....................................................
+    found           |-------------| e
+    window                 |-------x    min_length bases, up to the one behind the match
+                               ^ fails here: the window begins anew behind this base
+    window                      |-------|
+
+Everything still to be found ends at or behind the window's end. Sampled k-mers
+(`bwarp.mems.kmer_sampling`), one of which lies in every window, are searched many at a time
+beforehand. The first one in a window decides what is done:
+
+    no place        the window moves behind the k-mer's start
+    few places      they are located and extended both ways; nothing else can hold the k-mer
+    many places     the window is searched backwards from its end, until it fails or few places
+                    are left, which are located; where many are left to the last, the match is
+                    grown along the transforms, to the left as far as it goes, then to the right
+                    until few places, or none, are left
+
+Of what has been located the stretch that reaches farthest is the `e` of the next step.
+"""
+
+from collections.abc import Iterator
+
+import numba
+import numpy as np
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.rank_cpu import extend_left, lf_step
+from bwarp.mems.kmer_rows_cpu import kmer_rows
+from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
+from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
+from bwarp.mems.packed_extension import equal_after, equal_before, segment_of
+from bwarp.mems.query_text import QueryText
+from bwarp.runtime.threads import for_each_range
+from bwarp.sequence import kmer_at
+
+__all__ = ["cut_runs", "unique_matches"]
+
+#: A sample or window with at most so many rows is located.
+FEW = 4
+
+#: Bases of a window searched before it may be located: random ones have failed by then.
+_SEARCHED = 20
+
+#: Bases of a query that one call takes on, and those searched before matches are handed on.
+_PIECE = 1 << 14
+_AT_ONCE = 1 << 24
+
+#: See `choose_kmer_length`.
+_SPARE = 3
+
+_u64 = np.uint64
+
+
+def unique_matches(
+    index: FMIndex, text: QueryText, min_length: int, threads: int = 1
+) -> Iterator[Matches]:
+    """Find the maximal matches of at least `min_length` bases that are unique in the reference.
+
+    Yields
+    ------
+    matches : Matches
+        Blocks of them; all blocks together are in order.
+    """
+    pieces = cut_runs(text, min_length, _PIECE)
+    sizes = np.cumsum(pieces[:, 2] - pieces[:, 1])
+    start = 0
+    while start < len(pieces):
+        before = sizes[start - 1] if start else 0
+        stop = max(int(np.searchsorted(sizes, before + _AT_ONCE)), start + 1)
+        yield _search_pieces(index, text, min_length, pieces[start:stop], threads)
+        start = stop
+
+
+def cut_runs(text: QueryText, min_length: int, size: int) -> np.ndarray:
+    """Cut runs into pieces of places where a match may begin.
+
+    Returns
+    -------
+    pieces : ndarray, shape=(n, 3), dtype=int64
+        The run of each piece, and the first and last + 1 of its places in the text.
+    """
+    places = text.run_stops - text.run_starts - min_length + 1
+    n_pieces = -(-places // size)
+    runs = np.repeat(np.arange(places.size), n_pieces)
+    number = np.arange(runs.size) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
+    first = text.run_starts[runs] + number * size
+    last = np.minimum(first + size, text.run_stops[runs] - min_length + 1)
+    return np.column_stack([runs, first, last])
+
+
+def _search_pieces(
+    index: FMIndex, text: QueryText, min_length: int, pieces: np.ndarray, threads: int
+) -> Matches:
+    reference = index.reference
+    k = choose_kmer_length(index.forward.n_rows, min_length, spare=_SPARE)
+    step = min_length - k + 1
+    # The samples of all runs that have a piece here.
+    counts = sample_counts(text, min_length, k)
+    first, last = int(counts[pieces[0, 0]]), int(counts[pieces[-1, 0] + 1])
+    samples = sample_slice(text, counts, step, first, last)
+    starts, stops = kmer_rows(index, text.words, samples.positions, k, threads)
+    table_k = index.prefix_length if index.prefix_length <= min_length else 0
+
+    def search(start: int, stop: int) -> Matches:
+        mine = pieces[start:stop]
+        found = no_matches(int((mine[:, 2] - mine[:, 1]).sum()))
+        n = _search(
+            _arrays_of(index.forward),
+            _arrays_of(index.reverse),
+            index.forward.text_start,
+            index.prefix_table.reshape(-1),
+            table_k,
+            index.suffix_array,
+            index.sa_rate,
+            (reference.packed, reference.segment_genome, reference.segment_text),
+            text.words,
+            text.text_starts,
+            text.run_queries,
+            text.run_starts,
+            text.run_stops,
+            mine,
+            min_length,
+            starts,
+            stops,
+            counts - first,
+            k,
+            (found.queries, found.query_starts, found.reference_starts, found.lengths),
+        )
+        # A copy, so that the room for what was not found is given back.
+        return take_matches(found, np.arange(n))
+
+    return join_matches(for_each_range(search, len(pieces), threads, smallest=1))
+
+
+def _arrays_of(transform) -> tuple:
+    return transform.words, transform.separator_rows, transform.groups, transform.first_rows
+
+
+@numba.njit(forceinline=True)
+def _grow(blocks, separator_rows, groups, first_rows, code, low, high):
+    """`extend_left`, typed once for its four uses: it is copied in when all is LLVM's."""
+    return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
+
+
+@numba.njit(cache=True, nogil=True)
+def _search(
+    forward,
+    reverse,
+    text_start,
+    table,
+    table_k,
+    suffix_array,
+    sa_rate,
+    genome,
+    words,
+    text_starts,
+    run_queries,
+    run_starts,
+    run_stops,
+    pieces,
+    min_length,
+    sample_starts,
+    sample_stops,
+    sample_counts,
+    k,
+    found,
+):
+    """Write the unique matches that begin in the pieces; return how many there are."""
+    blocks, separator_rows, groups, first_rows = forward
+    back_blocks, back_separator_rows, back_groups, back_first_rows = reverse
+    packed, segment_genome, segment_text = genome
+    lefts = np.empty(FEW, np.uint64)
+    rights = np.empty(FEW, np.uint64)
+    bases = np.empty(FEW, np.uint64)
+    size = _u64(min_length)
+    step = _u64(min_length - k + 1)
+    mask = (_u64(1) << _u64(2 * table_k)) - _u64(1)
+    n = 0
+    for piece in range(len(pieces)):
+        run = pieces[piece, 0]
+        first, last = _u64(pieces[piece, 1]), _u64(pieces[piece, 2])
+        run_start, run_stop = _u64(run_starts[run]), _u64(run_stops[run])
+        query = run_queries[run]
+        window = first
+        least = first  # what is still to be found begins here or later
+        while least < last and window + size <= run_stop:
+            # The first sample at or behind the window's start lies in it whole.
+            number = (window - run_start) // step
+            behind = run_start + (number + _u64(1)) * step
+            number += _u64(sample_counts[run])
+            low, high = _u64(sample_starts[number]), _u64(sample_stops[number])
+            if low == high:
+                window = behind
+                least = max(least, window)
+                continue
+            reach = window + size
+            few = high - low <= _u64(FEW)
+            if few:
+                # Wherever it begins, all that holds the sample is told by the sample's places.
+                window = at = behind - _u64(1)
+                end = at + _u64(k)
+            else:
+                # The window's rows, backwards from its end.
+                at = end = reach
+                low, high = _u64(0), _u64(first_rows[4])
+            if table_k and not few:
+                at = end - _u64(table_k)
+                entry = _u64(2) * (kmer_at(words, at, 32) >> _u64(64 - 2 * table_k) & mask)
+                low = _u64(table[entry])
+                high = low + _u64(table[entry + _u64(1)])
+                if low == high:
+                    window = at + _u64(1)
+                    least = max(least, window)
+                    continue
+            while at > window and (high - low > _u64(FEW) or end - at < _u64(_SEARCHED)):
+                at -= _u64(1)
+                low, high = _grow(
+                    blocks, separator_rows, groups, first_rows, kmer_at(words, at, 1), low, high
+                )
+                if low >= high:
+                    break
+            if low >= high:
+                window = at + _u64(1)
+                least = max(least, window)
+                continue
+            if high - low > _u64(FEW):
+                # Grow it to the left with these rows, then anew to the right.
+                start = at
+                while start > run_start:
+                    low, high = _grow(
+                        blocks,
+                        separator_rows,
+                        groups,
+                        first_rows,
+                        kmer_at(words, start - _u64(1), 1),
+                        low,
+                        high,
+                    )
+                    if low >= high:
+                        break
+                    start -= _u64(1)
+                end = start
+                low, high = _u64(0), _u64(back_first_rows[4])
+                while end < run_stop and high - low > _u64(FEW):
+                    next_low, next_high = _grow(
+                        back_blocks,
+                        back_separator_rows,
+                        back_groups,
+                        back_first_rows,
+                        kmer_at(words, end, 1),
+                        low,
+                        high,
+                    )
+                    if next_low >= next_high:
+                        break
+                    low, high = next_low, next_high
+                    end += _u64(1)
+                if high - low > _u64(FEW):
+                    least = start + _u64(1)
+                    window = end + _u64(1) - size
+                    continue
+                # The rows of the same stretch in the transform that can be located.
+                window = at = start
+                at = end
+                low, high = _u64(0), _u64(first_rows[4])
+                while at > start:
+                    at -= _u64(1)
+                    low, high = _grow(
+                        blocks, separator_rows, groups, first_rows, kmer_at(words, at, 1), low, high
+                    )
+            # Locate and extend.
+            count = high - low
+            nearest = end
+            farthest = _u64(0)
+            for i in range(count):
+                row = low + _u64(i)
+                steps = _u64(0)
+                while row % _u64(sa_rate):
+                    row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
+                    steps += _u64(1)
+                place = _u64(suffix_array[row // _u64(sa_rate)]) + steps
+                if place >= _u64(first_rows[4]):
+                    place -= _u64(first_rows[4])
+                segment = segment_of(segment_text, place)
+                before = place - _u64(segment_text[segment])
+                base = _u64(segment_genome[segment]) + before
+                left = equal_before(words, at, packed, base, min(at - run_start, before))
+                after = _u64(segment_text[segment + _u64(1)]) - _u64(1) - place - (end - at)
+                after = min(run_stop - end, after)
+                right = equal_after(words, end, packed, base + (end - at), after)
+                lefts[i] = at - left
+                rights[i] = end + right
+                bases[i] = base - left
+                nearest = min(nearest, lefts[i])
+                if lefts[i] <= window:
+                    farthest = max(farthest, rights[i])
+            if farthest == _u64(0):
+                window = nearest
+                least = max(least, window)
+                continue
+            previous = n
+            for i in range(count):
+                alone = lefts[i] <= window and rights[i] >= reach
+                alone &= lefts[i] >= first and lefts[i] < last
+                alone &= rights[i] - lefts[i] >= size
+                for j in range(count):
+                    alone &= i == j or lefts[j] > lefts[i] or rights[j] < rights[i]
+                if alone:
+                    # In the order of their starts; of the few there are most often one.
+                    j = n
+                    start = np.uint32(lefts[i] - _u64(text_starts[query]))
+                    while j > previous and found[1][j - 1] > start:
+                        for array in found:
+                            array[j] = array[j - 1]
+                        j -= 1
+                    found[0][j] = query
+                    found[1][j] = start
+                    found[2][j] = bases[i]
+                    found[3][j] = rights[i] - lefts[i]
+                    n += 1
+            least = max(least, window + _u64(1))
+            farthest += _u64(1)
+            window = max(window + _u64(1), farthest - min(farthest, size))
+    return n

@@ -1,0 +1,145 @@
+"""Which engine runs a step: the one place that asks whether there is a GPU."""
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+from bwarp.errors import GpuMemoryError, UsageError
+
+__all__ = [
+    "BACKENDS",
+    "choose_backend",
+    "gpu_problem",
+    "is_gpu_memory_error",
+    "may_have_gpu",
+    "or_on_cpu",
+]
+
+BACKENDS = ("auto", "cpu", "cuda")
+
+#: What the driver is talked to through, on Linux and in Windows' subsystem for it.
+_CONTROLS = ("nvidiactl", "dxg")
+
+Result = TypeVar("Result")
+
+#: Libraries that numba-cuda compiles with; it can be installed without them.
+_COMPILER = ("nvvm", "nvrtc")
+
+_INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
+
+
+def choose_backend(requested: str) -> str:
+    """The engine to use, ``"cpu"`` or ``"cuda"``, for a requested backend.
+
+    Parameters
+    ----------
+    requested : str
+        ``"auto"`` takes the GPU where one can be used, ``"cuda"`` insists on it.
+    """
+    if requested not in BACKENDS:
+        raise UsageError(f"backend {requested!r} is not one of {', '.join(BACKENDS)}")
+    if requested == "cpu":
+        return "cpu"
+    problem = gpu_problem() or _starting_problem()
+    if problem is None:
+        return "cuda"
+    if requested == "cuda":
+        raise UsageError(f"backend cuda cannot run here: {problem}; or use --backend cpu")
+    return "cpu"
+
+
+def may_have_gpu() -> bool:
+    """Whether a driver is loaded, which is quickly asked and does not tell that it works."""
+    return any(os.path.exists(f"/dev/{name}") for name in _CONTROLS)
+
+
+def gpu_problem() -> str | None:
+    """Why no GPU can be used, as half a sentence, or None where one can."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return None
+    try:
+        import numba_cuda  # noqa: F401
+        from numba import cuda
+    except ImportError:
+        return f"numba-cuda is not installed: {_INSTALL}"
+    if not _has_driver():
+        return "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
+    if not _has_compiler():
+        return f"the CUDA compiler is not installed: {_INSTALL}"
+    try:
+        # Of the first one that is visible, which is the one that is used; asked without a context.
+        capability = cuda.gpus[0].compute_capability
+    except Exception as error:
+        return f"the GPU does not answer ({error})"
+    if capability < (7, 5):
+        return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
+    return None
+
+
+def _starting_problem() -> str | None:
+    """Begin to use the GPU as this package does; why that fails, or None."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return None
+    from numba import cuda
+    from numba.cuda.core import config
+
+    from bwarp.gpu.kernel_loading import load_in_turn
+    from bwarp.gpu.memory_pool import use_pool
+
+    use_pool()
+    load_in_turn()
+    # Small inputs launch small grids, which is no news to a user.
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    try:
+        cuda.current_context()
+    except Exception as error:
+        return f"the GPU does not answer ({error})"
+    return None
+
+
+def or_on_cpu(
+    requested: str, backend: str, work: Callable[[str], Result], say: Callable[[str], None]
+) -> tuple[str, Result]:
+    """The engine that did some work, and what ``work(backend)`` returned.
+
+    Where the GPU's memory is too small for it, and was not insisted on (`requested` is ``"auto"``),
+    that is said and the CPU does it.
+    """
+    try:
+        return backend, work(backend)
+    except Exception as error:
+        if requested != "auto" or not is_gpu_memory_error(error):
+            raise
+        reason = error.reason if isinstance(error, GpuMemoryError) else "the GPU is out of memory"
+    say(f"{reason}: going on with the CPU")
+    return "cpu", work("cpu")
+
+
+def _has_driver() -> bool:
+    """Whether CUDA can be initialised; numba's cuda.is_available() asks for a compiler as well."""
+    from numba.cuda.cudadrv.driver import CudaSupportError, driver
+
+    try:
+        return driver.is_available
+    except CudaSupportError:
+        return False
+
+
+def _has_compiler() -> bool:
+    """Whether what numba-cuda compiles kernels with is here: of the wheels, or of a toolkit."""
+    from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
+
+    try:
+        for library in _COMPILER:
+            load_nvidia_dynamic_lib(library)
+    except DynamicLibNotFoundError:
+        return False
+    return True
+
+
+def is_gpu_memory_error(error: Exception) -> bool:
+    """Whether an error says that the memory of the GPU is used up."""
+    if isinstance(error, GpuMemoryError):
+        return True
+    # numba-cuda's own class can be imported only where numba-cuda is installed.
+    return type(error).__name__ == "CudaAPIError" and "OUT_OF_MEMORY" in str(error)

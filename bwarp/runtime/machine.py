@@ -1,0 +1,329 @@
+"""What this machine has that bwarp can use, which engine will run, and what to type for more.
+
+`gather` looks, `diagnose` judges: facts in, findings out, so that every kind of machine can be
+tried without being there.
+"""
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Card", "Finding", "Machine", "diagnose", "gather"]
+
+#: The oldest driver, by its first number, for the CUDA parts of each version.
+OLDEST_DRIVER = {13: 580, 12: 525}
+
+#: The least compute capability of a card: Turing.
+LEAST_CAPABILITY = (7, 5)
+
+#: NVIDIA's number among makers of PCI cards, and what kinds for graphics and computing begin with.
+_NVIDIA, _DISPLAY = "0x10de", "0x03"
+
+#: Packages whose versions matter, and what brings those that are not always installed.
+PACKAGES = {
+    "numpy": None,
+    "numba": None,
+    "pysam": None,
+    "snakemake": None,
+    "numba-cuda": "the GPU: make run CUDA=13, or CUDA=12",
+    "multiqc": "results/qc/multiqc.html: pip install -e '.[report]'",
+    "matplotlib": "the plots of the report: pip install -e '.[report]'",
+    "pyarrow": "Parquet tables: pip install -e '.[parquet]'",
+    "snakemake-executor-plugin-slurm": "Slurm: pip install snakemake-executor-plugin-slurm",
+}
+
+#: Vector instructions that the engines use, best first.
+_VECTORS = ("avx512bw", "avx2", "sse4.2", "sve", "neon")
+
+
+@dataclass(frozen=True)
+class Card:
+    """A GPU as nvidia-smi lists it; `capability` is empty where its version cannot tell."""
+
+    name: str
+    memory_mb: int
+    free_mb: int
+    capability: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What `gather` found.
+
+    Attributes
+    ----------
+    cores, all_cores : int
+        That this process may use, and that exist.
+    memory, free_memory, free_disk : int
+        Bytes; the disk is that of the folder one is in.
+    vectors : str
+        The best vector instructions, empty for none that is known.
+    packages : dict
+        Versions by name, of those that are installed.
+    cuda_parts : int or None
+        Which CUDA the compiler wheels are of, 12 or 13.
+    nvidia_cards : int
+        Cards by NVIDIA in the slots, with or without a driver.
+    driver : str or None
+        Version of the loaded driver.
+    denied : tuple of str
+        The cards' files that this user may not open.
+    visible : str or None
+        CUDA_VISIBLE_DEVICES.
+    cards : tuple of Card
+    problem : str or None
+        Why no GPU can be used, as the programs find it.
+    """
+
+    cores: int
+    all_cores: int
+    memory: int
+    free_memory: int
+    free_disk: int
+    vectors: str
+    packages: Mapping[str, str]
+    cuda_parts: int | None
+    nvidia_cards: int
+    driver: str | None
+    denied: tuple[str, ...]
+    visible: str | None
+    cards: tuple[Card, ...]
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what is there, and what to do, empty where nothing is."""
+
+    what: str
+    found: str
+    advice: str = ""
+
+
+def gather(
+    problem: str | None,
+    features: Mapping[str, bool],
+    root: Path = Path("/"),
+    environment: Mapping[str, str] = os.environ,
+    run: Callable[[Sequence[str]], str] | None = None,
+) -> Machine:
+    """Look at this machine.
+
+    Parameters
+    ----------
+    problem : str or None
+        What `bwarp.runtime.backend.gpu_problem` says.
+    features : mapping of str to bool
+        What the processor can, as LLVM calls it.
+    root : Path
+        Where /proc, /sys and /dev begin.
+    environment : mapping
+    run : function of a command
+        Returns what the command prints, and nothing where it fails.
+    """
+    run = run or _run
+    memory = dict(re.findall(r"^(\w+):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
+    driver = re.search(
+        r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", _text(root / "proc/driver/nvidia/version")
+    )
+    return Machine(
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        all_cores=os.cpu_count(),
+        memory=1024 * int(memory.get("MemTotal", 0)),
+        free_memory=1024 * int(memory.get("MemAvailable", 0)),
+        free_disk=shutil.disk_usage(".").free,
+        vectors=next((name for name in _VECTORS if features.get(name)), ""),
+        packages={name: version for name in PACKAGES if (version := _version(name))},
+        cuda_parts=_cuda_parts(),
+        nvidia_cards=sum(map(_is_nvidia_card, (root / "sys/bus/pci/devices").glob("*"))),
+        driver=driver[1] if driver else None,
+        denied=tuple(
+            f"/dev/{path.name}"
+            for path in sorted((root / "dev").glob("nvidia[0-9]*"))
+            if not os.access(path, os.R_OK | os.W_OK)
+        ),
+        visible=environment.get("CUDA_VISIBLE_DEVICES"),
+        cards=_cards(run),
+        problem=problem,
+    )
+
+
+def diagnose(machine: Machine) -> list[Finding]:
+    """What is there and what to do about it; the last finding says which engine will run."""
+    findings = [
+        Finding("python", f"{platform.python_version()} ({sys.executable})"),
+        *_packages(machine),
+        Finding("processor", _processor(machine), _processor_advice(machine)),
+        Finding(
+            "memory",
+            f"{_gigabytes(machine.memory)}, {_gigabytes(machine.free_memory)} free; "
+            "an index takes 12 bytes a base to build: 37 GB for a human genome",
+        ),
+        Finding("disk here", f"{_gigabytes(machine.free_disk)} free"),
+        *_gpu(machine),
+    ]
+    if machine.problem is None:
+        engine = "cuda: a GPU can be used, and backend auto takes it"
+    else:
+        engine = f"cpu: {machine.problem}"
+    return [*findings, Finding("backend", engine)]
+
+
+def _packages(machine: Machine) -> list[Finding]:
+    findings = []
+    for name, brings in PACKAGES.items():
+        version = machine.packages.get(name)
+        if version is None:
+            findings.append(
+                Finding(name, "not installed", f"needed for {brings}" if brings else "make run")
+            )
+        elif name == "numpy" and _numbers(version) >= (2, 5) and "numba-cuda" in machine.packages:
+            advice = "numba-cuda breaks on it: pip install 'numpy<2.5'"
+            findings.append(Finding(name, version, advice))
+        else:
+            findings.append(Finding(name, version))
+    return findings
+
+
+def _processor(machine: Machine) -> str:
+    cores = f"{machine.cores} of {machine.all_cores} cores may be used"
+    return f"{cores}, vectors: {machine.vectors or 'none that is known'}"
+
+
+def _processor_advice(machine: Machine) -> str:
+    slow = machine.vectors in ("", "sse4.2")
+    return "without avx2 or neon the CPU engine is several times slower" if slow else ""
+
+
+def _gpu(machine: Machine) -> list[Finding]:
+    """Findings from the card up: each is of use only where those before it are well."""
+    if machine.driver is None and not machine.cards:
+        if machine.nvidia_cards == 0:
+            return [Finding("gpu", "no NVIDIA card, and no driver")]
+        return [
+            Finding(
+                "gpu",
+                f"{machine.nvidia_cards} NVIDIA card(s), but no driver",
+                "install the driver and restart (Debian: apt install nvidia-driver; Ubuntu: "
+                "ubuntu-drivers install); in a container, start it with --gpus all or --nv",
+            )
+        ]
+    findings = [Finding("driver", machine.driver or "version unknown", _driver_advice(machine))]
+    for card in machine.cards:
+        capability = ".".join(map(str, card.capability)) or "unknown"
+        old = card.capability and card.capability < LEAST_CAPABILITY
+        findings.append(
+            Finding(
+                "gpu",
+                f"{card.name}, {card.memory_mb / 1024:.0f} GiB ({card.free_mb / 1024:.0f} free), "
+                f"compute capability {capability}",
+                "too old: 7.5 (Turing, 2018) is the least" if old else "",
+            )
+        )
+    if machine.denied:
+        findings.append(
+            Finding(
+                "permission",
+                f"you may not use {', '.join(machine.denied)}",
+                "sudo usermod -aG video,render $USER, then log in again",
+            )
+        )
+    if machine.visible is not None:
+        hidden = re.match(r"\s*(\d|GPU-|MIG-)", machine.visible) is None
+        findings.append(
+            Finding(
+                "CUDA_VISIBLE_DEVICES",
+                repr(machine.visible),
+                "it hides every GPU: unset CUDA_VISIBLE_DEVICES" if hidden else "",
+            )
+        )
+    findings.append(_cuda_finding(machine))
+    return findings
+
+
+def _driver_advice(machine: Machine) -> str:
+    if machine.driver and _numbers(machine.driver) < (min(OLDEST_DRIVER.values()),):
+        return "too old for CUDA 12: install 525 or newer, better 580"
+    return ""
+
+
+def _cuda_finding(machine: Machine) -> Finding:
+    """Whether the CUDA parts are there and not too new for the driver."""
+    number = _numbers(machine.driver)[0] if machine.driver else 0
+    fitting = next((cuda for cuda, least in OLDEST_DRIVER.items() if number >= least), 12)
+    if machine.cuda_parts is None or "numba-cuda" not in machine.packages:
+        return Finding("cuda parts", "not installed", f"make run CUDA={fitting}")
+    found = f"of CUDA {machine.cuda_parts}"
+    if number and number < OLDEST_DRIVER.get(machine.cuda_parts, 0):
+        return Finding(
+            "cuda parts",
+            f"{found}, too new for driver {machine.driver}",
+            f"make run CUDA={fitting}",
+        )
+    return Finding("cuda parts", found)
+
+
+def _cards(run) -> tuple[Card, ...]:
+    """The cards of nvidia-smi; old ones do not know the compute capability."""
+    for fields in ("name,memory.total,memory.free,compute_cap", "name,memory.total,memory.free"):
+        lines = run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
+        cards = [line.split(", ") for line in lines.splitlines() if line.count(", ") >= 2]
+        cards = [card for card in cards if card[1].isdigit() and card[2].isdigit()]
+        if cards:
+            return tuple(
+                Card(name, int(memory), int(free), _numbers(rest[0]) if rest else ())
+                for name, memory, free, *rest in cards
+            )
+    return ()
+
+
+def _run(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _is_nvidia_card(device: Path) -> bool:
+    maker, kind = _text(device / "vendor").strip(), _text(device / "class").strip()
+    return maker == _NVIDIA and kind.startswith(_DISPLAY)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cuda_parts() -> int | None:
+    """The version of the bindings, where the compiler that they call is installed beside them."""
+    version = _version("cuda-bindings")
+    if version is None:
+        return None
+    number = _numbers(version)[0]
+    compiler = "nvidia-cuda-nvrtc" + ("-cu12" if number == 12 else "")
+    return number if _version(compiler) else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)) or (0,)
+
+
+def _gigabytes(size: int) -> str:
+    return f"{size / 1e9:.0f} GB" if size >= 1e10 else f"{size / 1e9:.1f} GB"

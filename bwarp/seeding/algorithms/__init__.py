@@ -1,0 +1,1 @@
+"""The searches: exact, by search schemes, and by backtracking."""

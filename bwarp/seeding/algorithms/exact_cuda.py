@@ -1,0 +1,191 @@
+"""Exact search on the GPU: a table for the last bases, then rank, then the text itself.
+
+A strand of a k-mer is searched by one thread. The table gives the rows of its last bases; each
+step adds a base to the left and reads one or two sectors. Where the text is on the GPU a search
+ends as soon as one row is left: its suffix tells where the k-mer must begin, and the bases before
+are compared there. So a long k-mer costs no more reads than a short one:
+
+    k-mer     A C G T A C C A T G G A ...... T A
+              <-- compared --><- rank -><- table ->      reads of random sectors: about 2 + 2 + 1
+"""
+
+from numba import cuda, uint32, uint64
+from numba.cuda import types
+
+from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.index.device_index_cuda import DeviceIndex
+from bwarp.index.locate_cuda import segment_of
+from bwarp.index.rank_cuda import rank_both
+from bwarp.seeding.algorithms.both_strands_cuda import base_of
+from bwarp.sequence import kmer_at
+
+__all__ = ["KERNEL_SIGNATURES", "exact_rows", "search_exact"]
+
+#: What stands for a number of rows where `first` is the genome position of the only hit.
+LOCATED = 0xFFFFFFFF
+
+_THREADS = 256
+
+
+def search_exact(device: DeviceIndex, items, n_items: int, words_an_item: int, k: int) -> None:
+    """Find the rows of items; add them to the working space's intervals and keys.
+
+    Parameters
+    ----------
+    items : device array
+        Both strands of k-mers of length k, as
+        `bwarp.seeding.algorithms.both_strands_cuda.make_items` gives them.
+    """
+    work = device.work
+    first, rows = work.nodes[:n_items], work.nodes[work.elements : work.elements + n_items]
+    exact_rows(device, items, n_items, words_an_item, k, first, rows)
+    collect[-(-n_items // _THREADS), _THREADS](
+        first, rows, n_items, work.elements, work.intervals, work.keys, work.values, work.counters
+    )
+
+
+def exact_rows(device, items, n_items: int, words_an_item: int, k: int, first, rows) -> None:
+    """The first row and number of rows of every item, into device arrays of dtype uint32.
+
+    A hit that was found in the text has its genome position and `LOCATED` instead.
+    """
+    length = min(k, device.plan.string_length)
+    has_text = device.text is not None
+    search_items[-(-n_items // _THREADS), _THREADS](
+        device.forward.words,
+        device.forward.separator_rows,
+        device.forward.groups,
+        device.first_rows,
+        device.table(length),
+        length,
+        items,
+        words_an_item,
+        k,
+        n_items,
+        1 if has_text else 0,
+        device.suffixes if has_text else device.first_rows,
+        device.text if has_text else items,
+        device.segment_text,
+        device.segment_genome,
+        first,
+        rows,
+    )
+
+
+@cuda.jit(device=True)
+def in_text(text, segment_text, segment_genome, items, words_an_item, item, k, compared, begin):
+    """The genome position of an item at text position `begin`, or LOCATED if it is not there.
+
+    Its first `compared` bases are compared; the others are known to be there. One or two sectors
+    of the text are read, and for a match the segments.
+    """
+    length = segment_text[segment_text.size - 1]
+    if begin >= length or uint32(length - begin) <= uint32(k):
+        return uint32(LOCATED)
+    done = uint32(0)
+    while done < compared:
+        bases = min(uint32(32), uint32(compared - done))
+        here = kmer_at(text, uint64(begin) + uint64(done), bases)
+        wanted = kmer_at(items, uint64(item) * uint64(32 * words_an_item) + uint64(done), bases)
+        if here != wanted:
+            return uint32(LOCATED)
+        done = uint32(done + bases)
+    segment = segment_of(segment_text, begin)
+    if uint32(segment_text[segment + uint32(1)] - begin) <= uint32(k):
+        return uint32(LOCATED)
+    return uint32(segment_genome[segment] + begin - segment_text[segment])
+
+
+@cuda.jit(cache=True)
+def search_items(
+    words,
+    separator_rows,
+    groups,
+    first_rows,
+    table,
+    length,
+    items,
+    words_an_item,
+    k,
+    n_items,
+    few,
+    suffixes,
+    text,
+    segment_text,
+    segment_genome,
+    firsts,
+    n_rows,
+):
+    """Search items, as the module says. One thread an item; `few` is 1 where there is a text.
+
+    A strand of a k-mer and the other one are neighbours: one pair of threads serves both.
+    """
+    item = cuda.grid(1)
+    if item >= n_items:
+        return
+    string = kmer_at(items, uint64(item) * uint64(32 * words_an_item) + uint64(k - length), length)
+    first, _, rows, _ = load_uint32x4(table, uint64(4) * uint64(string))
+    left = uint32(k - length)
+    while rows > few and left > uint32(0):
+        left = uint32(left - uint32(1))
+        code = base_of(items, words_an_item, item, left)
+        start, stop = rank_both(words, separator_rows, groups, code, first, uint32(first + rows))
+        first = uint32(first_rows[code] + start)
+        rows = uint32(stop - start)
+    if rows == uint32(1) and few:
+        first = in_text(
+            text,
+            segment_text,
+            segment_genome,
+            items,
+            words_an_item,
+            item,
+            k,
+            left,
+            uint32(suffixes[first] - left),
+        )
+        rows = uint32(0) if first == uint32(LOCATED) else uint32(LOCATED)
+    firsts[item] = first
+    n_rows[item] = rows
+
+
+@cuda.jit(cache=True)
+def collect(firsts, n_rows, n_items, capacity, intervals, keys, values, counters):
+    """Put what was found into the lists. One thread an item; everything in order."""
+    item = cuda.grid(1)
+    first = rows = uint32(0)
+    if item < n_items:
+        first, rows = firsts[item], n_rows[item]
+    is_located = rows == uint32(LOCATED)
+    place = reserve(counters, KEYS, uint32(1) if is_located else uint32(0))
+    if is_located and place < capacity:
+        keys[place] = uint64(item) << uint64(32) | uint64(first)
+        values[place] = uint32(0)
+    is_interval = rows != uint32(0) and not is_located
+    place = uint64(reserve(counters, INTERVALS, uint32(1) if is_interval else uint32(0)))
+    if is_interval and place < uint64(capacity):
+        intervals[place] = uint32(item)
+        intervals[uint64(capacity) + place] = first
+        intervals[uint64(2 * capacity) + place] = rows
+        intervals[uint64(3 * capacity) + place] = uint32(0)
+
+
+_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    search_items: [
+        (
+            _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS, _NUMBERS, _INTEGER, _WORDS,
+            _INTEGER, _INTEGER, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS,
+            _NUMBERS,
+        )
+        for n in (2, 3)
+    ],
+    collect: (
+        _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _NUMBERS, _NUMBERS
+    ),
+}  # fmt: skip
+
+INLINE_PTX = {search_items: ("ld.global.nc.v4.u32",)}

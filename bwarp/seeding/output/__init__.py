@@ -1,0 +1,1 @@
+"""Hits as tables: text and Parquet."""

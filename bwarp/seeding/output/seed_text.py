@@ -1,0 +1,332 @@
+"""Hits and k-mers as lines of text, TSV or BED, written by jitted code into arrays of bytes.
+
+    hits, TSV     query  kmer_start  strand  contig  position  mismatches
+    hits, BED     contig  position  position + k  query  mismatches  strand
+    over          query  kmer_start  hits
+    skipped       query  kmer_start  reason
+
+In BED a k-mer that does not begin at the query's first base is called ``query:kmer_start``.
+The hits of one k-mer on one strand and contig begin alike, so a TSV line begins with a copy of the
+line before it.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.io.fastx import SequenceBatch
+from bwarp.io.line_scan import SLACK
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.simd import VECTOR_BYTES, load, store
+from bwarp.seeding.hits import SeedHits
+from bwarp.seeding.kmers import KmerBatch
+
+__all__ = [
+    "BED",
+    "TSV",
+    "Names",
+    "hit_lines",
+    "number_lines",
+    "query_names",
+    "reason_lines",
+]
+
+TSV, BED = 0, 1
+
+# As numbers of one type: for each literal number Numba would compile a function again.
+_TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
+_START = np.int64(0)
+#: The longest a 64-bit number gets, and its separator.
+_NUMBER = 21
+#: Lines that one call of a jitted function writes: few enough to stay in a core's cache.
+_LINES_AT_ONCE = 1 << 14
+
+_DIGIT_PAIRS = np.frombuffer("".join(f"{n:02}" for n in range(100)).encode(), np.uint8)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names as bytes: name i is ``text[bounds[i, 0] : bounds[i, 1]]``.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+    bounds : ndarray, shape=(n, 2), dtype=int64
+    """
+
+    text: np.ndarray
+    bounds: np.ndarray
+
+    def __post_init__(self):
+        object.__setattr__(self, "text", read_only(self.text))
+
+    @classmethod
+    def of(cls, names: list[str] | tuple[str, ...]) -> "Names":
+        """The names as UTF-8, end to end."""
+        encoded = [name.encode() for name in names]
+        edges = np.cumsum([0] + [len(name) for name in encoded], dtype=np.int64)
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        return cls(text, np.column_stack([edges[:-1], edges[1:]]))
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def __getitem__(self, number: int) -> str:
+        start, stop = self.bounds[number]
+        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+    def part(self, start: int, stop: int) -> "Names":
+        """Names start to stop, and no other bytes."""
+        firsts, lasts = self.bounds[start:stop].T
+        lengths = lasts - firsts
+        edges = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
+        return Names(self.text[places], np.column_stack([edges[:-1], edges[1:]]))
+
+    def first_empty(self) -> int | None:
+        """The number of the first name without letters, or None."""
+        empty = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
+        return int(empty[0]) if empty.size else None
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest name."""
+        return int((self.bounds[:, 1] - self.bounds[:, 0]).max(initial=0))
+
+
+def query_names(sequences: SequenceBatch) -> Names:
+    """The first word of every header, as it stands in the file."""
+    bounds = np.empty((sequences.count, 2), np.int64)
+    _find_first_words(sequences.text, sequences.headers, bounds)
+    return Names(sequences.text, bounds)
+
+
+def hit_lines(
+    layout: int,
+    hits: SeedHits,
+    kmers: KmerBatch,
+    queries: Names,
+    reference: Reference,
+    contigs: Names,
+    threads: int = 1,
+) -> Iterator[np.ndarray]:
+    """Hits as lines of a layout, `TSV` or `BED`: uint8 arrays to be written one after another.
+
+    While one is written, threads fill the next.
+    """
+    write = _write_bed if layout == BED else _write_tsv
+    line = contigs.longest + 1 + 4 * _NUMBER
+
+    def work(first: int) -> np.ndarray:
+        last = min(first + _LINES_AT_ONCE, hits.count)
+        names = _name_bytes(hits.kmers, kmers.queries, queries.bounds, first, last)
+        text = np.empty((last - first) * line + names + SLACK, np.uint8)
+        used = write(
+            hits.kmers, hits.strands, hits.positions, hits.mismatches,
+            kmers.queries, kmers.starts, kmers.lengths,
+            queries.text, queries.bounds, reference.contig_starts, contigs.text, contigs.bounds,
+            first, last, text,
+        )  # fmt: skip
+        return text[:used]
+
+    firsts = range(0, hits.count, _LINES_AT_ONCE)
+    if threads == 1 or len(firsts) == 1:
+        yield from map(work, firsts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, firsts)
+
+
+def number_lines(
+    queries: Names, numbers: np.ndarray, starts: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Lines of query ``numbers[i]``, ``starts[i]`` and ``values[i]``, as an array of bytes."""
+    text = _room(queries, numbers, _NUMBER)
+    used = _write_numbers(queries.text, queries.bounds, numbers, starts, values, text)
+    return text[:used]
+
+
+def reason_lines(
+    queries: Names, numbers: np.ndarray, starts: np.ndarray, values: np.ndarray, reasons: Names
+) -> np.ndarray:
+    """Lines of query ``numbers[i]``, ``starts[i]`` and ``reasons[values[i]]``."""
+    text = _room(queries, numbers, reasons.longest + 1)
+    used = _write_reasons(
+        queries.text, queries.bounds, numbers, starts, values, reasons.text, reasons.bounds, text
+    )
+    return text[:used]
+
+
+def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
+    """An array with room for a name, a number and `rest` bytes more a line."""
+    lengths = queries.bounds[:, 1] - queries.bounds[:, 0]
+    line = 1 + _NUMBER + rest
+    return np.empty(int(lengths[numbers].sum()) + len(numbers) * line + SLACK, np.uint8)
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_blank(byte):
+    """What bytes.split() splits at."""
+    return byte == 32 or 9 <= byte <= 13
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_first_words(text, headers, bounds):
+    for i in range(len(headers)):
+        start, end = headers[i]
+        while start < end and _is_blank(text[start]):
+            start += 1
+        stop = start
+        while stop < end and not _is_blank(text[stop]):
+            stop += 1
+        bounds[i, 0] = start
+        bounds[i, 1] = stop
+
+
+@numba.njit(cache=True, nogil=True)
+def _name_bytes(hit_kmers, kmer_queries, bounds, first, last):
+    """The bytes of the query names of hits first to last."""
+    total = 0
+    for i in range(first, last):
+        query = kmer_queries[hit_kmers[i]]
+        total += bounds[query, 1] - bounds[query, 0]
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _put(text, at, source, start, stop, ending):
+    """Copy source[start:stop] and one byte more; up to `SLACK` bytes after them are overwritten."""
+    end = at + stop - start
+    while at < end and start + VECTOR_BYTES <= source.size:
+        store(text, at, load(source, start))
+        at += VECTOR_BYTES
+        start += VECTOR_BYTES
+    while at < end:
+        text[at] = source[start]
+        at += 1
+        start += 1
+    text[end] = ending
+    return end + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_number(text, at, number, ending):
+    number = np.uint64(number)
+    digits = 1
+    power = np.uint64(10)
+    while digits < 19 and power <= number:
+        power *= np.uint64(10)
+        digits += 1
+    place = at + digits
+    text[place] = ending
+    while number >= np.uint64(10):
+        rest = number // np.uint64(100)
+        pair = np.uint64(2) * (number - rest * np.uint64(100))
+        text[place - 1] = _DIGIT_PAIRS[pair + np.uint64(1)]
+        text[place - 2] = _DIGIT_PAIRS[pair]
+        place -= 2
+        number = rest
+    if place > at:
+        text[at] = np.uint64(48) + number
+    return at + digits + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _contig_of(contig_starts, position, contig):
+    """The contig of a genome position; `contig` is tried first."""
+    if contig_starts[contig] <= position < contig_starts[contig + 1]:
+        return contig
+    return np.searchsorted(contig_starts, position, side="right") - 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_tsv(
+    hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
+    names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
+):  # fmt: skip
+    at = _START
+    contig = _START
+    head = head_size = _START
+    for i in range(first, last):
+        kmer = hit_kmers[i]
+        strand = hit_strands[i]
+        position = np.int64(hit_positions[i])
+        here = _contig_of(contig_starts, position, contig)
+        line = at
+        if (
+            i > first
+            and kmer == hit_kmers[i - 1]
+            and strand == hit_strands[i - 1]
+            and here == contig
+        ):
+            at = _put(text, at, text, head, head + head_size, _TAB)
+        else:
+            query = kmer_queries[kmer]
+            contig = here
+            at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
+            at = _put_number(text, at, kmer_starts[kmer], _TAB)
+            text[at] = _MINUS if strand else _PLUS
+            text[at + 1] = _TAB
+            at = _put(
+                text, at + 2, contig_names, contig_bounds[here, 0], contig_bounds[here, 1], _TAB
+            )
+            head_size = at - line - 1
+        head = line
+        at = _put_number(text, at, position - contig_starts[here], _TAB)
+        text[at] = np.uint8(48) + hit_mismatches[i]
+        text[at + 1] = _NEWLINE
+        at += 2
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_bed(
+    hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
+    names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
+):  # fmt: skip
+    at = _START
+    contig = _START
+    for i in range(first, last):
+        kmer = hit_kmers[i]
+        query = kmer_queries[kmer]
+        position = np.int64(hit_positions[i])
+        contig = _contig_of(contig_starts, position, contig)
+        start = position - contig_starts[contig]
+        at = _put(text, at, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB)
+        at = _put_number(text, at, start, _TAB)
+        at = _put_number(text, at, start + kmer_lengths[kmer], _TAB)
+        at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
+        if kmer_starts[kmer]:
+            text[at - 1] = _COLON
+            at = _put_number(text, at, kmer_starts[kmer], _TAB)
+        text[at] = np.uint8(48) + hit_mismatches[i]
+        text[at + 1] = _TAB
+        text[at + 2] = _MINUS if hit_strands[i] else _PLUS
+        text[at + 3] = _NEWLINE
+        at += 4
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_numbers(names, bounds, queries, starts, values, text):
+    at = _START
+    for i in range(queries.size):
+        at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
+        at = _put_number(text, at, starts[i], _TAB)
+        at = _put_number(text, at, values[i], _NEWLINE)
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_reasons(names, bounds, queries, starts, values, reasons, reason_bounds, text):
+    at = _START
+    for i in range(queries.size):
+        at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
+        at = _put_number(text, at, starts[i], _TAB)
+        start, stop = reason_bounds[values[i]]
+        at = _put(text, at, reasons, start, stop, _NEWLINE)
+    return at

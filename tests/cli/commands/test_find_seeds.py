@@ -1,0 +1,282 @@
+"""scripts/find_seeds.py: its tables, its ways in and out, its refusals; and real guides."""
+
+import csv
+import gzip
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from bwarp.index.store import save_index
+from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.oracles.seed_hits_oracle import GENOMES, hits_by_comparing, opposite
+from tests.helpers.programs.refusal import refusal
+
+SCRIPT = "find_seeds.py"
+
+QUERIES = {
+    "plain": GENOMES["repeats"][0][5:25],
+    "backwards": opposite(GENOMES["repeats"][1][100:130]),
+    "often": b"ACACACACAC",
+    "nowhere": b"CCCCCCCCCCGGGGGGGGGG",
+}
+NOT_SEARCHED = {
+    "ambiguous": (b"ACGTNACGTACGT", "ambiguous base"),
+    "short": (b"ACGTACG", "shorter than the k-mer length"),
+    "long": (b"A" * 65, "longer than 64"),
+}
+HITS_HEADER = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "repeats.index"
+    save_index(index_of(GENOMES["repeats"]), folder)
+    return folder
+
+
+@pytest.fixture
+def refused(checkout, monkeypatch, capsys):
+    """A function that runs the program in this process; returns its exit code and last line."""
+    script = checkout / "scripts" / SCRIPT
+    return lambda *arguments: refusal(script, arguments, monkeypatch, capsys)
+
+
+@pytest.fixture
+def queries(tmp_path):
+    records = QUERIES | {name: letters for name, (letters, _) in NOT_SEARCHED.items()}
+    path = tmp_path / "queries.fa"
+    path.write_text("".join(f">{name} x\n{seq.decode()}\n" for name, seq in records.items()))
+    return path
+
+
+def rows_by_comparing(mismatches, max_hits=0) -> tuple[str, str]:
+    """The tables of hits and of k-mers over the limit."""
+    names = list(QUERIES)
+    hits = hits_by_comparing(GENOMES["repeats"], list(QUERIES.values()), mismatches)
+    counts = Counter(hit[0] for hit in hits)
+    over = {kmer for kmer, n in counts.items() if max_hits and n > max_hits}
+    return (
+        HITS_HEADER
+        + "".join(
+            f"{names[kmer]}\t0\t{'+-'[strand]}\tcontig{contig}\t{position}\t{n}\n"
+            for kmer, strand, contig, position, n in hits
+            if kmer not in over
+        ),
+        "query\tkmer_start\thits\n"
+        + "".join(f"{names[kmer]}\t0\t{counts[kmer]}\n" for kmer in sorted(over)),
+    )
+
+
+SKIPPED = "query\tkmer_start\treason\n" + "".join(
+    f"{name}\t0\t{reason}\n" for name, (_, reason) in NOT_SEARCHED.items()
+)
+
+
+def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
+    hits, over = rows_by_comparing(1, 20)
+    output = tmp_path / "new_folder" / "out.tsv"
+    arguments = ("--index", index, "--queries", queries, "-o", output, "--mismatches", 1)
+    for more in (("--threads", 1), ("--threads", 3), ("--algorithm", "backtracking")):
+        done = run_program(SCRIPT, *arguments, "--max-hits", 20, "--backend", "cpu", *more)
+        assert (done.rc, done.stdout) == (0, "")
+        # Before it, a slow machine that has to compile reports its progress.
+        assert done.stderr.splitlines()[-2:] == [
+            f"warning: 3 queries were not searched: {tmp_path}/new_folder/out.skipped.tsv says why",
+            f"4 k-mers searched: {hits.count(chr(10)) - 1:,} hits of 2, 1 over the limit, "
+            "1 without a hit; 3 skipped",
+        ]
+        assert output.read_text() == hits
+        assert (tmp_path / "new_folder" / "out.over.tsv").read_text() == over
+        assert (tmp_path / "new_folder" / "out.skipped.tsv").read_text() == SKIPPED
+    assert len(list(output.parent.iterdir())) == 3
+
+
+def test_standard_input_and_output(run_program, index, queries):
+    arguments = ("--index", index, "--queries", "-", "-o", "-", "--max-hits", 0)
+    done = run_program(SCRIPT, *arguments, stdin=queries.read_text())
+    assert (done.rc, done.stdout) == (0, rows_by_comparing(0)[0])
+
+
+def test_compressed_fastq_and_cut_kmers(run_program, index, tmp_path):
+    read = GENOMES["repeats"][2][:40]
+    records = f"@r1 a\n{read.decode()}\n+\n{'I' * 40}\n@r2\nACG\n+\nIII\n"
+    with gzip.open(tmp_path / "reads.fq.gz", "wt") as file:
+        file.write(records)
+    output = tmp_path / "out.tsv.gz"
+    run = ("--index", index, "--queries", tmp_path / "reads.fq.gz", "-o", output)
+    done = run_program(SCRIPT, *run, "-k", 15, "--step", 10, "--max-hits", 0)
+    assert done.rc == 0
+    kmers = [read[start : start + 15] for start in (0, 10, 20)]
+    expected = HITS_HEADER + "".join(
+        f"r1\t{10 * kmer}\t{'+-'[strand]}\tcontig{contig}\t{position}\t{n}\n"
+        for kmer, strand, contig, position, n in hits_by_comparing(GENOMES["repeats"], kmers, 0)
+    )
+    assert gzip.decompress(output.read_bytes()).decode() == expected
+    skipped = (tmp_path / "out.skipped.tsv").read_text()
+    assert skipped == "query\tkmer_start\treason\nr2\t0\tshorter than the k-mer length\n"
+
+
+def test_counts_only(run_program, index, queries, tmp_path):
+    output = tmp_path / "counts.tsv"
+    run = ("--index", index, "--queries", queries, "-o", output, "--mismatches", 2)
+    done = run_program(SCRIPT, *run, "--count-only")
+    hits = hits_by_comparing(GENOMES["repeats"], list(QUERIES.values()), 2)
+    counts = Counter(hit[0] for hit in hits)
+    assert done.rc == 0
+    assert output.read_text() == "query\tkmer_start\thits\n" + "".join(
+        f"{name}\t0\t{counts[i]}\n" for i, name in enumerate(QUERIES)
+    )
+    assert (tmp_path / "counts.skipped.tsv").read_text() == SKIPPED
+    assert not (tmp_path / "counts.over.tsv").exists()
+
+
+def test_a_reader_that_goes_away(checkout, index, tmp_path):
+    (tmp_path / "q.fa").write_text(">q\nACACACAC\n" * 20_000)
+    process = subprocess.Popen(
+        [sys.executable, checkout / "scripts" / SCRIPT]
+        + ["--index", index, "--queries", tmp_path / "q.fa", "-o", "-", "--max-hits", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout.readline().decode() == HITS_HEADER
+    process.stdout.close()
+    with process.stderr as stderr:
+        assert b"Traceback" not in stderr.read()
+    assert process.wait() == 1
+
+
+def test_no_queries(run_program, index, tmp_path):
+    (tmp_path / "empty.fa").write_text("")
+    output = tmp_path / "out.tsv"
+    done = run_program(SCRIPT, "--index", index, "--queries", tmp_path / "empty.fa", "-o", output)
+    assert done.rc == 0
+    assert done.stderr.splitlines()[0] == f"warning: {tmp_path}/empty.fa holds no queries"
+    assert output.read_text() == HITS_HEADER
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--step", "3"],
+            "--step is for cut k-mers: give their length with -k, or leave it out",
+        ),
+        (
+            ["-o", "hits.txt"],
+            "hits.txt: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet",
+        ),
+        (
+            ["-o", "x.bed", "--count-only"],
+            "--count-only has no positions to list: write .tsv or .tsv.gz",
+        ),
+        (
+            ["--locate", "gpu", "--backend", "cpu"],
+            "locate gpu needs a GPU, and the backend is cpu: use --locate cpu",
+        ),
+        (
+            ["-k", "7"],
+            "argument -k: '7' is not a whole number from 8 to 64 (see find_seeds.py --help)",
+        ),
+        (
+            ["--mismatches", "5"],
+            "argument --mismatches: '5' is not a whole number from 0 to 4 "
+            "(see find_seeds.py --help)",
+        ),
+        (
+            ["--max-hits", "many"],
+            "argument --max-hits: 'many' is not a whole number from 0 to 4294967296 "
+            "(see find_seeds.py --help)",
+        ),
+    ],
+)
+def test_options_that_cannot_be(refused, index, queries, tmp_path, arguments, message):
+    run = ("--index", index, "--queries", queries, "-o", tmp_path / "out.tsv")
+    assert refused(*run, *arguments) == (2, f"find_seeds.py: error: {message}\n")
+    assert list(tmp_path.iterdir()) == [queries]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "not sequences\n",
+            "{path}, line 1: neither FASTA (>name) nor FASTQ (@name): "
+            "the line begins with 'not sequences'",
+        ),
+        (">q\nACGTEACGT\n", "{path}, line 2: 'E' is not a letter of this kind of sequence"),
+        (
+            ">a\nACGTACGTACGT\n>b\nACGTACGTACGT\n> \nACGTACGTACGT\n",
+            "{path}: record 3 has no name: write one after its > or @",
+        ),
+    ],
+)
+def test_queries_that_cannot_be_read(refused, index, tmp_path, text, message):
+    path = tmp_path / "q.fa"
+    path.write_text(text)
+    run = ("--index", index, "--queries", path, "-o", tmp_path / "out.tsv", "--backend", "cpu")
+    assert refused(*run) == (1, f"find_seeds.py: error: {message.format(path=path)}\n")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_that_are_not_there(refused, index, queries, tmp_path):
+    run = ("-o", tmp_path / "out.tsv", "--backend", "cpu")
+    assert refused("--index", tmp_path / "x", "--queries", queries, *run) == (
+        1,
+        f"find_seeds.py: error: {tmp_path}/x: no such index: "
+        f"make it with scripts/index_reference.py REF.fa -o {tmp_path}/x\n",
+    )
+    assert refused("--index", index, "--queries", tmp_path / "no.fa", *run) == (
+        1,
+        f"find_seeds.py: error: {tmp_path}/no.fa: no such file or folder: check the path\n",
+    )
+
+
+# --- Guides on human chromosome 20 ---------------------------------------------------------------
+
+#: Guides that CRISPOR leaves out of its table for having too many hits.
+CAPPED = {"275forw", "287forw", "333rev", "363forw", "364forw"}
+
+
+def test_off_targets_of_guides(run_program, shared_data, large_data, tmp_path):
+    """What CRISPOR lists for 53 guides: up to 4 mismatches in 20 bases, then NGG, NAG or NGA."""
+    genome = large_data("chr20.fa")
+    guides = {row["guideId"]: row["targetSeq"] for row in table(shared_data, "guides_hg19.tsv")}
+    (tmp_path / "guides.fa").write_text(
+        "".join(f">{name}\n{seq[:20]}\n" for name, seq in guides.items() if name not in CAPPED)
+    )
+    index = tmp_path / "chr20.index"
+    assert run_program("index_reference.py", genome, "-o", index, "--backend", "cpu").rc == 0
+    output = tmp_path / "hits.tsv"
+    run = ("--index", index, "--queries", tmp_path / "guides.fa", "-o", output)
+    done = run_program(SCRIPT, *run, "--mismatches", 4, "--max-hits", 0)
+    assert done.rc == 0, done.stderr
+    letters = b"".join(genome.read_bytes().upper().split(b"\n")[1:])
+    found = {"GG": set(), "AG": set(), "GA": set()}
+    with output.open() as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            position, mismatches = int(row["position"]), int(row["mismatches"])
+            if row["strand"] == "+":
+                start, site = position, letters[position : position + 23]
+            else:
+                start, site = position - 3, opposite(letters[position - 3 : position + 20])
+            site = site.decode()
+            if site[21:] in found:
+                found[site[21:]].add((row["query"], start, row["strand"], site, mismatches))
+    listed = {"GG": set(), "AG": set(), "GA": set()}
+    for row in table(shared_data, "expected_hg19_chr20.tsv"):
+        site = row["offtargetSeq"]
+        where = (row["guideId"], int(row["start"]) - 1, row["strand"])
+        listed[site[21:]].add((*where, site, int(row["mismatchCount"])))
+    listed_guides = {hit[0] for hits in listed.values() for hit in hits}
+    assert not listed_guides & CAPPED
+    assert found["GG"] == listed["GG"]
+    # Of the weaker PAMs, CRISPOR lists only what scores well.
+    assert listed["AG"] < found["AG"]
+    assert listed["GA"] < found["GA"]
+
+
+def table(shared_data, name):
+    with shared_data("crispr_crispor", name).open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))

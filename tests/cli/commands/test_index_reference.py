@@ -1,0 +1,369 @@
+"""scripts/index_reference.py as it is used: what it prints, refuses, and leaves behind."""
+
+import gzip
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from bwarp.cli.program import run_program as run_main
+from bwarp.errors import GpuMemoryError
+from bwarp.index.building.build import build_index
+from bwarp.index.index_size import size_table
+from bwarp.index.store import load_index
+from bwarp.index.verify import verify_index
+
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "index_reference.py"
+
+FASTA = b">chr1 first\nACGTNNACGTTGCAAC\nGT\n>chr2\nGGGATTACAGGG\n"
+
+
+class Answer(NamedTuple):
+    rc: int
+    out: str
+    last: str
+
+
+@pytest.fixture(scope="module")
+def program():
+    from bwarp.cli.commands import index_reference
+
+    return index_reference
+
+
+@pytest.fixture
+def index_reference(program, capfd, tmp_path, monkeypatch):
+    """Run the program in this process, in `tmp_path`; what it wrote and its last line."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["index_reference.py"])
+
+    def run(*arguments) -> Answer:
+        rc = 0
+        try:
+            run_main(program.parse_options(), program.main, [str(a) for a in arguments])
+        except SystemExit as left:
+            rc = left.code
+        written = capfd.readouterr()
+        return Answer(rc, written.out, (written.err.splitlines() or [""])[-1])
+
+    return run
+
+
+@pytest.fixture
+def fasta(tmp_path):
+    path = tmp_path / "r.fa"
+    path.write_bytes(FASTA)
+    return path
+
+
+def test_help_version_and_a_whole_run(run_program, fasta, tmp_path):
+    assert "examples:" in run_program("index_reference.py", "--help").stdout
+    done = run_program("index_reference.py", "r.fa", "-o", "r.index", "--verify", cwd=tmp_path)
+    assert done.rc == 0, done.stderr
+    index = load_index(tmp_path / "r.index")
+    verify_index(index)
+    assert done.stdout == size_table(index) + "\n"
+    assert done.stderr.splitlines()[0].startswith("indexing 30 bases of 2 contigs on c")
+    assert done.stderr.splitlines()[-2:] == [
+        "verifying ...",
+        "verified: both transforms spell the text, and the tables agree with it",
+    ]
+
+
+def test_options_and_a_compressed_file(index_reference, fasta, tmp_path):
+    (tmp_path / "r.fa.gz").write_bytes(gzip.compress(FASTA))
+    options = ("--occ-rate", 96, "--sa-rate", 1, "--prefix-length", 0, "--backend", "cpu")
+    answer = index_reference("r.fa.gz", "-o", "deep/er/r.index", *options)
+    assert answer.rc == 0
+    index = load_index("deep/er/r.index")
+    assert (index.occ_rate, index.sa_rate, index.prefix_length) == (96, 1, 0)
+    assert index.reference.names == ("chr1", "chr2")
+    assert os.listdir("deep/er") == ["r.index"]
+
+
+def test_the_folder_does_not_depend_on_threads(index_reference, tmp_path):
+    rng = np.random.default_rng(12)
+    bases = rng.choice(np.frombuffer(b"ACGTN", np.uint8), 300_000, p=[0.2499] * 4 + [0.0004])
+    (tmp_path / "big.fa").write_bytes(b">a\n" + bases.tobytes() + b"\n" + FASTA)
+    found = []
+    for threads in (1, 2, 4):
+        backend = ("--backend", "cpu", "--threads", threads)
+        assert index_reference("big.fa", "-o", f"{threads}.index", *backend).rc == 0
+        folder = tmp_path / f"{threads}.index"
+        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
+        assert str(tmp_path).encode() not in found[-1]["index.json"]
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", ": the file is empty: a FASTA file with the reference is needed"),
+        (b">a\n>b\n", ": no contig has any sequence"),
+        (b">a\nNNNN\n", ": no contig has an A, C, G or T: there is nothing to index"),
+        (b">p\nMSEQNN\n", ", line 2: 'E' is a protein letter: the reference must be of DNA or RNA "
+         "(IUPAC letters)"),
+        (b">a\nAC\n>a\nGT\n", ", line 3: contig 'a' stands in line 1 already: every contig needs "
+         "a name of its own"),
+        (gzip.compress(FASTA, mtime=0)[:-12], ": the compressed file ends too early: it was cut "
+         "off; fetch or write it again"),
+        (b"@r\nACGT\n+\nIIII\n", ", line 1: this looks like FASTQ; the reference must be FASTA "
+         "(>name)"),
+    ],
+)  # fmt: skip
+def test_bad_references(index_reference, tmp_path, content, message):
+    (tmp_path / "bad.fa").write_bytes(content)
+    answer = index_reference("bad.fa", "-o", "bad.index")
+    assert answer == (1, "", f"index_reference.py: error: bad.fa{message}")
+    assert os.listdir(tmp_path) == ["bad.fa"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rc", "message"),
+    [
+        (["absent.fa", "-o", "i"], 1, "absent.fa: no such file or folder: check the path"),
+        ([".", "-o", "i"], 1, ".: is a folder where a file is wanted"),
+        (["r.fa"], 2, "the following arguments are required: -o/--output "
+         "(see index_reference.py --help)"),
+        (["-o", "i"], 2, "no reference: give a FASTA file, or --verify to prove an index"),
+        (["r.fa", "-o", "i", "--occ-rate", "48"], 2, "occ_rate 48 cannot be used: it must be a "
+         "multiple of 32 from 32 to 1024; 64 is a good choice"),
+        (["r.fa", "-o", "i", "--sa-rate", "0"], 2, "sa_rate 0 cannot be used: it must be from 1 "
+         "to 1024; 1 keeps the whole suffix array"),
+        (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "prefix_length 15 cannot be used: it "
+         "must be from 0 (no table) to 14"),
+        (["r.fa", "-o", "r.fa"], 2, "r.fa is taken by another file of this run: every "
+         "file needs a name of its own"),
+        (["r.fa", "-o", "."], 2, None),
+        (["-o", "i", "--verify"], 1, "i: no such index: make it with scripts/index_reference.py "
+         "REF.fa -o i"),
+    ],
+)  # fmt: skip
+def test_bad_arguments(index_reference, fasta, tmp_path, arguments, rc, message):
+    answer = index_reference(*arguments)
+    assert answer.rc == rc
+    if message is not None:
+        assert answer.last == f"index_reference.py: error: {message}"
+    assert answer.out == ""
+    assert os.listdir(tmp_path) == ["r.fa"]
+
+
+def test_what_cannot_be_written_is_known_before_the_reference_is_read(index_reference, tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
+    answer = index_reference("absent.fa", "-o", "photos")
+    assert answer.rc == 2
+    assert answer.last == (
+        "index_reference.py: error: photos: holds other files, and no index.json; "
+        "give the name of a new folder, or of one to replace"
+    )
+    (tmp_path / "photos" / "index.json").write_text("{}")
+    answer = index_reference("absent.fa", "-o", "photos")
+    assert answer == (2, "", "index_reference.py: error: photos: holds an index.json that is not "
+                      "bwarp's: give the name of a new folder")  # fmt: skip
+    assert sorted(os.listdir("photos")) == ["cat.jpg", "index.json"]
+
+
+def test_contigs_in_which_nothing_can_match(index_reference, tmp_path, program, capfd):
+    empty = b"".join(b">n%d\n%s\n" % (i, b"N" * i) for i in range(7))
+    (tmp_path / "r.fa").write_bytes(FASTA + empty)
+    program.warn_of_contigs_without_bases(["a"])
+    program.warn_of_contigs_without_bases([])
+    assert capfd.readouterr().err == (
+        "warning: nothing can match in 1 contigs without A, C, G or T: a\n"
+    )
+    monitored = []
+    program.say, kept = monitored.append, program.say
+    try:
+        assert index_reference("r.fa", "-o", "i").rc == 0
+    finally:
+        program.say = kept
+    assert monitored[0] == (
+        "warning: nothing can match in 7 contigs without A, C, G or T: n0, n1, n2, n3, n4, ..."
+    )
+
+
+def test_damaged_and_other_indexes(index_reference, fasta):
+    assert index_reference("r.fa", "-o", "i").rc == 0
+    assert index_reference("-o", "i", "--verify").rc == 0
+    path = Path("i/suffix_array.npy")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    answer = index_reference("-o", "i", "--verify")
+    assert answer == (1, "", f"index_reference.py: error: {path}: the file is damaged between "
+                      f"bytes 0 and {len(whole):,}: build the index again")  # fmt: skip
+    description = Path("i/index.json")
+    description.write_text(json.dumps(json.loads(description.read_text()) | {"version": 99}))
+    answer = index_reference("-o", "i", "--verify")
+    assert answer == (1, "", "index_reference.py: error: i/index.json: the index has format "
+                      "version 99, this bwarp reads version 1: build the index again")  # fmt: skip
+    # Building again is what mends both.
+    assert index_reference("r.fa", "-o", "i", "--verify").rc == 0
+
+
+def test_an_index_that_is_whole_but_wrong(index_reference, fasta, monkeypatch):
+    """Sums cannot see what was wrong before it was written; verification does."""
+    from bwarp.io import checksum
+
+    assert index_reference("r.fa", "-o", "i").rc == 0
+    array = np.load("i/suffix_array.npy")
+    array[[0, 1]] = array[[1, 0]]
+    recorded = checksum.save_with_sums(Path("i/suffix_array.npy"), array)
+    description = json.loads(Path("i/index.json").read_text())
+    description["files"]["suffix_array.npy"] = recorded
+    del description["sum"]
+    canonical = json.dumps(description, sort_keys=True, separators=(",", ":"))
+    description["sum"] = checksum.text_sum(canonical)
+    Path("i/index.json").write_text(json.dumps(description))
+    answer = index_reference("-o", "i", "--verify")
+    assert answer.rc == 1
+    assert answer.last.startswith(
+        "index_reference.py: error: the index is wrong, build it again: its forward transform or "
+        "suffix array disagrees with the text at position "
+    )
+
+
+# Writes one file of the index, says so, and waits to be ended.
+STOPS_WHILE_WRITING = """
+import runpy, sys, time
+import bwarp.index.store as store
+save = store.save_with_sums
+def save_and_wait(path, array):
+    save(path, array)
+    print("written", flush=True)
+    time.sleep(100)
+store.save_with_sums = save_and_wait
+sys.path.append(sys.argv[1].rpartition("/")[0])
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+def stop_while_writing(folder: Path, how: signal.Signals) -> tuple[int, str, list[str]]:
+    """Exit code, standard error, and the hidden folders that were there just before the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPS_WHILE_WRITING, SCRIPT, "r.fa", "-o", "r.index"]
+        + ["--threads", "1", "--backend", "cpu"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "written\n"
+    parts = [name for name in os.listdir(folder) if name.endswith(".part")]
+    process.send_signal(how)
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err, parts
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_killed_while_writing(index_reference, fasta, tmp_path, older):
+    if older:
+        assert index_reference("r.fa", "-o", "r.index", "--sa-rate", 2).rc == 0
+    rc, _, parts = stop_while_writing(tmp_path, signal.SIGKILL)
+    assert rc == -signal.SIGKILL
+    assert len(parts) == 1
+    assert set(os.listdir(tmp_path)) == {"r.fa", *parts, *(["r.index"] if older else [])}
+    if older:
+        assert load_index("r.index").sa_rate == 2
+        verify_index(load_index("r.index"))
+    else:
+        answer = index_reference("-o", "r.index", "--verify")
+        assert answer.last.startswith("index_reference.py: error: r.index: no such index")
+    assert index_reference("r.fa", "-o", "r.index", "--sa-rate", 3, "--verify").rc == 0
+    assert sorted(os.listdir(tmp_path)) == ["r.fa", "r.index"]
+    assert load_index("r.index").sa_rate == 3
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_while_writing(fasta, tmp_path, how):
+    rc, err, parts = stop_while_writing(tmp_path, how)
+    assert rc == 128 + how
+    assert err.splitlines()[-1].endswith("interrupted; no output was written under its final name")
+    assert "Traceback" not in err
+    assert len(parts) == 1
+    assert os.listdir(tmp_path) == ["r.fa"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with room for 128 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("needs the right to mount a tmpfs")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk(index_reference, fasta, small_disk):
+    # The table of 8-mers alone takes 512 KiB.
+    answer = index_reference("r.fa", "-o", small_disk / "i", "--prefix-length", 8)
+    assert answer.rc == 1
+    assert answer.out == ""
+    assert answer.last == (
+        f"index_reference.py: error: {small_disk / 'i'}: the disk is full: free some space, or "
+        "write elsewhere, and run again"
+    )
+    assert os.listdir(small_disk) == []
+    assert index_reference("r.fa", "-o", small_disk / "i", "--prefix-length", 2).rc == 0
+
+
+def test_a_limit_on_the_size_of_files(index_reference, fasta, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        answer = index_reference("r.fa", "-o", "i", "--prefix-length", 8)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert answer.rc == 1
+    assert answer.last == (
+        "index_reference.py: error: i: larger than files may be here: raise the limit "
+        "(ulimit -f), or write elsewhere"
+    )
+    assert os.listdir(tmp_path) == ["r.fa"]
+
+
+def test_a_folder_that_may_not_be_written(index_reference, fasta, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    answer = index_reference("r.fa", "-o", locked / "i")
+    assert answer == (1, "", f"index_reference.py: error: {locked}: no permission to write here: "
+                      "choose another output")  # fmt: skip
+
+
+def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
+    index_reference, program, tmp_path, monkeypatch
+):
+    (tmp_path / "small.fa").write_bytes(FASTA)
+    used = []
+
+    def build(reference, parameters, backend, threads, done):
+        used.append(backend)
+        if backend == "cuda":
+            raise GpuMemoryError("sorting takes 75.0 GB of GPU memory and 20.0 GB are free")
+        return build_index(reference, parameters, backend, threads, done)
+
+    monkeypatch.setattr(program, "build_index", build)
+    monkeypatch.setattr(program, "choose_engine", lambda requested: "cuda")
+    said = []
+    monkeypatch.setattr(program, "say", said.append)
+    assert index_reference("small.fa", "-o", "small.index", "--verify").rc == 0
+    assert used == ["cuda", "cpu"]
+    assert "sorting takes 75.0 GB of GPU memory and 20.0 GB are free: indexing on the CPU" in said
+    answer = index_reference("small.fa", "-o", "other.index", "--backend", "cuda")
+    assert answer == (
+        2,
+        "",
+        "index_reference.py: error: sorting takes 75.0 GB of GPU memory and 20.0 GB are free: "
+        "use --backend cpu, or a GPU with more memory",
+    )

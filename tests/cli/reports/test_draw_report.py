@@ -1,0 +1,73 @@
+"""The programs that count, draw and show results for the report."""
+
+import json
+import os
+
+import pysam
+import yaml
+
+from tests.helpers.cases.report_cases import PAIRED, SINGLE, TRUTH
+from tests.helpers.programs.refusal import refusal
+
+INDEX_TABLE = """\
+contigs 1   bases 9   segments 1   rows 10
+occ_rate (q) 64   sa_rate (p) 4   prefix_length 0
+
+part                         bytes   a base           paper   on a GPU
+suffix array                    12    1.200               5   to locate there
+packed genome                   15    1.500               -   yes
+total                           27    2.700               5
+"""
+
+
+def test_plots_and_sections(run_program, tmp_path):
+    for name, counts in (("a", PAIRED), ("b.2", SINGLE)):
+        (tmp_path / f"{name}.stats.json").write_text(json.dumps(counts))
+    (tmp_path / "a.json").write_text(json.dumps(TRUTH))
+    (tmp_path / "i.txt").write_text(INDEX_TABLE)
+    done = run_program(
+        "draw_report.py", "--statistics", "a.stats.json", "b.2.stats.json", "--truth", "a.json",
+        "--index-sizes", "i.txt", "-o", "plots", cwd=tmp_path,
+    )  # fmt: skip
+    assert done == (0, "", "")
+    plots = {"mapping_quality", "insert_size", "stages", "truth", "index_sizes"}
+    assert set(os.listdir(tmp_path / "plots")) == {
+        *(f"{plot}.svg" for plot in plots),
+        *(f"{section}_mqc.yaml" for section in plots | {"general"}),
+    }
+    section = yaml.safe_load((tmp_path / "plots/mapping_quality_mqc.yaml").read_text())
+    assert list(section["data"]) == ["a", "b.2"]
+    assert list(section["data"]["a"]) == list(range(61))
+
+
+def test_what_is_not_ours_is_refused(checkout, tmp_path, monkeypatch, capsys):
+    script = checkout / "scripts/draw_report.py"
+    path, output = tmp_path / "a.stats.json", tmp_path / "plots"
+    for text, message in (
+        ("{", "is not JSON: Expecting property name enclosed in double quotes: "
+         "line 1 column 2 (char 1)"),
+        ("[1]", "has no mapping_qualities: give a file that bwarp wrote for this"),
+    ):  # fmt: skip
+        path.write_text(text)
+        arguments = ["--statistics", path, "-o", output]
+        assert refusal(script, arguments, monkeypatch, capsys) == (
+            1,
+            f"draw_report.py: error: {path}: {message}\n",
+        )
+    assert not output.exists()
+
+
+def test_counting_right_reads(run_program, tmp_path):
+    header = {"HD": {"VN": "1.6"}, "SQ": [{"SN": "chr1", "LN": 1000}]}
+    with pysam.AlignmentFile(tmp_path / "s.sam", "w", header=header) as file:
+        for start in (99, 500):
+            record = pysam.AlignedSegment(file.header)
+            record.query_name = "chr1_100_300_0_1_0_0_0:0:0_0:0:0_a"  # dwgsim's
+            record.query_sequence = "ACGT"
+            record.reference_id, record.reference_start, record.cigarstring = 0, start, "4M"
+            record.mapping_quality = 60
+            file.write(record)
+    done = run_program("count_right.py", "s.sam", "-o", "t.json", cwd=tmp_path)
+    assert done == (0, "", "1 of 2 reads are right: 50.00 %\n")
+    truth = json.loads((tmp_path / "t.json").read_text())
+    assert (truth["right"][60], truth["wrong"][60], truth["unmapped"]) == (1, 1, 0)

@@ -1,0 +1,115 @@
+"""The runs that compile the programs go well, in their order, and say what failed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bwarp.cli import compilation_runs
+from bwarp.cli.compilation_data import write_data
+from bwarp.cli.compilation_runs import RUNS, run_all
+
+#: Notes its arguments, and fails or waits if told to.
+PROGRAM = """
+import os, sys, time
+again = os.path.exists("log") and sys.argv[1] in open("log").read()
+with open("log", "a") as log:
+    log.write(" ".join(sys.argv[1:]) + "\\n")
+if sys.argv[1] == "fail" or (sys.argv[1] == "once" and not again):
+    sys.exit("progress\\nprogram.py: error: no luck")
+if sys.argv[1] == "wait":
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    write_data(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_runs_go_well(data, run_program, name):
+    if "index" in " ".join(RUNS[name]).split() and not (data / "index").exists():
+        run_lines(data, run_program, "an index")
+    run_lines(data, run_program, name)
+
+
+def run_lines(folder, run_program, name):
+    for line in RUNS[name]:
+        program, *words = line.split()
+        done = run_program(program, *words, cwd=folder)
+        assert done.rc == 0, done.stderr
+
+
+def test_reads_of_every_kind_are_among_the_data(data, run_program):
+    if not (data / "index").exists():
+        run_lines(data, run_program, "an index")
+    words = ("--index", "index", "-1", "1.fq", "-2", "2.fq", "-o", "-")
+    done = run_program("map_reads.py", *words, cwd=data)
+    lines = [line.split("\t") for line in done.stdout.splitlines() if line[0] != "@"]
+    flags = [int(line[1]) for line in lines]
+    cigars = "".join(line[5] for line in lines)
+    assert all(sum(flag & bit > 0 for flag in flags) > 10 for bit in (0x2, 0x4, 0x10, 0x800))
+    assert {"M", "S", "I", "D"} <= set(cigars)
+
+
+@pytest.fixture
+def programs(monkeypatch, tmp_path):
+    """Programs that note what they are called with, and a folder to run them in."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "folder").mkdir()
+
+    def run(runs, processes=1):
+        runs = {name: tuple(f"program.py {line}" for line in runs[name]) for name in runs}
+        monkeypatch.setattr(compilation_runs, "RUNS", runs)
+        done = list(run_all(tmp_path, tmp_path / "folder", ["--last"], processes))
+        return done, (tmp_path / "folder/log").read_text().splitlines()
+
+    return run
+
+
+def test_lines_follow_each_other_and_get_the_options(programs):
+    done, log = programs({"an index": ["a"], "b": ["b 1", "b 2 index"], "c": ["c"]})
+    assert done == [("an index", None), ("b", None), ("c", None)]
+    assert log == [f"{line} --last" for line in ("a", "b 1", "b 2 index", "c")]
+
+
+def test_a_failure_is_told_and_ends_its_own_lines_alone(programs):
+    done, log = programs({"an index": ["a"], "b": ["fail", "b"], "c": ["c"]}, processes=2)
+    assert done == [("an index", None), ("c", None), ("b", "program.py: error: no luck")]
+    assert "b --last" not in log
+
+
+def test_what_failed_beside_others_is_run_again_alone(programs):
+    done, log = programs({"an index": ["once"], "b": ["b index"], "c": ["c"]})
+    assert done == [("b", None), ("c", None), ("an index", None)]
+    assert log == [f"{line} --last" for line in ("once", "b index", "c", "once")]
+
+
+COMPILE = """
+import sys
+from pathlib import Path
+from bwarp.cli import compilation_runs
+compilation_runs.RUNS |= dict.fromkeys(compilation_runs.RUNS, ("program.py wait",))
+for _ in compilation_runs.run_all(Path(sys.argv[1]), Path(sys.argv[1]), [], 2):
+    pass
+"""
+
+
+def test_what_is_interrupted_leaves_no_program_behind(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    process = subprocess.Popen([sys.executable, "-c", COMPILE, tmp_path], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "log").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    start = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    process.wait(timeout=30)
+    assert time.monotonic() - start < 30
+    assert process.returncode != 0

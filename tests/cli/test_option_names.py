@@ -1,0 +1,45 @@
+"""An option that does not exist is told, and the one that was meant where that is likely."""
+
+import pytest
+
+from bwarp.cli.option_names import unknown_option
+
+KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k", "--index")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("--theads", "--threads"),
+        ("--thread=3", "--threads"),
+        ("--min_score", "--min-score"),
+        ("-threads", "--threads"),
+        ("-t", "--threads"),
+        ("-t4", "--threads"),
+        ("-@", "--threads"),
+        ("-R", "--read-group"),
+        ("--read-grp=@RG\tID:a b", "--read-group"),
+        ("--idx", "--index"),
+    ],
+)
+def test_what_was_meant(word, meant):
+    name = word.partition("=")[0]
+    assert unknown_option(["-o", "out", word, "5"], KNOWN) == (
+        f"there is no option {name}: did you mean {meant}?"
+    )
+
+
+@pytest.mark.parametrize("word", ["--zzz", "-z", "-A"])
+def test_nothing_like_it_is_here(word):
+    assert unknown_option([word], KNOWN) == f"there is no option {word}"
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["-"], ["-k20"], ["-1R1.fq"], ["--output=--x"], ["-4"], ["-- a"], ["--", "--x"]]
+)
+def test_no_options_or_known_ones(words):
+    assert unknown_option(words, KNOWN) is None
+
+
+def test_the_first_of_several():
+    assert unknown_option(["--indx", "--thread"], KNOWN).startswith("there is no option --indx:")

@@ -1,0 +1,246 @@
+"""Programs leave with the right code and one line of error, whatever goes wrong in them."""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from bwarp import __version__
+from bwarp.cli.program import bounded_int, program_parser
+from bwarp.errors import UsageError
+
+PROGRAM = """
+import os
+import sys
+import time
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.cli.program import program_parser, run_program, say
+
+parser = program_parser("Do what the test needs.", "prog.py raise InputError")
+parser.add_argument("statement")
+
+def main(options):
+    exec(options.statement)
+
+run_program(parser, main)
+"""
+
+
+@pytest.fixture
+def run(tmp_path, run_program):
+    """Run a statement inside the frame of a program; returns (rc, stdout, stderr)."""
+    script = tmp_path / "prog.py"
+    script.write_text(PROGRAM)
+
+    def call(*arguments, stdout=None):
+        if stdout is None:
+            return run_program(script, *arguments, cwd=tmp_path)
+        process = subprocess.run(
+            [sys.executable, script, *arguments],
+            cwd=tmp_path,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        return process.returncode, process.stdout, process.stderr
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "message"),
+    [
+        ("raise InputError('a.fa line 2: is bad')", 1, "a.fa line 2: is bad"),
+        ("raise UsageError('k is too large')", 2, "k is too large"),
+        ("open('none.fa')", 1, "none.fa: no such file or folder: check the path"),
+        ("open('.')", 1, ".: is a folder where a file is wanted"),
+        ("open('prog.py/x')", 1, "prog.py/x: a part of this path is a file, not a folder"),
+        (
+            "raise PermissionError(13, 'Permission denied', 'a.fa')",
+            1,
+            "a.fa: no permission: choose a folder or file you may use",
+        ),
+        ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
+        ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
+        (
+            "raise OSError(12, 'Cannot allocate memory')",
+            1,
+            "out of memory: give the job more, or a smaller input",
+        ),
+        (
+            'raise RuntimeError("can\'t start new thread")',
+            1,
+            "no room for one more thread: give the job more memory, or fewer --threads",
+        ),
+        (
+            "raise type('CudaAPIError', (Exception,), {})('CUDA_ERROR_OUT_OF_MEMORY')",
+            1,
+            "the GPU is out of memory: end what else runs on it, or use --backend cpu",
+        ),
+        (
+            "import no_such_thing",
+            1,
+            "the Python package no_such_thing is needed for this: pip install no_such_thing",
+        ),
+    ],
+)
+def test_every_error_is_one_line_with_its_exit_code(run, statement, code, message):
+    assert run(statement) == (code, "", f"prog.py: error: {message}\n")
+
+
+def test_a_run_that_goes_well(run):
+    assert run("print('table'); say('progress')") == (0, "table\n", "progress\n")
+
+
+def test_debug_shows_the_traceback(run):
+    rc, _, stderr = run("--debug", "raise InputError('is bad')")
+    assert rc != 0
+    assert stderr.startswith("Traceback")
+    assert stderr.endswith("InputError: is bad\n")
+
+
+def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(run):
+    rc, _, stderr = run("1 / 0")
+    assert rc == 1
+    assert "Traceback" in stderr
+
+
+def test_wrong_options_name_the_help(run):
+    assert run() == (
+        2,
+        "",
+        "prog.py: error: the following arguments are required: statement (see prog.py --help)\n",
+    )
+    assert run("one", "two")[2] == (
+        "prog.py: error: unrecognized arguments: two (see prog.py --help)\n"
+    )
+    assert run("--threads", "0", "pass")[2] == (
+        "prog.py: error: argument --threads: '0' is not a whole number from 1 to 1024 "
+        "(see prog.py --help)\n"
+    )
+
+
+def test_an_option_that_does_not_exist_is_named_with_the_one_that_was_meant(run):
+    message = "there is no option --theads: did you mean --threads? (see prog.py --help)"
+    # Also where something else is wrong: the option that is missing may be the one misspelt.
+    for words in (["--theads", "3", "pass"], ["--theads=3"]):
+        assert run(*words) == (2, "", f"prog.py: error: {message}\n")
+    assert run("--theads", "3", "--help")[0] == 0
+
+
+@pytest.mark.parametrize("words", [["--file", ""], ["--file="], ["--files", "a", ""], [""]])
+def test_no_word_is_empty(words):
+    parser = program_parser("Map.", "map.py a")
+    parser.add_argument("name", metavar="NAME", nargs="?")
+    parser.add_argument("--file")
+    parser.add_argument("--files", nargs="+")
+    name = "NAME" if words == [""] else words[0].rstrip("=")
+    with pytest.raises(UsageError) as caught:
+        parser.parse_args(words)
+    assert str(caught.value).startswith(
+        f"argument {name}: an empty word, perhaps of a variable that is not set (see "
+    )
+
+
+#: What is done with a stream, and how the program ends where it is closed.
+CLOSED = {
+    "with atomic_file('-') as file: file.write(b'x')": (
+        1, 2, "standard output is closed: give the name of a file to write",
+    ),
+    "os.write(1, b'x')": (1, 1, "standard input or output is closed: give the name of a file"),
+    "print('table')": (1, 0, None),
+    "with atomic_file('o') as file: file.write(b'x')": (1, 0, None),
+    "from bwarp.io.chunk_files import open_frames\nwith open_frames('-', 'reads'): pass": (
+        0, 2, "standard input is closed: give the name of a file",
+    ),
+    "open(0).read()": (0, 1, "standard input or output is closed: give the name of a file"),
+    "raise InputError('is bad')": (2, 1, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", CLOSED)
+def test_closed_streams(run, tmp_path, statement):
+    number, code, message = CLOSED[statement]
+    call = f"exec {number}>&-; {shlex.quote(sys.executable)} prog.py {shlex.quote(statement)}"
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    done = subprocess.run(["sh", "-c", call], cwd=tmp_path, text=True, check=False, **streams)
+    said = f"prog.py: error: {message}\n" if message else ""
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)
+    if "'o'" in statement:
+        assert (tmp_path / "o").read_text() == "x"
+
+
+def test_full_disk_under_standard_output(run):
+    with open("/dev/full", "w") as full:
+        rc, _, stderr = run("print('table')", stdout=full)
+    assert (rc, stderr) == (
+        1,
+        "prog.py: error: the disk is full: free some space, or write elsewhere, and run again\n",
+    )
+
+
+def test_a_reader_that_goes_away_is_not_an_error_message(run):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        rc, _, stderr = run("print('x' * 100000)", stdout=pipe)
+    assert (rc, stderr) == (1, "")
+
+
+def test_help_shows_examples_and_the_version_is_the_packages(run):
+    rc, stdout, _ = run("--help")
+    assert rc == 0
+    assert stdout.endswith("examples:\n  prog.py raise InputError\n")
+    assert run("--version") == (0, f"bwarp {__version__}\n", "")
+
+
+def test_descriptions_are_wrapped_and_examples_are_not():
+    example = "prog.py " + "--long-option value " * 8
+    help_text = program_parser("Word " * 60, example).format_help()
+    assert textwrap.fill(("Word " * 60).strip(), 80) in help_text
+    assert example.strip() in help_text
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "11", "1e1", "ten"])
+def test_bounded_int_refuses(text):
+    with pytest.raises(argparse.ArgumentTypeError) as caught:
+        bounded_int(0, 10)(text)
+    assert str(caught.value) == f"{text!r} is not a whole number from 0 to 10"
+
+
+@pytest.mark.parametrize(("text", "value"), [("0", 0), ("10", 10), (" 7 ", 7)])
+def test_bounded_int_accepts(text, value):
+    assert bounded_int(0, 10)(text) == value
+
+
+@pytest.fixture
+def reads_parser():
+    """A parser with an option that looks like a number, as that of map_reads.py."""
+    parser = program_parser("Map.", "map.py -1 R1.fq")
+    parser.add_argument("-1", dest="first")
+    parser.add_argument("--interleaved", action="store_true")
+    parser.add_argument("--name")
+    parser.add_argument("--mismatch", type=bounded_int(-9, -1))
+    return parser
+
+
+@pytest.mark.parametrize("value", ["-4", "-1"])
+def test_a_negative_value_beside_an_option_that_looks_like_one(reads_parser, value):
+    options = reads_parser.parse_args(["--mismatch", value, "--interleaved", "-1", "R1.fq"])
+    assert (options.mismatch, options.first) == (int(value), "R1.fq")
+
+
+def test_such_an_option_is_no_value_of_one_that_takes_no_number(reads_parser):
+    with pytest.raises(UsageError, match="argument --name: expected one argument"):
+        reads_parser.parse_args(["--name", "-1", "R1.fq"])
+
+
+def test_a_negative_value_out_of_range_is_named(reads_parser):
+    with pytest.raises(UsageError, match="'-5' is not a whole number from 1 to 1024"):
+        reads_parser.parse_args(["--threads", "-5"])

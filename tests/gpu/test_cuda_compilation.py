@@ -1,0 +1,123 @@
+"""Every CUDA kernel compiles for every architecture from sm_75 to sm_120; no GPU is needed.
+
+A module with kernels states what they are compiled with:
+
+KERNEL_SIGNATURES
+    dict: kernel -> tuple of the Numba types of its arguments, or a list of such tuples. Every
+    kernel of the module must be there, also kernels that a function of the module makes.
+
+and, only where a kernel needs it:
+
+LOWEST_ARCHITECTURE
+    the least compute capability that its instructions exist on, (9, 0) for s16x2, say.
+INLINE_PTX
+    dict: kernel -> tuple of the instructions from bwarp.gpu.ptx that must appear in its code.
+LOCAL_MEMORY
+    dict: kernel -> bytes a thread may keep outside registers; 0 for kernels not named.
+DOUBLE_PRECISION
+    set of the kernels that mean to compute in float64. In any other kernel it is a slip, as `/`
+    between integers or an integer with a Python float.
+"""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import bwarp
+from tests.helpers.gpu.cuda_compiler import (
+    ARCHITECTURES,
+    compile_for_all,
+    compile_ptx,
+    local_memory,
+    missing_compiler,
+)
+
+PACKAGE = Path(bwarp.__file__).parent
+MODULES = sorted(
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in PACKAGE.rglob("*.py")
+    if "@cuda.jit" in path.read_text() or path.name.endswith("_cuda.py")
+)
+
+if missing_compiler():
+    pytest.skip(missing_compiler(), allow_module_level=True)
+
+pytestmark = pytest.mark.compiler
+
+
+def kernels_of(module) -> list:
+    """The kernels that a module defines at its top level."""
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, CUDADispatcher)
+        and value.py_func.__module__ == module.__name__
+        and not value.targetoptions.get("device")
+    ]
+
+
+def test_memory_outside_registers_and_slips_into_float64_are_seen():
+    from numba import cuda
+    from numba.cuda import types
+
+    @cuda.jit
+    def kernel(numbers):
+        spilled = cuda.local.array(64, types.int64)
+        for i in range(numbers.size):
+            spilled[numbers[i] & 63] += numbers[i]
+        numbers[0] = spilled[numbers[1] & 63]
+        numbers[1] = numbers[0] / numbers[2]
+
+    ptx = compile_ptx(kernel, (types.int64[::1],), (8, 0))
+    assert local_memory(ptx, (8, 0)) >= 512
+    assert ".f64" in ptx
+
+
+@pytest.mark.parametrize(
+    "name", ["bwarp.gpu.prefix_sum", "bwarp.seeding.algorithms.both_strands_cuda"]
+)
+def test_gpus_before_blackwell_are_given_the_same_ptx(name):
+    """What `compile_for_all` relies on."""
+    for kernel, signatures in importlib.import_module(name).KERNEL_SIGNATURES.items():
+        types = signatures[0] if isinstance(signatures, list) else signatures
+        for architecture, ptx in compile_for_all(kernel, types).items():
+            assert ptx == compile_ptx(kernel, types, architecture)
+
+
+def test_the_package_has_cuda_modules():
+    assert "bwarp.index.building.suffix_array_cuda" in MODULES
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_kernel_states_its_types(name):
+    module = importlib.import_module(name)
+    stated = getattr(module, "KERNEL_SIGNATURES", {})
+    missing = [kernel.py_func.__name__ for kernel in kernels_of(module) if kernel not in stated]
+    assert not missing, f"{name}.KERNEL_SIGNATURES lacks {missing}, or device=True is missing there"
+    extras = [getattr(module, name, {}) for name in ("INLINE_PTX", "LOCAL_MEMORY")]
+    unknown = {kernel for extra in extras for kernel in extra} - set(stated)
+    assert not unknown
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_kernels_compile(name):
+    module = importlib.import_module(name)
+    lowest = getattr(module, "LOWEST_ARCHITECTURE", ARCHITECTURES[0])
+    for kernel, signatures in getattr(module, "KERNEL_SIGNATURES", {}).items():
+        for types in signatures if isinstance(signatures, list) else [signatures]:
+            for architecture, ptx in compile_for_all(kernel, types, lowest).items():
+                what = f"{kernel.py_func.__name__}{types} on {architecture}"
+                check_kernel(module, kernel, what, architecture, ptx)
+
+
+def check_kernel(module, kernel, what, architecture, ptx):
+    for instruction in getattr(module, "INLINE_PTX", {}).get(kernel, ()):
+        assert instruction in ptx, f"{what} has no {instruction}"
+    if kernel not in getattr(module, "DOUBLE_PRECISION", ()):
+        assert ".f64" not in ptx, f"{what} computes in float64"
+    used = local_memory(ptx, architecture, kernel.targetoptions.get("max_registers"))
+    allowed = getattr(module, "LOCAL_MEMORY", {}).get(kernel, 0)
+    assert used <= allowed, f"{what} keeps {used} bytes outside registers"

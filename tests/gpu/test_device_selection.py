@@ -1,0 +1,170 @@
+"""Which GPU a program takes where several run at once, with cards that are only files."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bwarp.gpu import device_selection
+from bwarp.gpu.device_selection import claim_gpu, installed_gpus, visible_gpus
+
+UUIDS = [f"GPU-0000000{i}-aaaa-bbbb-cccc-dddddddddddd" for i in range(3)]
+
+PROGRAM = """
+import runpy
+import sys
+from pathlib import Path
+module, *folders = map(Path, sys.argv[1:])
+claim_gpu = runpy.run_path(str(module))["claim_gpu"]  # without the package: that imports Numba
+print(claim_gpu(lambda line: print(line, flush=True), *folders), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    for name in ("CUDA_VISIBLE_DEVICES", device_selection.HELD):
+        monkeypatch.setenv(name, "")  # so that it is as it was after the test
+        monkeypatch.delenv(name)
+    locks = []
+    monkeypatch.setattr(device_selection, "_locks", locks)
+    yield
+    device_selection.release_gpu()
+
+
+@pytest.fixture
+def cards(tmp_path):
+    """A function that makes so many cards; returns the folders for claim_gpu."""
+
+    def make(count, missing=()):
+        locks, driver, devices = (tmp_path / name for name in ("locks", "driver", "dev"))
+        for folder in (locks, driver, devices):
+            folder.mkdir()
+        for i in range(count):
+            slot = driver / f"0000:{10 * i:02x}:00.0"
+            slot.mkdir()
+            (slot / "information").write_text(
+                f"Model: \t\t NVIDIA H200\nGPU UUID: \t {UUIDS[i]}\nDevice Minor: \t {i}\n"
+            )
+            if i not in missing:
+                (devices / f"nvidia{i}").touch()
+        return locks, driver, devices
+
+    return make
+
+
+@pytest.fixture
+def programs():
+    """A function that starts programs that claim a GPU; each, and what it says first."""
+    started = []
+
+    def start(folders, count):
+        for _ in range(count):
+            process = subprocess.Popen(
+                [sys.executable, "-c", PROGRAM, device_selection.__file__, *map(str, folders)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            started.append((process, process.stdout.readline().strip()))
+        return started
+
+    yield start
+    for process, _ in started:
+        process.communicate("\n", timeout=60)
+
+
+def test_programs_at_once_take_a_card_each_and_the_next_waits(cards, programs):
+    started = programs(cards(2), 3)
+    assert [said for _, said in started] == [
+        *UUIDS[:2],
+        "all 2 GPUs are in use by other programs of bwarp: waiting for one",
+    ]
+    (_, (second, _), (third, _)) = started
+    second.kill()  # a program that is killed gives its card back, too
+    assert third.stdout.readline().strip() == UUIDS[1]
+
+
+def test_cuda_is_shown_the_card_that_was_taken_and_nothing_more_is_taken(cards):
+    folders = cards(2)
+    assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == UUIDS[0]
+    assert claim_gpu(pytest.fail, *folders) is None
+
+
+def test_several_cards_are_taken_as_far_as_they_are_free(cards, programs):
+    folders = cards(3)
+    (holder, first), *_ = programs(folders, 1)
+    assert first == UUIDS[0]
+    assert claim_gpu(pytest.fail, *folders, most=3) == ",".join(UUIDS[1:])
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[1:])
+
+
+def test_no_more_cards_are_taken_than_are_wanted(cards):
+    assert claim_gpu(pytest.fail, *cards(3), most=2) == ",".join(UUIDS[:2])
+
+
+def test_a_card_can_be_given_back(cards, programs):
+    folders = cards(1)
+    assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
+    for _ in range(2):
+        device_selection.release_gpu()
+    assert programs(folders, 1)[0][1] == UUIDS[0]
+
+
+def test_a_single_card_is_locked_and_called_what_it_is(cards, programs):
+    locks, driver, devices = cards(1)
+    assert claim_gpu(pytest.fail, locks, driver, devices) == UUIDS[0]
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+    assert programs((locks, driver, devices), 1)[0][1] == "None"  # a child shares it
+    assert [path.name for path in locks.iterdir()] == [f"bwarp-{UUIDS[0]}.lock"]
+
+
+def test_a_card_that_somebody_chose_is_taken_without_a_lock(cards, monkeypatch):
+    locks, driver, devices = cards(3)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
+    assert claim_gpu(pytest.fail, locks, driver, devices) is None
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "2"
+    assert list(locks.iterdir()) == []
+
+
+def test_of_several_cards_that_somebody_chose_one_is_taken(cards, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 1")
+    assert claim_gpu(pytest.fail, *cards(3)) == "2"
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("named", "visible"),
+    [
+        ("", []),
+        ("-1", []),
+        ("0,-1,1", ["0"]),
+        ("NoDevFiles", []),
+        (f"{UUIDS[0]},1", [UUIDS[0], "1"]),
+        ("MIG-GPU-5c89/3/0,MIG-ab12", ["MIG-GPU-5c89/3/0", "MIG-ab12"]),
+    ],
+)
+def test_the_names_in_cuda_visible_devices(named, visible, tmp_path):
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": named}, tmp_path, tmp_path) == visible
+
+
+def test_cards_that_may_not_be_opened_are_another_containers(cards):
+    _, driver, devices = cards(3, missing=(0, 2))
+    assert installed_gpus(driver, devices) == [UUIDS[1]]
+
+
+def test_without_a_driver_there_is_nothing_to_choose(tmp_path):
+    assert claim_gpu(pytest.fail, tmp_path, tmp_path / "none", tmp_path / "none") is None
+
+
+def test_a_lock_that_cannot_be_made_stops_nobody(cards, tmp_path):
+    _, driver, devices = cards(2)
+    assert claim_gpu(pytest.fail, tmp_path / "none", driver, devices) is None
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_a_lock_is_never_followed_elsewhere(cards, tmp_path):
+    locks, driver, devices = cards(1)
+    (locks / f"bwarp-{UUIDS[0]}.lock").symlink_to(tmp_path / "elsewhere")
+    assert claim_gpu(pytest.fail, locks, driver, devices) is None
+    assert not (tmp_path / "elsewhere").exists()

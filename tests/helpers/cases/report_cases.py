@@ -1,0 +1,40 @@
+"""Made-up counts of samples for the tests of what is shown of them."""
+
+from bwarp.mapping.output.statistics import INSERT_BINS, STAGES
+
+QUALITIES = [100, *[0] * 28, 50, *[0] * 30, 850]
+
+PAIRED = {
+    "reads": 1250,
+    "mapped": 1000,
+    "paired": 1250,
+    "properly_paired": 900,
+    "duplicates": None,
+    "mapping_qualities": QUALITIES,
+    "insert_sizes": [0] * 30 + [100, 300, 40] + [0] * (INSERT_BINS - 34) + [10],
+    "stages": dict(zip(STAGES, (1250, 6250, 9000, 5500, 5000, 400, 1000, 850), strict=True)),
+}
+
+SINGLE = PAIRED | {"paired": 0, "properly_paired": 0, "insert_sizes": [0] * INSERT_BINS}
+
+MARKED = PAIRED | {"duplicates": 25}
+
+EMPTY = {
+    "reads": 0,
+    "mapped": 0,
+    "paired": 0,
+    "properly_paired": 0,
+    "duplicates": None,
+    "mapping_qualities": [0] * 61,
+    "insert_sizes": [0] * INSERT_BINS,
+    "stages": dict.fromkeys(STAGES, 0),
+}
+
+#: 960 right, 30 wrong (10 of them with quality 30), 10 unmapped, and 5 random ones.
+TRUTH = {
+    "right": [90, *[0] * 29, 70, *[0] * 29, 800],
+    "wrong": [20, *[0] * 29, 10, *[0] * 30],
+    "random": [5, *[0] * 60],
+    "unmapped": 10,
+    "unmapped_random": 45,
+}

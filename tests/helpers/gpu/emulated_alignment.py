@@ -1,0 +1,33 @@
+"""The GPU's alignment engine on a pretended one, its tiles so small that short pairs fill them."""
+
+from bwarp.alignment.gatk import gatk_cuda, gatk_run_lengths_cuda
+from bwarp.alignment.matrix import device_batch_cuda, order_by_size_cuda, scores_and_ends_cuda
+from bwarp.alignment.pairwise import pairs_cuda
+from bwarp.alignment.search import prefix_scan_cuda, profile_kernel_cuda, search_cuda
+from bwarp.alignment.traceback import traceback_buffers_cuda, traceback_cuda
+from bwarp.gpu import prefix_sum
+from tests.helpers.gpu.emulated_cuda import pretend_gpu
+
+MODULES = (
+    device_batch_cuda,
+    scores_and_ends_cuda,
+    gatk_cuda,
+    gatk_run_lengths_cuda,
+    order_by_size_cuda,
+    pairs_cuda,
+    traceback_buffers_cuda,
+    traceback_cuda,
+    profile_kernel_cuda,
+    search_cuda,
+)
+
+
+def pretend(monkeypatch, few_pairs=0, **card):
+    """Kernels of the alignment engine run here from now on; all batches but few are large ones."""
+    pretend_gpu(monkeypatch, MODULES, **card)
+    monkeypatch.setattr(order_by_size_cuda, "FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(traceback_cuda, "FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(scores_and_ends_cuda, "MANY_PAIRS", few_pairs)
+    monkeypatch.setattr(pairs_cuda, "FEW_TILES", ((8, 2), (16, 2), (8, 5)))
+    monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 2)
+    monkeypatch.setattr(prefix_sum, "_THREADS", 32)

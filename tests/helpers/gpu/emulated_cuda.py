@@ -1,0 +1,418 @@
+"""Runs CUDA kernels in plain Python, warp operations and inline PTX included, without a GPU.
+
+Numba's own simulator knows no shuffles and no intrinsics. Here every thread of a block is a
+greenlet that runs the kernel's own Python source. Names that mean something else on a GPU are bound
+anew: `cuda` to an object that knows this thread, the types int32, uint64, ... to functions that
+wrap as their registers do, operations of bwarp/gpu/ptx.py to their meaning in
+bwarp/gpu/ptx_reference.py, and device functions likewise. Arrays are checked: an index outside of
+them (or below 0, which Numba would wrap) is an error, and so is a shuffle or barrier that the
+threads of a warp (block) do not reach together.
+
+Greenlets take turns, so that what they find never depends on chance (and a missing barrier may go
+unnoticed). Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
+"""
+
+import contextlib
+import threading
+import types
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from greenlet import getcurrent, greenlet
+
+# Test modules that import this one are skipped with it.
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.gpu import ptx, ptx_reference
+
+WARP = 32
+
+
+class Memory:
+    """An array whose elements read as Python integers and whose bounds are checked."""
+
+    def __init__(self, array):
+        self.array = array
+        self.shape, self.size, self.ndim = array.shape, array.size, array.ndim
+        self._convert = None
+        if array.dtype.kind in "iu":
+            self._convert = _wrapping(8 * array.itemsize, array.dtype.kind == "i")
+
+    def _checked(self, index):
+        if self.ndim == 1 and not isinstance(index, tuple):
+            # By far the most, and a call for every element of a table adds up.
+            assert 0 <= index < self.size, f"index ({index},) outside of {self.shape}"
+            return int(index)
+        index = index if isinstance(index, tuple) else (index,)
+        assert len(index) == self.ndim, "as many indices as dimensions"
+        for i, length in zip(index, self.shape, strict=True):
+            assert 0 <= i < length, f"index {index} outside of {self.shape}"
+        return tuple(int(i) for i in index)
+
+    def __getitem__(self, index):
+        return self.array.item(self._checked(index))
+
+    def __setitem__(self, index, value):
+        self.array[self._checked(index)] = self._convert(value) if self._convert else value
+
+    def __len__(self):
+        return len(self.array)
+
+
+def _never_written(shape, dtype):
+    """An array of numbers too large to pass for sensible ones."""
+    array = np.empty(shape, dtype)
+    array.view(np.uint8).fill(0x71)
+    return array
+
+
+def _wrapping(bits, signed):
+    def convert(value):
+        value = int(value) & (1 << bits) - 1
+        return value - (1 << bits) if signed and value >> (bits - 1) else value
+
+    convert.dtype = np.dtype(f"{'i' if signed else 'u'}{bits // 8}")
+    return convert
+
+
+_CONVERSIONS = {
+    getattr(numba, f"{sign}int{bits}"): _wrapping(bits, not sign)
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
+
+
+class _Meeting:
+    """Where some threads must arrive together, and exchange values."""
+
+    def __init__(self, ready, threads):
+        self.ready, self.threads = ready, threads
+        self.arrived, self.exchanged = {}, None
+
+    def exchange(self, thread, operation, value):
+        self.arrived[thread] = operation, value
+        if len(self.arrived) < len(self.threads):
+            getcurrent().parent.switch()
+            return self.exchanged
+        operations = {name for name, _ in self.arrived.values()}
+        assert len(operations) == 1, f"threads meet in different operations: {operations}"
+        self.exchanged = [self.arrived[other][1] for other in self.threads]
+        self.arrived = {}
+        self.ready.extend(other for other in self.threads if other != thread)
+        return self.exchanged
+
+
+class _Shared:
+    def __init__(self):
+        self.arrays, self.lock = {}, threading.Lock()
+
+
+class _Thread:
+    """The `cuda` of one thread."""
+
+    def __init__(self, thread_index):
+        self.threadIdx = types.SimpleNamespace(x=thread_index)
+        self.laneid = thread_index % WARP
+        self.local = types.SimpleNamespace(array=self._new_array)
+        self.shared = types.SimpleNamespace(array=self._shared_array)
+        self.atomic = types.SimpleNamespace(
+            add=self._atomic_add, max=self._atomic_max, or_=self._atomic_or
+        )
+
+    def begin(self, grid, block, block_index, warp, whole_block, shared):
+        """Be a thread of this block from now on."""
+        self.blockIdx = types.SimpleNamespace(x=block_index)
+        self.blockDim, self.gridDim = types.SimpleNamespace(x=block), types.SimpleNamespace(x=grid)
+        self._warp, self._block, self._shared_memory = warp, whole_block, shared
+        self._shared_count = 0
+
+    def grid(self, _dimensions):
+        return self.blockIdx.x * self.blockDim.x + self.threadIdx.x
+
+    def gridsize(self, _dimensions):
+        return self.gridDim.x * self.blockDim.x
+
+    @staticmethod
+    def _new_array(shape, dtype):
+        return Memory(_never_written(shape, dtype.dtype))
+
+    def _shared_array(self, shape, dtype):
+        self._shared_count += 1
+        with self._shared_memory.lock:
+            arrays = self._shared_memory.arrays
+            return arrays.setdefault(self._shared_count, self._new_array(shape, dtype))
+
+    def shared_address(self, memory):
+        """Every shared array has 64 KiB of addresses of its own."""
+        arrays = self._shared_memory.arrays
+        return next(number for number, array in arrays.items() if array is memory) << 16
+
+    def load_shared_int32x4(self, address):
+        assert address % 16 == 0, "aligned"
+        array = self._shared_memory.arrays[address >> 16]
+        first = (address & 0xFFFF) // 4
+        return tuple(array[first + i] for i in range(4))
+
+    def _meet(self, operation, value=None):
+        return self._warp.exchange(self.threadIdx.x, operation, value)
+
+    def shfl_sync(self, _mask, value, lane):
+        return self._meet("shfl", value)[lane % WARP]
+
+    def shfl_up_sync(self, _mask, value, delta):
+        values = self._meet("shfl_up", value)
+        return values[self.laneid - delta] if self.laneid >= delta else value
+
+    def shfl_down_sync(self, _mask, value, delta):
+        values = self._meet("shfl_down", value)
+        return values[self.laneid + delta] if self.laneid + delta < WARP else value
+
+    def shfl_xor_sync(self, _mask, value, flip):
+        return self._meet("shfl_xor", value)[self.laneid ^ flip]
+
+    def ballot_sync(self, _mask, truth):
+        return sum(bool(t) << lane for lane, t in enumerate(self._meet("ballot", truth)))
+
+    def any_sync(self, _mask, truth):
+        return any(self._meet("any", truth))
+
+    @staticmethod
+    def popc(value):
+        return value.bit_count()
+
+    @staticmethod
+    def ffs(value):
+        return (value & -value).bit_length()
+
+    @staticmethod
+    def brev(value):
+        """Of a uint64."""
+        return int(f"{int(value):064b}"[::-1], 2)
+
+    @staticmethod
+    def clz(value):
+        """Of an int64."""
+        return 64 - value.bit_length()
+
+    def syncwarp(self):
+        self._meet("syncwarp")
+
+    def syncthreads(self):
+        self._block.exchange(self.threadIdx.x, "syncthreads", None)
+
+    def threadfence(self):
+        pass
+
+    threadfence_block = threadfence
+
+    def _atomic_add(self, memory, index, value):
+        with self._shared_memory.lock:
+            old = memory[index]
+            memory[index] = old + value
+            return old
+
+    def _atomic_or(self, memory, index, value):
+        with self._shared_memory.lock:
+            old = memory[index]
+            memory[index] = old | value
+            return old
+
+    def _atomic_max(self, memory, index, value):
+        with self._shared_memory.lock:
+            old = memory[index]
+            memory[index] = max(old, value)
+            return old
+
+
+class _Use(NamedTuple):
+    """A name that a kernel's source uses, where it was looked up, and what it was then."""
+
+    where: Mapping
+    name: str
+    value: Any
+
+
+def _bound(function, thread, names, uses):
+    """`function` with the names it uses bound for one thread; device functions likewise."""
+    source = getattr(function, "py_func", function)
+    new_globals = dict(source.__globals__)
+    bound = types.FunctionType(
+        source.__code__, new_globals, source.__name__, source.__defaults__, source.__closure__
+    )
+    if source in names:
+        return names[source]
+    names[source] = bound
+
+    def meaning(name, value):
+        if value is numba.cuda:
+            return thread
+        if isinstance(value, numba.types.Integer):
+            return _CONVERSIONS[value]
+        if getattr(ptx, name, None) is value:
+            uses.append(_Use(vars(_Thread), name, vars(_Thread).get(name)))
+            return getattr(thread, name, None) or getattr(ptx_reference, name)
+        if hasattr(value, "py_func"):
+            return _bound(value, thread, names, uses)
+        return value
+
+    for name in source.__code__.co_names:
+        if name in new_globals:
+            uses.append(_Use(source.__globals__, name, new_globals[name]))
+            new_globals[name] = meaning(name, new_globals[name])
+    if source.__closure__:
+        cells = [
+            types.CellType(meaning(name, cell.cell_contents))
+            for name, cell in zip(source.__code__.co_freevars, source.__closure__, strict=True)
+        ]
+        bound = types.FunctionType(
+            source.__code__, new_globals, source.__name__, source.__defaults__, tuple(cells)
+        )
+        names[source] = bound
+    return bound
+
+
+class _Crew:
+    """The threads of a block, each with the kernel bound for it: kept from launch to launch."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.threads, self.functions, self.uses = [], [], []
+
+    def is_of_today(self) -> bool:
+        """Whether all names still mean what they did when they were bound."""
+        return all(where.get(name) is value for where, name, value in self.uses)
+
+    def grow(self, size: int) -> None:
+        while len(self.threads) < size:
+            self.uses = []  # the same for every thread
+            thread = _Thread(len(self.threads))
+            self.threads.append(thread)
+            self.functions.append(_bound(self.kernel, thread, {}, self.uses))
+
+
+_IDLE_CREWS: dict[Any, list[_Crew]] = {}
+
+
+def launch(kernel, grid, block, *arguments):
+    """Run `kernel[grid, block](*arguments)`; arrays are NumPy arrays, changed in place."""
+    assert block % WARP == 0, "whole warps"
+    arguments = [Memory(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    idle = _IDLE_CREWS.setdefault(kernel, [])
+    # Taken out: another host thread may launch the same kernel.
+    crew = idle.pop() if idle else _Crew(kernel)
+    if not crew.is_of_today():
+        crew = _Crew(kernel)
+    crew.grow(block)
+    for block_index in range(grid):
+        _run_block(crew, grid, block, block_index, arguments)
+    idle.append(crew)
+
+
+def _run_block(crew, grid, block, block_index, arguments):
+    ready, shared = deque(range(block)), _Shared()
+    whole_block = _Meeting(ready, range(block))
+    warps = [_Meeting(ready, range(i, i + WARP)) for i in range(0, block, WARP)]
+    for index, thread in enumerate(crew.threads[:block]):
+        thread.begin(grid, block, block_index, warps[index // WARP], whole_block, shared)
+    fibres = [greenlet(function) for function in crew.functions[:block]]
+    started = set()
+    while ready:
+        index = ready.popleft()
+        # An error in a thread comes out here.
+        fibres[index].switch(*([] if index in started else arguments))
+        started.add(index)
+    assert all(fibre.dead for fibre in fibres), "threads wait for others that wait elsewhere"
+
+
+class _DeviceArray(np.ndarray):
+    """An array of the pretended card."""
+
+    def copy_to_host(self, array=None):
+        if array is None:
+            return np.array(self)
+        array[...] = self
+        return array
+
+    def copy_to_device(self, array):
+        self[...] = array
+
+    # Where it was cut out.
+    gpu_data = None
+
+
+def _to_device(array):
+    return np.array(array).view(_DeviceArray)
+
+
+def _device_array(shape, dtype):
+    assert type(shape) is int, "numba-cuda takes no NumPy number for a shape"
+    return _never_written(shape, dtype).view(_DeviceArray)
+
+
+def _array_in_memory(shape, _strides, dtype, gpu_data):
+    begin, end = gpu_data.begin, gpu_data.begin + shape[0] * dtype.itemsize
+    array = gpu_data.memory.view(np.uint8)[begin:end].view(dtype)
+    array.gpu_data = gpu_data
+    return array
+
+
+def _copy_bytes(to, array, size, _stream=0):
+    part = getattr(array, "gpu_data", None)
+    if part is not None and array.nbytes < size:
+        # Arrays side by side come at once.
+        array = part.memory.view(np.uint8)[part.begin :]
+    to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
+
+
+def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, cards=1):
+    """Make library code that launches kernels run them here, as if there were a card, or several.
+
+    Blocks are of one warp where the modules let `BLOCK` say so.
+    """
+    for module in modules:
+        if hasattr(module, "BLOCK"):
+            monkeypatch.setattr(module, "BLOCK", WARP)
+
+    class Launcher:
+        def __init__(self, kernel, configuration):
+            self.kernel, self.configuration = kernel, configuration
+
+        def __call__(self, *arguments):
+            arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
+            launch(self.kernel, int(self.configuration[0]), int(self.configuration[1]), *arguments)
+
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
+    context = types.SimpleNamespace(
+        get_memory_info=lambda: memory, push=lambda: None, pop=lambda: None
+    )
+    device = types.SimpleNamespace(compute_capability=capability, id=object())
+    monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
+    from numba.cuda.cudadrv import driver
+
+    monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
+    monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
+    monkeypatch.setattr(numba.cuda, "pinned_array", _never_written)
+    monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
+    from bwarp.gpu import workspace
+
+    give = workspace._Memory.array
+
+    def never_written(memory, size, dtype):
+        array = give(memory, size, dtype)
+        array.view(np.uint8).fill(0x71)
+        return array
+
+    monkeypatch.setattr(workspace._Memory, "array", never_written)
+    monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
+    monkeypatch.setattr(numba.cuda, "to_device", _to_device)
+    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
+    monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))
+    monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
+    monkeypatch.setattr(numba.cuda, "get_current_device", lambda: device)
+    monkeypatch.setattr(numba.cuda, "gpus", [contextlib.nullcontext()] * cards)

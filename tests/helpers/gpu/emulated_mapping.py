@@ -1,0 +1,68 @@
+"""The GPU's engine of mapping on a pretended card, with blocks of one warp.
+
+Alignments with gaps are taken from the CPU's engine: the kernels of the GPU's have tests of their
+own, and are slow in plain Python.
+"""
+
+import numpy as np
+from numba import cuda
+
+from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.alignment.pairwise.pairs_cpu import pair_ends
+from bwarp.gpu import prefix_sum, ptx_reference
+from bwarp.index import device_index_cuda, locate_cuda, memory_plan
+from bwarp.mapping import seeding_rounds_cuda
+from bwarp.mapping.extension import extension_cuda, scored_hits_cuda
+from bwarp.mapping.pairing import mate_rescue_cuda
+from bwarp.mapping.reads import base_bits_cuda, device_reads_cuda
+from bwarp.mapping.seeds import candidates_cuda, seed_selection_cuda
+from bwarp.seeding.algorithms import exact_cuda
+from tests.helpers.gpu import emulated_cuda
+from tests.helpers.gpu.emulated_cuda import pretend_gpu
+from tests.helpers.gpu.pretended_device import pair_sorter
+
+MODULES = (
+    base_bits_cuda,
+    candidates_cuda,
+    extension_cuda,
+    scored_hits_cuda,
+    seeding_rounds_cuda,
+    device_reads_cuda,
+    mate_rescue_cuda,
+    seed_selection_cuda,
+)
+
+
+def pretend(monkeypatch):
+    """Kernels of indexes, searches and mapping run here from now on."""
+    pretend_gpu(monkeypatch, MODULES)
+    monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
+    monkeypatch.setattr(
+        extension_cuda,
+        "to_card",
+        lambda arrays, threads=1: [cuda.to_device(array) for array in arrays],
+    )
+    for module in (device_index_cuda, exact_cuda, locate_cuda, prefix_sum):
+        monkeypatch.setattr(module, "_THREADS", 32)
+    monkeypatch.setattr(prefix_sum, "TILE", 32)
+    monkeypatch.setattr(device_index_cuda, "pair_sorter", pair_sorter)
+    monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1024)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 64)
+    monkeypatch.setattr(device_index_cuda, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(cuda, "pinned_array", np.empty)
+    thread = emulated_cuda._Thread
+    for name in ("load_uint32x2", "load_uint32x4"):
+        operation = getattr(ptx_reference, name)
+        of_memory = lambda array, at, operation=operation: operation(array.array, int(at))  # noqa: E731
+        monkeypatch.setattr(thread, name, staticmethod(of_memory), raising=False)
+
+
+def find_ends(batch, scoring, mode):
+    """What `bwarp.alignment.pairwise.pairs_cuda.find_ends` gives, on the CPU."""
+    sides = [
+        Sequences(np.array(side.codes), np.array(side.starts), np.array(side.lengths))
+        for side in (batch.queries, batch.references)
+    ]
+    ends = pair_ends(PairBatch(*sides), scoring, mode)
+    return [cuda.to_device(a) for a in (ends.scores, ends.query_ends, ends.reference_ends)]

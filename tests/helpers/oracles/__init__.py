@@ -1,0 +1,1 @@
+"""The slow and obvious ways to the same answers."""

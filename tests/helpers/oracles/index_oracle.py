@@ -1,0 +1,96 @@
+"""What an index must hold, by sorting all suffixes of the text; and references that are hostile."""
+
+import numpy as np
+
+from bwarp.index.building.build import build_index
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.parameters import IndexParameters
+from bwarp.reference import Reference, make_reference
+from bwarp.sequence import encode
+
+
+def reference_of(contigs: list[bytes]) -> Reference:
+    """A reference of contigs given as letters."""
+    starts = np.concatenate([[0], np.cumsum([len(contig) for contig in contigs])])
+    names = tuple(f"contig{i}" for i in range(len(contigs)))
+    return make_reference(names, starts, encode(b"".join(contigs)))
+
+
+def index_of(contigs, occ_rate=64, sa_rate=4, prefix_length=3, threads=1) -> FMIndex:
+    """The index of contigs given as letters, built on the CPU."""
+    parameters = IndexParameters(occ_rate, sa_rate, prefix_length)
+    return build_index(reference_of(contigs), parameters, "cpu", threads)
+
+
+class SortedSuffixes:
+    """The suffixes of a text in order, and all that follows from them, in plain Python."""
+
+    def __init__(self, text: np.ndarray):
+        letters = text.tobytes()
+        self.n = len(letters)
+        self.letters = letters
+        self.suffix_array = sorted(range(self.n), key=lambda start: letters[start:])
+        self.row_of = {position: row for row, position in enumerate(self.suffix_array)}
+        #: The base before each row's suffix, 4 for a separator.
+        self.bases = [(letters[position - 1] - 1) % 5 for position in self.suffix_array]
+
+    def rank(self, code: int, row: int) -> int:
+        return self.bases[:row].count(code)
+
+    def lf(self, row: int) -> int:
+        """The row of the suffix one letter longer; before the whole text, its last suffix."""
+        return self.row_of[(self.suffix_array[row] - 1) % self.n]
+
+    def rows_of(self, pattern: list[int]) -> tuple[int, int]:
+        """First row and number of rows that begin with the pattern's codes; (0, 0) for none."""
+        wanted = bytes(code + 1 for code in pattern)
+        rows = [
+            row
+            for row, start in enumerate(self.suffix_array)
+            if self.letters.startswith(wanted, start)
+        ]
+        return (rows[0], len(rows)) if rows else (0, 0)
+
+    def blocks(self, occ_rate: int) -> np.ndarray:
+        """The blocks that `bwarp.index.fm_index` draws, a word at a time."""
+        blocks = np.zeros((self.n // occ_rate + 1, 4 + occ_rate // 16), np.uint32)
+        for number, block in enumerate(blocks):
+            first = number * occ_rate
+            for word, code in enumerate((1, 2, 3)):
+                block[word] = self.rank(code, first)
+            here = self.bases[first : first + occ_rate]
+            block[3] = 2 * self.rank(4, first) + (4 in here)
+            for i, code in enumerate(here):
+                block[4 + 2 * (i // 32)] |= (code & 1) << i % 32
+                block[5 + 2 * (i // 32)] |= (code >> 1 & 1) << i % 32
+        return blocks
+
+
+def _contigs_with_gaps() -> list[bytes]:
+    rng = np.random.default_rng(4)
+    letters = np.frombuffer(b"ACGTN", np.uint8)
+    return [rng.choice(letters, n, p=[0.24] * 4 + [0.04]).tobytes() for n in (170, 0, 1, 90, 33)]
+
+
+def _random(n: int, seed: int = 5) -> bytes:
+    return np.random.default_rng(seed).choice(np.frombuffer(b"ACGT", np.uint8), n).tobytes()
+
+
+#: Contigs of a few hundred bases that have something to break.
+HOSTILE = {
+    "one base": [b"G"],
+    "one base a contig": [b"A", b"C", b"A", b"A", b"T", b"G", b"T"] * 9,
+    "200 contigs": [_random(n % 5 + 1, n) for n in range(200)],
+    "all A": [b"A" * 300],
+    "all T": [b"T" * 300],
+    "A in gaps": [b"N" * 40, b"AANAANNAAA" * 9, b"N", b"A" * 33 + b"N" * 5],
+    "tandem repeats": [b"ACGGT" * 40 + b"T", b"CA" * 60],
+    "the same contig often": [_random(70)] * 5,
+    "with gaps": _contigs_with_gaps(),
+    "random": [_random(400)],
+}
+
+#: Texts that end near the ends of blocks: n bases and a separator.
+AROUND_A_BLOCK = {
+    f"{n + 1} rows": [_random(n)] for n in (30, 31, 32, 63, 64, 65, 95, 127, 191, 192)
+}

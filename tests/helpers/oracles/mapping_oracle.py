@@ -1,0 +1,108 @@
+"""Plain ways to what the mapper computes, and small genomes to do it on."""
+
+import numpy as np
+
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.seeds.candidates_cpu import Candidates
+from bwarp.reference import codes_of
+from bwarp.sequence import decode
+from tests.helpers.oracles.index_oracle import index_of
+
+MINUS_INFINITY = -(10**9)
+
+
+def random_letters(rng, n: int) -> bytes:
+    return decode(rng.integers(0, 4, n).astype(np.uint8))
+
+
+def index_and_genome(contigs: list[bytes]):
+    index = index_of(contigs)
+    return index, Genome(codes_of(index.reference), index.reference.contig_starts)
+
+
+def flat(reads: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Reads end to end, and where each begins and ends."""
+    offsets = np.concatenate([[0], np.cumsum([len(read) for read in reads])]).astype(np.int64)
+    return np.concatenate([*reads, np.empty(0, np.uint8)]).astype(np.uint8), offsets
+
+
+def opposite(codes: np.ndarray) -> np.ndarray:
+    return np.where(codes < 4, 3 - codes, codes)[::-1].astype(np.uint8)
+
+
+def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
+    """One candidate a row, with all its seeds on one diagonal."""
+    diagonals = np.array(diagonals, np.int64)
+    return Candidates(
+        reads=np.array(reads, np.int32),
+        strands=np.array(strands, np.uint8),
+        diagonals=diagonals,
+        lowest=diagonals,
+        highest=diagonals,
+        seeds=np.ones(diagonals.size, np.int32),
+        offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
+        unlisted=np.zeros(n_reads, np.int32),
+        unseen=np.zeros(n_reads, np.int32),
+    )
+
+
+def places_of(rows: list[list[tuple]]) -> Places:
+    """Places given as (score, strand, start, end) for every read, best first; reads in full."""
+    flat_rows = [(read, *row) for read, part in enumerate(rows) for row in part]
+    table = np.array(flat_rows, np.int64).reshape(-1, 5)
+    return Places(
+        reads=table[:, 0].astype(np.int32),
+        strands=table[:, 2].astype(np.uint8),
+        scores=table[:, 1].astype(np.int32),
+        starts=table[:, 3].copy(),
+        ends=table[:, 4].copy(),
+        read_starts=np.zeros(len(table), np.int32),
+        read_ends=(table[:, 4] - table[:, 3]).astype(np.int32),
+        gapless=np.ones(len(table), bool),
+        window_starts=table[:, 3].copy(),
+        window_ends=table[:, 4].copy(),
+        offsets=np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(np.int64),
+    )
+
+
+def base_score(a: int, b: int, match: int = 1, mismatch: int = -4) -> int:
+    return match if a == b < 4 else mismatch
+
+
+def best_stretch(read, genome, diagonal, low, high, clip) -> int:
+    """The best score, clips paid, of all stretches of a diagonal within read bases low to high."""
+    scores = [base_score(read[i], genome[diagonal + i]) for i in range(low, high)]
+    sums = np.concatenate([[0], np.cumsum(scores)])
+    return max(
+        int(sums[stop - low] - sums[start - low]) - clip * ((start > 0) + (stop < len(read)))
+        for start in range(low, high)
+        for stop in range(start + 1, high + 1)
+    )
+
+
+def best_scores(read, window, parameters) -> tuple[int, int]:
+    """The best local score, and the best where every clipped end is paid for: whole matrices."""
+    p = parameters
+    best = []
+    for clip in (0, p.clip):
+        H = [[MINUS_INFINITY] * (len(window) + 1) for _ in range(len(read) + 1)]
+        D = [row[:] for row in H]
+        I = [row[:] for row in H]  # noqa: E741
+        top = MINUS_INFINITY
+        for i in range(len(read) + 1):
+            start = -clip if i else 0
+            for j in range(len(window) + 1):
+                if j:
+                    D[i][j] = max(H[i][j - 1] - p.gap_open, D[i][j - 1]) - p.gap_extend
+                if i:
+                    I[i][j] = max(H[i - 1][j] - p.gap_open, I[i - 1][j]) - p.gap_extend
+                diagonal = MINUS_INFINITY
+                if i and j:
+                    diagonal = H[i - 1][j - 1] + base_score(
+                        read[i - 1], window[j - 1], p.match, p.mismatch
+                    )
+                H[i][j] = max(start, diagonal, D[i][j], I[i][j])
+                top = max(top, H[i][j] - (clip if i < len(read) else 0))
+        best.append(top)
+    return best[0], best[1]

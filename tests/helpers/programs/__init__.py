@@ -1,0 +1,1 @@
+"""Running programs in tests."""

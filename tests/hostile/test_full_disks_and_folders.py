@@ -1,0 +1,102 @@
+"""Every writer on a full disk, under a limit on the size of files, and in a read-only folder.
+
+Always one sentence, nothing half-written, and the next run succeeds.
+"""
+
+import contextlib
+import re
+import resource
+import shutil
+import subprocess
+
+import pytest
+
+from tests.helpers.cases.every_writer import INPUTS, PREPARATIONS, WRITERS, command
+from tests.helpers.programs.programs_here import run_here
+
+LARGER = r"larger than files may be here: raise the limit \(ulimit -f\)|samtools could not make it"
+
+#: A scan knows beforehand how much it will write.
+FULL = r"the disk is full: free some space, or write elsewhere|hits would take about .* free: "
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """The inputs, in a folder whose name breaks careless quoting."""
+    folder = tmp_path_factory.mktemp("given") / "größe 100 % 'n' \"x\" $HOME"
+    folder.mkdir()
+    for name, text in INPUTS.items():
+        (folder / name).write_bytes(text)
+    for words in PREPARATIONS:
+        done = run_here(*command(words, folder, folder), folder=folder)
+        assert done.rc == 0, done.said
+    return folder
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory):
+    """A file system of 256 KiB."""
+    folder = tmp_path_factory.mktemp("disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a tmpfs")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def write(what, given, output):
+    return run_here(*command(WRITERS[what], given, output), folder=output)
+
+
+@pytest.mark.parametrize("what", WRITERS)
+def test_every_writer_and_then_without_room(given, disk, tmp_path, what):
+    output = tmp_path / "äußeres 50 %"
+    output.mkdir()
+    done = write(what, given, output)
+    assert done.rc == 0, done.said
+    assert done.left
+    expected = done.left
+    # A limit on files stands in for a quota or a file system with small files only.
+    shutil.rmtree(output)
+    output.mkdir()
+    with file_size_limit(60):
+        done = write(what, given, output)
+    check_refusal(done, LARGER)
+    # A full disk.
+    filler = disk / "filler"
+    with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    done = write(what, given, disk)
+    check_refusal(done, FULL, ["filler"])
+    filler.unlink()
+    # A disk mounted for reading.
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    try:
+        done = write(what, given, disk)
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    check_refusal(done, "no permission")
+    # And then all is well.
+    done = write(what, given, disk)
+    assert done.rc == 0, done.said
+    assert done.left == expected
+    for path in list(disk.iterdir()):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def check_refusal(done, pattern, left=()):
+    assert done.rc == 1 or (done.rc == 2 and "hits would take" in done.last_line), done
+    assert re.search(pattern, done.last_line), done
+    assert "Traceback" not in done.said
+    assert done.left == list(left)
+
+
+@contextlib.contextmanager
+def file_size_limit(n_bytes):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -1,0 +1,79 @@
+"""The GPU builds the index that the CPU builds, to the byte."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bwarp.index.building import build_cpu
+from bwarp.index.parameters import IndexParameters
+
+pytestmark = pytest.mark.gpu
+
+contigs_of_letters = st.lists(
+    st.lists(st.integers(1, 4), min_size=1, max_size=80), min_size=1, max_size=30
+)
+parameters = st.builds(
+    IndexParameters, st.sampled_from([32, 64, 96, 320, 1024]), st.integers(1, 9), st.integers(0, 6)
+)
+
+
+def text_of_contigs(contigs) -> np.ndarray:
+    return np.concatenate([np.append(contig, 0) for contig in contigs]).astype(np.uint8)
+
+
+def assert_same(text, parameters):
+    from bwarp.index.building import build_cuda
+
+    expected = build_cpu.build_transforms(text, parameters)
+    built = build_cuda.build_transforms(text, parameters)
+    for one, other in zip(built[:2], expected[:2], strict=True):
+        for part in fields(other):
+            a, b = getattr(one, part.name), getattr(other, part.name)
+            assert np.array_equal(a, b), part.name
+            assert np.asarray(a).dtype == np.asarray(b).dtype, part.name
+            assert np.shape(a) == np.shape(b), part.name
+    for one, other in zip(built[2:], expected[2:], strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+
+
+@settings(deadline=None)
+@given(contigs_of_letters, parameters)
+def test_small_texts(contigs, parameters):
+    assert_same(text_of_contigs(contigs), parameters)
+
+
+@pytest.mark.parametrize("n_contigs", [1, 7, 100_000])
+def test_millions_of_letters(n_contigs):
+    rng = np.random.default_rng(n_contigs)
+    letters = rng.integers(1, 5, 2_000_000)
+    letters[500_000:600_000] = letters[:100_000]
+    assert_same(text_of_contigs(np.array_split(letters, n_contigs)), IndexParameters(64, 4, 10))
+
+
+def test_kernels_are_launched_with_the_types_they_state():
+    from bwarp.gpu import prefix_sum
+    from bwarp.index.building import build_cuda, suffix_array_cuda
+
+    text = text_of_contigs([np.full(5000, 1), np.arange(3000) % 4 + 1])
+    build_cuda.build_transforms(text, IndexParameters(64, 4, 3))
+    for module in (build_cuda, prefix_sum, suffix_array_cuda):
+        for kernel, types in module.KERNEL_SIGNATURES.items():
+            assert set(kernel.overloads) == {types}, kernel.py_func.__name__
+
+
+def test_a_text_that_does_not_fit_the_card(monkeypatch):
+    from bwarp.errors import UsageError
+    from bwarp.index.building import build_cuda, suffix_array_cuda
+
+    monkeypatch.setattr(suffix_array_cuda, "suffix_array_bytes", lambda n: 10**15 + n)
+    with pytest.raises(UsageError) as error:
+        build_cuda.build_transforms(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
+    message = str(error.value)
+    assert message.startswith(
+        "sorting the suffixes of 2 bases takes 1000000.0 GB of GPU memory and "
+    )
+    assert message.endswith(" GB are free: use --backend cpu, or a GPU with more memory")

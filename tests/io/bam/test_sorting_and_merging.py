@@ -1,0 +1,150 @@
+"""Sorting and merging BAM records: the order of samtools, whatever memory and threads there are."""
+
+import gzip
+
+import numpy as np
+import pysam
+import pytest
+
+from bwarp.errors import InputError
+from bwarp.io.bam import sort_order
+from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
+from bwarp.io.bam.bgzf import read_bgzf
+from bwarp.io.bam.external_sort import RecordSorter
+from bwarp.io.bam.header import BamHeader, header_bytes, merged_header, split_header
+from bwarp.io.bam.merging import whole_records
+from bwarp.io.bam.sort_order import NO_PLACE, sorted_order
+from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
+
+CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(4)
+    header = header_of(CONTIGS)
+    return [random_record(rng, number, header) for number in range(6000)]
+
+
+@pytest.mark.parametrize("largest", [0, 1, 2047, 2048, 1 << 40])
+def test_sorted_order_is_stable(largest, monkeypatch):
+    monkeypatch.setattr(sort_order, "_LEAST_A_PART", 300)
+    monkeypatch.setattr(sort_order, "_SAMPLED", 4)
+    rng = np.random.default_rng(largest)
+    keys = rng.integers(0, largest + 1, 3000).astype(np.uint64)
+    keys[rng.random(3000) < 0.1] = NO_PLACE
+    for some in (keys, keys[:1], keys[:0], np.full(5, NO_PLACE)):
+        for threads in (1, 3):
+            assert np.array_equal(sorted_order(some, threads), np.argsort(some, kind="stable"))
+
+
+def sort(records, folder, most_bytes, threads, parts=7):
+    """The bytes of a sorted file and of its index."""
+    folder.mkdir()
+    header = header_of(CONTIGS, "coordinate")
+    sorter = RecordSorter(folder, header.contig_starts, most_bytes, threads)
+    for part in np.array_split(np.arange(len(records)), parts):
+        sorter.add(joined([records[number] for number in part]))
+    with indexed_bam_file(folder / "out.bam", header, threads) as writer:
+        sorter.finish(writer)
+    return (folder / "out.bam").read_bytes(), (folder / "out.bam.bai").read_bytes()
+
+
+def test_order_is_that_of_samtools(records, tmp_path):
+    header = header_of(CONTIGS)
+    with (
+        open(tmp_path / "in.bam", "wb") as file,
+        bam_file(file, header, 2) as writer,
+    ):
+        for part in (records[:10], records[10:11], records[11:]):
+            some = joined(part)
+            writer.write(some.data, some.starts)
+    found = gzip.decompress((tmp_path / "in.bam").read_bytes())
+    assert found == header_bytes(header) + b"".join(data for data, _ in records)
+    pysam.sort("--no-PG", "-o", str(tmp_path / "sorted.bam"), str(tmp_path / "in.bam"))
+    expected = gzip.decompress((tmp_path / "sorted.bam").read_bytes())
+    data, index = sort(records, tmp_path / "a", 1 << 24, 1)
+    assert gzip.decompress(data) == expected
+    # The same bytes however much fits into memory and whoever works.
+    total = sum(len(data) for data, _ in records)
+    for number, most_bytes in enumerate((total // 2, total // 9, 1)):
+        folder = tmp_path / str(number)
+        assert sort(records, folder, most_bytes, 1 + number, parts=11) == (data, index)
+        assert (folder / "run1").exists()
+
+
+def test_nothing_to_sort(tmp_path):
+    data, _ = sort([], tmp_path / "a", 1 << 20, 1)
+    assert gzip.decompress(data) == header_bytes(header_of(CONTIGS, "coordinate"))
+
+
+def test_reading_a_file_back(records, tmp_path):
+    sort(records, tmp_path / "a", 1 << 24, 1)
+    path = tmp_path / "a" / "out.bam"
+    with open(path, "rb") as file:
+        header, blocks = split_header(path, read_bgzf(file, path, 2, blocks_at_once=1))
+        assert header == header_of(CONTIGS, "coordinate")
+        found = list(whole_records(path, blocks, header.contig_starts))
+    assert len(found) > 3
+    keys = np.concatenate([part.keys for part in found])
+    assert np.array_equal(keys, np.sort([key for _, key in records]))
+
+
+def test_merged_headers():
+    lines = b"@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c\tLN:9\n"
+    one = BamHeader(lines + b"@RG\tID:1\tSM:s\n@PG\tID:x\n@CO\thello\n", (b"c",), (9,))
+    two = BamHeader(lines + b"@RG\tSM:s\tID:2\n@RG\tID:1\tSM:s\n@PG\tID:x\n", (b"c",), (9,))
+    together = b"@RG\tID:1\tSM:s\n@RG\tSM:s\tID:2\n@PG\tID:x\n@CO\thello\n"
+    assert merged_header(["1", "2"], [one, two]) == BamHeader(lines + together, (b"c",), (9,))
+    assert merged_header(["1"], [one]) == one
+    for other, message in (
+        (BamHeader(lines, (b"c",), (8,)), "2: its contigs are not those of 1: map all units to"),
+        (BamHeader(b"@HD\tVN:1.6\n", (b"c",), (9,)), "2: is not sorted: write it with map_reads"),
+        (
+            BamHeader(lines + b"@RG\tID:1\tSM:t\n", (b"c",), (9,)),
+            "2: its read group '1' has another header line in an earlier unit: give every unit a",
+        ),
+    ):
+        with pytest.raises(InputError) as error:
+            merged_header(["1", "2"], [one, other])
+        assert str(error.value).startswith(message)
+
+
+def test_what_is_no_bam():
+    for data, message in (
+        (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that map_reads.py --sort has written"),
+        (b"", "x: the file ends within its header: write it again"),
+        (b"BAM\1\0\0\0\0\1\0\0", "x: the file ends within its header: write it again"),
+    ):
+        with pytest.raises(InputError) as error:
+            split_header("x", iter([data]))
+        assert str(error.value) == message
+
+
+def test_damaged_records():
+    header = header_of(CONTIGS)
+    good = record("r", 0, 5, 0, [(10, 0)])
+    for at, value in ((0, 31), (3, 255), (4, 3), (7, 255), (8, 44), (11, 255), (12, 200), (16, 99)):
+        bad = bytearray(good + record("s", 0, 6, 0, [(10, 0)]) + good)
+        bad[at + len(good)] = value
+        if at == 8:
+            bad[4 + len(good)] = 1
+            bad[9 + len(good)] = 1
+        with pytest.raises(InputError) as error:
+            list(whole_records("x", iter([bytes(bad)]), header.contig_starts))
+        assert str(error.value) == "x: a record in it is damaged: write the file again"
+    with pytest.raises(InputError) as error:
+        list(whole_records("x", iter([record("r", 1, 0, 0, []) + good]), header.contig_starts))
+    assert str(error.value) == "x: its header says that it is sorted, and it is not: sort it"
+    for stop in (1, 3, 10, len(good) - 1):
+        with pytest.raises(InputError) as error:
+            list(whole_records("x", iter([good, good[:stop]]), header.contig_starts))
+        assert str(error.value) == "x: the file ends within a record: write it again"
+
+
+def test_a_record_beyond_its_contig(tmp_path):
+    records = joined([(record("r", 2, 69_990, 0, [(100_000, 0)]), 1)])
+    with indexed_bam_file(tmp_path / "x.bam", header_of(CONTIGS), 1) as writer:
+        writer.write(records.data, records.starts)
+    with pysam.AlignmentFile(tmp_path / "x.bam") as file:
+        assert [found.query_name for found in file.fetch("three", 69_999)] == ["r"]

@@ -1,0 +1,184 @@
+"""Folders appear whole or not at all, and replace nothing but their own kind."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from bwarp.errors import UsageError
+from bwarp.io.atomic_folder import atomic_folder
+from tests.helpers.programs.left_behind import dead_process, names
+
+OWN = ("index.json", "table.npy")
+
+
+@pytest.fixture
+def index(tmp_path) -> Path:
+    """A folder of our kind, by itself in another one."""
+    path = tmp_path / "index"
+    path.mkdir()
+    (path / "index.json").write_text("old")
+    (path / "table.npy").write_text("old")
+    return path
+
+
+def write(path) -> None:
+    with atomic_folder(path, OWN) as part:
+        (part / "index.json").write_text("new")
+
+
+def refusal(path) -> str:
+    """What is said of a path that cannot be written, at once."""
+    with pytest.raises(UsageError) as caught, atomic_folder(path, OWN):
+        pytest.fail("the work had begun")
+    return str(caught.value)
+
+
+def test_a_folder_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "index"
+    leftover = tmp_path / f".index.{dead_process()}.part"
+    leftover.mkdir()
+    (leftover / "half.npy").write_text("half")
+    with atomic_folder(path, OWN) as part:
+        (part / "index.json").write_text("{}")
+        assert not path.exists()
+    assert names(path) == ["index.json"]
+    assert names(tmp_path) == ["index"]
+
+
+def test_an_older_folder_is_replaced_as_a_whole(tmp_path, index):
+    (index / ".snakemake_timestamp").touch()
+    write(index)
+    assert names(index) == ["index.json"]
+    assert (index / "index.json").read_text() == "new"
+    assert names(tmp_path) == ["index"]
+
+
+def test_a_failed_folder_leaves_the_old_one(tmp_path, index):
+    with pytest.raises(ZeroDivisionError), atomic_folder(index, OWN):
+        raise ZeroDivisionError
+    assert names(index) == sorted(OWN)
+    assert names(tmp_path) == ["index"]
+
+
+def test_a_link_to_a_folder_stays_one(tmp_path, index):
+    (tmp_path / "link").symlink_to(index)
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (index / "index.json").read_text() == "new"
+    assert names(tmp_path) == ["index", "link"]
+
+
+def test_a_file_where_a_folder_is_to_be(tmp_path):
+    (tmp_path / "a").write_text("")
+    message = f"{tmp_path}/a: is a file; give the name of a folder to create"
+    assert refusal(tmp_path / "a") == message
+
+
+def test_a_folder_of_something_else_is_never_replaced(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    assert refusal(tmp_path) == (
+        f"{tmp_path}: holds other files, and no index.json; "
+        "give the name of a new folder, or of one to replace"
+    )
+    assert names(tmp_path) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("name", ["genome.fa", ".hidden", "table.npy.bak", "folder/"])
+def test_a_file_of_somebody_else_is_never_removed(tmp_path, index, name):
+    if name.endswith("/"):
+        (index / name).mkdir()
+    else:
+        (index / name).write_text("mine")
+    name = name.rstrip("/")
+    assert refusal(index) == (
+        f"{index}: holds {name}, which was not made with the rest and would be lost: "
+        "move it away, or give the name of a new folder"
+    )
+    assert names(index) == sorted([name, *OWN])
+    assert names(tmp_path) == ["index"]
+
+
+def test_a_file_that_was_put_there_meanwhile(tmp_path, index):
+    def write_while_somebody_else_does():
+        with atomic_folder(index, OWN) as part:
+            (part / "index.json").write_text("new")
+            (index / "notes.txt").write_text("mine")
+
+    with pytest.raises(UsageError, match=r"holds notes\.txt"):
+        write_while_somebody_else_does()
+    assert (index / "index.json").read_text() == "old"
+    assert (index / "notes.txt").read_text() == "mine"
+    assert names(tmp_path) == ["index"]
+
+
+def test_an_empty_folder_may_be_filled(tmp_path):
+    (tmp_path / "index").mkdir()
+    write(tmp_path / "index")
+    assert names(tmp_path / "index") == ["index.json"]
+
+
+@pytest.mark.parametrize("name", [".", "../index", "link"])
+def test_the_folder_we_stand_in(tmp_path, monkeypatch, index, name):
+    (tmp_path / "link").symlink_to(index)
+    monkeypatch.chdir(index)
+    path = tmp_path / "link" if name == "link" else name
+    assert refusal(path).endswith(": is the folder you are in: give the name of a folder in it")
+    assert names(index) == sorted(OWN)
+
+
+def test_a_folder_where_a_disk_is_mounted(small_disk):
+    assert refusal(small_disk) == (
+        f"{small_disk}: is where a disk is mounted: give the name of a folder in it"
+    )
+
+
+def test_a_replaced_folder_whose_run_was_killed_comes_back(tmp_path, index):
+    left = tmp_path / f".index.{dead_process()}.old"
+    index.rename(left)
+    with pytest.raises(ZeroDivisionError), atomic_folder(index, OWN):
+        raise ZeroDivisionError
+    assert names(index) == sorted(OWN)
+    index.rename(left)
+    write(index)
+    assert names(tmp_path) == ["index"]
+    assert names(index) == ["index.json"]
+
+
+@contextlib.contextmanager
+def folder_of_nobody():
+    """A folder in which a user without rights may write."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        folder.chmod(0o777)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to act as another user")
+def test_a_folder_that_may_not_be_changed(checkout):
+    code = (
+        "import os; os.setuid(65534)\n"
+        "import pathlib; from bwarp.io.atomic_folder import atomic_folder\n"
+        "index = pathlib.Path('index'); index.mkdir(); (index / 'index.json').touch()\n"
+        "index.chmod(0o555)\n"
+        "with atomic_folder('index', ['index.json']): pass\n"
+    )
+    with folder_of_nobody() as folder:
+        # Its modules are read before it lays down its rights.
+        run = [sys.executable, "-c", "import bwarp.io.atomic_folder, pathlib\n" + code]
+        done = subprocess.run(
+            run, cwd=folder, env=os.environ | {"PYTHONPATH": str(checkout)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.stderr.splitlines()[-1] == (
+            "bwarp.errors.InputError: index: no permission to replace this folder: "
+            "choose another output"
+        )
+        assert names(folder) == ["index"]

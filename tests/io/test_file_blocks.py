@@ -1,0 +1,278 @@
+"""Plain and compressed files in blocks: nothing of a file is dropped in silence."""
+
+import bz2
+import gzip
+import lzma
+import os
+import re
+import subprocess
+
+import numpy as np
+import pytest
+import xopen
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bwarp.errors import InputError
+from bwarp.io.bam.bgzf import compressed_block
+from bwarp.io.file_blocks import read_blocks
+
+EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
+
+TEXT = b"".join(b"@read%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(400))
+
+
+def zstd(text: bytes) -> bytes:
+    # As the zstd program does; without the checksum much damage cannot be seen.
+    return xopen.zstd.compress(text, options={xopen.zstd.CompressionParameter.checksum_flag: 1})
+
+
+COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
+MAGIC = {"gz": 2, "bz2": 3, "xz": 6, "zst": 4}
+CUT_OFF = "the compressed file ends too early: it was cut off; fetch or write it again"
+
+
+def content(path, stored: bytes, **options) -> bytes | str:
+    """What reading a file of these bytes gives: all of it, or the message without the name."""
+    path.write_bytes(stored)
+    try:
+        return b"".join(read_blocks(path, **options))
+    except InputError as error:
+        return str(error).removeprefix(f"{path}: ")
+
+
+def refused(found) -> bool:
+    return isinstance(found, str) and re.fullmatch("the compressed file .*", found) is not None
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "reads.fq"
+
+
+def test_blocks(path):
+    path.write_bytes(TEXT)
+    assert [len(block) for block in read_blocks(path, 5000)] == [5000, 5000, len(TEXT) - 10_000]
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_blocks_of_a_compressed_file(path, kind):
+    text = TEXT * 500
+    path.write_bytes(COMPRESSORS[kind](text))
+    sizes = [len(block) for block in read_blocks(path, 1 << 20)]
+    assert sum(sizes) == len(text)
+    assert min(sizes[:-1]) >= 1 << 20
+    assert max(sizes) < 1 << 21
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+@pytest.mark.parametrize("name", ["reads", "reads.gz", "reads.xz"])
+def test_compressed_whatever_its_name(tmp_path, kind, name):
+    compress = COMPRESSORS[kind]
+    assert content(tmp_path / name, compress(TEXT), block_bytes=3000) == TEXT
+    # Streams one after the other, as bgzip and cat make them, some of them empty.
+    half = len(TEXT) // 2
+    parts = [compress(part) for part in (b"", TEXT[:half], b"", TEXT[half:], b"")]
+    assert content(tmp_path / name, b"".join(parts), block_bytes=3000) == TEXT
+
+
+@pytest.mark.parametrize("name", ["reads.gz", "reads.bz2", "reads.zst"])
+def test_plain_in_spite_of_its_name(tmp_path, name):
+    assert content(tmp_path / name, TEXT) == TEXT
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+@pytest.mark.parametrize("first", [b"", TEXT])
+def test_cut_off_anywhere(path, kind, first):
+    before, last = COMPRESSORS[kind](first) if first else b"", COMPRESSORS[kind](TEXT)
+    start = 1 if first else MAGIC[kind]
+    lengths = {*range(start, start + 20), *range(start, len(last), 1 + len(last) // 150)}
+    for length in sorted({*lengths, *range(len(last) - 12, len(last))}):
+        assert content(path, before + last[:length]) == CUT_OFF, length
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+def test_a_flipped_bit_in_a_second_stream(path, kind):
+    """Above all near its start, where other readers take it for something not to read."""
+    stream = COMPRESSORS[kind](TEXT)
+    damaged = 0
+    for at in sorted({*range(30), *range(0, len(stream), 1 + len(stream) // 300)}):
+        for bit in range(8) if at < 30 else [at % 8]:
+            flipped = stream[:at] + bytes([stream[at] ^ 1 << bit]) + stream[at + 1 :]
+            found = content(path, stream + flipped)
+            # Some bits mean nothing, such as the time in a gzip header.
+            assert refused(found) or found == TEXT + TEXT, (at, bit, found)
+            damaged += refused(found)
+    assert damaged > 100
+
+
+JUNK = [b"x", b"\n", b"rubbish behind the end", b"\x00\x00\x00\x00rubbish", b"\xff" * 1000, TEXT]
+
+
+@pytest.mark.parametrize("kind", COMPRESSORS)
+@pytest.mark.parametrize("junk", JUNK)
+def test_anything_behind_a_stream_is_refused(path, kind, junk):
+    stream = COMPRESSORS[kind](TEXT)
+    assert refused(content(path, stream + junk))
+    assert refused(content(path, stream + junk + stream))
+    assert refused(content(path, stream + stream[: MAGIC[kind]] + junk))
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("n", [1, 4, 512, 300_000])
+def test_zeros_behind_a_stream_are_padding(path, kind, n):
+    """As tapes and `xz` leave them; what follows them is read."""
+    stream = COMPRESSORS[kind](TEXT)
+    assert content(path, stream + bytes(n)) == TEXT
+    assert content(path, stream + bytes(n) + stream + bytes(n)) == TEXT + TEXT
+    assert refused(content(path, stream + bytes(n) + b"x"))
+
+
+@pytest.mark.parametrize("kind", ["bz2", "xz", "zst"])
+def test_another_kind_of_stream_behind_one_is_refused(path, kind):
+    assert refused(content(path, COMPRESSORS[kind](TEXT) + gzip.compress(TEXT)))
+    assert refused(content(path, gzip.compress(TEXT) + COMPRESSORS[kind](TEXT)))
+
+
+def test_blocks_of_bgzf_with_and_without_the_last_empty_one(path):
+    # Sequencers' own BGZF has no block that marks the end, so it must not be asked for.
+    blocks = [compressed_block(TEXT[i : i + 3000]) for i in range(0, len(TEXT), 3000)]
+    assert content(path, b"".join(blocks)) == TEXT
+    assert (
+        content(path, b"".join([*blocks, compressed_block(b""), gzip.compress(TEXT)]))
+        == TEXT + TEXT
+    )
+    assert content(path, gzip.compress(TEXT) + b"".join(blocks)) == TEXT + TEXT
+    assert content(path, b"".join(blocks)[:-3]) == CUT_OFF
+
+
+@settings(max_examples=5 * EXAMPLES, deadline=None, derandomize=EXAMPLES == 40)
+@given(st.data())
+def test_streams_put_together_anyhow(tmp_path_factory, data):
+    """Whole streams, padding, and at most one wrong thing: everything, or a refusal."""
+    kind = data.draw(st.sampled_from(["gz", "bz2", "xz"]))
+    stored, whole = COMPRESSORS[kind](b"@"), b"@"
+    for _ in range(data.draw(st.integers(0, 6))):
+        part = TEXT[: data.draw(st.sampled_from([0, 1, 700, 9000]))]
+        stored += COMPRESSORS[kind](part) + bytes(data.draw(st.sampled_from([0, 0, 1, 131_072])))
+        whole += part
+    wrong = data.draw(st.sampled_from(["nothing", "flipped", "cut", "put in"]))
+    at = data.draw(st.integers(MAGIC[kind], len(stored) - 1))
+    if wrong == "flipped":
+        stored = (
+            stored[:at] + bytes([stored[at] ^ data.draw(st.integers(1, 255))]) + stored[at + 1 :]
+        )
+    elif wrong == "cut":
+        stored = stored[:at]
+    elif wrong == "put in":
+        stored = stored[:at] + data.draw(st.binary(min_size=1, max_size=20)) + stored[at:]
+    found = content(tmp_path_factory.getbasetemp() / "streams", stored)
+    if wrong == "nothing":
+        assert found == whole
+    elif wrong == "cut" and not refused(found):
+        assert whole.startswith(found)
+        assert len(stored) in ends_of_streams(kind, stored)
+    else:
+        assert refused(found) or found == whole
+
+
+def ends_of_streams(kind: str, stored: bytes) -> set[int]:
+    """Where a file may end: behind every stream, and among the zeros that follow."""
+    decompress = {"gz": gzip, "bz2": bz2, "xz": lzma}[kind].decompress
+    ends = set()
+    stripped = stored.rstrip(b"\0")
+    for end in range(len(stripped), len(stored) + 1):
+        try:
+            decompress(stored[:end])
+        except (EOFError, ValueError, OSError, lzma.LZMAError):
+            continue
+        ends |= set(range(end, len(stored) + 1))
+        break
+    return ends
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_rubbish_after_a_magic_number(path, kind):
+    rubbish = np.random.default_rng(2).integers(0, 256, 5000).astype(np.uint8).tobytes()
+    assert refused(content(path, COMPRESSORS[kind](b"")[:6] + rubbish))
+
+
+@pytest.fixture
+def standard_input():
+    """What puts bytes in the place of this process' standard input, as a pipe."""
+    kept = os.dup(0)
+    reader, writer = os.pipe()
+    os.dup2(reader, 0)
+    os.close(reader)
+
+    def put(data: bytes) -> None:
+        assert len(data) < 1 << 16  # which a pipe takes before it is read
+        with open(writer, "wb") as file:
+            file.write(data)
+
+    yield put
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
+@pytest.mark.parametrize("compress", [bytes, *COMPRESSORS.values()])
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input(compress, name, tmp_path, monkeypatch, standard_input):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_bytes(b"a file of that name")
+    standard_input(compress(TEXT) * 2)
+    assert b"".join(read_blocks(name)) == TEXT * 2
+    os.fstat(0)  # it is not closed
+
+
+def test_empty_standard_input(standard_input):
+    standard_input(b"")
+    assert list(read_blocks("-")) == []
+
+
+def test_a_pipe_with_the_name_of_a_compressed_file(tmp_path):
+    path = tmp_path / "reads.fq.gz"
+    os.mkfifo(path)
+    with subprocess.Popen(["sh", "-c", f"cat > '{path}'"], stdin=subprocess.PIPE) as writer:
+        writer.stdin.write(TEXT)
+        writer.stdin.close()
+        assert b"".join(read_blocks(path)) == TEXT
+
+
+MARK = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 5000])
+def test_a_byte_order_mark_is_left_out(path, compress, block_bytes):
+    for text in (TEXT, b"@", b""):
+        assert content(path, compress(MARK + text), block_bytes=block_bytes) == text
+    for text in (MARK[:2], b"@" + MARK, MARK[:2] + b"@"):
+        assert content(path, compress(text), block_bytes=block_bytes) == text
+    path.write_bytes(compress(MARK + TEXT))
+    assert all(read_blocks(path, block_bytes))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_two_bytes_a_letter(path, encoding):
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    for text in ("", "@a\nA\n+\nI\n"):
+        assert content(path, (mark + text).encode(encoding)) == (
+            "the text is UTF-16, which no program of the field reads: turn it into plain text "
+            "(iconv -f UTF-16 -t UTF-8)"
+        )
+
+
+def test_the_system_says_what_it_says(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        next(read_blocks(tmp_path / "absent"))
+    with pytest.raises(IsADirectoryError):
+        next(read_blocks(tmp_path))
+
+
+@pytest.mark.parametrize("compress", [bytes, *COMPRESSORS.values()])
+def test_a_file_is_closed_when_reading_stops_early(path, compress):
+    path.write_bytes(compress(TEXT))
+    blocks = read_blocks(path, 100)
+    next(blocks)
+    blocks.close()  # an open file would be a ResourceWarning, and that an error

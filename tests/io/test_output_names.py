@@ -1,0 +1,91 @@
+"""No output costs what is read or written besides."""
+
+from pathlib import Path
+
+import pytest
+
+from bwarp.errors import UsageError
+from bwarp.io.output_names import check_outputs
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs"),
+    [
+        (["out", None], [None, "in"]),
+        (["-"], ["-"]),
+        (["/dev/null", "/dev/null"], []),
+        (["out"], ["in", "in"]),
+    ],
+)
+def test_outputs_that_overwrite_nothing(outputs, inputs):
+    check_outputs(outputs, inputs)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs"),
+    [(["reads"], ["reads"]), (["./x/../reads"], ["reads"]), (["out", "out"], []), (["-", "-"], [])],
+)
+def test_outputs_that_overwrite_something(tmp_path, monkeypatch, outputs, inputs):
+    monkeypatch.chdir(tmp_path)
+    Path("reads").touch()
+    Path("x").mkdir()
+    with pytest.raises(UsageError) as caught:
+        check_outputs(outputs, inputs)
+    assert str(caught.value) == (
+        f"{outputs[-1]} is taken by another file of this run: every file needs a name of its own"
+    )
+
+
+def test_an_output_that_links_to_an_input(tmp_path):
+    (tmp_path / "reads").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "reads")
+    with pytest.raises(UsageError, match="link is taken by another file"):
+        check_outputs([tmp_path / "link"], [tmp_path / "reads"])
+
+
+@pytest.mark.parametrize(
+    ("outputs", "inputs", "message"),
+    [
+        (["i/index.json"], ["i"], "i/index.json lies in i"),
+        (["i/a"], ["i/a/reads"], "i/a holds i/a/reads"),
+        (["out", "out/table"], [], "out/table lies in out"),
+        (["i/new", "i"], [], "i holds i/new"),
+    ],
+)
+def test_a_file_within_another(tmp_path, monkeypatch, outputs, inputs, message):
+    monkeypatch.chdir(tmp_path)
+    Path("i/a").mkdir(parents=True)
+    Path("i/index.json").touch()
+    check_outputs(["i/new"], ["i"])
+    with pytest.raises(UsageError) as caught:
+        check_outputs(outputs, inputs)
+    assert str(caught.value) == f"{message}, which this run needs: write elsewhere"
+
+
+def test_a_folder_to_write(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("d").mkdir()
+    check_outputs(["out"], ["reads"], "d")
+    with pytest.raises(UsageError, match="d holds d/reads, which this run needs"):
+        check_outputs([], ["d/reads"], "d")
+    with pytest.raises(UsageError, match="d holds d/table, which this run needs"):
+        check_outputs(["d/table"], [], "d")
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("d", "d: is a folder; give the name of a file to write"),
+        ("new/", "new/: is a folder; give the name of a file to write"),
+        ("link", "link: is a folder; give the name of a file to write"),
+        ("file/a/b", "file: is a file, so nothing can be written below it"),
+    ],
+)
+def test_what_cannot_be_written_is_known_beforehand(tmp_path, monkeypatch, output, message):
+    monkeypatch.chdir(tmp_path)
+    Path("d").mkdir()
+    Path("file").touch()
+    Path("link").symlink_to("d")
+    with pytest.raises(UsageError) as caught:
+        check_outputs(["table", output], [])
+    assert str(caught.value) == message

@@ -1,0 +1,75 @@
+"""Places put in order and joined by the GPU's kernels, as by the CPU's, however many a read has."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from numba import cuda
+
+from bwarp.gpu.pinned_memory import PinnedPlace
+from bwarp.mapping.extension import scored_hits_cpu, scored_hits_cuda
+from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces, places_on_host
+
+COUNTS = np.array([0, 1, 2, 31, 32, 33, 0, 64, 65, 130, 0])
+
+
+def random_places(rng, counts):
+    """Places of reads, many of them nearly or wholly at one place, and of few scores."""
+    n = int(counts.sum())
+    rows = np.zeros((n, FIELDS), np.int64)
+    rows[:, 0] = rng.integers(0, 12, n)
+    rows[:, 3] = rng.integers(0, 4, n)
+    rows[:, 4] = 100 - rng.integers(0, 4, n)
+    rows[:, 1] = 150 * rng.integers(0, 40, n) + rows[:, 3] + rng.integers(0, 3, n)
+    rows[:, 2] = rows[:, 1] + rows[:, 4] - rows[:, 3] + rng.integers(0, 2, n)
+    rows[:, 5] = rng.integers(0, 2, n)
+    rows[:, 6:] = rng.integers(0, 1 << 33, (n, 2))
+    return rng.integers(0, 2, n).astype(np.uint8), rows
+
+
+def on_card(counts, strands, rows):
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+    arrays = (cuda.to_device(array) for array in (strands, rows.ravel(), offsets))
+    return DevicePlaces(*arrays, len(counts), len(rows))
+
+
+def ranked(rng, counts, least):
+    """Random places in order, by the CPU and on the card."""
+    strands, rows = random_places(rng, counts)
+    reads = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    places = on_card(counts, strands, rows)
+    return (
+        scored_hits_cpu.ranked(offsets, reads, strands, rows, least),
+        scored_hits_cuda.ranked(places, least, places.offsets),
+    )
+
+
+def assert_same(places, expected):
+    found = places_on_host(places, PinnedPlace())
+    for field in fields(expected):
+        got, wanted = getattr(found, field.name), getattr(expected, field.name)
+        assert got.dtype == wanted.dtype, field.name
+        assert got.tolist() == wanted.tolist(), field.name
+
+
+@pytest.mark.parametrize("least", [0, 5, 12])
+def test_places_are_ranked(card, least):
+    expected, places = ranked(np.random.default_rng(least), COUNTS, least)
+    assert_same(places, expected)
+    assert 0 < len(expected.reads) < COUNTS.sum() or least == 12
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_places_are_joined(card, dropped):
+    rng = np.random.default_rng(1)
+    expected, places = ranked(rng, COUNTS, 0)
+    more_expected, more = ranked(rng, COUNTS[::-1] * (np.arange(len(COUNTS)) % 3 > 0), 4)
+    marks = np.full(len(COUNTS), dropped) & (np.arange(len(COUNTS)) % 2 == 0)
+    joined = scored_hits_cuda.merge(places, more, cuda.to_device(marks.astype(np.uint8)))
+    assert_same(
+        joined, scored_hits_cpu.merge(scored_hits_cpu.without(expected, marks), more_expected)
+    )

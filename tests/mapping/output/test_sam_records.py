@@ -1,0 +1,151 @@
+"""SAM lines against a slow writer of text, on random alignments of random reads."""
+
+import numpy as np
+import pytest
+
+from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.sam_records import sam_lines
+from tests.helpers.cases.random_alignment_records import (
+    CONTIGS,
+    random_chunk,
+    random_genome,
+    random_mapped,
+)
+
+
+class Oracle:
+    """Lines from lists of Python objects, one rule of SAM after the other."""
+
+    def __init__(self, genome, chunk, both, mapped, choice, supplementary, alternatives):
+        self.genome, self.chunk, self.both, self.choice = genome, chunk, both, choice
+        self.first = [self.alignment(mapped, read, read) for read in range(chunk.n_reads)]
+        for read, alignment in enumerate(self.first):
+            alignment |= {"mapq": choice.qualities[read], "XS": choice.others[read]}
+        self.more = {read: [] for read in range(chunk.n_reads)}
+        self.others = {read: [] for read in range(chunk.n_reads)}
+        for row, read in enumerate(supplementary.reads):
+            self.more[read].append(
+                self.alignment(supplementary.alignments, row, read)
+                | {"mapq": supplementary.qualities[row], "XS": supplementary.others[row]}
+            )
+        for row, read in enumerate(alternatives.reads):
+            self.others[read].append(self.alignment(alternatives.alignments, row, read))
+
+    def alignment(self, alignments, row, read):
+        place = int(alignments.positions[row])
+        if place < 0:
+            return {"mapped": False, "place": ("*", -1), "reverse": False}
+        starts = self.genome.contig_starts
+        contig = max(i for i in range(len(CONTIGS)) if starts[i] <= place < starts[i + 1])
+        strand = int(alignments.strands[row])
+        begin, end = self.chunk.offsets[read : read + 2] + strand * (self.both.size // 2)
+        bases = "".join("ACGTN"[code] for code in self.both[begin:end])
+        at, cigar, edits, md, run, length = alignments.read_starts[row], "", 0, "", 0, 0
+        for value in alignments.cigar[slice(*alignments.cigar_offsets[row : row + 2])].tolist():
+            n, operation = value >> 4, "MID"[value & 15]
+            cigar += f"{n}{operation}"
+            there = "".join("ACGTN"[c] for c in self.genome.codes[place + length :][:n])
+            edits += n if operation != "M" else 0
+            if operation == "D":
+                md, run = f"{md}{run}^{there}", 0
+            if operation == "M":
+                for one, two in zip(bases[at : at + n], there, strict=True):
+                    same = one == two and one != "N"
+                    md, run = (md, run + 1) if same else (f"{md}{run}{two}", 0)
+                    edits += not same
+            at += n * (operation != "D")
+            length += n * (operation != "I")
+        left = int(alignments.read_starts[row])
+        right = len(bases) - int(alignments.read_ends[row])
+        return {
+            "mapped": True,
+            "place": (list(CONTIGS)[contig], place - int(starts[contig])),
+            "reverse": strand == 1,
+            "cigar": "".join([f"{left}S" * (left > 0), cigar, f"{right}S" * (right > 0)]),
+            "clips": (left, right),
+            "bases": bases,
+            "NM": edits,
+            "MD": f"{md}{run}",
+            "AS": alignments.scores[row],
+            "span": length,
+        }
+
+    def lines(self):
+        chunk = self.chunk
+        for read, first in enumerate(self.first):
+            mate = self.first[read ^ 1] if chunk.ends == 2 else None
+            name = chunk.name(read // chunk.ends)
+            begin, end = chunk.offsets[read : read + 2]
+            qualities = "" if chunk.qualities is None else chunk.qualities[begin:end].tobytes()
+            qualities = qualities and qualities.decode()
+            together = [first, *self.more[read]]
+            for number, line in enumerate(together):
+                flag = 4 * (not line["mapped"]) + 16 * line["reverse"] + 2048 * (number > 0)
+                place, size, there = line["place"], 0, ("*", -1)
+                if mate is not None:
+                    flag += 1 + (128 if read % 2 else 64) + 2 * bool(self.choice.proper[read])
+                    flag += 8 * (not mate["mapped"]) + 32 * mate["reverse"]
+                    place = place if line["mapped"] else mate["place"]
+                    there = mate["place"] if mate["mapped"] else first["place"]
+                    if line["mapped"] and mate["mapped"] and place[0] == there[0]:
+                        here, far = (
+                            x["place"][1] + (x["span"] - 1) * x["reverse"] for x in (line, mate)
+                        )
+                        size = far - here + (far > here) - (far < here)
+                    there = ("=" if there[0] == place[0] != "*" else there[0], there[1])
+                bases = line["bases"] if line["mapped"] else self.letters(begin, end)
+                turned = qualities[::-1] if line["reverse"] else qualities
+                cigar = line.get("cigar", "*")
+                if number:
+                    cut = slice(line["clips"][0], len(bases) - line["clips"][1])
+                    bases, turned, cigar = bases[cut], turned[cut], cigar.replace("S", "H")
+                fields = [name, flag, place[0], place[1] + 1, line["mapq"] * line["mapped"], cigar]
+                fields += [there[0], there[1] + 1, size, bases or "*", turned or "*"]
+                if line["mapped"]:
+                    fields += [f"NM:i:{line['NM']}", f"MD:Z:{line['MD']}"]
+                if mate is not None and mate["mapped"]:
+                    fields += [f"MC:Z:{mate['cigar']}", f"MQ:i:{mate['mapq']}"]
+                if line["mapped"]:
+                    fields += [f"AS:i:{line['AS']}", f"XS:i:{line['XS']}", "RG:Z:a group"]
+                else:
+                    fields += ["RG:Z:a group"]
+                if len(together) > 1:
+                    fields.append("SA:Z:" + "".join(map(self.split, self.without(together, line))))
+                if number == 0 and self.others[read]:
+                    fields.append("XA:Z:" + "".join(map(self.alternative, self.others[read])))
+                yield "\t".join(map(str, fields))
+
+    def letters(self, begin, end):
+        return "".join("ACGTN"[code] for code in self.both[begin:end])
+
+    @staticmethod
+    def without(lines, line):
+        return [other for other in lines if other is not line]
+
+    @staticmethod
+    def split(line):
+        contig, place = line["place"]
+        sign = "-" if line["reverse"] else "+"
+        return f"{contig},{place + 1},{sign},{line['cigar']},{line['mapq']},{line['NM']};"
+
+    @staticmethod
+    def alternative(line):
+        contig, place = line["place"]
+        sign = "-" if line["reverse"] else "+"
+        return f"{contig},{sign}{place + 1},{line['cigar']},{line['NM']};"
+
+
+@pytest.mark.parametrize(("ends", "has_qualities"), [(2, True), (2, False), (1, True), (1, False)])
+def test_lines_are_those_of_the_oracle(ends, has_qualities):
+    rng = np.random.default_rng(10 * ends + has_qualities)
+    genome, names = random_genome(rng)
+    chunk = random_chunk(rng, 150, ends, has_qualities)
+    both, mapped = random_mapped(rng, genome, chunk)
+    records = alignment_records(genome.contig_starts, chunk, *mapped)
+    expected = list(Oracle(genome, chunk, both, *mapped).lines())
+    tags = no_tags(chunk.n_reads)
+    for threads in (1, 3):
+        parts = sam_lines(genome, names, chunk, both, records, b"a group", tags, threads)
+        assert b"".join(parts).decode().splitlines() == expected
+    assert records.n_rows == len(expected) > chunk.n_reads

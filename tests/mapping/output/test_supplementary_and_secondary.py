@@ -1,0 +1,128 @@
+"""Which places get supplementary lines, and which are named as alternatives."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bwarp.mapping.extension.extension_cpu import both_strands, extend
+from bwarp.mapping.output.final_alignments import align_chosen
+from bwarp.mapping.output.supplementary_and_secondary import alternatives_of, supplementary_of
+from bwarp.mapping.pairing.primary_and_mapq_cpu import choose_single
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.seeds.candidates_cpu import Candidates
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+
+PARAMETERS = MappingParameters()
+
+
+def lines_of(genome, reads, rows, parameters=PARAMETERS):
+    """First, supplementary and alternative alignments of reads with (strand, diagonal) places."""
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    flat_rows = np.array(
+        [(read, *row) for read, part in enumerate(rows) for row in part], np.int64
+    ).reshape(-1, 3)
+    counts = [len(part) for part in rows]
+    candidates = Candidates(
+        reads=flat_rows[:, 0].astype(np.int32),
+        strands=flat_rows[:, 1].astype(np.uint8),
+        diagonals=flat_rows[:, 2],
+        lowest=flat_rows[:, 2],
+        highest=flat_rows[:, 2],
+        seeds=np.ones(len(flat_rows), np.int32),
+        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        unlisted=np.zeros(len(reads), np.int32),
+        unseen=np.zeros(len(reads), np.int32),
+    )
+    places = extend(genome, both, offsets, candidates, parameters)
+    choice = choose_single(
+        places, np.diff(offsets), candidates.unseen, parameters, np.zeros(len(reads), np.uint64)
+    )
+    mapped = align_chosen(genome, both, offsets, places, choice.places, parameters)
+    return (
+        mapped,
+        choice,
+        supplementary_of(genome, both, offsets, places, mapped, choice, parameters),
+        alternatives_of(genome, both, offsets, places, choice, parameters),
+    )
+
+
+def spans(alignments):
+    return [
+        tuple(map(int, row))
+        for row in zip(
+            alignments.positions, alignments.strands, alignments.read_starts, alignments.read_ends,
+            strict=True,
+        )
+    ]  # fmt: skip
+
+
+def test_a_read_of_three_parts_has_three_lines():
+    rng = np.random.default_rng(5)
+    _, genome = index_and_genome([random_letters(rng, 2000)])
+    parts = genome.codes[100:180], opposite(genome.codes[900:950]), genome.codes[1500:1540]
+    whole = genome.codes[300:450]
+    read = np.concatenate(parts)
+    # On the other strand the middle part begins after the last one.
+    rows = [[(0, 100), (1, 900 - 40), (0, 1500 - 130)], [(0, 300)]]
+    mapped, choice, found, alternatives = lines_of(genome, [read, whole], rows)
+    assert spans(mapped) == [(100, 0, 0, 80), (300, 0, 0, 150)]
+    assert found.reads.tolist() == [0, 0]
+    assert spans(found.alignments) == [(900, 1, 40, 90), (1500, 0, 130, 170)]
+    assert found.others.tolist() == [0, 0]
+    assert alternatives.reads.size == 0
+    assert choice.others.tolist() == [0, 0]
+    assert choice.qualities[0] == 60
+    assert (found.qualities <= 60).all()
+    assert (found.qualities > 0).all()
+    # A part that scores less than the least is not told.
+    strict = replace(PARAMETERS, least_score=45)
+    assert spans(lines_of(genome, [read, whole], rows, strict)[2].alignments) == [(900, 1, 40, 90)]
+
+
+def test_a_supplementary_line_is_no_surer_than_the_first_and_knows_its_rivals():
+    rng = np.random.default_rng(2)
+    unit = random_letters(rng, 60)
+    contig = random_letters(rng, 300) + unit + random_letters(rng, 300) + unit
+    _, genome = index_and_genome([contig])
+    read = np.concatenate([genome.codes[100:190], genome.codes[300:360]])
+    copies = [(0, 300 - 90), (0, 660 - 90)]
+    _, choice, found, _ = lines_of(genome, [read], [[(0, 100), *copies]])
+    assert found.reads.tolist() == [0]
+    assert (found.qualities[0], found.others[0]) == (0, 60)
+    assert (choice.qualities[0], choice.others[0]) == (60, 0)
+    # The other way round the first line is unsure, and the rest no surer.
+    read = np.concatenate([genome.codes[300:360], genome.codes[100:140]])
+    _, choice, found, alternatives = lines_of(genome, [read], [[(0, 300), (0, 660), (0, 100 - 60)]])
+    assert (choice.qualities[0], choice.others[0]) == (0, 60)
+    assert found.qualities.tolist() == [0]
+    assert alternatives.reads.tolist() == [0]
+
+
+def test_alternatives_where_they_are_few_and_nearly_as_good():
+    rng = np.random.default_rng(3)
+    unit = random_letters(rng, 100)
+    copies = b"".join(random_letters(rng, 100) + unit for _ in range(7))
+    _, genome = index_and_genome([copies])
+    codes = genome.codes.copy()
+    codes[320:340] = (codes[320:340] + 1) % 4
+    codes[550:570:5] = (codes[550:570:5] + 1) % 4
+    genome = replace(genome, codes=codes)
+    read = genome.codes[100:200].copy()
+    starts = [100 + 200 * copy for copy in range(7)]
+    reads, rows = [], []
+    for count in range(1, 8):
+        reads.append(read)
+        rows.append([(0, start) for start in starts[:count]])
+    _, choice, found, alternatives = lines_of(genome, reads, rows)
+    assert found.reads.size == 0
+    # The copy at 300 is too far from the best, that at 500 (80 of 100) is just near enough.
+    named = {count: [] for count in range(1, 8)}
+    for read_number, row in zip(alternatives.reads, spans(alternatives.alignments), strict=True):
+        named[read_number + 1].append(row[0])
+    assert choice.others.tolist()[:3] == [0, 60, 80]
+    assert [len(named[count]) for count in range(1, 8)] == [0, 0, 1, 2, 3, 4, 5]
+    assert named[3] == [500]
+    few = replace(PARAMETERS, alternatives=3)
+    alternatives = lines_of(genome, reads, rows, few)[3]
+    assert np.bincount(alternatives.reads, minlength=7).tolist() == [0, 0, 1, 2, 3, 0, 0]

@@ -1,0 +1,134 @@
+"""A mate is found where its partner says, and only there."""
+
+import numpy as np
+import pytest
+
+from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.pairing.insert_size import InsertSize, mate_lies
+from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
+from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
+from tests.helpers.oracles.mapping_oracle import (
+    flat,
+    index_and_genome,
+    opposite,
+    places_of,
+    random_letters,
+)
+
+INSERT = InsertSize(300.0, 20.0, 220, 380)
+LENGTH = 100
+
+
+@pytest.fixture(scope="module")
+def genome():
+    rng = np.random.default_rng(1)
+    return index_and_genome([random_letters(rng, 1000), random_letters(rng, 1000)])[1]
+
+
+def worn(read):
+    """A read with a mismatch every 15 bases: no seed of 16 or more is left."""
+    read = read.copy()
+    read[7::15] = (read[7::15] + 1) % 4
+    return read
+
+
+def pair_at(genome, start, size):
+    first = genome.codes[start : start + LENGTH]
+    return first, opposite(worn(genome.codes[start + size - LENGTH : start + size]))
+
+
+def rescued(genome, reads, rows, threads=1, insert=INSERT):
+    codes, offsets = flat(reads)
+    found = rescue_candidates(
+        genome, both_strands(codes, offsets), offsets, places_of(rows), insert,
+        MappingParameters(), threads,
+    )  # fmt: skip
+    assert found.offsets.tolist() == np.searchsorted(found.reads, range(len(reads) + 1)).tolist()
+    return list(zip(found.reads, found.strands, found.diagonals, strict=True))
+
+
+@pytest.mark.parametrize("start", [0, 400, 1200, 1700])
+@pytest.mark.parametrize("size", [220, 300, 380])
+def test_a_mate_without_seeds_is_found(genome, start, size):
+    if start == 1700 and size > 300:
+        size = 300  # the fragment ends with the contig
+    first, second = pair_at(genome, start, size)
+    place = (LENGTH, 0, start, start + LENGTH)
+    mate = start + size - LENGTH
+    assert rescued(genome, [first, second], [[place], []]) == [(1, 1, mate)]
+    # Seen from the other end: the reverse read is the anchor, and first in its pair.
+    anchor = (50, 1, mate, mate + LENGTH)
+    assert rescued(genome, [second, worn(first)], [[anchor], []]) == [(1, 0, start)]
+
+
+@pytest.mark.parametrize("orientation", range(4), ids=ORIENTATIONS)
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("strand", [0, 1])
+def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
+    insert = InsertSize(300.0, 20.0, 220, 380, orientation)
+    other, side = mate_lies(orientation, end, strand)
+    start = 500
+    five_prime = (start + LENGTH if strand else start) + side * 300
+    mate = five_prime - LENGTH if other else five_prime
+    reads = [genome.codes[at : at + LENGTH] for at in (start, mate)]
+    reads[1] = worn(reads[1])
+    reads = [opposite(r) if turned else r for r, turned in zip(reads, (strand, other), strict=True)]
+    place = [(LENGTH, strand, start, start + LENGTH)]
+    rows = [place, []]
+    if end:
+        reads, rows = reads[::-1], rows[::-1]
+    assert rescued(genome, reads, rows, insert=insert) == [(1 - end, other, mate)]
+
+
+def test_where_nothing_is_to_be_found(genome):
+    first, second = pair_at(genome, 300, 300)
+    place, partner = (LENGTH, 0, 300, 400), (50, 1, 500, 600)
+    assert rescued(genome, [first, second], [[place], [partner]]) == []
+    assert rescued(genome, [first, second], [[], []]) == []
+    far, _ = pair_at(genome, 300, 300)
+    too_far = opposite(genome.codes[300 + 281 + 10 : 300 + 381 + 10])
+    assert rescued(genome, [far, too_far], [[place], []]) == []
+    random = np.random.default_rng(2).integers(0, 4, LENGTH).astype(np.uint8)
+    assert rescued(genome, [first, random], [[place], []]) == []
+    for other in (np.empty(0, np.uint8), second[:5], np.full(LENGTH, 4, np.uint8)):
+        assert rescued(genome, [first, other], [[place], []]) == []
+
+
+def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
+    # 45 below the mate's best a place is aligned; farther below it is not.
+    first, second = pair_at(genome, 300, 300)
+    place, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)
+    for score, expected in ((55, []), (54, [(1, 1, 500)])):
+        partner = (score, 1, 500, 600)
+        assert rescued(genome, [first, second], [[place], [elsewhere, partner]]) == expected
+
+
+def test_a_window_ends_with_its_contig(genome):
+    # The mate would lie in the second contig.
+    first, second = pair_at(genome, 850, 300)
+    assert rescued(genome, [first, second], [[(LENGTH, 0, 850, 950)], []]) == []
+
+
+def test_every_good_place_of_the_anchor_is_tried(genome):
+    codes = genome.codes.copy()
+    codes[1200:1600] = codes[200:600]
+    copied = type(genome)(codes, genome.contig_starts)
+    first, second = pair_at(copied, 200, 300)
+    good, copy, poor = (
+        (LENGTH, 0, 200, 300),
+        (LENGTH - 17, 0, 1200, 1300),
+        (LENGTH - 18, 0, 1200, 1300),
+    )
+    assert rescued(copied, [first, second], [[good, copy], []]) == [(1, 1, 400), (1, 1, 1400)]
+    assert rescued(copied, [first, second], [[good, poor], []]) == [(1, 1, 400)]
+
+
+def test_threads_change_nothing(genome):
+    reads, rows = [], []
+    for number in range(3000):
+        start = number % 700
+        reads += pair_at(genome, start, 220 + number % 81)
+        rows += [[(LENGTH, 0, start, start + LENGTH)], []]
+    one = rescued(genome, reads, rows)
+    assert len(one) == 3000
+    assert rescued(genome, reads, rows, 3) == one

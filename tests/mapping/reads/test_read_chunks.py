@@ -1,0 +1,182 @@
+"""Chunks hold the reads of the files in order, whatever their size; bad files are refused."""
+
+import gzip
+
+import pytest
+
+from bwarp.errors import InputError
+from bwarp.mapping.reads.read_chunks import interleaved_chunks, paired_chunks, single_chunks
+from bwarp.sequence import decode
+
+READS = [(f"r{i}", "ACGTN"[i % 5] * (i * 7 % 13), i) for i in range(50)]
+
+
+def fastq(records, suffix="") -> str:
+    return "".join(
+        f"@{name}{suffix} more words\n{letters}\n+\n{chr(40 + i % 9) * len(letters)}\n"
+        for name, letters, i in records
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def records_of(chunks):
+    """(name, letters, qualities) of all reads, and that chunks follow one another."""
+    found, first = [], 0
+    for chunk in chunks:
+        assert chunk.first_template == first
+        assert chunk.n_reads == chunk.n_templates * chunk.ends
+        first += chunk.n_templates
+        for read in range(chunk.n_reads):
+            part = slice(chunk.offsets[read], chunk.offsets[read + 1])
+            name = chunk.name(read // chunk.ends)
+            letters = decode(chunk.codes[part]).decode()
+            found.append((name, letters, chunk.qualities[part].tobytes().decode()))
+    return found
+
+
+def expected(records):
+    return [(name, letters, chr(40 + i % 9) * len(letters)) for name, letters, i in records]
+
+
+@pytest.mark.parametrize("size", [2, 6, 10, 50, 100, 1000])
+def test_reads_come_back(file, size):
+    pairs = [record for record in READS for _ in range(2)]
+    one, two = file("1.fq", fastq(READS, "/1")), file("2.fq", fastq(READS, "/2"))
+    mixed = file("both.fq", fastq(pairs))
+    assert records_of(single_chunks(one, size)) == expected(READS)
+    assert records_of(paired_chunks(one, two, size)) == expected(pairs)
+    assert records_of(interleaved_chunks(mixed, size)) == expected(pairs)
+    assert {chunk.ends for chunk in paired_chunks(one, two, size)} == {2}
+
+
+def test_empty_files(file):
+    empty = file("empty.fq", "")
+    assert list(single_chunks(empty)) == []
+    assert list(paired_chunks(empty, empty)) == []
+    assert list(interleaved_chunks(empty)) == []
+
+
+def message(chunks) -> str:
+    with pytest.raises(InputError) as error:
+        list(chunks)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("size", [4, 20, 1000])
+def test_files_of_different_lengths(file, size):
+    long, short = file("long.fq", fastq(READS)), file("short.fq", fastq(READS[:40]))
+    tail = "but {} has more: both files of a pair need the same reads in the same order"
+    said = f"{short}: the file ends after 40 reads, " + tail.format(long)
+    assert message(paired_chunks(long, short, size)) == said
+    assert message(paired_chunks(short, long, size)) == said
+
+
+@pytest.mark.parametrize("size", [4, 1000])
+def test_names_that_disagree(file, size):
+    other = [*READS[:30], ("r31", "ACGT", 0), *READS[31:]]
+    one, two = file("1.fq", fastq(READS)), file("2.fq", fastq(other))
+    assert message(paired_chunks(one, two, size)) == (
+        f"{one} and {two}, read 31: the names 'r30' and 'r31' differ: "
+        "both files of a pair need the same reads in the same order"
+    )
+    assert message(interleaved_chunks(one, size)) == (
+        f"{one}, read 1: the names 'r0' and 'r1' differ: "
+        "with --interleaved both ends of a pair stand one after the other"
+    )
+
+
+def test_an_odd_number_of_interleaved_reads(file):
+    path = file("odd.fq", fastq([READS[1], READS[1], READS[2]]))
+    assert message(interleaved_chunks(path)) == (
+        f"{path}: 3 reads are an odd number, so they are not pairs one after the other: "
+        "leave --interleaved out, or mend the file"
+    )
+
+
+def test_fasta_with_fastq(file):
+    one, two = file("1.fq", fastq(READS[1:2])), file("2.fa", ">r1\nACGT\n")
+    assert message(paired_chunks(one, two)) == (
+        f"{one} and {two}: one is FASTA and the other FASTQ"
+    )
+    (chunk,) = single_chunks(two)
+    assert chunk.qualities is None
+
+
+def test_damage_is_named(file, tmp_path):
+    cut = tmp_path / "cut.fq.gz"
+    cut.write_bytes(gzip.compress(fastq(READS * 50).encode())[:-30])
+    assert message(single_chunks(cut)) == (
+        f"{cut}: the compressed file ends too early: it was cut off; fetch or write it again"
+    )
+    uneven = file("uneven.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
+    assert message(single_chunks(uneven)).startswith(f"{uneven}, line 8: ")
+
+
+def test_names_longer_than_a_record_can_hold(file):
+    short, long = "n" * 254, "n" * 255
+    fine = file("fine.fq", fastq([("a", "A", 0), (short, "A", 0)], "/1"))
+    too_long = file("long.fq", fastq([("a", "A", 0), (long, "A", 0)]))
+    records = records_of(single_chunks(fine))
+    assert [name for name, *_ in records] == ["a", short]
+    message = f"{too_long}, read 2: its name has 255 characters, and SAM allows 254: shorten it"
+    for chunks in (
+        single_chunks(too_long, 1),
+        interleaved_chunks(too_long),
+        paired_chunks(too_long, too_long),
+    ):
+        with pytest.raises(InputError) as error:
+            list(chunks)
+        assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (b"a\x00b", r"'a\x00b'"),
+        (b"a\x01b", r"'a\x01b'"),
+        (b"\x7f", r"'\x7f'"),
+        ("caf\u00e9".encode(), r"'caf\xc3\xa9'"),
+        (b"caf\xe9/1", r"'caf\xe9/1'"),
+        (b"@a", "'@a'"),
+        (b"a" * 70 + b"\x1f", r"'" + "a" * 70 + r"\x1f'"),
+        (b"\x1f" + b"a" * 70, r"'\x1f" + "a" * 70 + "'"),
+    ],
+)
+def test_names_that_sam_does_not_allow(tmp_path, name, shown):
+    bad, fine = tmp_path / "bad.fq", tmp_path / "fine.fq"
+    text = b"@first\nA\n+\nI\n@%b \x00\xff in a comment\nA\n+\nI\n"
+    bad.write_bytes(text % name)
+    fine.write_bytes(text % b"~!a@b")
+    said = (
+        f"{bad}, read 2: SAM allows no read name like {shown} (printable ASCII, no @ at its "
+        "start): rename it"
+    )
+    for size in (1, 100):
+        assert message(single_chunks(bad, size)) == said
+    assert message(interleaved_chunks(bad)) == said
+    assert message(paired_chunks(bad, bad)) == said
+    assert message(paired_chunks(fine, bad)) == said
+    assert [name for name, *_ in records_of(single_chunks(fine))] == ["first", "~!a@b"]
+
+
+def test_reads_longer_than_are_mapped(file):
+    fine = file("fine.fq", fastq([("a", "A", 0), ("b", "A" * 10_000, 0)]))
+    too_long = file("long.fq", fastq([("a", "A", 0), ("b/1", "A" * 10_001, 0)]))
+    assert len(records_of(single_chunks(fine))) == 2
+    said = (
+        f"{too_long}, read 2 ('b/1'): it has 10,001 bases, and the longest that are mapped have "
+        "10,000: map longer reads with a mapper made for them, such as minimap2"
+    )
+    for size in (1, 100):
+        assert message(single_chunks(too_long, size)) == said
+    assert message(interleaved_chunks(too_long)) == said
+    assert message(paired_chunks(fine, too_long)) == said

@@ -1,0 +1,201 @@
+"""Candidates hold every place where a seed is found by comparing it with all windows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.seeds.candidates_cpu import find_candidates
+from bwarp.sequence import decode, encode
+from tests.helpers.oracles.mapping_oracle import (
+    best_stretch,
+    flat,
+    index_and_genome,
+    opposite,
+    random_letters,
+)
+
+PARAMETERS = MappingParameters()
+K, STEP = 12, 10
+
+
+@pytest.fixture(scope="module")
+def repeats():
+    """Three contigs: repeats within and between, a tandem, ambiguous bases; and an empty one."""
+    rng = np.random.default_rng(1)
+    unit, other = random_letters(rng, 80), random_letters(rng, 13)
+    contigs = [
+        random_letters(rng, 150) + unit + random_letters(rng, 40) + unit,
+        b"",
+        other * 6 + b"N" * 7 + unit + random_letters(rng, 50),
+        random_letters(rng, 30),
+    ]
+    return index_and_genome(contigs)
+
+
+def reads_of(genome, rng, count):
+    """Reads of the genome with a few other bases, half of them turned; some over a border."""
+    reads = []
+    for _ in range(count):
+        length = int(rng.integers(5, 90))
+        start = int(rng.integers(0, genome.codes.size - length))
+        read = genome.codes[start : start + length].copy()
+        changed = rng.random(length) < 0.03
+        read[changed] = rng.integers(0, 5, changed.sum())
+        reads.append(opposite(read) if rng.random() < 0.5 else read)
+    return reads
+
+
+def candidates(index, codes, offsets, step, hits, parameters=PARAMETERS, threads=1, reads=None):
+    seeds = SeedRound(K, step, hits, hits // 2)
+    reads = np.arange(len(offsets) - 1) if reads is None else reads
+    return find_candidates(index, codes, offsets, reads, seeds, parameters, threads)
+
+
+def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
+    """(strand, diagonal) of every hit of every seed."""
+    room = len(read) - k
+    if room < 0:
+        return []
+    n = max(1, min(len(read) // step, room + 1))
+    starts = [i * room // max(1, n - 1) for i in range(n)]
+    borders = set(genome.contig_starts.tolist())
+    found = []
+    for start in starts:
+        for strand in (0, 1):
+            turned = opposite(read) if strand else read
+            place = room - start if strand else start
+            seed = turned[place : place + k]
+            if seed.max() > 3:
+                continue
+            for at in range(genome.codes.size - k + 1):
+                inside = not any(at < border < at + k for border in borders)
+                if inside and (genome.codes[at : at + k] == seed).all():
+                    found.append((strand, at - place))
+    return sorted(found)
+
+
+def test_all_hits_are_in_candidates(repeats):
+    index, genome = repeats
+    reads = reads_of(genome, np.random.default_rng(2), 60)
+    reads += [np.full(50, 4, np.uint8), np.empty(0, np.uint8)]
+    codes, offsets = flat(reads)
+    found = candidates(index, codes, offsets, STEP, 10_000)
+    assert not found.unseen.any()
+    n_hits = 0
+    for i, read in enumerate(reads):
+        expected = diagonals_by_comparing(genome, read, K, STEP)
+        mine = range(found.offsets[i], found.offsets[i + 1])
+        assert all(found.reads[j] == i for j in mine)
+        for strand, diagonal in expected:
+            assert any(
+                found.strands[j] == strand and found.lowest[j] <= diagonal <= found.highest[j]
+                for j in mine
+            )
+        for j in mine:
+            assert (found.strands[j], found.diagonals[j]) in expected
+            here = [d for s, d in expected if s == found.strands[j]]
+            assert found.seeds[j] == sum(found.lowest[j] <= d <= found.highest[j] for d in here)
+        seeds = found.seeds[found.offsets[i] : found.offsets[i + 1]]
+        assert (np.diff(seeds) <= 0).all()
+        n_hits += len(expected)
+    assert n_hits > 300
+    n_seeds = sum(
+        max(1, min(len(read) // STEP, len(read) - K + 1)) for read in reads if len(read) >= K
+    )
+    assert found.searched.tolist() == [n_seeds, n_hits, len(found.reads)]
+
+
+def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
+    rng = np.random.default_rng(3)
+    unit = random_letters(rng, 25)
+    index, genome = index_and_genome([random_letters(rng, 90) + unit * 6 + random_letters(rng, 90)])
+    codes, offsets = flat([genome.codes[90:190].copy()])
+    found = candidates(index, codes, offsets, STEP, 10_000)
+    assert {90, 115, 140} <= set(found.diagonals.tolist())
+
+
+@pytest.mark.parametrize(("step", "hits", "most"), [(12, 10, 16), (12, 10_000, 3), (5, 12, 4)])
+def test_what_was_not_looked_at_scores_no_more_than_said(step, hits, most):
+    rng = np.random.default_rng(4)
+    unit = encode(random_letters(rng, 60))
+    copies = []
+    for _ in range(30):
+        copy = unit.copy()
+        changed = rng.random(60) < 0.06
+        copy[changed] = rng.integers(0, 4, changed.sum())
+        copies.append(decode(copy) + random_letters(rng, 30))
+    index, genome = index_and_genome([b"".join(copies)])
+    reads = [genome.codes[90 * i : 90 * i + 60].copy() for i in range(30)]
+    reads.append(encode(random_letters(rng, 60)))
+    codes, offsets = flat(reads)
+    parameters = replace(PARAMETERS, candidates_a_read=most)
+    found = candidates(index, codes, offsets, step, hits, parameters)
+    n_reached = 0
+    for i, read in enumerate(reads):
+        mine = range(found.offsets[i], found.offsets[i + 1])
+        assert len(mine) <= most
+        best = max(
+            best_stretch(read, genome.codes, 90 * copy, 0, 60, 5)
+            for copy in range(30)
+            if not any(
+                found.strands[j] == 0 and found.lowest[j] <= 90 * copy <= found.highest[j]
+                for j in mine
+            )
+        )
+        if found.unseen[i]:
+            assert best <= found.unlisted[i] <= 60
+            assert found.unseen[i] == max(0, 2 * found.unlisted[i] - 60)
+            n_reached += best >= found.unlisted[i] - 10
+    assert np.count_nonzero(found.unlisted[:30]) > 20
+    assert found.unseen[:30].any()
+    assert found.unseen[30] == 0
+    assert n_reached > 3
+
+
+def test_of_frequent_seeds_some_hits_are_located():
+    rng = np.random.default_rng(4)
+    unit = random_letters(rng, 60)
+    contigs = [unit + random_letters(rng, 70) for _ in range(20)] + [random_letters(rng, 200)]
+    index, genome = index_and_genome(contigs)
+    codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
+    found = candidates(index, codes, offsets, STEP, 30)
+    # One seed's hits fit: another place could differ by a single base.
+    assert found.unlisted.tolist() == [55, 45]
+    assert found.unseen.tolist() == [50, 0]
+    first = slice(0, found.offsets[1])
+    assert 20 <= found.seeds[first].sum() <= 30
+    assert set(found.diagonals[first].tolist()) <= {130 * i for i in range(20)}
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(repeats, threads):
+    index, genome = repeats
+    codes, offsets = flat(reads_of(genome, np.random.default_rng(5), 3000))
+    one = candidates(index, codes, offsets, STEP, 20)
+    more = candidates(index, codes, offsets, STEP, 20, threads=threads)
+    for name, values in vars(one).items():
+        assert np.array_equal(values, getattr(more, name)), name
+    assert one.unseen.any()
+
+
+def test_no_reads(repeats):
+    index, _ = repeats
+    found = candidates(index, np.empty(0, np.uint8), np.zeros(1, np.int64), STEP, 20)
+    assert (len(found.reads), found.offsets.tolist()) == (0, [0])
+    assert found.searched.tolist() == [0, 0, 0]
+
+
+def test_some_reads_as_if_alone(repeats):
+    index, genome = repeats
+    reads = reads_of(genome, np.random.default_rng(6), 200)
+    codes, offsets = flat(reads)
+    some = np.arange(1, 200, 3)
+    found = candidates(index, codes, offsets, STEP, 20, reads=some)
+    alone = candidates(index, *flat([reads[i] for i in some]), STEP, 20)
+    assert np.array_equal(found.reads, some[alone.reads])
+    assert np.array_equal(np.diff(found.offsets)[some], np.diff(alone.offsets))
+    for name in ("strands", "diagonals", "lowest", "highest", "seeds"):
+        assert np.array_equal(getattr(found, name), getattr(alone, name)), name
+    assert np.array_equal(found.unlisted[some], alone.unlisted)

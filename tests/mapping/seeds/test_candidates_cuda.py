@@ -1,0 +1,234 @@
+"""Seeds chosen, their hits listed, put in order and gathered by the GPU's kernels, as by the CPU's.
+
+Whatever a read's hits: none, thousands, all on one diagonal, none near another. The kernels are run
+in plain Python and, where there is one, on a GPU.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from numba import cuda
+
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.reads.device_reads_cuda import DeviceReads
+from bwarp.mapping.seeds import candidates_cuda, seed_selection_cuda
+from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT, _group, _list_rows, _make_keys
+from bwarp.mapping.seeds.seed_selection_cpu import _choose_seeds
+from bwarp.mapping.seeds.seed_selection_cuda import LOCATED, SeedKeys
+
+K = 20
+GAP = MappingParameters().largest_gap
+
+
+def to_card(array, dtype):
+    return cuda.to_device(array.astype(dtype) if len(array) else np.zeros(1, dtype))
+
+
+def one_diagonal(rng, n):
+    return np.full(n, int(rng.integers(0, 1 << 32)))
+
+
+def both_strands_alike(rng, n):
+    """The same diagonals on both strands: half as many keys again have another strand."""
+    return np.concatenate([np.full(n // 2, 700), np.full(n - n // 2, 700 + (1 << 35))])
+
+
+def far_apart(rng, n):
+    """Every hit a group of its own; the farther end of each is one too far."""
+    return np.arange(n) * (GAP + 1) - 50
+
+
+def one_group(rng, n):
+    """Diagonals that are just near enough, a hit each."""
+    return np.arange(n) * GAP
+
+
+def twins(rng, n):
+    """One group in which all diagonals but one are as good."""
+    return (np.arange(n) + 1) // 2 * 3
+
+
+def crowded(rng, n):
+    """Few diagonals, so that many hits are alike and groups have several of them."""
+    return rng.integers(0, max(1, n // 6), n) * 7 + rng.integers(0, 2, n) * (1 << 35)
+
+
+def repeats(rng, n):
+    """Copies with an indel here and there: few hits or many, on one diagonal or two."""
+    copies = rng.integers(0, 1 << 33, max(1, n // 9))
+    shifts = rng.choice([0, 0, 0, 1, -4, 11], n)
+    return rng.choice(copies, n) + shifts + rng.integers(0, 2, n) * (1 << 35)
+
+
+def shuffled_tail(rng, n):
+    """In order already but for the last."""
+    return np.roll(np.arange(n) * 5, -1)
+
+
+SHAPES = (
+    one_diagonal, both_strands_alike, far_apart, one_group, twins, crowded, repeats, shuffled_tail
+)  # fmt: skip
+
+
+def a_case(rng, hits_of_reads):
+    """Reads with these hits (numbers: strand * 2**35 + diagonal), in items as they may come.
+
+    Between any two reads is one that is not searched.
+    """
+    n = len(hits_of_reads)
+    wanted = np.arange(n) * 2 + 1
+    lengths = rng.integers(0, 200, 2 * n + 1)
+    firsts, keys, counts, taken, places = [0], [], [], [], []
+    for i, hits in enumerate(hits_of_reads):
+        n_seeds = int(rng.integers(1 if len(hits) else 0, 8))
+        lengths[wanted[i]] = max(lengths[wanted[i]], K + n_seeds)
+        firsts.append(firsts[-1] + n_seeds)
+        borders = np.sort(rng.integers(0, len(hits) + 1, 2 * n_seeds))
+        borders[-1:] = len(hits)
+        here = np.diff(borders, prepend=0)
+        taken += here.tolist()
+        left_out = rng.integers(1, 9, 2 * n_seeds) * (rng.random(2 * n_seeds) < 0.05)
+        counts += (here + left_out).tolist()
+        places += [0] * n_seeds
+        keys += [(i << 36) + int(hit) + DIAGONAL_SHIFT for hit in hits]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    differences = rng.integers(0, 8, n)
+    return (
+        np.array(keys, np.uint64), offsets, wanted, np.array(firsts), np.array(counts, np.int64),
+        np.array(taken, np.int64), differences, np.array(places, np.int32),
+    )  # fmt: skip
+
+
+def by_the_cpu(case, parameters):
+    keys, offsets, wanted, firsts, counts, taken, differences, _ = case
+    found = np.zeros((keys.size, 6), np.int64)
+    unlisted, unseen = np.zeros((2, offsets.size - 1), np.int32)
+    n = _group(
+        np.sort(keys), offsets, wanted, K, firsts, counts, taken, differences,
+        parameters.largest_gap, parameters.candidates_a_read, parameters.match,
+        min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend),
+        found, unlisted, unseen,
+    )  # fmt: skip
+    return found[:n], unlisted, unseen
+
+
+def by_the_card(case, parameters):
+    keys, offsets, wanted, firsts, counts, taken, differences, places = case
+    # A hit that the search has located itself.
+    counts = np.where((counts == 1) & (taken == 1), LOCATED, counts)
+    hit_firsts = np.concatenate([[0], np.cumsum(taken)])
+    n_wanted = len(wanted)
+
+    found = SeedKeys(
+        to_card(firsts, np.uint32), to_card(places, np.int32), to_card(counts, np.uint32),
+        to_card(hit_firsts, np.uint32), to_card(differences, np.int32), to_card(keys, np.uint64),
+        to_card(keys, np.uint64), keys.size, int(firsts[-1]),
+    )  # fmt: skip
+    reads = DeviceReads(None, None, cuda.to_device(offsets), offsets.size - 1, 0)
+    seed_selection_cuda.sort_keys[
+        seed_selection_cuda._blocks(32 * n_wanted), seed_selection_cuda.BLOCK
+    ](found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted)
+    assert found.keys.copy_to_host()[: keys.size].tolist() == np.sort(keys).tolist()
+    candidates = candidates_cuda.gather(
+        found, reads, to_card(wanted, np.int32), n_wanted, K, parameters
+    )
+    offsets_found = candidates.offsets.copy_to_host()
+    n_found = int(offsets_found[-1])
+    assert candidates.searched.tolist() == [firsts[-1], keys.size, n_found]
+    columns = [
+        getattr(candidates, name).copy_to_host()[:n_found]
+        for name in ("reads", "strands", "diagonals", "lowest", "highest", "seeds")
+    ]
+    assert np.array_equal(offsets_found, np.searchsorted(columns[0], np.arange(offsets.size)))
+    return (
+        np.stack([column.astype(np.int64) for column in columns], axis=1),
+        candidates.unlisted.copy_to_host(),
+        candidates.unseen.copy_to_host(),
+    )
+
+
+def assert_same(case, parameters):
+    expected, *expected_bounds = by_the_cpu(case, parameters)
+    found, *bounds = by_the_card(case, parameters)
+    assert found.tolist() == expected.tolist()
+    assert [bound.tolist() for bound in bounds] == [bound.tolist() for bound in expected_bounds]
+    return expected
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("most", [32, 1])
+def test_reads_with_few_hits_and_many(card, shape, most):
+    rng = np.random.default_rng(most)
+    sizes = [0, 1, 2, 31, 32, 33, 64, 65, 300, 0, 7, 0]
+    case = a_case(rng, [rng.permutation(shape(rng, n)) for n in sizes])
+    expected = assert_same(case, replace(MappingParameters(), candidates_a_read=most))
+    assert set(expected[:, 0]) == {2 * i + 1 for i, n in enumerate(sizes) if n}
+
+
+@pytest.mark.parametrize("n", [2048, 5000])
+def test_reads_with_thousands_of_hits(card, n):
+    rng = np.random.default_rng(n)
+    shapes = (twins, repeats) if n == 5000 else (far_apart, crowded)
+    case = a_case(rng, [rng.permutation(shape(rng, n)) for shape in (*shapes, one_diagonal)])
+    assert_same(case, MappingParameters())
+
+
+def test_no_read_has_a_hit(card):
+    case = a_case(np.random.default_rng(0), [np.empty(0, np.int64)] * 3)
+    assert len(assert_same(case, MappingParameters())) == 0
+
+
+@pytest.mark.parametrize(("most", "least"), [(16, 0), (64, 32), (2048, 0), (1, 1)])
+@pytest.mark.parametrize("highest", [1, 4, 100, 5000])
+def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, highest):
+    rng = np.random.default_rng(most * highest)
+    n_seeds = np.array([0, 1, 2, 15, 16, 17, 33, 0, 90, 150, 0])
+    n_wanted = len(n_seeds)
+    firsts = np.concatenate([[0], np.cumsum(n_seeds)])
+    lengths = np.where(n_seeds, K + 3 * n_seeds, 0)
+    wanted = np.arange(n_wanted)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = np.concatenate([np.arange(n) * 3 for n in n_seeds]).astype(np.int32)
+    places[rng.random(places.size) < 0.1] = -1
+    counts = (highest ** rng.random(2 * places.size)).astype(np.int64)
+    counts[rng.random(counts.size) < 0.3] = rng.choice([0, 1, highest, 2**32 - 2])
+    # A read whose rarest seed has too many.
+    places[0], counts[:2] = 0, (most + 2, most + 1)
+    starts = rng.integers(0, 1000, counts.size)
+    found = np.where((counts == 1) & (rng.random(counts.size) < 0.5), LOCATED, counts)
+    taken, differences = np.zeros(counts.size, np.uint32), np.zeros(n_wanted, np.int32)
+    _choose_seeds(firsts, places, K, counts, most, least, taken, differences)
+    blocks = seed_selection_cuda._blocks(32 * n_wanted)
+    on_card = [to_card(firsts, np.uint32), to_card(places, np.int32), to_card(found, np.uint32)]
+    order, spare = (cuda.device_array(counts.size, np.uint64) for _ in range(2))
+    chosen = cuda.device_array(counts.size + 1, np.uint32)
+    different = cuda.device_array(n_wanted, np.int32)
+    seed_selection_cuda.choose_seeds[blocks, seed_selection_cuda.BLOCK](
+        n_wanted, *on_card[:2], K, on_card[2], most, least, order, spare, chosen, different
+    )
+    assert chosen.copy_to_host().tolist() == [*taken.tolist(), 0]
+    assert different.copy_to_host().tolist() == differences.tolist()
+
+    hit_firsts = np.empty(counts.size + 1, np.int64)
+    rows, keys = np.empty(taken.sum(), np.uint32), np.empty(taken.sum(), np.uint64)
+    _list_rows(starts, counts, taken, hit_firsts, rows)
+    # Rows pass for positions, and all lie in one segment: what is located later is their place.
+    segment = np.array([0, 2**33]), np.array([0])
+    _make_keys(offsets, wanted, K, firsts, places, hit_firsts, rows, *segment, keys)
+    owners = np.repeat(wanted, n_seeds)
+    listed, begun = to_card(rows * 0, np.uint32), to_card(keys * 0, np.uint64)
+    shape = seed_selection_cuda._blocks(counts.size), seed_selection_cuda.BLOCK
+    seed_selection_cuda.list_hits[shape](
+        to_card(starts, np.uint32), on_card[2], to_card(hit_firsts, np.uint32),
+        to_card(owners, np.int32), on_card[1], cuda.to_device(offsets), to_card(wanted, np.int32),
+        K, counts.size, listed, begun,
+    )  # fmt: skip
+    is_located = np.repeat(found == LOCATED, taken)
+    listed, begun = (array.copy_to_host()[: rows.size] for array in (listed, begun))
+    assert listed.tolist() == np.where(is_located, 0, rows).tolist()
+    located = begun - np.where(is_located, np.uint64(1 << 63), 0).astype(np.uint64)
+    assert (located + listed).tolist() == keys.tolist()

@@ -1,0 +1,137 @@
+"""Chunks mapped by several threads that take turns on a pretended card, against the CPU's."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome
+from tests.mapping.test_seeding_rounds_cuda_emulated import (
+    PARAMETERS,
+    assert_same,
+    hostile_contigs,
+    hostile_pairs,
+)
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.errors import GpuMemoryError
+from bwarp.mapping import pipeline, pipeline_cuda
+from bwarp.mapping.pairing import insert_size
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from tests.helpers.gpu.emulated_mapping import pretend
+
+
+def chunks_of(reads, ends, templates_a_chunk):
+    for first in range(0, len(reads) // ends, templates_a_chunk):
+        part = reads[ends * first : ends * (first + templates_a_chunk)]
+        codes, offsets = flat(part)
+        names = np.zeros((len(part) // ends, 2), np.int64)
+        yield ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, ends, first)
+
+
+@pytest.mark.parametrize("ends", [2, 1])
+def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
+    rng = np.random.default_rng(5)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, genome.codes, 9)
+    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
+    arguments = (index, genome)
+    expected = list(pipeline.map_chunks(*arguments, chunks_of(reads, ends, 3), PARAMETERS))
+    pretend(monkeypatch)
+    got = list(pipeline_cuda.map_chunks(*arguments, chunks_of(reads, ends, 3), PARAMETERS, 2))
+    assert len(got) == len(expected) == 9 // 3 * (3 - ends)
+    if ends == 2:
+        assert expected[0].insert.highest > 0
+    for one, other in zip(got, expected, strict=True):
+        assert one.insert == other.insert
+        assert one.both.tolist() == other.both.tolist()
+        for field in fields(one.chunk):
+            assert np.array_equal(getattr(one.chunk, field.name), getattr(other.chunk, field.name))
+        assert_same(one.mapped, other.mapped)
+        assert_same(one.choice, other.choice)
+
+
+class CudaAPIError(Exception):
+    """As the driver's, known by its name."""
+
+
+@pytest.mark.parametrize("fails", ["reads", "mates"])
+def test_chunks_that_have_no_room_are_placed_in_parts(monkeypatch, fails):
+    """The card takes two templates at a time, and at first does not know it."""
+    rng = np.random.default_rng(5)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, genome.codes, 9)
+    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
+    expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
+    pretend(monkeypatch)
+    monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
+    place_reads, add_mates = pipeline_cuda.place_reads, pipeline_cuda.add_mates
+    placed = []
+
+    def check(n_reads):
+        placed.append(n_reads)
+        if n_reads > 4:
+            raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    def place_few(card, codes, offsets, parameters):
+        if fails == "reads":
+            check(len(offsets) - 1)
+        return place_reads(card, codes, offsets, parameters)
+
+    def add_few(card, placed, insert, parameters):
+        if fails == "mates":
+            check(placed.reads.n_reads)
+        return add_mates(card, placed, insert, parameters)
+
+    monkeypatch.setattr(pipeline_cuda, "place_reads", place_few)
+    monkeypatch.setattr(pipeline_cuda, "add_mates", add_few)
+    got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
+    # What was found whole is tried, then a chunk; it is halved, and the others are no larger.
+    assert placed.count(6) <= 3
+    assert sorted(set(placed)) == [2, 6]
+    for one, other in zip(got, expected, strict=True):
+        assert one.insert == other.insert
+        assert one.searched.tolist() == other.searched.tolist()
+        assert_same(one.places, other.places)
+        assert_same(one.mapped, other.mapped)
+        assert_same(one.choice, other.choice)
+
+
+def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
+    rng = np.random.default_rng(5)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, genome.codes, 6)
+    pretend(monkeypatch)
+    monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
+
+    def place_none(*_):
+        raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+
+    monkeypatch.setattr(pipeline_cuda, "place_reads", place_none)
+    with pytest.raises(GpuMemoryError, match="placing a read takes more GPU memory than is free"):
+        list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
+
+
+def attempt_here(work):
+    """As `bwarp.gpu.available_memory.attempt`, which asks a real card to give memory back."""
+    try:
+        return work()
+    except CudaAPIError:
+        return None
+
+
+def test_a_reader_that_fails_is_heard(monkeypatch):
+    rng = np.random.default_rng(6)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, genome.codes, 4)[:4]
+
+    def broken():
+        yield from chunks_of(reads, 1, 4)
+        raise OSError("the disk is gone")
+
+    pretend(monkeypatch)
+    with pytest.raises(OSError, match="the disk is gone"):
+        list(pipeline_cuda.map_chunks(index, genome, broken(), PARAMETERS, 2))

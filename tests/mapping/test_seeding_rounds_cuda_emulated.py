@@ -1,0 +1,123 @@
+"""Places found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.gpu.pinned_memory import PinnedPlace
+from bwarp.mapping import pipeline, seeding_rounds_cuda
+from bwarp.mapping.extension.extension_cpu import extend
+from bwarp.mapping.extension.scored_hits_cpu import merge
+from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+from bwarp.mapping.pairing.insert_size import InsertSize
+from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
+from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from tests.helpers.gpu.emulated_mapping import pretend
+
+PARAMETERS = MappingParameters(
+    first=SeedRound(length=16, step=25, hits=6, least_hits=0),
+    settled_margin=4,
+    second=SeedRound(length=14, step=10, hits=8, least_hits=5),
+    long=SeedRound(length=18, step=5, hits=20, least_hits=10),
+    deep=SeedRound(length=15, step=4, hits=40, least_hits=0),
+    dense=SeedRound(length=13, step=3, hits=10, least_hits=6),
+    candidates_a_read=4,
+    largest_gap=6,
+    least_score=15,
+    least_mate_score=11,
+    hopeless_margin=15,
+)
+INSERT = InsertSize(130.0, 5.0, 110, 150)
+
+
+def hostile_contigs(rng) -> list[bytes]:
+    """Repeats far apart and in tandem, ambiguous bases, contigs shorter than a read."""
+    unit = random_letters(rng, 120)
+    return [
+        random_letters(rng, 250) + unit + random_letters(rng, 40) + unit[:100] + b"NN",
+        b"AC" * 30 + random_letters(rng, 30),
+        random_letters(rng, 25),
+        unit + random_letters(rng, 200) + b"A" * 30,
+    ]
+
+
+def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
+    """Ends of fragments with errors and gaps, over borders; random, short, empty and of N."""
+    reads = []
+    for _ in range(n_pairs):
+        start = int(rng.integers(0, genome.size - 130))
+        for read in (genome[start : start + 60], opposite(genome[start + 70 : start + 130])):
+            letters = read.tolist()
+            for _ in range(int(rng.integers(0, 7))):
+                letters[rng.integers(60)] = int(rng.integers(0, 5))
+            kind = rng.random()
+            if kind < 0.2:
+                at = int(rng.integers(5, 50))
+                del letters[at : at + 3]
+            elif kind < 0.3:
+                letters[30:30] = [0, 1]
+            elif kind < 0.4:
+                letters = rng.integers(0, 4, 60).tolist()
+            reads.append(np.array(letters, np.uint8))
+    # A mate that no seed finds, but words of eight bases do.
+    reads[0] = genome[100:160].copy()
+    reads[1] = opposite(genome[170:230])
+    reads[1][::12] = (reads[1][::12] + 1) & 3
+    reads[3] = reads[3][:7]
+    reads[4] = np.empty(0, np.uint8)
+    reads[6] = np.full(40, 4, np.uint8)
+    return reads
+
+
+def assert_same(places, expected):
+    for field in fields(expected):
+        got, wanted = getattr(places, field.name), getattr(expected, field.name)
+        assert got.dtype == wanted.dtype, field.name
+        assert got.tolist() == wanted.tolist(), field.name
+
+
+def bases_of(blocks, n_bases: int) -> list[int]:
+    """The bases in blocks; what follows them is ambiguous."""
+    words = np.array(blocks).reshape(-1, 4)
+    low, high, ambiguous = (
+        np.unpackbits(np.ascontiguousarray(words[:, i]).view(np.uint8), bitorder="little")
+        for i in range(3)
+    )
+    codes = np.where(ambiguous, 4, low + 2 * high)
+    assert (codes[n_bases:] == 4).all()
+    return codes[:n_bases].tolist()
+
+
+@pytest.mark.parametrize(("seed", "orientation", "mode"), [(0, 0, LOCAL), (1, 3, END_TO_END)])
+def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mode):
+    rng = np.random.default_rng(seed)
+    parameters = replace(PARAMETERS, mode=mode)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    codes, offsets = flat(hostile_pairs(rng, genome.codes, 12))
+    names = np.zeros((12, 2), np.int64)
+    chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 2, 0)
+    alone = pipeline._place(index, genome, chunk, parameters)
+    insert = replace(INSERT, orientation=orientation)
+    candidates = rescue_candidates(genome, alone.both, offsets, alone.places, insert, parameters, 1)
+    low = replace(parameters, least_score=parameters.least_mate_score)
+    more = extend(genome, alone.both, offsets, candidates, low)
+    assert len(candidates.reads) > 0 or orientation != 0
+    assert alone.unseen.any()
+    assert not alone.places.gapless.all()
+    pretend(monkeypatch)
+    card = seeding_rounds_cuda.prepare(index)
+    assert bases_of(card.genome.blocks, genome.codes.size) == genome.codes.tolist()
+    assert 4 in genome.codes
+    placed = seeding_rounds_cuda.place_reads(card, codes, offsets, parameters)
+    assert np.array(placed.reads.both).tolist() == alone.both.tolist()
+    assert np.array(placed.unseen).tolist() == alone.unseen.tolist()
+    assert placed.searched.tolist() == alone.searched.tolist()
+    assert_same(places_on_host(placed.places, PinnedPlace()), alone.places)
+    with_mates = seeding_rounds_cuda.add_mates(card, placed, insert, parameters)
+    assert_same(places_on_host(with_mates, PinnedPlace()), merge(alone.places, more))

@@ -1,0 +1,121 @@
+"""Matching on the GPU, its kernels run in plain Python, against comparing every pair of places."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from numba import cuda
+
+from bwarp.errors import UsageError
+from bwarp.gpu import prefix_sum, ptx_reference
+from bwarp.index import device_index_cuda, locate_cuda, memory_plan
+from bwarp.mems.device_text_cuda import prepare
+from bwarp.mems.find import KINDS, find_matches
+from bwarp.mems.maximal import maximal_matches_cuda, window_rows_cuda
+from bwarp.mems.unique import unique_matches_cuda
+from tests.helpers.cases.mems_cases import index_of, text_of
+from tests.helpers.gpu import emulated_cuda
+from tests.helpers.gpu.pretended_device import DeviceArray, Launcher, device, pair_sorter
+from tests.helpers.oracles.mems_oracle import expected_matches, random_case, rows_of
+
+MODULES = (
+    device_index_cuda,
+    locate_cuda,
+    prefix_sum,
+    maximal_matches_cuda,
+    unique_matches_cuda,
+)
+KERNELS_OF = {maximal_matches_cuda: window_rows_cuda}
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    for module in MODULES:
+        monkeypatch.setattr(module, "_THREADS", 32)
+        for kernel in KERNELS_OF.get(module, module).KERNEL_SIGNATURES:
+            monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
+    monkeypatch.setattr(prefix_sum, "TILE", 32)
+    monkeypatch.setattr(device_index_cuda, "pair_sorter", pair_sorter)
+    monkeypatch.setattr(cuda, "pinned_array", np.empty)
+    monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 60)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 10)
+    monkeypatch.setattr(device_index_cuda, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(window_rows_cuda, "_MANY", 3)
+    monkeypatch.setattr(unique_matches_cuda, "_PIECE", 20)
+    operations = {
+        "popc": lambda bits: int(bits).bit_count(),
+        "load_uint32x2": lambda array, at: ptx_reference.load_uint32x2(array.array, int(at)),
+        "load_uint32x4": lambda array, at: ptx_reference.load_uint32x4(array.array, int(at)),
+    }
+    for name, operation in operations.items():
+        monkeypatch.setattr(emulated_cuda._Thread, name, staticmethod(operation), raising=False)
+    # What was never written must not look like a sensible number.
+    monkeypatch.setattr(
+        cuda, "device_array", lambda shape, dtype: device(np.full(shape, 113, dtype))
+    )
+    monkeypatch.setattr(cuda, "to_device", device)
+    monkeypatch.setattr(DeviceArray, "copy_to_host", lambda array: np.array(array))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_cases(emulated, seed):
+    rng = np.random.default_rng(seed)
+    contigs, queries = random_case(rng)
+    queries = [query[:70] for query in queries[-2:]]
+    index = prepare(index_of(contigs, sa_rate=1 + seed % 3))
+    for min_length in (5, 12):
+        text = text_of(queries, (0, 1), min_length)
+        for kind in KINDS:
+            found = rows_of(find_matches(index, text, min_length, kind, "cuda"))
+            assert found == expected_matches(contigs, queries, (0, 1), min_length, kind), kind
+
+
+def test_long_matches_and_repeats(emulated):
+    """Longer than a word, more copies than one, runs of one base, and a sampled suffix array."""
+    rng = np.random.default_rng(9)
+    unit = rng.integers(0, 4, 45)
+    contigs = [np.concatenate([unit, [0] * 20, unit, [3], unit[:40]]).astype(np.uint8)]
+    queries = [np.concatenate([unit[3:], [0] * 12, unit[:30]]).astype(np.uint8)]
+    reference = prepare(index_of(contigs, sa_rate=3))
+    for min_length in (10, 38):
+        text = text_of(queries, (0,), min_length)
+        for kind in KINDS:
+            expected = expected_matches(contigs, queries, (0,), min_length, kind)
+            assert rows_of(find_matches(reference, text, min_length, kind, "cuda")) == expected
+
+
+@pytest.mark.parametrize("largest_rate", [4, 8])
+def test_sampled_suffix_array(emulated, monkeypatch, largest_rate):
+    rng = np.random.default_rng(3)
+    contigs = [rng.integers(0, 4, 150).astype(np.uint8)]
+    index = index_of(contigs, sa_rate=4)
+    monkeypatch.setattr(memory_plan, "DRIVER_BYTES", 0)
+    monkeypatch.setattr(memory_plan, "LARGEST_RATE", largest_rate)
+    # The least memory that is enough.
+    for free in range(0, 40000, 100):
+        monkeypatch.setattr(device_index_cuda, "free_memory", lambda free=free: free)
+        with contextlib.suppress(UsageError):
+            reference = prepare(index)
+            break
+    assert reference.plan.suffix_rate == largest_rate
+    queries = [contigs[0][20:90]]
+    for kind in KINDS:
+        expected = expected_matches(contigs, queries, (0, 1), 10, kind)
+        found = find_matches(reference, text_of(queries, (0, 1), 10), 10, kind, "cuda")
+        assert rows_of(found) == expected
+
+
+def test_too_many_matches_at_one_place(emulated):
+    contigs = [np.zeros(120, np.uint8)]
+    reference = prepare(index_of(contigs))
+    text = text_of([np.zeros(10, np.uint8)], (0,), 10)
+    with pytest.raises(UsageError) as error:
+        rows_of(find_matches(reference, text, 10, "maxmatch", "cuda"))
+    assert str(error.value) == (
+        "the matches at one place are more than the GPU has room for: give a larger --min-length, "
+        "or use --backend cpu"
+    )

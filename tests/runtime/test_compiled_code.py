@@ -1,0 +1,161 @@
+"""Compiled functions are kept under a digest of the code that they were made of."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
+from bwarp.runtime import compiled_code
+from bwarp.runtime.source_digest import program_digest
+
+CALL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from bwarp.one import twice
+print(twice(1), sum(twice.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def package(checkout, tmp_path):
+    """A copy of the package with three modules of its own: one compiles in a function of two."""
+    folder = tmp_path / "copy" / "bwarp"
+    (folder / "runtime").mkdir(parents=True)
+    for name in ("__init__.py", "runtime/compiled_code.py", "runtime/source_digest.py"):
+        shutil.copy(checkout / "bwarp" / name, folder / name)
+    (folder / "runtime" / "__init__.py").write_text("")
+    (folder / "two.py").write_text("import numba\n@numba.njit\ndef step(x):\n    return x + 1\n")
+    (folder / "one.py").write_text(
+        "import numba\nfrom bwarp.two import step\n"
+        "@numba.njit(cache=True)\ndef twice(x):\n    return step(step(x))\n"
+    )
+    (folder / "three.py").write_text("")
+    return folder
+
+
+def run(package, **environment) -> tuple[int, int]:
+    """The answer of `twice(1)` in a new process, and how often it was found compiled."""
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(package.parent)],
+        env=clean | environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    answer, hits = done.stdout.split()
+    return int(answer), int(hits)
+
+
+def folders(parent) -> set[str]:
+    return {folder.name for folder in parent.glob("cpu-*")}
+
+
+def test_a_function_is_compiled_once(package):
+    assert run(package) == (3, 0)
+    assert run(package) == (3, 1)
+
+
+def test_an_edit_of_what_was_compiled_in_compiles_again(package):
+    run(package)
+    (package / "two.py").write_text((package / "two.py").read_text().replace("+ 1", "+ 5"))
+    assert run(package) == (11, 0)
+
+
+def test_numba_may_be_imported_before(package):
+    early = ["-c", f"import numba\n{CALL}", str(package.parent)]
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    subprocess.run([sys.executable, *early], env=clean, check=True, stdout=subprocess.DEVNULL)
+    assert run(package) == (3, 1)
+
+
+def test_the_package_by_itself_does_not_import_numba(package):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import bwarp; print('numba' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(package.parent)]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"False\n"
+
+
+def test_an_edit_elsewhere_does_not(package):
+    run(package)
+    (package / "three.py").write_text("A = 1\n")
+    assert run(package) == (3, 1)
+
+
+def test_the_folder_is_where_the_environment_says(package, tmp_path):
+    run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    assert folders(tmp_path / "kept")
+    assert not (package / "__pycache__" / "compiled").exists()
+
+
+def test_two_copies_of_the_same_code_share_what_is_kept(package, tmp_path):
+    shutil.copytree(package.parent, tmp_path / "other")
+    assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 0)
+    other = tmp_path / "other" / "bwarp"
+    assert run(other, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
+
+
+def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert compiled_code._parent_folder() == tmp_path / "cache" / "bwarp"
+
+
+def test_what_lies_beside_the_package_is_where_another_folder_begins(package, tmp_path):
+    assert run(package) == (3, 0)
+    assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
+    assert sorted(folders(tmp_path / "kept")) == sorted(folders(package / "__pycache__/compiled"))
+
+
+def test_all_is_compiled_until_a_part_of_it_goes(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    source = Path(compiled_code.__file__)
+    part = tmp_path / f"cpu-{program_digest(source, source.parent)}"
+    part.mkdir()
+    assert not compiled_code.is_complete("test")
+    compiled_code.mark_complete("test")
+    assert compiled_code.is_complete("test")
+    assert not compiled_code.is_complete("test of another kind")
+    monkeypatch.setattr(compiled_code.numba, "__version__", "of tomorrow")
+    assert not compiled_code.is_complete("test")
+    monkeypatch.undo()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert compiled_code.is_complete("test")
+    part.rmdir()
+    assert not compiled_code.is_complete("test")
+
+
+def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):
+    one, two = (IndexDataCacheFile(str(tmp_path), "function", "stamp") for _ in range(2))
+    load, other = one._load_index, threading.Thread(target=two.save, args=("float", "of floats"))
+
+    def load_while_the_other_saves():
+        index = load()
+        other.start()
+        other.join(0.5)
+        return index
+
+    monkeypatch.setattr(one, "_load_index", load_while_the_other_saves)
+    one.save("int", "of ints")
+    other.join()
+    monkeypatch.undo()
+    assert (one.load("int"), one.load("float")) == ("of ints", "of floats")
+
+
+def test_folders_unused_for_a_week_are_removed(package):
+    run(package)
+    kept = package / "__pycache__" / "compiled"
+    (used,) = folders(kept)
+    for name, days in (("cpu-old", 8), ("cuda-old", 8), ("cpu-new", 6)):
+        (kept / name).mkdir()
+        os.utime(kept / name, (0, time.time() - days * 86400))
+    (package / "two.py").write_text((package / "two.py").read_text() + "# edited\n")
+    run(package)
+    names = {folder.name for folder in kept.iterdir()}
+    assert {used, "cpu-new"} <= names
+    assert not {"cpu-old", "cuda-old"} & names

@@ -1,0 +1,189 @@
+"""What the doctor says of machines of every kind, most of which are only files."""
+
+import importlib.metadata
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bwarp.runtime.machine import Card, Machine, diagnose, gather
+
+HEALTHY = Machine(
+    cores=16, all_cores=64, memory=128 * 10**9, free_memory=9_500_000_000,
+    free_disk=2 * 10**12, vectors="avx2",
+    packages={"numpy": "2.4.6", "numba": "0.68.1", "pysam": "0.24.1", "snakemake": "9.27.1",
+              "numba-cuda": "0.30.4", "multiqc": "1.35", "matplotlib": "3.11.2",
+              "pyarrow": "26.0", "snakemake-executor-plugin-slurm": "2.8"},
+    cuda_parts=13, nvidia_cards=1, driver="580.65.06", denied=(), visible=None,
+    cards=(Card("NVIDIA H200", 143_771, 143_000, (9, 0)),), problem=None,
+)  # fmt: skip
+
+NO_DRIVER = replace(HEALTHY, driver=None, cards=(), problem="no NVIDIA driver or GPU is visible")
+
+
+def advice(machine):
+    return {f.what: f.advice for f in diagnose(machine) if f.advice}
+
+
+def found(machine, what):
+    return [finding.found for finding in diagnose(machine) if finding.what == what]
+
+
+def test_a_healthy_machine_needs_no_advice():
+    assert advice(HEALTHY) == {}
+    assert found(HEALTHY, "gpu") == ["NVIDIA H200, 140 GiB (140 free), compute capability 9.0"]
+    assert found(HEALTHY, "processor") == ["16 of 64 cores may be used, vectors: avx2"]
+    assert found(HEALTHY, "memory") == [
+        "128 GB, 9.5 GB free; an index takes 12 bytes a base to build: 37 GB for a human genome"
+    ]
+    last = diagnose(HEALTHY)[-1]
+    assert (last.what, last.found) == (
+        "backend",
+        "cuda: a GPU can be used, and backend auto takes it",
+    )
+
+
+def test_no_card_is_no_illness():
+    machine = replace(NO_DRIVER, nvidia_cards=0)
+    assert advice(machine) == {}
+    assert found(machine, "gpu") == ["no NVIDIA card, and no driver"]
+    assert found(machine, "backend") == ["cpu: no NVIDIA driver or GPU is visible"]
+
+
+def test_a_card_without_a_driver():
+    assert advice(NO_DRIVER) == {
+        "gpu": "install the driver and restart (Debian: apt install nvidia-driver; Ubuntu: "
+        "ubuntu-drivers install); in a container, start it with --gpus all or --nv"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"driver": "470.82.01", "cuda_parts": 12}, {
+            "driver": "too old for CUDA 12: install 525 or newer, better 580",
+            "cuda parts": "make run CUDA=12",
+        }),
+        ({"driver": "550.54"}, {"cuda parts": "make run CUDA=12"}),
+        ({"driver": "550.54", "cuda_parts": 12}, {}),
+        ({"cuda_parts": None}, {"cuda parts": "make run CUDA=13"}),
+        ({"denied": ("/dev/nvidia0",)}, {
+            "permission": "sudo usermod -aG video,render $USER, then log in again"
+        }),
+        ({"visible": ""}, {
+            "CUDA_VISIBLE_DEVICES": "it hides every GPU: unset CUDA_VISIBLE_DEVICES"
+        }),
+        ({"visible": "-1"}, {
+            "CUDA_VISIBLE_DEVICES": "it hides every GPU: unset CUDA_VISIBLE_DEVICES"
+        }),
+        ({"visible": "1,0"}, {}),
+        ({"cards": (Card("Tesla P100", 16_280, 16_000, (6, 0)),)}, {
+            "gpu": "too old: 7.5 (Turing, 2018) is the least"
+        }),
+        ({"vectors": "sse4.2"}, {
+            "processor": "without avx2 or neon the CPU engine is several times slower"
+        }),
+    ],
+)  # fmt: skip
+def test_illnesses(changes, expected):
+    assert advice(replace(HEALTHY, **changes)) == expected
+
+
+def test_packages():
+    packages = HEALTHY.packages | {"numpy": "2.5.0"}
+    assert advice(replace(HEALTHY, packages=packages)) == {
+        "numpy": "numba-cuda breaks on it: pip install 'numpy<2.5'"
+    }
+    del packages["numba-cuda"]
+    assert advice(replace(HEALTHY, packages=packages)) == {
+        "numba-cuda": "needed for the GPU: make run CUDA=13, or CUDA=12",
+        "cuda parts": "make run CUDA=13",
+    }
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """Files of a machine with two cards in its slots, one of which may not be opened."""
+    for name, text in {
+        "proc/meminfo": "MemTotal:       1000 kB\nMemAvailable:    600 kB\n",
+        "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  "
+        "550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC version:  gcc version 12.2.0\n",
+        "sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n",
+        "sys/bus/pci/devices/0000:01:00.1/vendor": "0x10de\n",
+        "sys/bus/pci/devices/0000:01:00.1/class": "0x040300\n",  # its sound
+        "sys/bus/pci/devices/0000:02:00.0/vendor": "0x8086\n",
+        "sys/bus/pci/devices/0000:02:00.0/class": "0x030000\n",
+        "dev/nvidia0": "",
+        "dev/nvidiactl": "",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_looking_at_a_machine(root, monkeypatch):
+    asked = []
+
+    def run(command):
+        asked.append(command[1])
+        return "NVIDIA A10, 23028, 22500, 8.6\nNVIDIA A10, [N/A], [N/A], 8.6\n"
+
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    machine = gather("it hides", {"avx2": True, "sse4.2": True}, root, {}, run)
+    assert (machine.memory, machine.free_memory) == (1_024_000, 614_400)
+    assert machine.driver == "550.54.15"
+    assert machine.nvidia_cards == 1
+    assert machine.denied == ("/dev/nvidia0",)
+    assert machine.cards == (Card("NVIDIA A10", 23_028, 22_500, (8, 6)),)
+    assert machine.vectors == "avx2"
+    assert (machine.visible, machine.problem) == (None, "it hides")
+    assert asked == ["--query-gpu=name,memory.total,memory.free,compute_cap"]
+
+
+def test_an_old_nvidia_smi_does_not_know_the_capability(root):
+    def run(command):
+        return "" if "compute_cap" in command[1] else "Tesla T4, 15360, 15000\n"
+
+    machine = gather(None, {}, root, {"CUDA_VISIBLE_DEVICES": "0"}, run)
+    assert machine.cards == (Card("Tesla T4", 15_360, 15_000, ()),)
+    assert machine.visible == "0"
+
+
+def test_a_machine_without_anything(tmp_path):
+    machine = gather("none", {}, tmp_path, {}, lambda command: "")
+    assert (machine.driver, machine.cards, machine.nvidia_cards, machine.denied) == (
+        None, (), 0, (),
+    )  # fmt: skip
+    assert found(machine, "gpu") == ["no NVIDIA card, and no driver"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "parts"),
+    [
+        ({}, None),
+        ({"cuda-bindings": "13.5.0"}, None),
+        ({"cuda-bindings": "13.5.0", "nvidia-cuda-nvrtc": "13.4.92"}, 13),
+        ({"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc-cu12": "12.9.86"}, 12),
+        ({"cuda-bindings": "12.9.10", "nvidia-cuda-nvrtc": "13.4.92"}, None),
+    ],
+)
+def test_the_cuda_parts_are_a_compiler_and_bindings_to_it(tmp_path, monkeypatch, installed, parts):
+    def version(name):
+        if name in installed:
+            return installed[name]
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert gather("none", {}, tmp_path, {}, lambda command: "").cuda_parts == parts
+
+
+def test_the_program(run_program):
+    done = run_program("doctor.py", env={"CUDA_VISIBLE_DEVICES": ""})
+    assert (done.rc, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("python ")
+    assert lines[-1].startswith("backend ")
+    assert " cpu: n" in lines[-1]

@@ -1,0 +1,191 @@
+"""A signal ends a program with its own code, whatever it is in the midst of, and leaves nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bwarp.runtime.signals import ended_by_signals
+from tests.helpers.programs.left_behind import names
+
+PROGRAM = """
+import contextlib, ctypes, os, signal, subprocess, sys, time
+import numba, numpy
+from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
+from bwarp.io.atomic_output import atomic_file, private_folder
+from bwarp.io.atomic_folder import atomic_folder
+from bwarp.cli.program import program_parser, run_program, say
+
+parser = program_parser("Do what the test needs.", "prog.py pass")
+parser.add_argument("statements")
+run_program(parser, lambda options: exec(options.statements, globals()))
+"""
+
+NOTHING = "interrupted; no output was written under its final name"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """A function that runs statements in the frame of a program until they say that they began."""
+    (tmp_path / "prog.py").write_text(PROGRAM)
+
+    def call(statements, **how):
+        process = subprocess.Popen(
+            [sys.executable, "prog.py", statements],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **how,
+        )
+        while (said := process.stderr.readline()) != "begun\n":
+            assert said.startswith("compiling"), said + process.stderr.read()
+        return process
+
+    return call
+
+
+def end(process, number) -> tuple[int, str, str]:
+    """Send a signal; the exit code, and what was written since."""
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    return process.returncode, stdout, stderr
+
+
+WRITERS = {
+    "file": "with atomic_file('o'): say('begun'); time.sleep(60)",
+    "gz": "with atomic_file('o.gz'): say('begun'); time.sleep(60)",
+    "folder": "with atomic_folder('o', 'a') as f: (f / 'a').touch(); say('begun'); time.sleep(60)",
+    "work": "with private_folder('o') as f: (f / 'a').touch(); say('begun'); time.sleep(60)",
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "number"),
+    zip(WRITERS, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM], strict=True),
+)
+def test_what_was_written_so_far_goes(start, tmp_path, what, number):
+    done = end(start(WRITERS[what]), number)
+    assert done == (128 + number, "", f"prog.py: error: {NOTHING}\n")
+    assert names(tmp_path) == ["prog.py"]
+
+
+#: Where an exception would come late or be lost: Python prints it and goes on.
+PLACES = {
+    "called back": """
+        wait = ctypes.CFUNCTYPE(None)(lambda: (say('begun'), time.sleep(9)))
+        wait()
+    """,
+    "destructor": """
+        class Slow:
+            def __del__(self):
+                say('begun'); time.sleep(9)
+        Slow()
+    """,
+    "caught": """
+        def wait():
+            try:
+                say('begun'); time.sleep(9)
+            except BaseException:
+                pass
+        wait()
+    """,
+    "compiled": """
+        @numba.njit(nogil=True)
+        def spin(n):
+            x = 1
+            for i in range(n):
+                x = (x * 6364136223846793005 + i) & 0x7fffffffffffffff
+            return x
+        spin(1); say('begun'); spin(20_000_000_000)
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "number"), zip(PLACES, [signal.SIGINT, signal.SIGTERM] * 2, strict=True)
+)
+def test_wherever_the_main_thread_is(start, tmp_path, place, number):
+    body = "\n".join(" " + line for line in PLACES[place].splitlines())
+    process = start(f"with atomic_file('o'):\n{body}\nprint('the end')")
+    begin = time.monotonic()
+    assert end(process, number) == (128 + number, "", f"prog.py: error: {NOTHING}\n")
+    assert time.monotonic() - begin < 5
+    assert names(tmp_path) == ["prog.py"]
+
+
+def test_outputs_that_take_their_names_together_do_so(start, tmp_path):
+    statements = (
+        "for i in range(3):\n"
+        "    with naming_outputs():\n"
+        "        say('begun')\n"
+        "        open('a', 'w').close(); time.sleep(1); open('b', 'w').close()\n"
+        "    time.sleep(1)\n"
+    )
+    done = end(start(statements), signal.SIGTERM)
+    said = "prog.py: error: interrupted; of the outputs those are there that were whole\n"
+    assert done == (143, "", said)
+    assert names(tmp_path) == ["a", "b", "prog.py"]
+
+
+def test_a_thread_that_goes_on_writing_leaves_nothing(start, tmp_path):
+    statements = (
+        "import itertools, threading\n"
+        "def write(folder, name):\n"
+        "    for i in itertools.count():\n"
+        "        with contextlib.suppress(OSError): (folder / f'{name}{i}').touch()\n"
+        "with private_folder('o') as folder:\n"
+        "    for name in 'abc':\n"
+        "        threading.Thread(target=write, args=(folder, name)).start()\n"
+        "    time.sleep(0.3); say('begun'); time.sleep(60)\n"
+    )
+    assert end(start(statements), signal.SIGTERM)[0] == 143
+    assert names(tmp_path) == ["prog.py"]
+
+
+def test_a_signal_at_the_very_end_is_not_lost(start):
+    statements = "say('begun'); sys.stdin.read(); os.kill(os.getpid(), signal.SIGTERM)"
+    process = start(statements, stdin=subprocess.PIPE)
+    assert process.communicate("", timeout=60)[1] == f"prog.py: error: {NOTHING}\n"
+    assert process.returncode == 143
+
+
+def test_a_signal_in_an_error_is_told_alone(start):
+    statements = "say('begun'); time.sleep(0.5); os.kill(os.getpid(), 2); raise MemoryError"
+    process = start(statements)
+    assert process.communicate(timeout=60)[1] == f"prog.py: error: {NOTHING}\n"
+    assert process.returncode == 130
+
+
+def test_programs_that_help_end_as_well(start):
+    statements = (
+        "from bwarp.io.bam.samtools_process import samtools\n"
+        "import pathlib\n"
+        "with samtools(['view', '-'], pathlib.Path('.'), 'o.sam') as helper:\n"
+        "    say(str(helper.pid)); time.sleep(60)\n"
+    )
+    process = start(statements.replace("say(", "say('begun'); say("))
+    helper = int(process.stderr.readline())
+    assert end(process, signal.SIGTERM)[0] == 143
+    with pytest.raises(ProcessLookupError):
+        os.kill(helper, 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_what_is_to_be_ignored_is(start, number):
+    def ignore():
+        signal.signal(number, signal.SIG_IGN)
+
+    statements = "say('begun'); time.sleep(1); print('the end')"
+    done = end(start(statements, preexec_fn=ignore), number)
+    assert done == (0, "the end\n", "")
+
+
+def test_handlers_are_put_back():
+    before = {number: signal.getsignal(number) for number in (1, 2, 15)}
+    with ended_by_signals("here"):
+        assert all(signal.getsignal(number) != before[number] for number in before)
+    assert {number: signal.getsignal(number) for number in before} == before
