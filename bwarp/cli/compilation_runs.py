@@ -7,11 +7,11 @@ processes that each run some programs keep all cores busy. What they compile is 
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
+import bwarp
 from bwarp.cli.compilation_data import write_data
 from bwarp.gpu.device_selection import HELD
 
@@ -23,57 +23,54 @@ _INDEXING = "an index"
 #: `write_data`; those that use the index wait for it. They begin in this order: first what takes
 #: longest, and not side by side what has much in common, for both would compile it.
 RUNS = {
-    _INDEXING: ("index_reference.py genome.fa -o index",),
+    _INDEXING: ("index genome.fa -o index",),
     "alignments of pairs": (
-        "align_pairs.py --references windows.fa --queries reads.fa -o pairs.sam --mode fitting",
-        "align_pairs.py --references windows.fa --queries reads.fa -o pairs.tsv --mode gatk",
-        "align_pairs.py --references windows.fa --queries reads.fa -o pairs.tsv",
+        "pairs --references windows.fa --queries reads.fa -o pairs.sam --mode fitting",
+        "pairs --references windows.fa --queries reads.fa -o pairs.tsv --mode gatk",
+        "pairs --references windows.fa --queries reads.fa -o pairs.tsv",
     ),
     "mapped pairs": (
-        "map_reads.py --index index -1 1.fq -2 2.fq -o unit.bam --sort --stats unit.stats.json",
-        "merge_alignments.py unit.bam -o sample.bam",
-        "map_reads.py --index index -1 1.fq -2 2.fq -o marked.bam --sort --mark-duplicates",
+        "map --index index -1 1.fq -2 2.fq -o unit.bam --sort --stats unit.stats.json",
+        "merge unit.bam -o sample.bam",
+        "map --index index -1 1.fq -2 2.fq -o marked.bam --sort --mark-duplicates",
     ),
     "a database search": (
-        "search_database.py --queries proteins.fa --database database.fa -o hits.tsv --evalue"
+        "search --queries proteins.fa --database database.fa -o hits.tsv --evalue"
         " --alignments hits.m8",
     ),
     "mapped single reads": (
-        "map_reads.py --index index -1 single.fq -o single.sam",
-        "map_reads.py --index index -1 single.fq -o single.sam --mode end-to-end",
+        "map --index index -1 single.fq -o single.sam",
+        "map --index index -1 single.fq -o single.sam --mode end-to-end",
     ),
     "simulated genomes and reads": (
-        "simulate_genome.py -o demo.fa.gz --length 20000 --contigs 2",
-        "simulate_reads.py --reference demo.fa.gz -1 demo_1.fq.gz -2 demo_2.fq.gz --pairs 200",
-        "simulate_reads.py --reference demo.fa.gz -1 demo.fq --reads 200",
+        "simulate-genome -o demo.fa.gz --length 20000 --contigs 2",
+        "simulate-reads --reference demo.fa.gz -1 demo_1.fq.gz -2 demo_2.fq.gz --pairs 200",
+        "simulate-reads --reference demo.fa.gz -1 demo.fq --reads 200",
     ),
     "seeds": (
-        "find_seeds.py --index index --queries 1.fq -o seeds.tsv -k 20 --step 10 --mismatches 1",
-        "find_seeds.py --index index --queries words.fa -o words.bed --mismatches 2",
-        "find_seeds.py --index index --queries words.fa -o words.tsv",
+        "seeds --index index --queries 1.fq -o seeds.tsv -k 20 --step 10 --mismatches 1",
+        "seeds --index index --queries words.fa -o words.bed --mismatches 2",
+        "seeds --index index --queries words.fa -o words.tsv",
     ),
     "exact matches": (
-        "find_mems.py --index index --queries 1.fq -o reads.mums --strands both",
-        "find_mems.py --index index --queries 1.fq -o reads.tsv --strands both --kind maxmatch",
-        "find_mems.py --reference genome.fa --queries windows.fa -o windows.mums",
+        "mems --index index --queries 1.fq -o reads.mums --strands both",
+        "mems --index index --queries 1.fq -o reads.tsv --strands both --kind maxmatch",
+        "mems --reference genome.fa --queries windows.fa -o windows.mums",
     ),
-    "a scan": (
-        "scan_composition.py --reference genome.fa --queries words.fa -o scan.tsv"
-        " --similarity 0.95",
-    ),
-    "the proof of an index": ("index_reference.py --verify -o index",),
+    "a scan": ("scan --reference genome.fa --queries words.fa -o scan.tsv --similarity 0.95",),
+    "the proof of an index": ("index --verify -o index",),
 }
 
 
 def run_all(
-    programs: Path, folder: Path, options: Sequence[str], processes: int
+    command: Sequence[str], folder: Path, options: Sequence[str], processes: int
 ) -> Iterator[tuple[str, str | None]]:
     """Run all of `RUNS`, so many at a time; what fails beside others is run again alone.
 
     Parameters
     ----------
-    programs : Path
-        The folder of the programs.
+    command : sequence of str
+        What stands in front of every line: the command `bwarp`.
     folder : Path
         Where the data go and the programs write.
     options : sequence of str
@@ -90,21 +87,23 @@ def run_all(
     started: set[subprocess.Popen] = set()
     # Programs that wait for each other's GPU would not compile at a time.
     environment = os.environ | {HELD: os.environ.get(HELD, "shared")}
+    # They run in another folder, with the library that runs here.
+    paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
     def run(name: str) -> str | None:
         if name != _INDEXING and "index" in " ".join(RUNS[name]).split():
             waiting[_INDEXING].result()
         for line in RUNS[name]:
-            program, *words = line.split()
             process = subprocess.Popen(
-                [sys.executable, programs / program, *words, *options],
+                [*command, *line.split(), *options],
                 cwd=folder, env=environment, text=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             )  # fmt: skip
             started.add(process)
             _, said = process.communicate()
             if process.returncode:
-                return (said.strip().splitlines() or [f"{program}: {process.returncode}"])[-1]
+                return (said.strip().splitlines() or [f"{line}: {process.returncode}"])[-1]
         return None
 
     with ThreadPoolExecutor(processes) as pool:

@@ -47,6 +47,10 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     },
     "Look at this machine": {
         "doctor": Subcommand("commands.doctor", "which engine runs here, and what to install"),
+        "compile": Subcommand(
+            "commands.compile_programs",
+            "compile all programs now, not at their first use",
+        ),
     },
     "Map step by step, each through a file": {
         "chunk-reads": Subcommand("steps.chunk_reads", "FASTQ to chunks of packed reads"),

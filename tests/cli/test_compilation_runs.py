@@ -11,6 +11,7 @@ import pytest
 from bwarp.cli import compilation_runs
 from bwarp.cli.compilation_data import write_data
 from bwarp.cli.compilation_runs import RUNS, run_all
+from bwarp.cli.subcommands import SUBCOMMANDS
 
 #: Notes its arguments, and fails or waits if told to.
 PROGRAM = """
@@ -41,8 +42,8 @@ def test_the_runs_go_well(data, run_program, name):
 
 def run_lines(folder, run_program, name):
     for line in RUNS[name]:
-        program, *words = line.split()
-        done = run_program(program, *words, cwd=folder)
+        subcommand, *words = line.split()
+        done = run_program(f"{SUBCOMMANDS[subcommand].program}.py", *words, cwd=folder)
         assert done.rc == 0, done.stderr
 
 
@@ -65,9 +66,9 @@ def programs(monkeypatch, tmp_path):
     (tmp_path / "folder").mkdir()
 
     def run(runs, processes=1):
-        runs = {name: tuple(f"program.py {line}" for line in runs[name]) for name in runs}
-        monkeypatch.setattr(compilation_runs, "RUNS", runs)
-        done = list(run_all(tmp_path, tmp_path / "folder", ["--last"], processes))
+        monkeypatch.setattr(compilation_runs, "RUNS", {name: tuple(runs[name]) for name in runs})
+        command = [sys.executable, str(tmp_path / "program.py")]
+        done = list(run_all(command, tmp_path / "folder", ["--last"], processes))
         return done, (tmp_path / "folder/log").read_text().splitlines()
 
     return run
@@ -95,8 +96,9 @@ COMPILE = """
 import sys
 from pathlib import Path
 from bwarp.cli import compilation_runs
-compilation_runs.RUNS |= dict.fromkeys(compilation_runs.RUNS, ("program.py wait",))
-for _ in compilation_runs.run_all(Path(sys.argv[1]), Path(sys.argv[1]), [], 2):
+compilation_runs.RUNS |= dict.fromkeys(compilation_runs.RUNS, ("wait",))
+command = [sys.executable, sys.argv[1] + "/program.py"]
+for _ in compilation_runs.run_all(command, Path(sys.argv[1]), [], 2):
     pass
 """
 

@@ -6,6 +6,7 @@ Compiled functions are kept beside the package where that can be written, else i
 or where NUMBA_CACHE_DIR says; they serve machines with the same kind of processor, and of GPU.
 """
 
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -42,7 +43,8 @@ def main(options):
     problems = []
     with tempfile.TemporaryDirectory(prefix="bwarp-") as folder:
         words = ["--backend", options.backend, "--threads", "2"]
-        runs = run_all(Path(__file__).parent, Path(folder), words, processes)
+        command = [sys.executable, "-m", "bwarp"]
+        runs = run_all(command, Path(folder), words, processes)
         for number, (name, problem) in enumerate(runs, 1):
             problems += [problem] if problem else []
             state = problem or f"compiled after {duration(time.monotonic() - start)}"
