@@ -44,6 +44,10 @@ def _os_error_sentence(error: OSError) -> str:
         return f"{where}no such file or folder: check the path"
     if error.errno == errno.EBADF:
         return f"{where}standard input or output is closed: give the name of a file"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{where}too many files are open at once: raise the limit (ulimit -n)"
+    if error.errno == errno.ENAMETOOLONG:
+        return f"{where}the name is too long: choose a shorter one (a run adds up to 20 characters)"
     if error.errno == errno.EISDIR:
         return f"{where}is a folder where a file is wanted"
     if error.errno == errno.ENOTDIR:

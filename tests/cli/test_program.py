@@ -66,6 +66,17 @@ def run(tmp_path, run_program):
             1,
             "a.fa: no permission: choose a folder or file you may use",
         ),
+        (
+            "raise OSError(24, 'Too many open files', 'a.fa')",
+            1,
+            "a.fa: too many files are open at once: raise the limit (ulimit -n)",
+        ),
+        (
+            "open('x' * 256)",
+            1,
+            f"{'x' * 256}: the name is too long: choose a shorter one (a run adds up to 20 "
+            "characters)",
+        ),
         ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
         ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
         (

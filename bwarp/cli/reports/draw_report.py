@@ -7,6 +7,7 @@ a file NAME.svg a plot, and NAME_mqc.yaml a section.
 """
 
 import json
+import os
 from pathlib import Path
 
 import yaml
@@ -74,7 +75,8 @@ def main(options):
 
 
 def name_of(path: str) -> str:
-    return Path(path).name.removesuffix(".json").removesuffix(".stats")
+    name = os.fsencode(Path(path).name).decode(errors="replace")
+    return name.removesuffix(".json").removesuffix(".stats")
 
 
 def read(path: str, key: str) -> dict:

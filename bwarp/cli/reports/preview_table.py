@@ -1,6 +1,7 @@
 """Write the first rows of a table of results, and how many there are, as a small HTML page."""
 
 import gzip
+import os
 
 from bwarp.cli.program import program_parser
 from bwarp.io.atomic_output import atomic_file
@@ -27,6 +28,7 @@ def main(options):
     check_outputs([options.output], [options.table])
     opened = gzip.open if options.table.endswith(".gz") else open
     with opened(options.table, "rb") as table:
-        page = preview_page(options.table, table, header=not options.no_header)
+        name = os.fsencode(options.table).decode(errors="replace")
+        page = preview_page(name, table, header=not options.no_header)
     with atomic_file(options.output, "w") as file:
         file.write(page)

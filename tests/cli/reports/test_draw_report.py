@@ -71,3 +71,21 @@ def test_counting_right_reads(run_program, tmp_path):
     assert done == (0, "", "1 of 2 reads are right: 50.00 %\n")
     truth = json.loads((tmp_path / "t.json").read_text())
     assert (truth["right"][60], truth["wrong"][60], truth["unmapped"]) == (1, 1, 0)
+
+
+def test_names_that_are_no_text(run_program, tmp_path):
+    name = os.fsdecode(b"gr\xf6\xdfe")
+    (tmp_path / f"{name}.stats.json").write_text(json.dumps(PAIRED))
+    (tmp_path / f"{name}.tsv").write_text("query\tscore\na\t1\n")
+    statistics = ["--statistics", f"{name}.stats.json"]
+    # The tests' own server takes names that are text only.
+    environment = {"LC_ALL": "C.UTF-8"}
+    done = run_program("draw_report.py", *statistics, "-o", "plots", cwd=tmp_path, env=environment)
+    assert done == (0, "", "")
+    section = yaml.safe_load((tmp_path / "plots/general_mqc.yaml").read_text())
+    assert list(section["data"]) == ["gr\ufffd\ufffde"]
+    done = run_program(
+        "preview_table.py", f"{name}.tsv", "-o", "t.html", cwd=tmp_path, env=environment
+    )
+    assert done == (0, "", "")
+    assert "gr\ufffd\ufffde.tsv" in (tmp_path / "t.html").read_text()
