@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.helpers.programs.programs_here import program, run_here
-
-MODULE = program("compile_programs")
+from bwarp.cli.commands import compile_programs as program
+from tests.helpers.programs.programs_here import run_here
 
 
 @pytest.fixture
@@ -13,8 +12,8 @@ def compile_programs(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def call(problems):
-        monkeypatch.setattr(MODULE, "RUNS", problems)
-        monkeypatch.setattr(MODULE, "run_all", lambda *_: iter(problems.items()))
+        monkeypatch.setattr(program, "RUNS", problems)
+        monkeypatch.setattr(program, "run_all", lambda *_: iter(problems.items()))
         return run_here("compile_programs", folder=tmp_path)
 
     return call
