@@ -31,10 +31,9 @@ def build_index(
         Told of every step that is done.
     """
     if backend == "cuda":
-        from bwarp.index.building.build_cuda import build_transforms
-        from bwarp.index.building.suffix_array_cuda import require_sorting_memory
+        from bwarp.index.building.build_cuda import build_transforms, require_building_memory
 
-        require_sorting_memory(reference.text_length)
+        require_building_memory(reference.text_length)
     else:
         from bwarp.index.building.build_cpu import build_transforms
     text = text_of(reference, threads)

@@ -10,8 +10,9 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.gpu.available_memory import require_memory
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.index.building.suffix_array_cuda import suffix_array_on_device
+from bwarp.index.building.suffix_array_cuda import sort_buffers, suffix_array_on_device
 from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 
@@ -21,6 +22,7 @@ __all__ = [
     "burrows_wheeler",
     "keep_every",
     "prefix_table",
+    "require_building_memory",
     "reversed_text",
 ]
 
@@ -38,14 +40,24 @@ def build_transforms(
     """Everything of an index that is made from its text; see `bwarp.index.building.build_cpu`."""
     text = cuda.to_device(text)
     table = prefix_table(text, parameters.prefix_length)
-    suffixes = suffix_array_on_device(text)
+    # Both texts are sorted in the same memory: most of that of a GPU.
+    buffers = sort_buffers(text.size)
+    suffixes = suffix_array_on_device(text, buffers)
     done("suffix array of the text")
     forward = burrows_wheeler(text, suffixes, parameters.occ_rate)
     sampled = keep_every(suffixes, parameters.sa_rate)
-    del suffixes
     text = reversed_text(text)
-    reverse = burrows_wheeler(text, suffix_array_on_device(text), parameters.occ_rate)
+    suffixes = suffix_array_on_device(text, buffers)
+    reverse = burrows_wheeler(text, suffixes, parameters.occ_rate)
     return forward, reverse, sampled, table
+
+
+def require_building_memory(n: int) -> None:
+    """Refuse to index a text of n letters where the GPU has too little memory for that.
+
+    The most is there while the text is turned: buffers of 24 bytes a letter, and both texts.
+    """
+    require_memory(26 * n + (64 << 20), f"indexing {n:,} bases")
 
 
 def reversed_text(text):

@@ -23,7 +23,7 @@ from bwarp.gpu.radix_sort import pair_sorter
 
 __all__ = [
     "KERNEL_SIGNATURES",
-    "require_sorting_memory",
+    "sort_buffers",
     "suffix_array",
     "suffix_array_bytes",
     "suffix_array_on_device",
@@ -35,6 +35,9 @@ FIRST_KEY_BITS = (5**FIRST_LETTERS - 1).bit_length()
 
 #: Elements one warp counts or gathers; a multiple of 32.
 TILE = 2048
+
+#: Two buffers of n keys (uint64), and two of n positions (uint32).
+SortBuffers = tuple[tuple, tuple]
 
 _WARP = 32
 _THREADS = 256
@@ -68,19 +71,25 @@ def suffix_array_bytes(n: int) -> int:
     return 25 * n + sort_scratch
 
 
-def require_sorting_memory(n: int, there: int = 0) -> None:
-    """Refuse to sort the suffixes of n letters where the GPU has no room, `there` bytes being
-    there already."""
-    require_memory(suffix_array_bytes(n) - there, f"sorting the suffixes of {n:,} bases")
-
-
-def suffix_array_on_device(text):
-    """Like `suffix_array`, from a device array to a device array."""
-    n = text.size
-    require_sorting_memory(n, there=n)
-    sort_pairs = pair_sorter()
+def sort_buffers(n: int) -> SortBuffers:
+    """Room on the GPU for sorting the suffixes of n letters, one text after another."""
+    require_memory(suffix_array_bytes(n) - n, f"sorting the suffixes of {n:,} bases")
     keys = cuda.device_array(n, np.uint64), cuda.device_array(n, np.uint64)
-    positions = cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32)
+    return keys, (cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32))
+
+
+def suffix_array_on_device(text, buffers: SortBuffers | None = None):
+    """Like `suffix_array`, from a device array to a device array.
+
+    Parameters
+    ----------
+    buffers : optional
+        What `sort_buffers` gave for a text of this length: the result lies in them, until they are
+        used again.
+    """
+    n = text.size
+    keys, positions = buffers or sort_buffers(n)
+    sort_pairs = pair_sorter()
     first_keys[_blocks(n), _THREADS](text, keys[0], positions[0])
     keys, positions = sort_pairs(keys, positions, n, FIRST_KEY_BITS)
     suffixes, ranks = positions
