@@ -19,13 +19,14 @@ pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
 pip := .venv/bin/python -m pip --disable-pip-version-check -qq install $(addprefix -c ,$(pins))
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
+ready_for_docs := .venv/ready-for-docs
 
 drawing := benchmarks/map_figures.py benchmarks/speed_table.py
 
 # .venv/bin comes first, so that `python` in the rules is the one that has bwarp.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run doctor test test-gpu lint bench
+.PHONY: help run doctor test test-gpu lint docs bench
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +35,7 @@ help:
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
 	@echo "make lint      check the style of the code and of the workflow"
+	@echo "make docs      make the site of the documentation, and check every link between its pages"
 	@echo "make bench     time bwarp against the programs it is compared with"
 	@echo "make help      this list"
 	@echo
@@ -61,6 +63,11 @@ lint: $(ready_to_test)
 	@.venv/bin/python -m snakefmt --check Snakefile workflow
 	@.venv/bin/python -m snakemake --lint
 
+# A link that leads nowhere, or a page that docs/index.md does not list, is an error.
+docs: $(ready_for_docs)
+	@.venv/bin/python -m sphinx -q --fail-on-warning -b html -c docs . build/site $(ARGS)
+	@echo "== The site begins at build/site/index.html"
+
 # What is measured goes to results/here/, and the tables of it too.
 bench: $(ready_to_test)
 	@rm -f benchmarks/results/here/*; failed=0; \
@@ -77,6 +84,11 @@ $(ready_to_run): pyproject.toml $(pins) | .venv/bin/pip
 $(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp, what it runs on and its test tools into .venv (about a minute) ..."
 	@$(pip) -e '.[test$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
+	@touch $@
+
+$(ready_for_docs): pyproject.toml $(pins) | .venv/bin/pip
+	@echo "== Installing bwarp and what makes the site into .venv (about a minute) ..."
+	@$(pip) -e '.[docs]'
 	@touch $@
 
 .venv/bin/pip:

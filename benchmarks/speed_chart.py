@@ -1,4 +1,4 @@
-"""The chart of README.md: how many times as fast bwarp is as others, a bar a comparison.
+"""The chart of README.md: the speed of bwarp relative to other programs, a bar a comparison.
 
 `benchmarks/speed_table.py` draws it from the results, into docs/speed.svg.
 

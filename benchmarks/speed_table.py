@@ -1,11 +1,12 @@
-"""Write the speed table and the chart of README.md from the results in benchmarks/results.
+"""Write the tables of speed and their chart from the results in benchmarks/results.
 
-    python benchmarks/speed_table.py            write both
+    python benchmarks/speed_table.py            write README.md, docs/benchmarks.md, docs/speed.svg
     python benchmarks/speed_table.py --check    only say whether they are new, by the exit code
     python benchmarks/speed_table.py --here     of results/here/, into speed.md and speed.svg there
 
-Every benchmark writes JSON lines of its own; one function for each of them here picks what belongs
-on the front page: what was done, on what, how fast, how fast others were in the same run, where.
+Every benchmark writes JSON lines of its own; one function for each of them here picks the rows of
+docs/benchmarks.md: what was done, on what data, how fast, how fast other programs were in the same
+run, and where. README.md shows the rows that FRONT_PAGE names, and the accuracy of mapping.
 """
 
 import json
@@ -23,6 +24,19 @@ MARKED = re.compile(
     r"(?<=<!-- speed table: begin -->\n).*?(?=<!-- speed table: end -->)", re.DOTALL
 )
 Row = tuple[str, str, str, str, str]
+
+#: How the rows of README.md begin.
+FRONT_PAGE = (
+    ("index, FASTA to folder", "133 Mb of human"),
+    ("map, FASTQ to SAM, reads a second", "500,000 reads"),
+    ("map, FASTQ.gz to sorted BAM, reads a second", "10,000,000 reads"),
+    ("seeds, FASTA to table", "150,000 20-mers"),
+    ("mems", "matches of 20 b of E. coli"),
+    ("search, GCUPS", "protein of 5,478"),
+)
+#: The reads whose accuracy README.md shows.
+READS = ("reference", "read_length", "paired", "variant_rate", "indel_length")
+FRONT_PAGE_READS = (("chr20.fa", 150, True, 0.001, 1), ("chr20.fa", 30, True, 0.001, 1))
 
 
 def results(name: str) -> list[dict]:
@@ -195,18 +209,48 @@ def speed_chart() -> str:
     kinds = list(dict.fromkeys(one.what for one in found))
     found.sort(key=lambda one: kinds.index(one.what))
     note = "Up to two cores of the same machine, in the same run."
-    return chart("How many times as fast, without a GPU", note, found)
+    return chart("Speed relative to other programs, on the CPU", note, found)
 
 
-def speed_table() -> str:
-    """A Markdown table with a row for each thing that was timed."""
-    table = ["| what | of | bwarp | others | on |", "|---|---|---|---|---|"]
-    for rows in (
+def accuracy_rows() -> Iterator[Row]:
+    """Mapping of simulated reads, as shares of them and as incorrect ones in a million."""
+    for wanted in FRONT_PAGE_READS:
+        run = {
+            line["mapper"]: line
+            for line in results("map_accuracy.json")
+            if tuple(line[key] for key in READS) == wanted and line["simulator"] == "dwgsim"
+        }
+        ours = run["bwarp"]
+        reads = f"{ours['reads']:,} reads of 2 x {ours['read_length']} bases, {ours['reference']}"
+        correct = [
+            f"{line['right']:.2f} %, {line['wrong_ppm_q10']:,}" for line in (ours, run["bwa mem"])
+        ]
+        what = "map, correct reads, and incorrect per million at MAPQ >= 10"
+        yield what, reads, correct[0], f"bwa mem {correct[1]}", ours["machine"]
+
+
+def speed_rows() -> list[Row]:
+    """A row for each thing that was timed."""
+    kinds = (
         *(index_rows, mapping_rows, seed_rows, match_rows),
         *(alignment_rows, gpu_alignment_rows, scan_rows),
-    ):
-        table += [f"| {' | '.join(row)} |" for row in rows()]
-    return "\n".join(table) + "\n"
+    )
+    return [row for rows in kinds for row in rows()]
+
+
+def front_page_rows() -> list[Row]:
+    rows = speed_rows()
+    chosen = []
+    for what, of in FRONT_PAGE:
+        (row,) = (row for row in rows if row[0] == what and row[1].startswith(of))
+        chosen.append(row)
+    return [*chosen, *accuracy_rows()]
+
+
+def table(rows: list[Row]) -> str:
+    """The rows in Markdown."""
+    lines = ["| what | data | bwarp | other programs | machine |", "|---|---|---|---|---|"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
 
 def shown(seconds: float) -> str:
@@ -215,21 +259,19 @@ def shown(seconds: float) -> str:
 
 def main() -> None:
     if RESULTS == HERE:
-        (HERE / "speed.md").write_text(speed_table())
+        (HERE / "speed.md").write_text(table(speed_rows()))
         if any(comparisons()):
             (HERE / "speed.svg").write_text(speed_chart())
-        print(speed_table(), end="")
+        print(table(speed_rows()), end="")
         return
-    page = CHECKOUT / "README.md"
-    old = page.read_text()
-    new = MARKED.sub(lambda _: speed_table(), old)
-    picture = CHECKOUT / "docs" / "speed.svg"
-    drawn = speed_chart()
+    drawn = {"docs/speed.svg": speed_chart()}
+    for page, rows in (("README.md", front_page_rows()), ("docs/benchmarks.md", speed_rows())):
+        drawn[page] = MARKED.sub(lambda _, rows=rows: table(rows), (CHECKOUT / page).read_text())
     if "--check" in sys.argv[1:]:
-        is_new = new == old and picture.exists() and picture.read_text() == drawn
-        sys.exit(not is_new and "README.md, docs/speed.svg: run python benchmarks/speed_table.py")
-    page.write_text(new)
-    picture.write_text(drawn)
+        old = [name for name, text in drawn.items() if (CHECKOUT / name).read_text() != text]
+        sys.exit(f"{', '.join(old)}: run python benchmarks/speed_table.py" if old else 0)
+    for name, text in drawn.items():
+        (CHECKOUT / name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -73,11 +73,14 @@ def test_the_commands_of_the_front_page_come_first_in_a_fresh_clone(run_in):
         "run CUDA= README.md",
         "test CUDA= README.md",
         "lint CUDA=13 CUDA= README.md",
+        "docs CUDA=13 CUDA= README.md",
         "test CUDA=13 ARGS=-m 'compiler or data' CUDA= README.md",
     ]
 
 
-@pytest.mark.parametrize(("fails", "calls"), [("run", 1), ("test", 2), ("lint CUDA=13", 3)])
+@pytest.mark.parametrize(
+    ("fails", "calls"), [("run", 1), ("test", 2), ("lint CUDA=13", 3), ("docs CUDA=13", 4)]
+)
 def test_it_ends_at_the_first_command_that_fails(run_in, fails, calls):
     rc, called, _ = run_in(FRONT_PAGE, fails)
     assert (rc != 0, len(called.splitlines())) == (True, calls)

@@ -106,6 +106,13 @@ def test_a_run_ends_with_a_table_and_where_the_report_is(demo, checkout):
     assert "RuntimeWarning" not in demo.said
 
 
+def test_the_front_page_shows_how_a_run_ends(checkout, demo):
+    page = (checkout / "README.md").read_text()
+    (shown,) = re.findall(r"^```text\n(sample .*?)^```", page, re.MULTILINE | re.DOTALL)
+    without_numbers = [re.sub(r"[\d,.]*\d", "#", text) for text in (shown, demo.said)]
+    assert without_numbers[0] in without_numbers[1]
+
+
 def test_nothing_is_left_to_do_for_the_report(demo):
     assert "Nothing to be done" in demo.snakemake()
 

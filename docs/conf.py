@@ -1,0 +1,45 @@
+"""How Sphinx makes a site of the Markdown pages: `make docs`, where any warning is an error.
+
+The pages are those that are read in the repository. The checkout is the source of the site, so a
+link leads where it leads in the repository: README.md and config/README.md are pages of the site
+too, and any other file that a page links to is copied into it.
+"""
+
+import re
+
+from bwarp import __version__
+
+project = "bwarp"
+author = "the bwarp developers"
+version = release = __version__
+
+extensions = ["myst_parser"]
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/*.md"]
+exclude_patterns = [".*", "[!CRcd]*"]  # folders without pages are not walked
+root_doc = "docs/index"
+myst_heading_anchors = 3  # the anchors that the web view of a repository gives to headings
+
+html_theme = "furo"
+html_title = f"bwarp {version}"
+html_show_sourcelink = False
+html_show_copyright = False
+html_additional_pages = {"index": "first_page.html"}
+templates_path = ["site"]
+
+
+def setup(app):
+    app.connect("source-read", add_contents)
+
+
+def add_contents(app, docname, source):
+    """Make the site's table of contents of the pages that docs/index.md links to, as it has them.
+
+    A page that it does not link to is a warning, so it cannot be forgotten.
+    """
+    if docname != root_doc:
+        return
+    for heading, section in re.findall(r"^## (.*)\n([^#]*)", source[0], re.MULTILINE):
+        pages = re.findall(r"^- \[.*?\]\(([^)#]+)\.md\)", section, re.MULTILINE)
+        if pages:
+            options = ["{toctree}", ":hidden:", f":caption: {heading}", ""]
+            source[0] += "\n".join(["", "```" + options[0], *options[1:], *pages, "```", ""])
