@@ -59,10 +59,15 @@ def copy(checkout, make_copy):
         re.MULTILINE | re.DOTALL,
     )
     (copy / "my_samples.tsv").write_text(sheet)
-    write_sequences(copy.folder)
-    index = (copy / "genome.fa", "-o", copy / "genome.index")
-    assert run_here("index_reference", *index, folder=copy.folder).rc == 0
+    write_inputs(copy.folder)
     return copy
+
+
+def write_inputs(folder):
+    """Sequences and an index; some commands of the pages write others of the same names."""
+    write_sequences(folder)
+    index = (folder / "genome.fa", "-o", folder / "genome.index")
+    assert run_here("index_reference", *index, folder=folder).rc == 0
 
 
 def write_sequences(folder):
@@ -148,7 +153,8 @@ def test_the_report_of_one_target(checkout, copy):
 def run_python(checkout, copy, monkeypatch, page):
     """The names that the Python of a page leaves behind."""
     monkeypatch.chdir(copy.folder)
-    (block,) = fences(checkout, page, "python")
+    write_inputs(copy.folder)
+    block = fences(checkout, page, "python")[0]
     names = {}
     exec(compile(block, page, "exec"), names)
     return names
@@ -178,9 +184,23 @@ def test_python_that_searches(checkout, copy, monkeypatch):
     assert (names["best"], names["score"]) == ("hemoglobin_alpha", score)
 
 
+def test_python_of_both_engines(checkout, copy, monkeypatch):
+    pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+    names = run_python(checkout, copy, monkeypatch, "docs/first-kernel.md")
+    assert names["on_cpu"].tolist() == names["on_gpu"].tolist() == [2, 2]
+
+
+def test_links_and_quotes_of_code_are_of_today(checkout):
+    # It holds the other blocks of Python in docs/first-kernel.md, too.
+    command = [sys.executable, checkout / "docs/write_code_links.py", "--check"]
+    subprocess.run(command, check=True)
+
+
 def test_no_python_is_left_out(checkout):
     pages = {page for page in PAGES if fences(checkout, page, "python")}
-    assert pages == {"docs/map.md", "docs/pairs.md", "docs/search.md"}
+    assert pages == {
+        "docs/first-kernel.md", "docs/map.md", "docs/pairs.md", "docs/search.md"
+    }  # fmt: skip
     # >>> in docs/simulate.md is a doctest of test_read_names.py.
     assert [page for page in PAGES if ">>> " in (checkout / page).read_text()] == [
         "docs/simulate.md"
