@@ -55,8 +55,8 @@ def runs_of(rows: list[dict]) -> dict[tuple[str, str], list[dict]]:
 
 
 def print_accuracy(runs) -> None:
-    print("| reference | reads | mapper | right % | Q >= 10 right % / wrong ppm "
-          "| Q >= 30 right % / wrong ppm | random at Q >= 10 |")  # fmt: skip
+    print("| reference | reads | mapper | correct % | Q >= 10 correct % / incorrect ppm "
+          "| Q >= 30 correct % / incorrect ppm | random at Q >= 10 |")  # fmt: skip
     print("|---|---|---|---|---|---|---|")
     for (reference, reads), rows in runs.items():
         for i, row in enumerate(rows):
@@ -70,8 +70,8 @@ def print_accuracy(runs) -> None:
 
 def print_ahead(runs) -> None:
     """Points that bwarp is ahead of bwa mem."""
-    print("\n| reference | reads | right | right at Q >= 10 | right at Q >= 30 | wrong at Q >= 10, "
-          "bwarp / bwa mem |")  # fmt: skip
+    print("\n| reference | reads | correct | correct at Q >= 10 | correct at Q >= 30 "
+          "| incorrect at Q >= 10, bwarp / bwa mem |")  # fmt: skip
     print("|---|---|---|---|---|---|")
     for (reference, reads), rows in runs.items():
         by_mapper = {row["mapper"]: row for row in rows}
