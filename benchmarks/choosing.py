@@ -127,7 +127,7 @@ def with_tables(text: str) -> str:
         for what, unit in (
             ("occ_rate", "20-mers a second"),
             ("prefix_length", "20-mers a second"),
-            ("sa_rate", "places a second"),
+            ("sa_rate", "hits located a second"),
         )
     }
     for name, table in tables.items():
@@ -137,7 +137,7 @@ def with_tables(text: str) -> str:
 
 
 def words_table(lines: list[dict]) -> str:
-    rows = ["| k | " + " | ".join(f"{m} mismatches" for m in range(4)) + " |", "|---|" + "---|" * 4]
+    rows = ["| k | 0 mismatches | 1 mismatch | 2 mismatches | 3 mismatches |", "|---|" + "---|" * 4]
     for k in LENGTHS:
         cells = []
         for mismatches in range(4):
