@@ -21,7 +21,7 @@ BEGINNING = """\
 <!-- made by `python docs/write_configuration.py` from workflow/schemas/config.schema.yaml and
      config/README.md: change those -->
 
-A configuration is a YAML file that names what is other than in `config/config.yaml`; a key `a.b` of
+A configuration is a YAML file with the values that differ from `config/config.yaml`; a key `a.b` of
 the tables is `b` in the section `a`:
 
 ```yaml
@@ -37,9 +37,9 @@ snakemake --configfile my_config.yaml
 ```
 
 Keys that are left out keep the values of `config/config.yaml`, and those that are left out there
-the defaults below. On the command line, `--config backend=cpu` sets a single key of the top level.
-A key that is not known, or a value that is not allowed, is refused with its file and line before
-anything runs. [The sample sheet](../config/README.md#the-sample-sheet) is a table of its own.
+have the defaults below. On the command line, `--config backend=cpu` sets a single top-level key.
+An unknown key or an invalid value is reported with its file and line before anything runs.
+[The sample sheet](../config/README.md#the-sample-sheet) is a table of its own.
 """
 
 
@@ -67,9 +67,9 @@ def page() -> str:
 
 
 def table(before: str, properties: dict, section: dict, effects: dict) -> str:
-    lines = ["| key | default | write | effect |", "|---|---|---|---|"]
+    lines = ["| key | default | value | effect |", "|---|---|---|---|"]
     for key, rule in properties.items():
-        default = "must be there" if key in section.get("required", ()) else "none"
+        default = "required" if key in section.get("required", ()) else "none"
         if "default" in rule:
             default = f"`{shown(rule['default'])}`"
         effect = effects[before + key]
