@@ -67,7 +67,7 @@ def test_readme_names_every_column(checkout, schemas):
         column: "yes" if column in schemas["samples"]["required"] else "" for column in columns
     }
     assert (
-        f"`{columns['unit']['default']}` where it is empty"
+        f"`{columns['unit']['default']}` if empty"
         in (checkout / "config" / "README.md").read_text()
     )
 
