@@ -1,0 +1,130 @@
+"""Words that this project has given up do not come back: the field has others for what they meant.
+
+A pattern is for the retired meaning alone, so "takes place" and "the right strand" may stand. To
+hold more texts to the list, such as help or messages, add a function to `SOURCES`.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+#: What is not written, and what is written instead.
+RETIRED = {
+    r"\btold\b": "reported",
+    r"(?<!takes )(?<!take )(?<!in )(?<!first )\bplaces?\b(?! (of|in) (his|her|their|its))": (
+        "alignment, hit, locus or position"
+    ),
+    r"\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
+    r"\bunseen\b|\bunlisted\b": "score bound of unlocated hits",
+    r"\b(un)?settled?\b": "resolved, unresolved",
+    r"\bbeg[ai]n anew\b": "searched again, reseeding",
+    r"\b(dense|deep) (seeds|rounds?)\b": "seeding round",
+    r"\bsecond sights?\b": "redundant hits",
+    r"\bunpaid\b|\bpaid( for)?\b": "clip-penalised score, raw score",
+    r"\bscores? of the others?\b": "suboptimal score (XS)",
+    r"\bfurther places\b|\balternatives\b": "supplementary or secondary (XA) hits",
+    r"\b(first|primary|supplementary|SAM|BAM) lines?\b(?! on| of)": "record",
+    r"\b(as|how|are|were|is|who is) right\b|\bright (reads?|ones|against|and wrong)\b|\bright %": (
+        "correct, accuracy"
+    ),
+    r"\bwrong (reads?|ones|alignments?)\b": "incorrect",
+    r"\bdistances? of (the )?(pairs?|ends)\b": "insert size",
+    r"(?<!standard )\bdeviations?\b": "standard deviation",
+    r"\b(exact|random|longer?|short(er)?|these|many|frequent) words?\b|\bwords? of (length|k|\w+ "
+    r"(bases|letters))\b|\bwords with mismatches\b|\bplaces of words\b": "k-mer",
+    r"(?<!Wheeler )\btransforms?\b": "BWT",
+    r"\brows of the (index|transform)\b": "SA rows, SA interval",
+    r"\bwalk(s|ed|ing)\b": "traceback, LF steps, or move along",
+    r"\b(back)?tracking paths?\b|\bpath rooms?\b|\bbest paths?\b": "traceback, CIGAR",
+    r"\bframe files?\b|\bfiles? of frames\b": "chunk file",
+    r"\bcards?\b": "GPU",
+    r"\b(\d[\d,]*|n|query|first|many|few|further) letters?\b|\bletters of (the )?(read|quer|gap)": (
+        "bases, residues"
+    ),
+    r"-manieth\b": "every n-th",
+    r"\bthousand million\b": "10^9",
+    r"\bmade[- ]up\b|\bmakes? up (data|genomes|reads)\b": "simulated",
+    r"\bthey are that\b|\bis luck\b": "a plain statement",
+}
+
+
+def without_code(text: str) -> str:
+    """A page without what it quotes: blocks and spans of code, links' targets, comments."""
+    quoted = r"^```.*?^```|^ {4,}(?![-*\d]).*?$|<!--.*?-->|`[^`]*`|(?<=\])\([^)]*\)"
+    # Lines keep their numbers.
+    return re.sub(
+        quoted, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL
+    )
+
+
+def pages(checkout) -> Iterator[tuple[str, str]]:
+    """Where a text stands, and the text: of every page."""
+    for path in (
+        *(checkout / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
+        *sorted((checkout / "docs").glob("*.md")),
+    ):
+        yield str(path.relative_to(checkout)), without_code(path.read_text())
+
+
+#: Functions that give what is held to the list.
+SOURCES = (pages,)
+
+
+def uses(text: str) -> list[str]:
+    """Retired words in a text, each with its line and what to write instead."""
+    return [
+        f"line {text.count(chr(10), 0, found.start()) + 1}: {found[0]!r}; write {instead}"
+        for pattern, instead in RETIRED.items()
+        for found in re.finditer(pattern, text, re.IGNORECASE)
+    ]
+
+
+def test_retired_words_stay_away(checkout):
+    found = [
+        f"{where} {use}"
+        for source in SOURCES
+        for where, text in source(checkout)
+        for use in uses(text)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "lower alignments are not told",
+        "every place of a k-mer",
+        "a read that is not settled",
+        "with their clipped ends paid for",
+        "how right it is",
+        "two wrong reads",
+        "mean and deviation of the distance of pairs",
+        "random words of 20 bases",
+        "both transforms",
+        "the kernel walks along a target",
+        "the GPU is a card",
+        "a gap of 12 letters",
+        "every so-manieth entry",
+        "a thousand million hits",
+    ],
+)
+def test_retired_words_are_found(sentence):
+    assert uses(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The run takes place on a GPU.",
+        "Use one option in place of the other.",
+        "the first word of its header",
+        "a wildcard to Snakemake",
+        "its standard deviation",
+        "the Burrows-Wheeler transform",
+        "IUPAC letters other than N",
+        "the right strand; the wrong file",
+    ],
+)
+def test_everyday_words_may_stay(sentence):
+    assert not uses(sentence)
