@@ -21,7 +21,15 @@ from bwarp.composition.similarity import largest_distance
 from bwarp.composition.tiles import gather_cpu, tiles_cpu
 from bwarp.composition.tiles.tile_scan import TileScan
 
-__all__ = ["ALGORITHMS", "LONGEST_REFERENCES", "Scan", "count_hits", "scan_best", "scan_hits"]
+__all__ = [
+    "ALGORITHMS",
+    "LONGEST_REFERENCES",
+    "Scan",
+    "count_hits",
+    "hits_of_queries",
+    "scan_best",
+    "scan_hits",
+]
 
 ALGORITHMS = ("auto", "classes", "tiles", "gather")
 
@@ -87,6 +95,16 @@ def count_hits(
         done += len(group.queries)
         hits.append(of_group)
     return hits
+
+
+def hits_of_queries(
+    groups: list[QueryGroups], hits: list[np.ndarray], n_queries: int
+) -> np.ndarray:
+    """How many windows each query hits (int64), from what `count_hits` returned."""
+    of_query = np.zeros(n_queries, np.int64)
+    for group, group_hits in zip(groups, hits, strict=True):
+        of_query[group.queries] = group_hits[group.group_of_query]
+    return of_query
 
 
 def scan_hits(

@@ -1,16 +1,16 @@
-"""K-mers of a file of queries, batch by batch, with the names of their queries."""
+"""K-mers of queries, batch by batch, with the names of their queries."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bwarp.errors import InputError
-from bwarp.io.fastx import read_sequences
+from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.output.seed_text import Names, query_names
 
-__all__ = ["read_kmers"]
+__all__ = ["kmers_of", "read_kmers"]
 
 
 def read_kmers(
@@ -38,12 +38,19 @@ def read_kmers(
     InputError
         For a file that cannot be read, or a query without a name.
     """
-    for sequences in read_sequences(path, chunk_bytes=chunk_bytes):
+    yield from kmers_of(path, read_sequences(path, chunk_bytes=chunk_bytes), k, step)
+
+
+def kmers_of(
+    where: str | os.PathLike, batches: Iterable[SequenceBatch], k: int | None = None, step: int = 1
+) -> Iterator[tuple[KmerBatch, Names]]:
+    """`read_kmers` for sequences that someone else reads; errors name `where` they are from."""
+    for sequences in batches:
         names = query_names(sequences)
         nameless = names.first_empty()
         if nameless is not None:
             raise InputError(
-                f"{path}: record {sequences.first_record + nameless + 1} has no name: "
+                f"{where}: record {sequences.first_record + nameless + 1} has no name: "
                 "write one after its > or @"
             )
         for kmers in kmer_batches(sequences, k, step):

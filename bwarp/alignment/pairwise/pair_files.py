@@ -16,13 +16,16 @@ import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
 from bwarp.errors import InputError
-from bwarp.io.fastx import read_sequences
+from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.file_blocks import read_blocks
 
-__all__ = ["NamedPairs", "read_pair_table", "read_paired_files"]
+__all__ = ["NamedPairs", "read_pair_table", "read_paired_files", "side_by_side"]
 
 #: Pairs of a table that are aligned at once.
 _TABLE_PAIRS = 1 << 16
+
+
+_Side = tuple[str | os.PathLike, Iterator[SequenceBatch]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,21 @@ def read_paired_files(
     queries: str | os.PathLike, references: str | os.PathLike, code_of_byte: np.ndarray
 ) -> Iterator[NamedPairs]:
     """Read record i of one file with record i of the other."""
-    left, right = read_sequences(queries, code_of_byte), read_sequences(references, code_of_byte)
+    return side_by_side(
+        (queries, read_sequences(queries, code_of_byte)),
+        (references, read_sequences(references, code_of_byte)),
+    )
+
+
+def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
+    """`read_paired_files` for sequences that someone else reads.
+
+    Parameters
+    ----------
+    queries, references : (path or str, iterator of SequenceBatch)
+        Where the sequences are from, which errors name, and the sequences.
+    """
+    (queries, left), (references, right) = queries, references
     q, r = next(left, None), next(right, None)
     first = at_q = at_r = 0
     while q is not None and r is not None:

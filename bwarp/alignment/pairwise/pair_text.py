@@ -4,7 +4,7 @@ CIGARs and MD strings are written for a whole batch at once into one array of by
 assembly of a line is done a pair at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numba
 import numpy as np
@@ -17,9 +17,9 @@ from bwarp.alignment.scoring import Scoring
 __all__ = [
     "TSV_HEADER",
     "cigar_texts",
-    "gatk_tsv_lines",
     "paf_lines",
     "sam_lines",
+    "tsv_columns",
     "tsv_lines",
 ]
 
@@ -122,25 +122,30 @@ def _clipped(cigars: list[str], named: NamedPairs, alignments: Alignments) -> It
             yield cigar
 
 
-def tsv_lines(named: NamedPairs, alignments: Alignments) -> str:
-    """Lines of pair, reference, query, score, position, cigar; counted from 0."""
+def tsv_columns(named: NamedPairs, alignments: Alignments | GatkAlignments) -> list[Sequence]:
+    """What `TSV_HEADER` names: pair, reference, query, score, position, cigar; counted from 0.
+
+    In GATK's mode the position is its alignment offset.
+    """
     cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
-    return _tsv(
-        named, alignments.scores, alignments.reference_starts, _clipped(cigars, named, alignments)
-    )
+    if isinstance(alignments, GatkAlignments):
+        positions = alignments.offsets
+    else:
+        positions = alignments.reference_starts
+        cigars = list(_clipped(cigars, named, alignments))
+    return [
+        range(named.first, named.first + named.pairs.count),
+        named.reference_names,
+        named.query_names,
+        alignments.scores.tolist(),
+        positions.tolist(),
+        cigars,
+    ]
 
 
-def gatk_tsv_lines(named: NamedPairs, alignments: GatkAlignments) -> str:
-    """The same columns; position is GATK's alignment offset."""
-    cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
-    return _tsv(named, alignments.scores, alignments.offsets, cigars)
-
-
-def _tsv(named, scores, positions, cigars) -> str:
-    rows = zip(
-        range(named.first, named.first + named.pairs.count), named.reference_names,
-        named.query_names, scores.tolist(), positions.tolist(), cigars, strict=True,
-    )  # fmt: skip
+def tsv_lines(named: NamedPairs, alignments: Alignments | GatkAlignments) -> str:
+    """A line a pair, of `tsv_columns`."""
+    rows = zip(*tsv_columns(named, alignments), strict=True)
     return "".join([f"{i}\t{r}\t{q}\t{s}\t{p}\t{c}\n" for i, r, q, s, p, c in rows])
 
 

@@ -22,12 +22,14 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.checksum import crc32
-from bwarp.io.fastx import read_sequences
+from bwarp.io.fastx import SequenceBatch, read_sequences
 
 __all__ = [
     "FORMAT_VERSION",
     "Database",
+    "gather_sequences",
     "load_database",
+    "read_all",
     "read_database",
     "save_database",
     "sorted_database",
@@ -79,18 +81,35 @@ def sorted_database(sequences: Iterable[np.ndarray], names: Iterable[str]) -> Da
 
 def read_database(path: str | os.PathLike, code_of_byte: np.ndarray) -> Database:
     """Read a FASTA file (gz too) in the codes of a scoring scheme."""
-    sequences, names = [], []
-    for batch in read_sequences(path, code_of_byte):
+    names, sequences = read_all(path, code_of_byte)
+    return sorted_database(sequences, names)
+
+
+def read_all(
+    path: str | os.PathLike, code_of_byte: np.ndarray
+) -> tuple[list[str], list[np.ndarray]]:
+    """Names and codes of all sequences of a file, of which there must be some."""
+    names, sequences = gather_sequences(path, read_sequences(path, code_of_byte))
+    if not sequences:
+        raise InputError(f"{path}: there is no sequence in the file")
+    return names, sequences
+
+
+def gather_sequences(
+    where: str | os.PathLike, batches: Iterable[SequenceBatch]
+) -> tuple[list[str], list[np.ndarray]]:
+    """Names and codes of all sequences; errors name `where` they are from."""
+    names: list[str] = []
+    sequences: list[np.ndarray] = []
+    for batch in batches:
         sequences += np.split(batch.codes, batch.offsets[1:-1])
         names += batch.names()
     for number, sequence in enumerate(sequences, 1):
         if sequence.size == 0:
             raise InputError(
-                f"{path}: record {number} ({names[number - 1]}) has no sequence: remove it"
+                f"{where}: record {number} ({names[number - 1]}) has no sequence: remove it"
             )
-    if not sequences:
-        raise InputError(f"{path}: there is no sequence in the file")
-    return sorted_database(sequences, names)
+    return names, sequences
 
 
 def save_database(database: Database, letters: bytes, folder: str | os.PathLike) -> None:

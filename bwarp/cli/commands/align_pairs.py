@@ -9,23 +9,10 @@ end, and with gaps as far left as they go.
 gap costs follow GATK: the first letter of a gap costs gap-open, each further one gap-extend.
 """
 
-from dataclasses import replace
-
-from bwarp.alignment.gatk.gatk_rules import (
-    GATK_PARAMETERS,
-    LETTER_OF_BYTE,
-    OVERHANGS,
-    GatkParameters,
-)
+from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.pairwise.pair_aligner import FREE_ENDS, PAIR_MODES, pair_aligner
 from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
-from bwarp.alignment.pairwise.pair_text import (
-    TSV_HEADER,
-    gatk_tsv_lines,
-    paf_lines,
-    sam_lines,
-    tsv_lines,
-)
-from bwarp.alignment.scoring import MODES, Mode, matrix_scoring, nucleotide_scoring
+from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_lines, tsv_lines
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
@@ -45,8 +32,12 @@ scripts/align_pairs.py --references haplotypes.fa --queries reads.fa -o gatk.tsv
     --parameters alignment-to-best-haplotype --overhang softclip
 """
 
-FREE_ENDS = ("query-start", "query-end", "reference-start", "reference-end")
 LARGEST = 10_000
+
+ALIGNER_OPTIONS = (
+    *("mode", "free_ends", "match", "mismatch", "matrix", "gap_open", "gap_extend"),
+    *("overhang", "parameters"),
+)
 
 
 def parse_options():
@@ -69,7 +60,7 @@ def parse_options():
     )
     parser.add_argument(
         "--mode",
-        choices=(*MODES, "gatk"),
+        choices=PAIR_MODES,
         default="semiglobal",
         help="semiglobal: every end of both sequences is free; fitting: the whole query anywhere "
         "in the reference (default: %(default)s)",
@@ -119,21 +110,17 @@ def main(options):
     output_format = format_of(options)
     check_outputs([options.output], [options.pairs, options.references, options.queries])
     backend = choose_engine(options.backend)
-    if options.mode == "gatk":
-        align, lines = gatk_engine(options, backend, output_format)
-        code_of_byte, scoring = LETTER_OF_BYTE, None
-    else:
-        if options.overhang or options.parameters:
-            raise UsageError("--overhang and --parameters are for --mode gatk: leave them out")
-        scoring, mode = scoring_of(options), mode_of(options)
-        code_of_byte = scoring.code_of_byte
-        align = pair_engine(backend, scoring, mode, options.threads)
-        lines = {"tsv": tsv_lines, "paf": paf_lines, "sam": None}[output_format]
-        if output_format == "sam":
+    if options.mode == "gatk" and output_format != "tsv":
+        raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
+    chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
+    aligner = pair_aligner(backend, options.threads, **chosen)
+    scoring, code_of_byte = aligner.scoring, aligner.code_of_byte
+    lines = {"tsv": tsv_lines, "paf": paf_lines, "sam": None}[output_format]
+    if output_format == "sam":
 
-            def lines(named, alignments):
-                refuse_read_names(options.queries, named)
-                return sam_lines(named, alignments, scoring)
+        def lines(named, alignments):
+            refuse_read_names(options.queries, named)
+            return sam_lines(named, alignments, scoring)
 
     count = 0
     header = header_of(options, output_format, scoring)
@@ -141,7 +128,7 @@ def main(options):
     with atomic_file(options.output, "wt") as output, progress("pairs", files=files) as report:
         output.write(header)
         for named in read_pairs(options, code_of_byte):
-            output.write(lines(named, align(named.pairs)))
+            output.write(lines(named, aligner.align(named.pairs)))
             count += named.pairs.count
             report(count)
     say(f"aligned {count:,} pairs on {backend}")
@@ -165,73 +152,6 @@ def read_pairs(options, code_of_byte):
     if not options.queries or not options.references:
         raise UsageError("give --queries with --references, or --pairs")
     return read_paired_files(options.queries, options.references, code_of_byte)
-
-
-def scoring_of(options):
-    if options.matrix:
-        if options.match is not None or options.mismatch is not None:
-            raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
-        return matrix_scoring(
-            options.matrix, given(options.gap_open, 11), given(options.gap_extend, 1)
-        )
-    return nucleotide_scoring(
-        given(options.match, 1),
-        given(options.mismatch, -4),
-        given(options.gap_open, 6),
-        given(options.gap_extend, 1),
-    )
-
-
-def given(value, default):
-    return default if value is None else value
-
-
-def mode_of(options) -> Mode:
-    if options.free_ends is None:
-        return MODES[options.mode]
-    if options.mode != "semiglobal":
-        raise UsageError(f"--free-ends is for --mode semiglobal, not {options.mode}")
-    ends = options.free_ends.split(",")
-    for end in ends:
-        if end not in FREE_ENDS:
-            raise UsageError(f"free end {end!r} is not one of {', '.join(FREE_ENDS)}")
-    return Mode(**{end.replace("-", "_"): True for end in ends})
-
-
-def pair_engine(backend, scoring, mode, threads):
-    if backend == "cuda":
-        from bwarp.alignment.pairwise.pairs_cuda import pair_alignments
-    else:
-        from bwarp.alignment.pairwise.pairs_cpu import pair_alignments
-    return lambda pairs: pair_alignments(pairs, scoring, mode, threads)
-
-
-def gatk_engine(options, backend, output_format):
-    if output_format != "tsv":
-        raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
-    if options.matrix or options.free_ends:
-        raise UsageError("--matrix and --free-ends are not for --mode gatk: leave them out")
-    parameters = gatk_parameters(options)
-    overhang = options.overhang or "softclip"
-    if backend == "cuda":
-        from bwarp.alignment.gatk.gatk_cuda import gatk_alignments
-    else:
-        from bwarp.alignment.gatk.gatk_cpu import gatk_alignments
-    return (
-        lambda pairs: gatk_alignments(pairs, parameters, overhang, options.threads),
-        gatk_tsv_lines,
-    )
-
-
-def gatk_parameters(options) -> GatkParameters:
-    changes = {
-        "match": options.match,
-        "mismatch": options.mismatch,
-        "gap_open": None if options.gap_open is None else -options.gap_open,
-        "gap_extend": None if options.gap_extend is None else -options.gap_extend,
-    }
-    parameters = GATK_PARAMETERS[options.parameters or "new-sw-parameters"]
-    return replace(parameters, **{k: v for k, v in changes.items() if v is not None})
 
 
 def header_of(options, output_format, scoring) -> str:

@@ -17,11 +17,9 @@ For one comparison of genomes the reference can be given as FASTA, without an in
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from bwarp.cli.options import add_queries_option
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
-from bwarp.errors import InputError, UsageError
+from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
@@ -29,6 +27,7 @@ from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.output_names import check_outputs
 from bwarp.mems.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
+from bwarp.mems.output.labels import refuse_nameless
 from bwarp.mems.output.match_table import COLUMNS, table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
 from bwarp.mems.query_text import STRANDS, make_query_text
@@ -195,14 +194,6 @@ def searcher(options):
         lambda text: find_matches(index, text, length, kind, backend, threads),
         stored.reference,
     )
-
-
-def refuse_nameless(path, batch):
-    for record in np.flatnonzero(np.diff(batch.headers) == 0)[:1]:
-        raise InputError(
-            f"{path}: record {batch.first_record + record + 1} has no name: write one after its "
-            "> or @"
-        )
 
 
 @contextmanager

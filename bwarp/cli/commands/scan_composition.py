@@ -15,21 +15,22 @@ import numpy as np
 
 from bwarp.cli.options import add_table_option
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
-from bwarp.composition.histogram import LONGEST_QUERY, count_letters, group_queries
+from bwarp.composition.histogram import group_queries
 from bwarp.composition.hit_blocks import join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
 from bwarp.composition.output.hit_text import NameTable, bed_lines, tsv_header, tsv_lines
-from bwarp.composition.references import gather_references, window_count
+from bwarp.composition.references import window_count
 from bwarp.composition.scan import (
     ALGORITHMS,
-    LONGEST_REFERENCES,
     Scan,
     count_hits,
+    hits_of_queries,
     scan_best,
     scan_hits,
 )
+from bwarp.composition.scan_inputs import scan_queries, scan_references
 from bwarp.composition.similarity import parse_similarity
-from bwarp.errors import InputError, UsageError
+from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
 from bwarp.io.output_names import check_outputs
@@ -102,8 +103,8 @@ def main(options):
     check_outputs([options.output], [options.reference, options.queries])
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
-    references = read_references(options.reference)
-    names, lengths, counts = read_queries(options.queries)
+    references = scan_references(options.reference, read_sequences(options.reference))
+    names, lengths, counts = scan_queries(options.queries, read_sequences(options.queries))
     groups = group_queries(counts, lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
@@ -145,46 +146,6 @@ def format_of(options) -> str:
     if output_format == "bed" and options.count_only:
         raise UsageError("--count-only has no positions for BED: write .tsv or .parquet")
     return output_format
-
-
-def read_references(path):
-    references = gather_references(read_sequences(path))
-    if not references.names:
-        raise InputError(f"{path}: the file is empty: references are needed")
-    if references.codes.size > LONGEST_REFERENCES:
-        raise InputError(
-            f"{path}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
-            "that one scan can hold: split the file"
-        )
-    refuse_nameless(path, references.names)
-    return references
-
-
-def read_queries(path):
-    """Names, lengths and letter counts of the queries; their letters are not kept."""
-    names = []
-    lengths = [np.zeros(0, np.int64)]
-    counts = [np.zeros((0, 4), np.uint16)]
-    for batch in read_sequences(path):
-        lengths.append(np.diff(batch.offsets))
-        if lengths[-1].max() > LONGEST_QUERY:
-            longest = int(lengths[-1].argmax())
-            raise InputError(
-                f"{path}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} letters; "
-                f"{LONGEST_QUERY:,} is the most"
-            )
-        names += batch.names()
-        counts.append(count_letters(batch.codes, batch.offsets))
-    if not names:
-        raise InputError(f"{path}: the file is empty: queries are needed")
-    refuse_nameless(path, names)
-    return names, np.concatenate(lengths), np.concatenate(counts)
-
-
-def refuse_nameless(path, names):
-    if "" in names:
-        record = names.index("") + 1
-        raise InputError(f"{path}: record {record} has no name: write one after its > or @")
 
 
 def describe(references, names, groups):
@@ -234,9 +195,7 @@ def shown(size: float) -> str:
 
 
 def write_counts(path, output_format, names, lengths, groups, hits):
-    of_query = np.zeros(len(names), np.int64)
-    for group, group_hits in zip(groups, hits, strict=True):
-        of_query[group.queries] = group_hits[group.group_of_query]
+    of_query = hits_of_queries(groups, hits, len(names))
     with atomic_file(path) as file:
         if output_format == "parquet":
             import pyarrow.parquet

@@ -6,26 +6,26 @@ score stand as in the database; among equal alignments the first end in the targ
 Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, as NCBI does.
 """
 
-from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from bwarp.alignment.scoring import LOCAL, matrix_scoring, nucleotide_scoring
-from bwarp.alignment.search.database import load_database, read_database, save_database
-from bwarp.alignment.search.evalue import karlin_altschul
-from bwarp.alignment.search.top_hits import (
-    Hits,
-    blast_lines,
-    hit_lines,
-    hit_pairs,
-    significance,
-    top_hits,
+from bwarp.alignment.search.best_hits import (
+    MATRIX,
+    align_hits,
+    end_hits,
+    find_best_hits,
+    search_scoring,
 )
+from bwarp.alignment.search.database import (
+    load_database,
+    read_all,
+    read_database,
+    save_database,
+)
+from bwarp.alignment.search.evalue import karlin_altschul
+from bwarp.alignment.search.top_hits import blast_lines, hit_lines, hit_pairs, significance
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
-from bwarp.errors import InputError, UsageError
+from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
-from bwarp.io.fastx import read_sequences
 from bwarp.io.output_names import check_outputs
 from bwarp.runtime.progress import progress
 
@@ -103,16 +103,15 @@ def parse_options():
 
 
 def main(options):
-    scoring = scoring_of(options)
+    chosen = (options.matrix, options.match, options.mismatch)
+    scoring = search_scoring(*chosen, options.gap_open, options.gap_extend)
     parameters = None
     if options.evalue or options.alignments:
         if options.match is not None:
             raise UsageError(
                 "E-values need a protein matrix: leave out --evalue and --alignments with --match"
             )
-        parameters = karlin_altschul(
-            options.matrix or "BLOSUM62", options.gap_open, options.gap_extend
-        )
+        parameters = karlin_altschul(options.matrix or MATRIX, options.gap_open, options.gap_extend)
     if not options.prepare and not (options.queries and options.output):
         raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
     inputs = [options.queries, options.database]
@@ -130,44 +129,22 @@ def main(options):
         search(options, scoring, parameters, database, backend)
 
 
-def scoring_of(options):
-    if options.match is None:
-        if options.mismatch is not None:
-            raise UsageError("--mismatch goes with --match: give both, or a --matrix")
-        return matrix_scoring(options.matrix or "BLOSUM62", options.gap_open, options.gap_extend)
-    if options.matrix:
-        raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
-    mismatch = -3 if options.mismatch is None else options.mismatch
-    return nucleotide_scoring(options.match, mismatch, options.gap_open, options.gap_extend)
-
-
 def search(options, scoring, parameters, database, backend):
-    if backend == "cuda":
-        from bwarp.alignment.pairwise.pairs_cuda import pair_alignments, pair_ends
-        from bwarp.alignment.search.search_cuda import search_scores
-
-        search_scores = partial(search_scores, cards=options.gpus)
-    else:
-        from bwarp.alignment.pairwise.pairs_cpu import pair_alignments, pair_ends
-        from bwarp.alignment.search.search_cpu import search_scores
-
-    names, queries = read_queries(options.queries, scoring.code_of_byte)
-    found = []
+    names, queries = read_all(options.queries, scoring.code_of_byte)
+    top, least, threads = options.top, options.min_score, options.threads
     with progress("queries", total=len(queries)) as report:
-        for scores in search_scores(queries, database, scoring, options.threads):
-            targets = top_hits(scores, database.order, options.top, options.min_score)
-            found.append((np.full(targets.size, len(found)), targets, scores[targets]))
-            report(len(found))
-    hits = Hits(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        hits = find_best_hits(
+            queries, database, scoring, top, least, backend, threads, options.gpus, report
+        )
     say(f"searched {len(queries):,} queries on {backend}: {hits.scores.size:,} hits")
 
     pairs = hit_pairs(hits, queries, database)
     query_names = [names[i] for i in hits.queries]
     target_names = [database.names[i] for i in hits.targets]
     if options.alignments:
-        ends = alignments = pair_alignments(pairs, scoring, LOCAL, options.threads)
+        ends = alignments = align_hits(pairs, scoring, backend, threads)
     else:
-        ends = pair_ends(pairs, scoring, LOCAL, options.threads)
+        ends = end_hits(pairs, scoring, backend, threads)
     header = ["query", "target", "score", "query_end", "target_end"]
     columns = [hits.scores, ends.query_ends, ends.reference_ends]
     if parameters:
@@ -181,18 +158,3 @@ def search(options, scoring, parameters, database, backend):
     if options.alignments:
         with atomic_file(options.alignments, "wt") as output:
             output.write(blast_lines(query_names, target_names, alignments, expected, bits))
-
-
-def read_queries(path, code_of_byte):
-    names, queries = [], []
-    for batch in read_sequences(path, code_of_byte):
-        names += batch.names()
-        queries += np.split(batch.codes, batch.offsets[1:-1])
-    for number, query in enumerate(queries, 1):
-        if query.size == 0:
-            raise InputError(
-                f"{path}: record {number} ({names[number - 1]}) has no sequence: remove it"
-            )
-    if not queries:
-        raise InputError(f"{path}: there is no sequence in the file")
-    return names, queries

@@ -1,14 +1,16 @@
 """Short texts that lines are put together from: names of queries and contigs."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 
-__all__ = ["Labels", "labels_of", "put_label", "put_number", "query_names"]
+__all__ = ["Labels", "labels_of", "put_label", "put_number", "query_names", "refuse_nameless"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,15 @@ def query_names(batch: SequenceBatch) -> Labels:
     edges = batch.headers.copy()
     _keep_first_words(batch.text, edges)
     return Labels(batch.text, edges)
+
+
+def refuse_nameless(where: str | os.PathLike, batch: SequenceBatch) -> None:
+    """Refuse a query without a name; the error names `where` it is from."""
+    for record in np.flatnonzero(np.diff(batch.headers) == 0)[:1]:
+        raise InputError(
+            f"{where}: record {batch.first_record + record + 1} has no name: write one after its "
+            "> or @"
+        )
 
 
 @numba.njit(cache=True, nogil=True)

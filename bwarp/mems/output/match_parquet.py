@@ -3,14 +3,12 @@
 from contextlib import AbstractContextManager
 from typing import IO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import query_names
-from bwarp.mems.query_text import REVERSE
+from bwarp.mems.output.match_columns import match_columns
 from bwarp.reference import Reference
 
 __all__ = ["ParquetMatches"]
@@ -36,7 +34,7 @@ class ParquetMatches(AbstractContextManager):
         self._writer = pq.ParquetWriter(file, _SCHEMA)
         self._reference = reference
         self._contigs = pa.array(reference.names, pa.string())
-        self._strands = np.array(strands)
+        self._strands = strands
         self._waiting: list[pa.Table] = []
         self._n_waiting = 0
 
@@ -47,26 +45,14 @@ class ParquetMatches(AbstractContextManager):
 
     def write(self, matches: Matches, batch: SequenceBatch) -> None:
         """Add matches of a batch of queries."""
-        records = matches.queries.astype(np.int64) // len(self._strands)
-        reverse = self._strands[matches.queries % len(self._strands)] == REVERSE
-        starts, lengths = matches.query_starts.astype(np.int64), matches.lengths.astype(np.int64)
-        turned = np.diff(batch.offsets)[records] - starts - lengths
-        positions = matches.reference_starts.astype(np.int64)
-        contigs = self._reference.contig_of(positions)
-        # Only the names that occur become strings: matches are in the order of their queries.
-        first = np.flatnonzero(np.diff(records, prepend=-1))
-        labels = query_names(batch)
-        names = pa.array(
-            [labels[record].decode("utf-8", "replace") for record in records[first]], pa.string()
-        )
-        which = np.repeat(np.arange(first.size), np.diff(first, append=records.size))
+        rows = match_columns(matches, batch, self._reference, self._strands)
         columns = [
-            names.take(pa.array(which)),
-            np.where(reverse, turned, starts),
-            pa.array(["+", "-"], pa.string()).take(pa.array(reverse.astype(np.int8))),
-            self._contigs.take(pa.array(contigs)),
-            positions - self._reference.contig_starts[contigs],
-            lengths,
+            pa.array(rows.names, pa.string()).take(pa.array(rows.queries)),
+            rows.query_starts,
+            pa.array(["+", "-"], pa.string()).take(pa.array(rows.strands)),
+            self._contigs.take(pa.array(rows.contigs)),
+            rows.positions,
+            rows.lengths,
         ]
         self._waiting.append(pa.table(columns, schema=_SCHEMA))
         self._n_waiting += len(matches)

@@ -7,13 +7,13 @@ how the work was divided.
 from contextlib import AbstractContextManager
 from typing import IO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bwarp.reference import Reference
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.kmers import KmerBatch
+from bwarp.seeding.output.hit_columns import hit_columns
 from bwarp.seeding.output.seed_text import Names
 
 __all__ = ["ParquetHits"]
@@ -50,21 +50,14 @@ class ParquetHits(AbstractContextManager):
 
     def write(self, hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
         """Add hits of a batch of k-mers."""
-        reference = self._reference
-        numbers = kmers.queries[hits.kmers]
-        # Only the names that occur become strings: hits are in the order of their queries.
-        first = np.flatnonzero(np.diff(numbers, prepend=-1))
-        names = pa.array([queries[int(number)] for number in numbers[first]], pa.string())
-        which = np.repeat(np.arange(first.size), np.diff(first, append=numbers.size))
-        positions = hits.positions.astype(np.int64)
-        contigs = reference.contig_of(positions)
+        rows = hit_columns(hits, kmers, queries, self._reference)
         columns = [
-            names.take(pa.array(which)),
-            pa.array(kmers.starts[hits.kmers]),
-            self._strands.take(pa.array(hits.strands)),
-            self._contigs.take(pa.array(contigs)),
-            pa.array(positions - reference.contig_starts[contigs]),
-            pa.array(hits.mismatches),
+            pa.array(rows.names, pa.string()).take(pa.array(rows.queries)),
+            pa.array(rows.kmer_starts),
+            self._strands.take(pa.array(rows.strands)),
+            self._contigs.take(pa.array(rows.contigs)),
+            pa.array(rows.positions),
+            pa.array(rows.mismatches),
         ]
         self._waiting.append(pa.Table.from_arrays(columns, schema=_SCHEMA))
         self._n_waiting += hits.count

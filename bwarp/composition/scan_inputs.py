@@ -1,0 +1,57 @@
+"""What a scan compares, gathered from files or from memory, and refused where it cannot be."""
+
+import os
+from collections.abc import Iterable
+
+import numpy as np
+
+from bwarp.composition.histogram import LONGEST_QUERY, count_letters
+from bwarp.composition.references import References, gather_references
+from bwarp.composition.scan import LONGEST_REFERENCES
+from bwarp.errors import InputError
+from bwarp.io.fastx import SequenceBatch
+
+__all__ = ["scan_queries", "scan_references"]
+
+
+def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> References:
+    """The references of a scan; errors name `where` they are from."""
+    references = gather_references(batches)
+    if not references.names:
+        raise InputError(f"{where}: the file is empty: references are needed")
+    if references.codes.size > LONGEST_REFERENCES:
+        raise InputError(
+            f"{where}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
+            "that one scan can hold: split the file"
+        )
+    _refuse_nameless(where, references.names)
+    return references
+
+
+def scan_queries(
+    where: str | os.PathLike, batches: Iterable[SequenceBatch]
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names, lengths (int64) and letter counts (uint16[n, 4]) of queries, whose letters go."""
+    names: list[str] = []
+    lengths = [np.zeros(0, np.int64)]
+    counts = [np.zeros((0, 4), np.uint16)]
+    for batch in batches:
+        lengths.append(np.diff(batch.offsets))
+        if lengths[-1].max() > LONGEST_QUERY:
+            longest = int(lengths[-1].argmax())
+            raise InputError(
+                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} letters; "
+                f"{LONGEST_QUERY:,} is the most"
+            )
+        names += batch.names()
+        counts.append(count_letters(batch.codes, batch.offsets))
+    if not names:
+        raise InputError(f"{where}: the file is empty: queries are needed")
+    _refuse_nameless(where, names)
+    return names, np.concatenate(lengths), np.concatenate(counts)
+
+
+def _refuse_nameless(where, names: list[str]) -> None:
+    if "" in names:
+        record = names.index("") + 1
+        raise InputError(f"{where}: record {record} has no name: write one after its > or @")
