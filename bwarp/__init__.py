@@ -11,12 +11,23 @@ from bwarp.runtime.compiled_code import keep_compiled_code
 
 __version__ = "0.1.0"
 
-__all__ = ["Mapper", "__version__"]
+#: Where a name is from. Texts, for an import counts as code that every program runs.
+_HOMES = {
+    "Index": "bwarp.api.index",
+    "InputError": "bwarp.errors",
+    "Mapper": "bwarp.api.mapper",
+    "UsageError": "bwarp.errors",
+    "align_pairs": "bwarp.api.pairs",
+    "find_mems": "bwarp.api.mems",
+    "find_seeds": "bwarp.api.seeds",
+    "read_table": "bwarp.api.tables",
+    "scan": "bwarp.api.scan",
+    "search": "bwarp.api.search",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 keep_compiled_code()
-
-#: Where a name is from. Texts, for an import counts as code that every program runs.
-_HOMES = {"Mapper": "bwarp.mapping.in_memory"}
 
 
 def __getattr__(name: str):
@@ -24,3 +35,8 @@ def __getattr__(name: str):
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'bwarp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What can be typed after the dot, before it was imported."""
+    return sorted({*globals(), *_HOMES})

@@ -30,6 +30,7 @@ from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 __all__ = [
     "Reference",
     "ambiguous_stretches",
+    "check_size",
     "codes_of",
     "make_reference",
     "read_reference",
@@ -130,21 +131,22 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> Reference:
         raise InputError(f"{path}: the file is empty: a FASTA file with the reference is needed")
     if codes.size == 0:
         raise InputError(f"{path}: no contig has any sequence")
-    _check_size(path, codes.size)
+    check_size(path, codes.size)
     md5 = _contig_md5(codes, contig_starts, threads)
     if codes.max() > AMBIGUOUS:
         codes = _CODE_OF_LETTER[codes]
     reference = make_reference(tuple(names), contig_starts, codes, md5, threads)
     if reference.n_segments == 0:
         raise InputError(f"{path}: no contig has an A, C, G or T: there is nothing to index")
-    _check_size(path, reference.text_length)
+    check_size(path, reference.text_length)
     return reference
 
 
-def _check_size(path, n_bases: int) -> None:
+def check_size(where: str | os.PathLike, n_bases: int) -> None:
+    """Refuse a text that is too long for an index."""
     if n_bases > LONGEST_TEXT:
         raise InputError(
-            f"{path}: {n_bases:,} bases are more than the {LONGEST_TEXT:,} that one index can "
+            f"{where}: {n_bases:,} bases are more than the {LONGEST_TEXT:,} that one index can "
             "hold: split the reference"
         )
 

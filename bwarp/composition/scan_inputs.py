@@ -17,8 +17,6 @@ __all__ = ["scan_queries", "scan_references"]
 def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> References:
     """The references of a scan; errors name `where` they are from."""
     references = gather_references(batches)
-    if not references.names:
-        raise InputError(f"{where}: the file is empty: references are needed")
     if references.codes.size > LONGEST_REFERENCES:
         raise InputError(
             f"{where}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
@@ -45,8 +43,6 @@ def scan_queries(
             )
         names += batch.names()
         counts.append(count_letters(batch.codes, batch.offsets))
-    if not names:
-        raise InputError(f"{where}: the file is empty: queries are needed")
     _refuse_nameless(where, names)
     return names, np.concatenate(lengths), np.concatenate(counts)
 

@@ -8,7 +8,6 @@ import numpy as np
 from bwarp.alignment.gatk.gatk_rules import (
     GATK_PARAMETERS,
     LETTER_OF_BYTE,
-    OVERHANGS,
     GatkParameters,
 )
 from bwarp.alignment.pairs import PairBatch
@@ -132,8 +131,6 @@ def _gatk_parameters(name, match, mismatch, gap_open, gap_extend) -> GatkParamet
 
 
 def _gatk_engine(backend: str, threads: int, rules: GatkParameters, overhang: str) -> Callable:
-    if overhang not in OVERHANGS:
-        raise UsageError(f"overhang {overhang!r} is not one of {', '.join(OVERHANGS)}")
     if backend == "cuda":
         from bwarp.alignment.gatk.gatk_cuda import gatk_alignments
     else:

@@ -8,7 +8,20 @@ from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, Alignments, PairBa
 from bwarp.alignment.search.database import Database
 from bwarp.alignment.search.evalue import KarlinAltschul, bit_scores, evalues
 
-__all__ = ["Hits", "blast_lines", "hit_lines", "hit_pairs", "significance", "top_hits"]
+__all__ = [
+    "COLUMNS",
+    "SIGNIFICANCE",
+    "Hits",
+    "blast_lines",
+    "hit_lines",
+    "hit_pairs",
+    "significance",
+    "top_hits",
+]
+
+#: The columns of the table, and those of E-values.
+COLUMNS = ("query", "target", "score", "query_end", "target_end")
+SIGNIFICANCE = ("evalue", "bits")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,13 @@ from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
 from bwarp.composition.histogram import group_queries
 from bwarp.composition.hit_blocks import join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
-from bwarp.composition.output.hit_text import NameTable, bed_lines, tsv_header, tsv_lines
+from bwarp.composition.output.hit_text import (
+    COUNT_HEADER,
+    NameTable,
+    bed_lines,
+    tsv_header,
+    tsv_lines,
+)
 from bwarp.composition.references import window_count
 from bwarp.composition.scan import (
     ALGORITHMS,
@@ -30,7 +36,7 @@ from bwarp.composition.scan import (
 )
 from bwarp.composition.scan_inputs import scan_queries, scan_references
 from bwarp.composition.similarity import parse_similarity
-from bwarp.errors import UsageError
+from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
 from bwarp.io.output_names import check_outputs
@@ -104,7 +110,11 @@ def main(options):
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
     references = scan_references(options.reference, read_sequences(options.reference))
+    if not references.names:
+        raise InputError(f"{options.reference}: the file is empty: references are needed")
     names, lengths, counts = scan_queries(options.queries, read_sequences(options.queries))
+    if not names:
+        raise InputError(f"{options.queries}: the file is empty: queries are needed")
     groups = group_queries(counts, lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
@@ -204,7 +214,7 @@ def write_counts(path, output_format, names, lengths, groups, hits):
 
             pyarrow.parquet.write_table(count_table(names, lengths, of_query), file)
             return
-        file.write(b"query\tlength\thits\n")
+        file.write(COUNT_HEADER)
         rows = zip(names, lengths.tolist(), of_query.tolist(), strict=True)
         file.write("".join(f"{name}\t{length}\t{n}\n" for name, length, n in rows).encode())
 

@@ -22,7 +22,14 @@ from bwarp.alignment.search.database import (
     save_database,
 )
 from bwarp.alignment.search.evalue import karlin_altschul
-from bwarp.alignment.search.top_hits import blast_lines, hit_lines, hit_pairs, significance
+from bwarp.alignment.search.top_hits import (
+    COLUMNS,
+    SIGNIFICANCE,
+    blast_lines,
+    hit_lines,
+    hit_pairs,
+    significance,
+)
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
@@ -145,12 +152,12 @@ def search(options, scoring, parameters, database, backend):
         ends = alignments = align_hits(pairs, scoring, backend, threads)
     else:
         ends = end_hits(pairs, scoring, backend, threads)
-    header = ["query", "target", "score", "query_end", "target_end"]
+    header = list(COLUMNS)
     columns = [hits.scores, ends.query_ends, ends.reference_ends]
     if parameters:
         expected, bits = significance(parameters, hits, queries, database)
     if options.evalue:
-        header += ["evalue", "bits"]
+        header += SIGNIFICANCE
         columns += [expected, bits]
     with atomic_file(options.output, "wt") as output:
         output.write("\t".join(header) + "\n")

@@ -16,7 +16,10 @@ from bwarp.composition.output.hit_rows import HitRows
 from bwarp.composition.similarity import format_similarity
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["NameTable", "bed_lines", "tsv_header", "tsv_lines"]
+__all__ = ["COUNT_HEADER", "NameTable", "bed_lines", "tsv_header", "tsv_lines"]
+
+#: The first line of a TSV of how many windows queries hit.
+COUNT_HEADER = b"query\tlength\thits\n"
 
 _TAB = 9
 _NEWLINE = 10

@@ -24,6 +24,8 @@ from bwarp.seeding.kmers import REASONS, KmerBatch
 from bwarp.seeding.output.seed_text import BED, TSV, Names, hit_lines, number_lines, reason_lines
 
 __all__ = [
+    "HITS_HEADER",
+    "NUMBER_HEADER",
     "CountTable",
     "SeedCounts",
     "SeedTables",
@@ -36,8 +38,8 @@ __all__ = [
 
 FORMATS = ("tsv", "bed", "parquet")
 
-_HITS_HEADER = b"query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
-_NUMBER_HEADER = b"query\tkmer_start\thits\n"
+HITS_HEADER = b"query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
+NUMBER_HEADER = b"query\tkmer_start\thits\n"
 _SKIPPED_HEADER = b"query\tkmer_start\treason\n"
 
 _REASONS = Names.of(REASONS)
@@ -170,7 +172,7 @@ def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
     """A table of counts, TSV, and its sibling of skipped k-mers, as `open_seed_tables`."""
     siblings = [] if str(path) == "-" else [sibling(path, "skipped")]
     with atomic_files([*siblings, path]) as (*siblings, file):
-        file.write(_NUMBER_HEADER)
+        file.write(NUMBER_HEADER)
         (skipped,) = siblings or [None]
         if siblings:
             skipped.write(_SKIPPED_HEADER)
@@ -190,7 +192,7 @@ def open_seed_tables(
         *siblings, file = stack.enter_context(atomic_files(tables_at(path)))
         over, skipped = siblings or (None, None)
         if siblings:
-            over.write(_NUMBER_HEADER)
+            over.write(NUMBER_HEADER)
             skipped.write(_SKIPPED_HEADER)
         if layout == "parquet":
             from bwarp.seeding.output.seed_parquet import ParquetHits
@@ -204,7 +206,7 @@ def open_seed_tables(
 def _line_writer(file: IO[bytes], layout: int, reference: Reference, threads: int) -> Callable:
     contigs = Names.of(reference.names)
     if layout == TSV:
-        file.write(_HITS_HEADER)
+        file.write(HITS_HEADER)
 
     def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
         for text in hit_lines(layout, hits, kmers, queries, reference, contigs, threads):

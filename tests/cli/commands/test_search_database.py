@@ -55,6 +55,15 @@ def test_best_hits_come_first_and_twins_in_the_order_of_the_file(run_program, fi
     assert int(lines[1][2]) - int(lines[3][2]) == 13
 
 
+def test_no_hit_is_high_enough(run_program, files):
+    options = ["--queries", "q.fa", "--database", "d.fa", "--min-score", 10_000]
+    done = search(run_program, files, *options, "-o", "o.tsv", "--alignments", "o.m8")
+    assert done.rc == 0, done.stderr
+    assert rows(files / "o.tsv") == [["query", "target", "score", "query_end", "target_end"]]
+    assert (files / "o.m8").read_text() == ""
+    assert search(run_program, files, *options, "-o", "e.tsv", "--evalue").rc == 0
+
+
 def test_cards_are_for_a_gpu_and_at_least_one(run_program, files):
     options = ["--queries", "q.fa", "--database", "d.fa", "-o"]
     for output, gpus in (("o.tsv", 1), ("many.tsv", 4)):

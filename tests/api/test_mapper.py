@@ -1,4 +1,4 @@
-"""bwarp.Mapper: reads in memory have the lines that the program would write."""
+"""bwarp.Mapper: reads in memory and in files have the lines that the program would write."""
 
 import numpy as np
 import pysam
@@ -60,13 +60,63 @@ def test_nothing_and_refusals(mapper):
     with pytest.raises(InputError) as error:
         mapper.map(["A" * 10_000], ["A" * 10_001])
     assert str(error.value) == (
-        "a read has 10,001 bases, and the longest that are mapped have 10,000: map longer reads "
+        "mates[0] has 10,001 bases, and the longest that are mapped have 10,000: map longer reads "
         "with a mapper made for them, such as minimap2"
     )
     with pytest.raises(UsageError, match="mismatch is 4"):
         bwarp.Mapper(mapper.index, mismatch=4)
-    with pytest.raises(AttributeError, match="no attribute 'Maper'"):
-        bwarp.Maper  # noqa: B018
+    with pytest.raises(UsageError, match="^mode 'x' is not one of local, end-to-end$"):
+        bwarp.Mapper(mapper.index, mode="x")
+    with pytest.raises(InputError, match=r"^reads\[1\]: 'E' at position 2 is not a letter"):
+        mapper.map(["ACGT", "ACE"], ["ACGT", "ACGT"])
+    with pytest.raises(UsageError, match="^reads 'ACGT' is no file that is here: write "):
+        mapper.map("ACGT")
+
+
+def test_what_lines_say_of_themselves(mapper):
+    reads = {"right": piece(mapper, 100, 100), "split": piece(mapper, 200, 80), "none": "ACGT" * 9}
+    reads["split"] += piece(mapper, 3500, 60, turned=True)
+    lines = mapper.map(reads)
+    assert len(lines) == 4
+    assert repr(lines) == "<4 lines of 3 reads, 2 mapped>"
+    assert lines.names.tolist() == ["right", "split", "split", "none"]
+    table = lines.to_pandas()
+    assert table.columns.tolist() == [
+        "read", "name", "flag", "contig", "position", "mapping_quality", "cigar", "score", "other",
+        "template_length",
+    ]  # fmt: skip
+    assert table.position.tolist() == lines.positions.tolist()
+    assert table.name.tolist() == lines.names.tolist()
+    assert {str(dtype) for dtype in table.dtypes} == {"str", "int64"}
+    assert mapper.map([]).to_pandas().shape == (0, 10)
+    assert repr(mapper) == "<bwarp.Mapper to 2 contigs on cpu>"
+
+
+def test_reads_come_in_chunks(mapper, monkeypatch):
+    reads = [piece(mapper, start, 60) for start in range(0, 900, 30)]
+    mates = [piece(mapper, start + 200, 60, True) for start in range(0, 900, 30)]
+    single, pairs = mapper.map(reads), mapper.map(reads, mates)
+    monkeypatch.setattr("bwarp.mapping.engine.READS_A_CHUNK", 8)
+    for before, now in ((single, mapper.map(reads)), (pairs, mapper.map(reads, mates))):
+        for name, values in vars(before).items():
+            assert np.array_equal(values, getattr(now, name)), name
+
+
+def test_reads_in_files(mapper, tmp_path):
+    reads = {f"r{start}": piece(mapper, start, 60) for start in range(0, 900, 30)}
+    mates = {name: piece(mapper, int(name[1:]) + 200, 60, True) for name in reads}
+    for name, records in (("1.fa", reads), ("2.fa", mates)):
+        (tmp_path / name).write_text("".join(f">{n} x\n{s}\n" for n, s in records.items()))
+    one, two = str(tmp_path / "1.fa"), tmp_path / "2.fa"
+    for in_file, in_memory in (
+        (mapper.map(one), mapper.map(reads)),
+        (mapper.map(one, two), mapper.map(reads, mates)),
+    ):
+        for name, values in vars(in_memory).items():
+            assert np.array_equal(values, getattr(in_file, name)), name
+    with pytest.raises(UsageError) as error:
+        mapper.map(one, list(mates.values()))
+    assert str(error.value) == "reads and mates: give both as files, or both in memory"
 
 
 def test_the_same_lines_as_the_program(mapper, run_program, tmp_path):

@@ -1,0 +1,46 @@
+"""Data frames with the columns of the tables: texts are str, whole numbers int64."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["DTYPES", "frame", "named"]
+
+#: The columns of all tables with a header, and what they hold.
+DTYPES = {
+    **dict.fromkeys(("query", "strand", "contig", "reference", "target"), "str"),
+    **dict.fromkeys(("cigar", "reason"), "str"),
+    **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
+    **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
+    **dict.fromkeys(("length", "windows", "distance"), "int64"),
+    **dict.fromkeys(("similarity", "evalue", "bits"), "float64"),
+}
+
+
+def frame(columns: Sequence[str], parts: Iterable[Sequence]) -> pd.DataFrame:
+    """A frame of parts, each with an array or a list for every column, one under the other."""
+    whole = list(zip(*parts, strict=True)) or [[] for _ in columns]
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                np.concatenate([np.empty(0, _plain(name)), *map(_of(name), column)]),
+                dtype=DTYPES[name],
+            )
+            for name, column in zip(columns, whole, strict=True)
+        }
+    )
+
+
+def _plain(name: str) -> type:
+    """What NumPy holds a column as."""
+    return object if DTYPES[name] == "str" else np.dtype(DTYPES[name]).type
+
+
+def _of(name: str):
+    return lambda values: np.asarray(values, _plain(name))
+
+
+def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+    """The name of every number, shape=(n,), dtype=object."""
+    return np.array([*names, ""], object)[numbers]

@@ -1,0 +1,135 @@
+"""bwarp.Index: an FM-index as Python sees it.
+
+index = bwarp.Index.build("genome.fa.gz")
+index.save("genome.index")
+index = bwarp.Index.open("genome.index")
+"""
+
+import hashlib
+import os
+
+import numpy as np
+
+from bwarp.api.engine import prepared, threads_or_all
+from bwarp.api.sequences import Sequences, batch_of, given_sequences, is_file, refuse_nothing
+from bwarp.errors import InputError, UsageError
+from bwarp.index.building.build import build_index
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
+from bwarp.index.store import StoredIndex, load_index, save_index
+from bwarp.reference import Reference, check_size, make_reference, read_reference
+from bwarp.sequence import decode
+
+__all__ = ["Index", "arrays_of"]
+
+
+class Index:
+    """An FM-index of a reference, to be searched by the functions of `bwarp`.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the contigs.
+    lengths : ndarray, shape=(n_contigs,), dtype=int64
+    fm_index : FMIndex or StoredIndex
+        Its arrays, as the functions of the library take them.
+    """
+
+    def __init__(self, fm_index: FMIndex | StoredIndex):
+        self.fm_index = fm_index
+        if isinstance(fm_index, StoredIndex):
+            # Arrays are read, and their sums checked, when they are first used.
+            contigs = fm_index.description["contigs"]
+            self.names = [contig["name"] for contig in contigs]
+            self.lengths = np.array([contig["length"] for contig in contigs], np.int64)
+        else:
+            self.names = list(fm_index.reference.names)
+            self.lengths = np.diff(fm_index.reference.contig_starts)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike) -> "Index":
+        """The index in a folder that `save`, or index_reference.py, wrote."""
+        return cls(load_index(folder))
+
+    @classmethod
+    def build(
+        cls,
+        reference: Sequences,
+        *,
+        occ_rate: int = DEFAULT_OCC_RATE,
+        sa_rate: int = DEFAULT_SA_RATE,
+        prefix_length: int | None = None,
+        backend: str = "auto",
+        threads: int | None = None,
+    ) -> "Index":
+        """Index a FASTA file, or contigs in memory.
+
+        Parameters
+        ----------
+        reference : path, or sequences in memory
+            Contigs of a list are called 0, 1, ...; those of a dict by their keys.
+        occ_rate, sa_rate, prefix_length, backend
+            As of index_reference.py.
+        threads : int, optional
+            All that this process may use, if not given.
+        """
+        threads = threads_or_all(threads)
+        # Wrong options are found before any work is done.
+        choose_parameters(1, occ_rate, sa_rate, prefix_length)
+        if is_file(reference, "reference"):
+            contigs = read_reference(reference, threads)
+        else:
+            contigs = _reference_of(reference, threads)
+        chosen = choose_parameters(contigs.text_length, occ_rate, sa_rate, prefix_length)
+        _, built = prepared(backend, lambda engine: build_index(contigs, chosen, engine, threads))
+        return cls(built)
+
+    def save(self, folder: str | os.PathLike, threads: int | None = None) -> None:
+        """Write the index; the folder appears when it is complete, and replaces an older index."""
+        save_index(self.fm_index, folder, threads_or_all(threads))
+
+    def __len__(self) -> int:
+        """How many contigs there are."""
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        contigs = "1 contig" if len(self) == 1 else f"{len(self):,} contigs"
+        return f"<bwarp.Index of {contigs}, {self.lengths.sum():,} bases>"
+
+
+def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMIndex | StoredIndex:
+    """The arrays of an index, or of the one in a folder."""
+    if isinstance(index, Index):
+        return index.fm_index
+    if isinstance(index, FMIndex | StoredIndex):
+        return index
+    if isinstance(index, str | os.PathLike):
+        return load_index(index)
+    raise UsageError(
+        f"the index is of type {type(index).__name__}: give a bwarp.Index, or the folder of one"
+    )
+
+
+def _reference_of(given: Sequences, threads: int) -> Reference:
+    """Contigs in memory, as the same contigs of a FASTA file are read."""
+    items = list(given_sequences(given, "reference"))
+    refuse_nothing(items, "reference")
+    batch = batch_of(items)
+    names = batch.names()
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"reference: two contigs are called {twice!r}: rename one")
+    if not (batch.codes < 4).any():
+        raise InputError("reference: no contig has an A, C, G or T: there is nothing to index")
+    check_size("reference", batch.codes.size + len(names))
+    md5 = tuple(
+        hashlib.md5(_letters(item.sequence), usedforsecurity=False).hexdigest() for item in items
+    )
+    return make_reference(tuple(names), batch.offsets, batch.codes, md5, threads)
+
+
+def _letters(sequence: str | bytes | np.ndarray) -> bytes:
+    """What the checksum of a contig is of."""
+    if isinstance(sequence, np.ndarray):
+        return decode(sequence)
+    return (sequence.encode() if isinstance(sequence, str) else bytes(sequence)).upper()

@@ -1,0 +1,233 @@
+"""bwarp.Mapper: reads in memory or in files to the lines that map_reads.py would write.
+
+mapper = bwarp.Mapper("genome.index")
+lines = mapper.map(["ACGTTGCA...", "TTGACC..."])
+lines.to_pandas()
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bwarp.alignment.pairs import cigar_text
+from bwarp.api.engine import one_of, prepared, threads_or_all
+from bwarp.api.index import Index, arrays_of
+from bwarp.api.sequences import Given, Sequences, batch_of, given_sequences, is_file
+from bwarp.errors import InputError, UsageError
+from bwarp.index.fm_index import FMIndex
+from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.parameters import LOCAL, MODES, mapping_parameters
+from bwarp.mapping.pipeline import MappedChunk
+from bwarp.mapping.reads.read_chunks import LONGEST_READ, ReadChunk, read_chunks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MappedLines", "Mapper"]
+
+
+@dataclass(frozen=True, repr=False)
+class MappedLines:
+    """The lines that SAM would have: one a read, and one more for each further part of it.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int64
+        Which read a line is of. Of pairs, 2 i is the first end of pair i and 2 i + 1 the second.
+    names : ndarray, shape=(n,), dtype=str
+        The read's name; that of a read of a list is its number.
+    flags : ndarray, shape=(n,), dtype=uint16
+        SAM's.
+    contigs : ndarray, shape=(n,), dtype=str
+        The contig's name; "" for an unmapped read without a mapped mate.
+    positions : ndarray, shape=(n,), dtype=int64
+        Of the first aligned base in its contig, from 0; -1 where there is no contig.
+    mapping_qualities : ndarray, shape=(n,), dtype=uint8
+    cigars : ndarray, shape=(n,), dtype=str
+    scores, others : ndarray, shape=(n,), dtype=int32
+        Of the alignment, and of the best other place of the same bases (0: none).
+    template_lengths : ndarray, shape=(n,), dtype=int64
+    """
+
+    reads: np.ndarray
+    names: np.ndarray
+    flags: np.ndarray
+    contigs: np.ndarray
+    positions: np.ndarray
+    mapping_qualities: np.ndarray
+    cigars: np.ndarray
+    scores: np.ndarray
+    others: np.ndarray
+    template_lengths: np.ndarray
+
+    def __len__(self) -> int:
+        """How many lines there are."""
+        return len(self.reads)
+
+    def __repr__(self) -> str:
+        first = np.flatnonzero(self.flags & 2048 == 0)
+        mapped = np.count_nonzero(self.flags[first] & 4 == 0)
+        return f"<{len(self):,} lines of {first.size:,} reads, {mapped:,} mapped>"
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A data frame with a row a line: read, name, flag, contig, position, ..."""
+        import pandas as pd
+
+        columns = {}
+        for field in fields(self):
+            values = getattr(self, field.name)
+            one = "mapping_quality" if field.name == "mapping_qualities" else field.name[:-1]
+            columns[one] = pd.Series(values, dtype="str" if values.dtype.kind == "U" else "int64")
+        return pd.DataFrame(columns)
+
+
+class Mapper:
+    """Maps reads to an index, with parameters that stay the same.
+
+    Parameters
+    ----------
+    index : Index, or the folder of one
+    backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, insert_size, orientation
+        As of map_reads.py; the insert size is (mean, deviation).
+    threads : int, optional
+        All that this process may use, if not given.
+    **parameters
+        More of what `bwarp.mapping.parameters.mapping_parameters` takes.
+    """
+
+    def __init__(
+        self,
+        index: Index | FMIndex | str | os.PathLike,
+        threads: int | None = None,
+        *,
+        backend: str = "auto",
+        mode: str = LOCAL,
+        min_score: int | None = None,
+        **parameters,
+    ):
+        self.index = arrays_of(index)
+        self.threads = threads_or_all(threads)
+        if min_score is not None:
+            parameters["least_score"] = min_score
+        self.parameters = mapping_parameters(mode=one_of("mode", mode, MODES), **parameters)
+        self.backend, (self.genome, self._kept) = prepared(
+            backend, lambda engine: load(self.index, engine, self.threads)
+        )
+
+    def __repr__(self) -> str:
+        contigs = len(self.index.reference.names)
+        return f"<bwarp.Mapper to {contigs:,} contigs on {self.backend}>"
+
+    def map(self, reads: Sequences, mates: Sequences | None = None) -> MappedLines:
+        """Map reads; with `mates`, pairs: mate i is the other end of read i.
+
+        Parameters
+        ----------
+        reads, mates : path, or sequences in memory
+            Both as files, or both in memory.
+
+        Raises
+        ------
+        InputError
+            If there are not as many mates as reads, a read is longer than are mapped, or has a
+            letter that is none of a nucleotide.
+        """
+        size = reads_a_chunk(self.backend)
+        in_file = is_file(reads, "reads")
+        if mates is not None and is_file(mates, "mates") != in_file:
+            raise UsageError("reads and mates: give both as files, or both in memory")
+        if in_file:
+            mate_file = None if mates is None else os.fspath(mates)
+            chunks = read_chunks(os.fspath(reads), mate_file, False, size)
+        else:
+            chunks = _chunks_of(reads, mates, size)
+        mapped = map_chunks(
+            self.index, self.genome, chunks, self.parameters, self.backend, self.threads, self._kept
+        )
+        return _joined([_no_lines(), *(self._lines(done) for done in mapped)])
+
+    def _lines(self, done: MappedChunk) -> MappedLines:
+        chunk = done.chunk
+        starts = self.genome.contig_starts
+        records = alignment_records(
+            starts, chunk, done.mapped, done.choice, done.supplementary, done.alternatives
+        )
+        offsets = records.cigar_offsets
+        templates = np.array([chunk.name(template) for template in range(chunk.n_templates)], str)
+        contigs = np.array([*self.index.reference.names, ""])
+        return MappedLines(
+            reads=chunk.first_template * chunk.ends + records.reads,
+            names=templates[records.reads // chunk.ends],
+            flags=records.flags,
+            contigs=contigs[records.contigs],
+            positions=np.where(
+                records.contigs < 0, -1, records.positions - starts[records.contigs]
+            ),
+            mapping_qualities=records.mapping_qualities,
+            cigars=np.array(
+                [
+                    cigar_text(records.cigar[offsets[row] : offsets[row + 1]])
+                    for row in range(records.n_rows)
+                ],
+                str,
+            ),
+            scores=records.scores,
+            others=records.others,
+            template_lengths=records.template_lengths,
+        )
+
+
+def _no_lines() -> MappedLines:
+    types = (np.int64, str, np.uint16, str, np.int64, np.uint8, str, np.int32, np.int32, np.int64)
+    return MappedLines(*(np.empty(0, of) for of in types))
+
+
+def _joined(parts: list[MappedLines]) -> MappedLines:
+    return MappedLines(
+        *(
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(MappedLines)
+        )
+    )
+
+
+def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator[ReadChunk]:
+    """Reads in memory in chunks of so many; of pairs both ends side by side."""
+    items = list(given_sequences(reads, "reads"))
+    ends = 1
+    if mates is not None:
+        others = list(given_sequences(mates, "mates"))
+        if len(others) != len(items):
+            raise InputError(
+                f"{len(items):,} reads but {len(others):,} mates: give one mate for every read"
+            )
+        ends = 2
+        items = [read for pair in zip(items, others, strict=True) for read in pair]
+    first, items = 0, iter(items)
+    while part := list(islice(items, size)):
+        yield _chunk_of(part, ends, first)
+        first += len(part) // ends
+
+
+def _chunk_of(items: list[Given], ends: int, first_template: int) -> ReadChunk:
+    batch = batch_of(items)
+    lengths = np.diff(batch.offsets)
+    for number in np.flatnonzero(lengths > LONGEST_READ)[:1]:
+        raise InputError(
+            f"{items[number].place} has {lengths[number]:,} bases, and the longest that are mapped "
+            f"have {LONGEST_READ:,}: map longer reads with a mapper made for them, such as minimap2"
+        )
+    return ReadChunk(
+        codes=batch.codes,
+        offsets=batch.offsets,
+        qualities=None,
+        text=batch.text,
+        names=batch.headers[::ends].copy(),
+        ends=ends,
+        first_template=first_template,
+    )

@@ -1,0 +1,74 @@
+"""bwarp.find_mems: maximal exact matches, as find_mems.py finds them."""
+
+import os
+from collections.abc import Iterator
+
+import pandas as pd
+
+from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
+from bwarp.api.frames import frame, named
+from bwarp.api.index import Index, arrays_of
+from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.mems.find import KINDS, find_matches, prepare
+from bwarp.mems.output.labels import refuse_nameless
+from bwarp.mems.output.match_columns import match_columns
+from bwarp.mems.output.match_table import COLUMNS
+from bwarp.mems.query_text import STRANDS, make_query_text
+
+__all__ = ["find_mems"]
+
+MATCHES = COLUMNS.decode().split()
+
+
+def find_mems(
+    index: Index | str | os.PathLike,
+    queries: Sequences,
+    *,
+    min_length: int = 20,
+    kind: str = "mumreference",
+    strands: str = "forward",
+    backend: str = "auto",
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Find maximal exact matches between queries and a reference.
+
+    Parameters
+    ----------
+    index : Index, or the folder of one
+    queries : path, or sequences in memory
+    min_length, kind, strands, backend
+        As of find_mems.py.
+    threads : int, optional
+        All that this process may use, if not given.
+
+    Returns
+    -------
+    matches : DataFrame
+        query, query_start, strand, contig, position, length: the rows of OUT.tsv of the program,
+        from 0 and on the forward strands.
+    """
+    min_length = whole_number("min_length", min_length, 1, 2**31)
+    one_of("kind", kind, KINDS)
+    searched = STRANDS[one_of("strands", strands, STRANDS)]
+    threads = threads_or_all(threads)
+    where, batches = sequence_batches(queries, "queries")
+    stored = arrays_of(index)
+    engine, ready = prepared(backend, lambda engine: prepare(stored, engine))
+    reference = stored.reference
+
+    def parts() -> Iterator[tuple]:
+        for batch in batches:
+            refuse_nameless(where, batch)
+            text = make_query_text(batch.codes, batch.offsets, searched, min_length, threads)
+            for matches in find_matches(ready, text, min_length, kind, engine, threads):
+                rows = match_columns(matches, batch, reference, searched)
+                yield (
+                    named(rows.names, rows.queries),
+                    rows.query_starts,
+                    named("+-", rows.strands),
+                    named(reference.names, rows.contigs),
+                    rows.positions,
+                    rows.lengths,
+                )
+
+    return frame(MATCHES, parts())

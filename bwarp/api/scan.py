@@ -1,0 +1,119 @@
+"""bwarp.scan: every window whose letter counts are like a query's, as scan_composition.py does."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
+from bwarp.api.frames import frame, named
+from bwarp.api.sequences import Sequences, refuse_nothing, sequence_batches
+from bwarp.composition.histogram import QueryGroups, group_queries
+from bwarp.composition.hit_blocks import HitBlock, join_regions
+from bwarp.composition.output.hit_rows import rows_of_block
+from bwarp.composition.output.hit_text import COUNT_HEADER, tsv_header
+from bwarp.composition.scan import (
+    ALGORITHMS,
+    Scan,
+    count_hits,
+    hits_of_queries,
+    scan_best,
+    scan_hits,
+)
+from bwarp.composition.scan_inputs import scan_queries, scan_references
+from bwarp.composition.similarity import parse_similarity
+from bwarp.errors import UsageError
+
+__all__ = ["scan"]
+
+COUNTS = COUNT_HEADER.decode().split()
+
+
+def scan(
+    queries: Sequences,
+    reference: Sequences,
+    *,
+    similarity: float | str | Fraction,
+    regions: bool = False,
+    best: int | None = None,
+    count_only: bool = False,
+    max_hits: int = 10**8,
+    algorithm: str = "auto",
+    backend: str = "auto",
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Find every window of references that is composed like a query.
+
+    Parameters
+    ----------
+    queries, reference : path, or sequences in memory
+    similarity : number or str
+        Least similarity of a hit, taken as it is written: 0.95 or "19/20".
+    regions, best, algorithm, backend
+        As of scan_composition.py.
+    count_only : bool
+        Only how many windows each query hits: query, length, hits.
+    max_hits : int
+        Refuse to list more hits than this; they are counted first.
+    threads : int, optional
+        All that this process may use, if not given.
+
+    Returns
+    -------
+    hits : DataFrame
+        query, reference, position, distance, similarity; of regions start, end and windows in
+        place of the position. Rows and their order are those of the table that the program writes.
+    """
+    if count_only and (best or regions):
+        raise UsageError("--count-only lists no hits: leave out --best and --regions")
+    if best and regions:
+        raise UsageError("--best and --regions exclude each other: choose one")
+    least = parse_similarity(str(similarity))
+    best = None if best is None else whole_number("best", best, 1, 10**6)
+    max_hits = whole_number("max_hits", max_hits, 0, 10**15)
+    one_of("algorithm", algorithm, ALGORITHMS)
+    threads = threads_or_all(threads)
+    names, lengths, counts = scan_queries(*sequence_batches(queries, "queries"))
+    references = scan_references(*sequence_batches(reference, "reference"))
+    refuse_nothing(references.names, "reference")
+    groups = group_queries(counts, lengths)
+
+    def find(engine: str) -> pd.DataFrame:
+        task = Scan(references, least, algorithm, engine, threads)
+        if best is not None:
+            blocks = scan_best(task, groups, best)
+        else:
+            hits = count_hits(task, groups)
+            if count_only:
+                return frame(COUNTS, [(names, lengths, hits_of_queries(groups, hits, len(names)))])
+            _refuse_too_many(groups, hits, max_hits)
+            blocks = scan_hits(task, groups, hits)
+        if regions:
+            blocks = (join_regions(block, references.starts) for block in blocks)
+        columns = tsv_header(regions).decode().split()
+        return frame(columns, _parts(blocks, names, references.names, references.starts))
+
+    return prepared(backend, find)[1]
+
+
+def _refuse_too_many(groups: list[QueryGroups], hits: list[np.ndarray], most: int) -> None:
+    total = sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
+    if total > most:
+        raise UsageError(
+            f"{total:,} hits are more than max_hits {most:,}: raise similarity, ask for best or "
+            "count_only, or raise max_hits"
+        )
+
+
+def _parts(blocks: Iterator[HitBlock], queries, references, starts) -> Iterator[tuple]:
+    for block in blocks:
+        for rows in rows_of_block(block, starts):
+            where = (rows.positions, rows.ends, rows.windows) if rows.joined else (rows.positions,)
+            yield (
+                named(queries, rows.queries),
+                named(references, rows.references),
+                *where,
+                rows.distances,
+                1 - rows.distances / np.float64(rows.length),
+            )

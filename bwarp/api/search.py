@@ -1,0 +1,107 @@
+"""bwarp.search: the best hits of queries in a database, as search_database.py finds them."""
+
+import os
+
+import pandas as pd
+
+from bwarp.alignment.scoring import Scoring
+from bwarp.alignment.search.best_hits import MATRIX, end_hits, find_best_hits, search_scoring
+from bwarp.alignment.search.database import (
+    Database,
+    gather_sequences,
+    load_database,
+    read_database,
+    sorted_database,
+)
+from bwarp.alignment.search.evalue import karlin_altschul
+from bwarp.alignment.search.top_hits import COLUMNS, SIGNIFICANCE, hit_pairs, significance
+from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.frames import frame, named
+from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
+from bwarp.errors import UsageError
+
+__all__ = ["search"]
+
+
+def search(
+    queries: Sequences,
+    database: Sequences,
+    *,
+    matrix: str | None = None,
+    match: int | None = None,
+    mismatch: int | None = None,
+    gap_open: int = 11,
+    gap_extend: int = 1,
+    top: int = 10,
+    min_score: int = 1,
+    evalue: bool = False,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Search a database of proteins or nucleotides: exact local scores, the best hits.
+
+    Parameters
+    ----------
+    queries : path, or sequences in memory
+    database : path, or sequences in memory
+        A FASTA file, a folder that search_database.py --prepare wrote, or sequences.
+    matrix, match, mismatch, gap_open, gap_extend, top, min_score, backend
+        As of search_database.py.
+    evalue : bool
+        Add the columns evalue and bits.
+    threads : int, optional
+        All that this process may use, if not given.
+
+    Returns
+    -------
+    hits : DataFrame
+        query, target, score, query_end, target_end: query after query, best first, as in the table
+        that the program writes.
+    """
+    scoring = search_scoring(
+        matrix,
+        None if match is None else whole_number("match", match, 0, 127),
+        None if mismatch is None else whole_number("mismatch", mismatch, -127, 0),
+        whole_number("gap_open", gap_open, 0, 10_000),
+        whole_number("gap_extend", gap_extend, 0, 10_000),
+    )
+    top = whole_number("top", top, 1, 10**9)
+    min_score = whole_number("min_score", min_score, 1, 2**30)
+    threads = threads_or_all(threads)
+    if evalue:
+        if match is not None:
+            raise UsageError(
+                "E-values need a protein matrix: leave out --evalue and --alignments with --match"
+            )
+        parameters = karlin_altschul(matrix or MATRIX, gap_open, gap_extend)
+    # In this order, as mistyped queries are found before a large database is read.
+    names, sequences = gather_sequences(*sequence_batches(queries, "queries", scoring.code_of_byte))
+    targets = _database(database, scoring)
+
+    def find(engine: str):
+        hits = find_best_hits(sequences, targets, scoring, top, min_score, engine, threads)
+        pairs = hit_pairs(hits, sequences, targets)
+        return hits, end_hits(pairs, scoring, engine, threads)
+
+    _, (hits, ends) = prepared(backend, find)
+    columns = [
+        named(names, hits.queries),
+        named(targets.names, hits.targets),
+        *(hits.scores, ends.query_ends, ends.reference_ends),
+    ]
+    if evalue:
+        columns += significance(parameters, hits, sequences, targets)
+    return frame([*COLUMNS, *(SIGNIFICANCE if evalue else ())], [columns])
+
+
+def _database(given: Sequences, scoring: Scoring) -> Database:
+    if isinstance(given, Database):
+        return given
+    if is_file(given, "database"):
+        if os.path.isdir(given):
+            return load_database(given, scoring.letters)
+        return read_database(given, scoring.code_of_byte)
+    where, batches = sequence_batches(given, "database", scoring.code_of_byte)
+    names, sequences = gather_sequences(where, batches)
+    refuse_nothing(names, "database")
+    return sorted_database(sequences, names)

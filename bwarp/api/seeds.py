@@ -1,0 +1,151 @@
+"""bwarp.find_seeds: every place of k-mers or whole queries, as find_seeds.py finds them."""
+
+import os
+import warnings
+from collections.abc import Iterator
+
+import pandas as pd
+
+from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.frames import frame, named
+from bwarp.api.index import Index, arrays_of
+from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.errors import UsageError
+from bwarp.index.fm_index import FMIndex
+from bwarp.seeding.find import count_seeds, find_in_passes, prepare
+from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions, check_options
+from bwarp.seeding.kmers import LONGEST_KMER, REASONS, SHORTEST_KMER, KmerBatch
+from bwarp.seeding.output.hit_columns import HitColumns, hit_columns
+from bwarp.seeding.output.seed_tables import HITS_HEADER, NUMBER_HEADER
+from bwarp.seeding.output.seed_text import Names
+from bwarp.seeding.queries import kmers_of
+
+__all__ = ["find_seeds"]
+
+HITS = HITS_HEADER.decode().split()
+COUNTS = NUMBER_HEADER.decode().split()
+
+#: Queries that a warning names.
+_NAMED = 3
+
+
+def find_seeds(
+    index: Index | str | os.PathLike,
+    queries: Sequences,
+    *,
+    k: int | None = None,
+    step: int | None = None,
+    mismatches: int = 0,
+    max_hits: int = 128,
+    locate: str = "auto",
+    algorithm: str = "schemes",
+    count_only: bool = False,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Find every place where k-mers, or their reverse complements, lie in a reference.
+
+    Parameters
+    ----------
+    index : Index, or the folder of one
+    queries : path, or sequences in memory
+        Searched whole, 8 to 64 bases each, or cut into k-mers with `k`.
+    k, step, mismatches, max_hits, locate, algorithm, backend
+        As of find_seeds.py.
+    count_only : bool
+        Only how many hits every k-mer has, whatever the limit: query, kmer_start, hits.
+    threads : int, optional
+        All that this process may use, if not given.
+
+    Returns
+    -------
+    hits : DataFrame
+        query, kmer_start, strand, contig, position, mismatches: the rows of the table that the
+        program writes, in its order.
+
+    Warns
+    -----
+    UserWarning
+        Of k-mers with more than `max_hits` hits, which have no rows, and of whole queries that
+        cannot be searched.
+    """
+    if k is not None:
+        k = whole_number("k", k, SHORTEST_KMER, LONGEST_KMER)
+    elif step is not None:
+        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    step = 1 if step is None else whole_number("step", step, 1, 10**9)
+    options = SeedOptions(
+        whole_number("mismatches", mismatches, 0, MOST_MISMATCHES),
+        whole_number("max_hits", max_hits, 0, 2**32),
+        algorithm,
+        locate,
+    )
+    threads = threads_or_all(threads)
+    batches = kmers_of(*sequence_batches(queries, "queries"), k, step)
+    stored = arrays_of(index)
+
+    def make_ready(engine: str):
+        check_options(options, engine)
+        return prepare(stored, options, engine)
+
+    engine, ready = prepared(backend, make_ready)
+    unlisted = _Unlisted()
+
+    def counts() -> Iterator[tuple]:
+        for kmers, names in batches:
+            unlisted.add_kmers(kmers, names)
+            hits = count_seeds(ready, kmers, options, engine, threads)
+            yield [names[int(number)] for number in kmers.queries], kmers.starts, hits
+
+    def hits() -> Iterator[tuple]:
+        for kmers, names in batches:
+            unlisted.add_kmers(kmers, names)
+            for found in find_in_passes(ready, kmers, options, engine, threads):
+                unlisted.over += found.over_kmers.size
+                for part in found.hits:
+                    yield _columns(hit_columns(part, kmers, names, stored.reference), stored)
+
+    found = frame(COUNTS, counts()) if count_only else frame(HITS, hits())
+    unlisted.warn(options.max_hits, whole=k is None)
+    return found
+
+
+def _columns(rows: HitColumns, index: FMIndex) -> tuple:
+    return (
+        named(rows.names, rows.queries),
+        rows.kmer_starts,
+        named("+-", rows.strands),
+        named(index.reference.names, rows.contigs),
+        rows.positions,
+        rows.mismatches,
+    )
+
+
+class _Unlisted:
+    """What a search leaves without rows: k-mers over the limit, and queries not searched."""
+
+    def __init__(self):
+        self.over = 0
+        self.skipped = 0
+        self.first_skipped: list[str] = []
+
+    def add_kmers(self, kmers: KmerBatch, names: Names) -> None:
+        self.skipped += len(kmers.skipped)
+        for number, _, reason in kmers.skipped[: _NAMED - len(self.first_skipped)]:
+            self.first_skipped.append(f"{names[int(number)]} ({REASONS[reason]})")
+
+    def warn(self, max_hits: int, whole: bool) -> None:
+        """Warn the caller's caller; of skipped queries where they are searched whole."""
+        if self.over:
+            warnings.warn(
+                f"{self.over:,} k-mers have more than {max_hits:,} hits and so no rows: "
+                "max_hits=0 lists them all, count_only=True says how many each has",
+                stacklevel=3,
+            )
+        if self.skipped and whole:
+            rest = self.skipped - len(self.first_skipped)
+            more = f", and {rest:,} more" if rest else ""
+            warnings.warn(
+                f"queries that were not searched: {', '.join(self.first_skipped)}{more}",
+                stacklevel=3,
+            )

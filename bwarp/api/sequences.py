@@ -1,0 +1,182 @@
+"""Sequences as a user has them, in the batches that files are read in.
+
+"reads.fq.gz"                     a file; a text that names none is refused
+["ACGT", b"GGTA"]                 called 0, 1, ...; any sequence of texts, or arrays of codes
+{"liver_1": "ACGT"}, a Series     called by its keys, or by its index
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.errors import InputError, UsageError
+from bwarp.io.fastx import SequenceBatch, read_sequences
+from bwarp.sequence import CODE_OF_BYTE
+
+__all__ = [
+    "Given",
+    "Sequences",
+    "batch_of",
+    "given_sequences",
+    "is_file",
+    "refuse_nothing",
+    "sequence_batches",
+]
+
+#: What functions of this package take as sequences.
+Sequences = str | os.PathLike | Iterable | Mapping
+
+#: Sequences in memory that become a batch at a time.
+_AT_ONCE = 1 << 16
+
+#: Letters of a text that an error shows.
+_SHOWN = 30
+
+
+class Given(NamedTuple):
+    """A sequence in memory, and what it was given as: ``what[key]``."""
+
+    what: str
+    key: object
+    sequence: str | bytes | np.ndarray
+
+    @property
+    def place(self) -> str:
+        return f"{self.what}[{self.key!r}]"
+
+
+def is_file(given: Sequences, what: str) -> bool:
+    """Whether sequences are given as a file.
+
+    Raises
+    ------
+    UsageError
+        For a text that names no file: as a list of sequences it would be one of letters.
+    """
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and os.path.exists(given)):
+        return True
+    if isinstance(given, str | bytes | bytearray):
+        shown = repr(given[:_SHOWN])
+        raise UsageError(
+            f"{what} {shown} is no file that is here: write [{shown}] for a list with one "
+            "sequence, or the path of a FASTA or FASTQ file"
+        )
+    return False
+
+
+def sequence_batches(
+    given: Sequences, what: str, code_of_byte: np.ndarray = CODE_OF_BYTE
+) -> tuple[str, Iterator[SequenceBatch]]:
+    """Where sequences are from, as errors name it, and their batches.
+
+    Parameters
+    ----------
+    given : path, or sequences in memory
+    what : str
+        What the function calls this argument.
+    code_of_byte : ndarray, shape=(256,), dtype=uint8
+        The code of every letter; 255 for a byte that is none.
+    """
+    if is_file(given, what):
+        return os.fspath(given), read_sequences(given, code_of_byte)
+    return what, _batches(given_sequences(given, what), code_of_byte)
+
+
+def refuse_nothing(sequences: Sized, what: str) -> None:
+    """Refuse to search in what holds no sequence."""
+    if not len(sequences):
+        raise InputError(f"{what}: there is nothing in it: give one sequence or more")
+
+
+def given_sequences(given: Iterable | Mapping, what: str) -> Iterator[Given]:
+    """The sequences in memory one by one."""
+    if hasattr(given, "items"):
+        pairs = given.items()
+    elif isinstance(given, Iterable):
+        pairs = enumerate(given)
+    else:
+        raise UsageError(
+            f"{what} is of type {type(given).__name__}: give a list of sequences, a dict of names "
+            "and sequences, or the path of a FASTA or FASTQ file"
+        )
+    return (Given(what, key, sequence) for key, sequence in pairs)
+
+
+def _batches(items: Iterator[Given], code_of_byte: np.ndarray) -> Iterator[SequenceBatch]:
+    first = 0
+    while part := list(islice(items, _AT_ONCE)):
+        yield batch_of(part, code_of_byte, first)
+        first += len(part)
+
+
+def batch_of(
+    items: list[Given], code_of_byte: np.ndarray = CODE_OF_BYTE, first_record: int = 0
+) -> SequenceBatch:
+    """Sequences in memory as a batch.
+
+    Raises
+    ------
+    InputError
+        For what is no sequence, a letter that is none of this kind, or a name with a blank.
+    """
+    letters = _letters_of_codes(code_of_byte)
+    texts = [_text(item, letters) for item in items]
+    offsets = np.zeros(len(items) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    text = np.frombuffer(b"".join(texts), np.uint8)
+    codes = code_of_byte[text]
+    for at in np.flatnonzero(codes == 255)[:1]:
+        number = int(np.searchsorted(offsets, at, side="right")) - 1
+        raise InputError(
+            f"{items[number].place}: {chr(text[at])!r} at position {at - offsets[number]} is not a "
+            "letter of this kind of sequence"
+        )
+    names = [_name(item) for item in items]
+    edges = np.zeros(len(names) + 1, np.int64)
+    np.cumsum([len(name) for name in names], out=edges[1:])
+    return SequenceBatch(
+        codes=codes,
+        offsets=offsets,
+        qualities=None,
+        text=np.frombuffer(b"".join(names), np.uint8),
+        headers=np.column_stack([edges[:-1], edges[1:]]),
+        first_record=first_record,
+    )
+
+
+def _letters_of_codes(code_of_byte: np.ndarray) -> np.ndarray:
+    """A letter of every code, as bytes."""
+    codes, letters = np.unique(code_of_byte, return_index=True)
+    return letters[codes < 255].astype(np.uint8)
+
+
+def _text(item: Given, letters: np.ndarray) -> bytes:
+    sequence = item.sequence
+    if isinstance(sequence, str):
+        # What is not in Latin-1 is no letter of any sequence, and neither is a question mark.
+        return sequence.encode("latin-1", "replace")
+    if isinstance(sequence, bytes | bytearray):
+        return bytes(sequence)
+    if isinstance(sequence, np.ndarray) and sequence.dtype == np.uint8 and sequence.ndim == 1:
+        if sequence.size and sequence.max() >= letters.size:
+            raise InputError(
+                f"{item.place}: {sequence.max()} is not a code of this kind of sequence: codes are "
+                f"0 to {letters.size - 1}"
+            )
+        return letters[sequence].tobytes()
+    raise InputError(
+        f"{item.place} is of type {type(sequence).__name__}: a sequence is a str, bytes, or an "
+        "array of codes (uint8)"
+    )
+
+
+def _name(item: Given) -> bytes:
+    name = str(item.key)
+    if len(name.split()) != 1 or name != name.strip():
+        raise InputError(
+            f"{item.place}: a name has letters and no blanks, for tables end it there: rename it"
+        )
+    return name.encode()

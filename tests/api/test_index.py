@@ -1,0 +1,77 @@
+"""bwarp.Index: the same files as those of the program, whatever the contigs come from."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+import bwarp
+from bwarp.errors import InputError, UsageError
+from bwarp.sequence import encode
+from tests.helpers.programs.programs_here import run_here
+
+OPTIONS = {"backend": "cpu", "threads": 1}
+
+
+def digests(folder):
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+
+
+def test_the_files_of_the_program(genome, tmp_path):
+    done = run_here("index_reference", genome, "-o", tmp_path / "index", folder=tmp_path)
+    assert done.rc == 0, done.said
+    lines = genome.read_text().split()
+    contigs = {"one": lines[1], "two": lines[3].encode()}
+    for given in (genome, str(genome), contigs):
+        bwarp.Index.build(given, **OPTIONS).save(tmp_path / "mine", threads=1)
+        assert digests(tmp_path / "mine") == digests(tmp_path / "index")
+    opened = bwarp.Index.open(tmp_path / "index")
+    opened.save(tmp_path / "again", threads=1)
+    assert digests(tmp_path / "again") == digests(tmp_path / "index")
+
+
+def test_checksums_are_of_the_letters(tmp_path):
+    (tmp_path / "r.fa").write_text(">a\nacgtRYu\n>b\nNNACGT\n")
+    of_file = bwarp.Index.build(tmp_path / "r.fa", **OPTIONS).fm_index.reference
+    in_memory = bwarp.Index.build({"a": "acgtRYu", "b": encode(b"NNACGT")}, **OPTIONS)
+    assert in_memory.fm_index.reference.md5 == of_file.md5
+    assert np.array_equal(in_memory.fm_index.reference.packed, of_file.packed)
+
+
+def test_what_it_says_of_itself(index, tmp_path):
+    index.save(tmp_path / "index")
+    opened = bwarp.Index.open(tmp_path / "index")
+    for one in (index, opened):
+        assert one.names == ["one", "two"]
+        assert one.lengths.tolist() == [2000, 2000]
+        assert len(one) == 2
+        assert repr(one) == "<bwarp.Index of 2 contigs, 4,000 bases>"
+    # Nothing of the arrays was read for that.
+    assert "reference" not in vars(opened.fm_index)
+    assert repr(bwarp.Index.build(["ACGT"], **OPTIONS)) == "<bwarp.Index of 1 contig, 4 bases>"
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ([], {}, "reference: there is nothing in it: give one sequence or more"),
+        (["NNN", ""], {}, "reference: no contig has an A, C, G or T: there is nothing to index"),
+        ({1: "ACGT", "1": "ACG"}, {}, "reference: two contigs are called '1': rename one"),
+        (["ACGT"], {"occ_rate": 7}, "occ_rate 7 cannot be used: it must be a multiple of 32"),
+        ("ACGT", {}, "reference 'ACGT' is no file that is here: write ['ACGT'] for a list"),
+    ],
+)
+def test_refusals(given, options, message):
+    with pytest.raises((InputError, UsageError)) as error:
+        bwarp.Index.build(given, **OPTIONS, **options)
+    assert str(error.value).startswith(message)
+
+
+def test_what_is_no_index():
+    with pytest.raises(UsageError) as error:
+        bwarp.find_seeds(7, ["ACGTACGT"])
+    assert str(error.value) == (
+        "the index is of type int: give a bwarp.Index, or the folder of one"
+    )
+    with pytest.raises(InputError, match="no such index"):
+        bwarp.find_seeds("nowhere.index", ["ACGTACGT"])

@@ -1,0 +1,124 @@
+"""bwarp.read_table: what it refuses; tests of the functions hold it to what programs write."""
+
+import gzip
+
+import pytest
+
+import bwarp
+from bwarp.errors import InputError, UsageError
+
+SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "a.tsv",
+            "",
+            "not a table of bwarp, for none has a column '': read other tables with "
+            "pandas.read_csv",
+        ),
+        (
+            "a.tsv",
+            "query,strand\n",
+            "not a table of bwarp, for none has a column 'query,strand': read other tables with "
+            "pandas.read_csv",
+        ),
+        (
+            "a.tsv",
+            SEEDS + "q\t0\t+\tone\t12",
+            "the last line has no end: the file was cut off; write it again",
+        ),
+        # A cell that went over to the next line leaves the number of tabs as it was.
+        (
+            "a.tsv",
+            SEEDS + "q\t0\t+\tone\t12\nq\t0\t+\tone\t12\t1\t7\n",
+            "line 2: 5 cells under 6 columns: the table was damaged; write it again",
+        ),
+        (
+            "a.tsv",
+            SEEDS + "q\t0\t+\tone\t12\t0\n\nq\t0\t+\tone\t12\t1\n",
+            "line 3: 1 cells under 6 columns: the table was damaged; write it again",
+        ),
+        (
+            "a.tsv",
+            SEEDS + "q\t0\t+\tone\t12\t0\nq\t0\t+\tone\tx\t1\n",
+            "line 3: 'x' is not a number, as column position has",
+        ),
+        (
+            "a.bed",
+            "one\t1\t2\tq\t\t+\n",
+            "line 1: '' is not a number, as column score has",
+        ),
+        (
+            "a.tsv",
+            SEEDS + f"q\t0\t+\tone\t{10**30}\t0\n",
+            f"line 2: '{10**30}' is not a number, as column position has",
+        ),
+        (
+            "a.mums",
+            "> q\n  1  2\n",
+            "line 2: neither a header (> query) nor a match (position in the reference, position "
+            "in the query, length), as MUMmer prints them",
+        ),
+        (
+            "a.mums",
+            "  1  2  3\n",
+            "line 1: neither a header (> query) nor a match (position in the reference, position "
+            "in the query, length), as MUMmer prints them",
+        ),
+        ("a.parquet", "PAR1", "the Parquet file is damaged: write it again"),
+    ],
+)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_what_is_no_table(tmp_path, name, text, message, compressed):
+    path = tmp_path / name
+    if compressed and path.suffix != ".parquet":
+        path = tmp_path / f"{name}.gz"
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    with pytest.raises(InputError) as error:
+        bwarp.read_table(path)
+    start = f"{path}, line" if message.startswith("line") else f"{path}: "
+    assert str(error.value) == start + message.removeprefix("line")
+
+
+def test_a_parquet_file_of_others(tmp_path):
+    import pandas as pd
+
+    pd.DataFrame({"query": ["a"], "colour": ["red"]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="none has a column 'colour'"):
+        bwarp.read_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["a.sam", "a.bam", "a.cram", "a.sam.gz"])
+def test_alignments(tmp_path, name):
+    with pytest.raises(UsageError) as error:
+        bwarp.read_table(tmp_path / name)
+    assert str(error.value) == (
+        f"{tmp_path / name}: these are alignments: read them with pysam.AlignmentFile"
+    )
+
+
+def test_no_file(tmp_path):
+    for name in ("a.tsv", "a.parquet"):
+        with pytest.raises(FileNotFoundError):
+            bwarp.read_table(tmp_path / name)
+
+
+def test_tables_without_rows(tmp_path):
+    for name, text, n_columns in (
+        ("a.tsv", SEEDS, 6), ("a.bed", "", 6), ("a.paf", "", 12), ("a.m8", "", 12),
+        ("b.txt", SEEDS, 6),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        table = bwarp.read_table(tmp_path / name)
+        assert table.shape == (0, n_columns)
+        assert {"int64", "str"} <= set(table.dtypes.map(str))
+
+
+def test_names_that_are_not_utf8(tmp_path):
+    (tmp_path / "a.tsv").write_bytes(SEEDS.encode() + b'\xff"x\t0\t+\tone\t12\t0\n')
+    assert bwarp.read_table(tmp_path / "a.tsv")["query"].tolist() == ['\ufffd"x']
