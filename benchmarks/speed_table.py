@@ -29,7 +29,7 @@ Row = tuple[str, str, str, str, str]
 FRONT_PAGE = (
     ("index, FASTA to folder", "133 Mb of human"),
     ("map, FASTQ to SAM, reads a second", "500,000 reads"),
-    ("map, FASTQ.gz to sorted BAM, reads a second", "10,000,000 reads"),
+    ("map, FASTQ.gz to sorted BAM, reads a second", "12,000,000 reads"),
     ("seeds, FASTA to table", "150,000 20-mers"),
     ("mems", "matches of 20 b of E. coli"),
     ("search, GCUPS", "protein of 5,478"),
