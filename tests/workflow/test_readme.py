@@ -161,6 +161,9 @@ def run_python(checkout, copy, monkeypatch, page):
 
 
 def test_python_that_maps(checkout, copy, monkeypatch):
+    # The commands of other pages leave the index of another genome.
+    index = (copy / "genome.fa", "-o", copy / "genome.index")
+    assert run_here("index_reference", *index, folder=copy.folder).rc == 0
     lines = run_python(checkout, copy, monkeypatch, "docs/map.md")["lines"]
     assert set(lines.contigs) == {"one"}
     assert lines.positions.tolist() == list(range(0, 800, 20))
