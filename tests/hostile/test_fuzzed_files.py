@@ -123,6 +123,7 @@ def run_on(folder, stored, name, *arguments):
         "FILE": file,
         "OUT": out / "out.tsv",
         "SAM": out / "out.sam",
+        "MUMS": out / "out.mums",
         "INDEX": folder / "given/i",
     }
     done = run_here(name, *(words.get(word, word) for word in arguments), folder=out)
@@ -174,11 +175,15 @@ def test_reads_are_mapped_or_refused(folder, file):
 @given(broken_files())
 def test_a_reference_is_read_or_refused(folder, file):
     stored, text = file
-    arguments = ("--reference", "FILE", "--queries", "FILE", "-o", "OUT", "-l", "4")
+    arguments = ("--reference", "FILE", "--queries", "FILE", "-o", "MUMS", "-l", "4")
     done, out = run_on(folder, stored, "find_mems", *arguments)
     expected = expected_of(text)
     if done.rc == 0:
-        names = [line[2:] for line in out.read_bytes().split(b"\n") if line.startswith(b">")]
+        names = [
+            line[2:]
+            for line in out.with_suffix(".mums").read_bytes().split(b"\n")
+            if line.startswith(b">")
+        ]
         assert names == [header.split()[0] for header, *_ in expected]
     elif expected:
         names = [header.split()[:1] for header, *_ in expected]

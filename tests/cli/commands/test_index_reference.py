@@ -359,7 +359,7 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
     monkeypatch.setattr(program, "say", said.append)
     assert index_reference("small.fa", "-o", "small.index", "--verify").rc == 0
     assert used == ["cuda", "cpu"]
-    assert "sorting takes 75.0 GB of GPU memory and 20.0 GB are free: indexing on the CPU" in said
+    assert "sorting takes 75.0 GB of GPU memory and 20.0 GB are free: going on with the CPU" in said
     answer = index_reference("small.fa", "-o", "other.index", "--backend", "cuda")
     assert answer == (
         2,
