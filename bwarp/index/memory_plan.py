@@ -75,8 +75,8 @@ class MemoryPlan:
     Attributes
     ----------
     suffix_rate : int
-        1: the whole suffix array, and the text; a multiple of the index's rate: every so manieth
-        suffix; 0: none.
+        1: the whole suffix array, and the text; n: every n-th suffix, n being a multiple of the
+        rate of the index; 0: none.
     string_length : int
         Bases of the strings in the table.
     elements : int
