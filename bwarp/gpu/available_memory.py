@@ -17,8 +17,7 @@ Result = TypeVar("Result")
 
 def free_memory() -> int:
     """Bytes of GPU memory that can be had."""
-    # What nobody holds any more but Numba, or a cycle of Python objects, must not count.
-    gc.collect()
+    # Numba frees memory late; what it still holds must not count.
     context = cuda.current_context()
     context.memory_manager.deallocations.clear()
     return context.get_memory_info().free
@@ -26,6 +25,7 @@ def free_memory() -> int:
 
 def require_memory(needed: int, purpose: str) -> None:
     """Refuse work that takes more bytes than the GPU has free."""
+    gc.collect()  # what only a cycle of Python objects holds
     free = free_memory()
     if needed > free:
         raise GpuMemoryError(
@@ -45,6 +45,7 @@ def attempt(work: Callable[[], Result]) -> Result | None:
         if isinstance(error, GpuMemoryError) or not is_gpu_memory_error(error):
             raise
     # Not before the error is gone, whose traceback holds the arrays.
+    gc.collect()
     workspace.give_back()
     free_memory()
     return None

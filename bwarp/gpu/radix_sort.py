@@ -28,7 +28,8 @@ def pair_sorter() -> Callable:
         What goes with each key, and as much space.
 
     It returns the same two pairs of arrays, in each the sorted one first: the sort goes to and
-    fro between them and needs next to no memory beside.
+    fro between them and needs next to no memory beside. The arrays of the last call stay in
+    memory as long as the function does.
     """
     try:  # here and not above, because it takes a driver
         from cuda.compute import DoubleBuffer, deserialize
@@ -40,8 +41,8 @@ def pair_sorter() -> Callable:
 
     sort = deserialize(_compiled_sort(cuda.get_current_device().compute_capability))
 
-    def arguments_of(keys, values, count: int, key_bits: int) -> dict:
-        return {
+    def sort_pairs(keys, values, count: int, key_bits: int):
+        arguments = {
             "d_in_keys": DoubleBuffer(*keys),
             "d_out_keys": None,
             "d_in_values": DoubleBuffer(*values),
@@ -50,16 +51,8 @@ def pair_sorter() -> Callable:
             "begin_bit": 0,
             "end_bit": key_bits,
         }
-
-    key, value = (cuda.device_array(1, dtype) for dtype in (np.uint64, np.uint32))
-    small = arguments_of((key, key), (value, value), 1, 1)
-
-    def sort_pairs(keys, values, count: int, key_bits: int):
-        arguments = arguments_of(keys, values, count, key_bits)
         scratch_bytes = sort(temp_storage=None, **arguments)
         sort(temp_storage=cuda.device_array(max(scratch_bytes, 1), np.uint8), **arguments)
-        # The sort holds the arrays of its last call: of these it may, most of a card's memory else.
-        sort(temp_storage=None, **small)
         keys, values = arguments["d_in_keys"], arguments["d_in_values"]
         return (keys.current(), keys.alternate()), (values.current(), values.alternate())
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import labels_of, put_label, put_number, query_names
+from bwarp.mems.output.labels import labels_of, put_label, put_number
+from bwarp.mems.output.match_rows import NUMBER, match_rows
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
-from bwarp.runtime.threads import for_each_range
 
 __all__ = ["COLUMNS", "table_lines"]
 
@@ -19,8 +19,6 @@ __all__ = ["COLUMNS", "table_lines"]
 COLUMNS = b"query\tquery_start\tstrand\tcontig\tposition\tlength\n"
 
 _NEWLINE, _TAB = 10, 9
-_NUMBER = 20  # the longest a number gets
-_RANGE = 1 << 15  # matches a thread takes on at a time
 
 
 def table_lines(
@@ -30,38 +28,10 @@ def table_lines(
     strands: tuple[int, ...],
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
-    """The rows of a batch's matches, in order.
-
-    Yields
-    ------
-    lines : ndarray, dtype=uint8
-        To be written one after the other.
-    """
-    names = query_names(batch)
+    """The rows of a batch's matches, in order, as `match_rows` gives them."""
     contigs = labels_of([name.encode() for name in reference.names])
-    query_lengths = np.diff(batch.offsets)
-    room = names.longest + contigs.longest + 3 * _NUMBER + len("\t\t+\t\t\t\n")
-    for matches in blocks:
-
-        def write(first: int, last: int, matches=matches):
-            lines = np.empty((last - first) * room, np.uint8)
-            used = _write_rows(
-                matches.queries[first:last],
-                matches.query_starts[first:last],
-                matches.reference_starts[first:last],
-                matches.lengths[first:last],
-                names.text,
-                names.edges,
-                query_lengths,
-                np.array(strands),
-                contigs.text,
-                contigs.edges,
-                reference.contig_starts,
-                lines,
-            )
-            return lines[:used]
-
-        yield from for_each_range(write, len(matches), threads, smallest=_RANGE)
+    room = 3 * NUMBER + len("\t\t+\t\t\t\n")
+    return match_rows(_write_rows, room, blocks, batch, reference, contigs, strands, threads)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ import numpy as np
 from bwarp.io.fastx import SequenceBatch
 from bwarp.mems.matches import Matches
 from bwarp.mems.output.labels import Labels, labels_of, put_label, put_number, query_names
+from bwarp.mems.output.match_rows import NUMBER, RANGE, match_rows
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
@@ -23,9 +24,7 @@ from bwarp.runtime.threads import for_each_range
 __all__ = ["MummerLayout", "mummer_lines", "paf_lines"]
 
 _BLANK, _NEWLINE, _TAB = 32, 10, 9
-_NUMBER = 20  # the longest a number gets
 _WIDTH = 8  # MUMmer's columns
-_RANGE = 1 << 15  # matches a thread takes on at a time
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ def mummer_lines(
     contigs = _mummer_contigs(reference, layout)
     strands = np.array(layout.strands)
     query_lengths = np.diff(batch.offsets)
-    line_room = contigs.longest + 3 * (_NUMBER + 2) + 1
-    header_room = names.longest + len(b">  Reverse  Len = \n") + _NUMBER
+    line_room = contigs.longest + 3 * (NUMBER + 2) + 1
+    header_room = names.longest + len(b">  Reverse  Len = \n") + NUMBER
 
     def write(matches: Matches, first: int, header: int, last: int, last_header: int):
         room = (last - first) * line_room + max(last_header - header, 0) * header_room
@@ -105,7 +104,7 @@ def mummer_lines(
         def write_range(first: int, last: int, matches=matches, headers=headers):
             return write(matches, first, int(headers[first]), last, int(headers[last]))
 
-        yield from for_each_range(write_range, len(matches), threads, smallest=_RANGE)
+        yield from for_each_range(write_range, len(matches), threads, smallest=RANGE)
         next_header = int(headers[-1])
     nothing = Matches(*(np.empty(0, np.uint32) for _ in range(4)))
     n_queries = batch.count * len(layout.strands)
@@ -113,7 +112,7 @@ def mummer_lines(
     def write_headers(first: int, last: int):
         return write(nothing, 0, next_header + first, 0, next_header + last)
 
-    yield from for_each_range(write_headers, n_queries - next_header, threads, smallest=_RANGE)
+    yield from for_each_range(write_headers, n_queries - next_header, threads, smallest=RANGE)
 
 
 def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Labels:
@@ -200,7 +199,6 @@ def paf_lines(
     ------
     lines : ndarray, dtype=uint8
     """
-    names = query_names(batch)
     contig_lengths = np.diff(reference.contig_starts)
     contigs = labels_of(
         [
@@ -208,29 +206,8 @@ def paf_lines(
             for name, length in zip(reference.names, contig_lengths, strict=True)
         ]
     )
-    query_lengths = np.diff(batch.offsets)
-    room = names.longest + contigs.longest + 8 * (_NUMBER + 1) + len("+\t255\tcg:Z:=\n")
-    for matches in blocks:
-
-        def write(first: int, last: int, matches=matches):
-            lines = np.empty((last - first) * room, np.uint8)
-            used = _write_paf(
-                matches.queries[first:last],
-                matches.query_starts[first:last],
-                matches.reference_starts[first:last],
-                matches.lengths[first:last],
-                names.text,
-                names.edges,
-                query_lengths,
-                np.array(strands),
-                contigs.text,
-                contigs.edges,
-                reference.contig_starts,
-                lines,
-            )
-            return lines[:used]
-
-        yield from for_each_range(write, len(matches), threads, smallest=_RANGE)
+    room = 8 * (NUMBER + 1) + len("+\t255\tcg:Z:=\n")
+    return match_rows(_write_paf, room, blocks, batch, reference, contigs, strands, threads)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ import pytest
 
 from bwarp.io.fastx import read_sequences
 from bwarp.mems.matches import Matches, take_matches
-from bwarp.mems.output import match_parquet, match_table, match_text
+from bwarp.mems.output import match_parquet, match_rows, match_text
 from bwarp.mems.output.match_parquet import ParquetMatches
 from bwarp.mems.output.match_table import table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
@@ -71,7 +71,7 @@ def rows_of(matches, strands, contig_lengths):
 @pytest.mark.parametrize("strands", STRANDS.values())
 @pytest.mark.parametrize("n_contigs", [1, 3])
 def test_mummer(batch, monkeypatch, n_contigs, strands, size):
-    monkeypatch.setattr(match_text, "_RANGE", size)
+    monkeypatch.setattr(match_text, "RANGE", size)
     reference, contig_lengths = contigs_of(n_contigs)
     matches = random_matches(len(strands), contig_lengths)
     for number, (forward, four, lengths) in enumerate(np.ndindex(2, 2, 2)):
@@ -102,7 +102,7 @@ def test_mummer_without_matches(batch):
 
 @pytest.mark.parametrize("strands", STRANDS.values())
 def test_paf(batch, monkeypatch, strands):
-    monkeypatch.setattr(match_text, "_RANGE", 7)
+    monkeypatch.setattr(match_rows, "RANGE", 7)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(len(strands), contig_lengths)
     expected = ""
@@ -125,7 +125,7 @@ def test_paf(batch, monkeypatch, strands):
 
 
 def test_table(batch, monkeypatch):
-    monkeypatch.setattr(match_table, "_RANGE", 7)
+    monkeypatch.setattr(match_rows, "RANGE", 7)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(2, contig_lengths)
     # A match of these random ones may end before its query begins, where no number is right.
