@@ -184,7 +184,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     import numpy as np
     from numba import cuda
 
-    from bwarp.gpu.pinned_memory import PinnedPlace
+    from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.index.store import load_index
     from bwarp.mapping import pipeline, seeding_rounds_cuda
     from bwarp.mapping.extension.extension_cpu import Genome, both_strands
@@ -214,7 +214,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
         step("unpack the genome", codes_of, reference, threads), reference.contig_starts
     )
     card = step("bring both to the card", seeding_rounds_cuda.prepare, index, threads)
-    pinned = PinnedPlace()
+    pinned = PinnedBuffer()
     parameters, names = MappingParameters(), contig_names(reference)
     preparing = {name: round(value, 3) for name, value in seconds.items()}
     lines = []

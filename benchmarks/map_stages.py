@@ -35,7 +35,7 @@ from bwarp.reference import codes_of
 STAGES = (
     (pipeline, "both_strands", "reverse complements", lambda a: len(a[1]) - 1),
     (seed_selection_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
-    (seed_selection_cpu, "exact_rows", "seeds: search, both strands", lambda a: 2 * len(a[1])),
+    (seed_selection_cpu, "exact_intervals", "seeds: search, both strands", lambda a: 2 * len(a[1])),
     (seed_selection_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
     (candidates_cpu, "locate", "hits: locate", lambda a: len(a[1])),
     (candidates_cpu, "_make_keys", "hits: diagonals", lambda a: len(a[-1])),

@@ -39,7 +39,7 @@ from options import read_options
 
 import bwarp
 from bwarp.index.building.build import build_index
-from bwarp.index.building.build_cpu import FORWARD, burrows_wheeler, prefix_table
+from bwarp.index.building.build_cpu import FORWARD, make_bwt, prefix_table
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.index.parameters import choose_parameters
@@ -47,7 +47,7 @@ from bwarp.index.store import load_index, save_index
 from bwarp.io.fastx import SequenceBatch
 from bwarp.reference import codes_of, make_reference, text_of
 from bwarp.runtime.threads import available_threads
-from bwarp.seeding.algorithms.exact_cpu import exact_rows
+from bwarp.seeding.algorithms.exact_cpu import exact_intervals
 from bwarp.seeding.find import find_in_passes, kmer_batches, prepare
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import KmerBatch
@@ -395,10 +395,10 @@ def sweep(options, report: Report, index: FMIndex) -> None:
         )
 
     def find(index):
-        return exact_rows(index, kmers.words, SWEPT_K, options.threads)
+        return exact_intervals(index, kmers.words, SWEPT_K, options.threads)
 
     for rate in OCC_RATES:
-        forward = burrows_wheeler(text, suffixes, rate, FORWARD, options.threads)
+        forward = make_bwt(text, suffixes, rate, FORWARD, options.threads)
         other = replace(index, forward=forward)
         add("occ_rate", rate, kmers.count, forward.blocks.nbytes, lambda other=other: find(other))
     for length in PREFIX_LENGTHS:

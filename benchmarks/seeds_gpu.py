@@ -30,7 +30,7 @@ from suffix_array import blocks, random_bits, simulated_genome
 import bwarp
 from bwarp.gpu.available_memory import free_memory
 from bwarp.gpu.ptx import load_uint32x4
-from bwarp.index.building.build_cuda import build_transforms
+from bwarp.index.building.build_cuda import build_bwts
 from bwarp.index.device_index_cuda import DeviceIndex, Workspace
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
@@ -87,7 +87,7 @@ def simulated_index(n: int, sa_rate: int, threads: int) -> FMIndex:
     text = simulated_genome(n).copy_to_host()
     reference = reference_of_text(text, threads)
     parameters = IndexParameters(64, sa_rate, 4)
-    forward, reverse, suffixes, table = build_transforms(text, parameters, threads)
+    forward, reverse, suffixes, table = build_bwts(text, parameters, threads)
     return FMIndex(reference, forward, reverse, table, suffixes, sa_rate)
 
 
@@ -282,13 +282,13 @@ def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
                     sectors,
                 )  # fmt: skip
                 seconds = kernel_seconds(
-                    lambda items=one_strand, k=k: exact_cuda.exact_rows(
+                    lambda items=one_strand, k=k: exact_cuda.exact_intervals(
                         device, items, count, 1, k, *rows
                     )
                 )
                 found = int((rows[1][:count].copy_to_host() > 0).sum())
                 seconds_both = kernel_seconds(
-                    lambda items=both, k=k: exact_cuda.exact_rows(
+                    lambda items=both, k=k: exact_cuda.exact_intervals(
                         device, items, 2 * count, 1, k, *rows
                     )
                 )

@@ -22,7 +22,7 @@ from numba import cuda
 from options import read_options, skip_without_gpu
 
 import bwarp
-from bwarp.index.building.build_cuda import build_transforms
+from bwarp.index.building.build_cuda import build_bwts
 from bwarp.index.building.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.rank_cpu import lf_step
@@ -169,7 +169,7 @@ def prove(text, suffixes) -> dict:
     }
 
 
-def prove_transform(text, suffixes, transform, samples: int = 100_000) -> int:
+def prove_bwt(text, suffixes, bwt, samples: int = 100_000) -> int:
     """How many of some random rows have an LF step that is not the row of the suffix one longer."""
     ranks = cuda.device_array(text.size, np.uint32)
     invert[blocks(text.size), THREADS](suffixes, ranks)
@@ -178,11 +178,11 @@ def prove_transform(text, suffixes, transform, samples: int = 100_000) -> int:
     rank_of_longer[blocks(samples), THREADS](suffixes, ranks, cuda.to_device(rows), picked)
     steps = [
         lf_step(
-            transform.words,
-            transform.separator_rows,
-            transform.groups,
-            transform.first_rows,
-            transform.text_start,
+            bwt.words,
+            bwt.separator_rows,
+            bwt.groups,
+            bwt.first_rows,
+            bwt.text_start,
             row,
         )
         for row in rows
@@ -261,11 +261,11 @@ def measure(n: int, repeats: int, with_index: bool) -> dict:
         host_text = text.copy_to_host()
         parameters = choose_parameters(n)
         start = time.perf_counter()
-        forward = build_transforms(host_text, parameters)[0]
+        forward = build_bwts(host_text, parameters)[0]
         line["index_seconds"] = round(time.perf_counter() - start, 3)
         line["index_parameters"] = vars(parameters)
         flush()
-        line["wrong_lf_steps"] = prove_transform(text, suffixes, forward)
+        line["wrong_lf_steps"] = prove_bwt(text, suffixes, forward)
     return line
 
 

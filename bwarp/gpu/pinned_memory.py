@@ -11,10 +11,10 @@ from contextlib import contextmanager
 import numpy as np
 from numba import cuda
 
-__all__ = ["PinnedPlace", "PinnedPlaces"]
+__all__ = ["PinnedBuffer", "PinnedBuffers"]
 
 
-class PinnedPlace:
+class PinnedBuffer:
     """Pinned memory for arrays of one kind of work after another; it grows to what is wanted."""
 
     #: Arrays begin at multiples of this.
@@ -36,16 +36,16 @@ class PinnedPlace:
         ]
 
 
-class PinnedPlaces:
+class PinnedBuffers:
     """Some places that are lent to one thread each, and waited for."""
 
     def __init__(self, count: int):
         self._free = queue.Queue()
         for _ in range(count):
-            self._free.put(PinnedPlace())
+            self._free.put(PinnedBuffer())
 
     @contextmanager
-    def lent(self) -> Iterator[PinnedPlace]:
+    def lent(self) -> Iterator[PinnedBuffer]:
         place = self._free.get()
         try:
             yield place

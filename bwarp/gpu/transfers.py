@@ -20,7 +20,7 @@ from numba.cuda.cudadrv import driver
 
 from bwarp.gpu.workspace import are_neighbours, cut, device_array, room_for
 
-__all__ = ["to_card", "to_host"]
+__all__ = ["to_gpu", "to_host"]
 
 #: Bytes a slot: with less the card spends its time on beginning.
 SLOT = 4 << 20
@@ -32,7 +32,7 @@ MOST_THREADS = 8
 _lock = threading.Lock()
 
 
-def to_card(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
+def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
     """Copies of contiguous 1-d arrays on the current GPU, side by side."""
     places, n_bytes = _side_by_side(arrays)
     memory = device_array(max(1, n_bytes), np.uint8)

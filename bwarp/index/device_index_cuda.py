@@ -14,7 +14,7 @@ from numba.cuda import types
 from bwarp.gpu.available_memory import free_memory
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.radix_sort import pair_sorter
-from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.rank_cuda import ranks_both
@@ -22,7 +22,7 @@ from bwarp.index.rank_cuda import ranks_both
 __all__ = [
     "KERNEL_SIGNATURES",
     "DeviceIndex",
-    "DeviceTransform",
+    "DeviceBWT",
     "Workspace",
     "make_device_index",
     "search_needs",
@@ -44,8 +44,8 @@ _THREADS = 256
 
 
 @dataclass(frozen=True)
-class DeviceTransform:
-    """A `BurrowsWheeler` on the GPU; the same attributes, arrays there."""
+class DeviceBWT:
+    """A `BWT` on the GPU; the same attributes, arrays there."""
 
     words: object = field(repr=False)
     separator_rows: object = field(repr=False)
@@ -97,7 +97,7 @@ class DeviceIndex:
         The index on the host.
     plan : MemoryPlan
         ``str(plan)`` says what was chosen.
-    forward, reverse : DeviceTransform
+    forward, reverse : DeviceBWT
         `reverse` is None where no search needs it.
     first_rows, segment_text, segment_genome : device arrays, dtype=uint32
     suffixes : device array, dtype=uint32, or None
@@ -114,8 +114,8 @@ class DeviceIndex:
 
     index: FMIndex = field(repr=False)
     plan: MemoryPlan
-    forward: DeviceTransform
-    reverse: DeviceTransform | None
+    forward: DeviceBWT
+    reverse: DeviceBWT | None
     first_rows: object = field(repr=False)
     segment_text: object = field(repr=False)
     segment_genome: object = field(repr=False)
@@ -161,7 +161,7 @@ def make_device_index(index: FMIndex, needs: MemoryNeeds, with_lists: bool = Tru
     """
     plan = plan_memory(index, needs, free_memory())
     first_rows = cuda.to_device(index.forward.first_rows.astype(np.uint32))
-    forward = _upload_transform(index.forward)
+    forward = _upload_bwt(index.forward)
     reference = index.reference
     segment_text = cuda.to_device(reference.segment_text.astype(np.uint32))
     segment_genome = cuda.to_device(reference.segment_genome.astype(np.uint32))
@@ -175,7 +175,7 @@ def make_device_index(index: FMIndex, needs: MemoryNeeds, with_lists: bool = Tru
         text = packed_text(
             upload(reference.packed), segment_text, segment_genome, reference.text_length
         )
-    reverse = _upload_transform(index.reverse) if needs.with_reverse else None
+    reverse = _upload_bwt(index.reverse) if needs.with_reverse else None
     table = string_table(forward, first_rows, plan.string_length)
     free_memory()  # what was uploaded only to be transformed
     return DeviceIndex(
@@ -199,17 +199,17 @@ def upload(array: np.ndarray):
     return cuda.to_device(np.ascontiguousarray(array).reshape(-1))
 
 
-def _upload_transform(transform: BurrowsWheeler) -> DeviceTransform:
-    return DeviceTransform(
-        upload(transform.words),
-        upload(transform.separator_rows),
-        transform.groups,
-        transform.text_start,
-        transform.n_rows,
+def _upload_bwt(bwt: BWT) -> DeviceBWT:
+    return DeviceBWT(
+        upload(bwt.words),
+        upload(bwt.separator_rows),
+        bwt.groups,
+        bwt.text_start,
+        bwt.n_rows,
     )
 
 
-def string_table(forward: DeviceTransform, first_rows, length: int):
+def string_table(forward: DeviceBWT, first_rows, length: int):
     """`DeviceIndex.table`: strings grow to the left, base by base, from the empty one."""
     table = cuda.to_device(np.array([0, 0, forward.n_rows, 0], np.uint32))
     for shorter in range(length):

@@ -22,13 +22,13 @@ import numpy as np
 
 from bwarp.reference import Reference
 
-__all__ = ["BurrowsWheeler", "FMIndex", "block_words", "first_rows_of"]
+__all__ = ["BWT", "FMIndex", "block_words", "first_rows_of"]
 
 COUNT_WORDS = 4
 
 
 @dataclass(frozen=True)
-class BurrowsWheeler:
+class BWT:
     """The Burrows-Wheeler transform of one text, ready for rank.
 
     Attributes
@@ -77,20 +77,20 @@ class FMIndex:
     Attributes
     ----------
     reference : Reference
-    forward : BurrowsWheeler
+    forward : BWT
         Of the text: searches from a pattern's last base to its first.
-    reverse : BurrowsWheeler
+    reverse : BWT
         Of the text read backwards: searches from a pattern's first base to its last.
     prefix_table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
-        First row and number of rows, in the forward transform, of every k-mer of that length.
+        First row and number of rows, in the forward BWT, of every k-mer of that length.
     suffix_array : ndarray, shape=(ceil(n_rows / sa_rate),), dtype=uint32
         Text positions of the forward rows 0, sa_rate, 2 sa_rate, ... (the paper's RSA).
     sa_rate : int
     """
 
     reference: Reference
-    forward: BurrowsWheeler
-    reverse: BurrowsWheeler
+    forward: BWT
+    reverse: BWT
     prefix_table: np.ndarray = field(repr=False)
     suffix_array: np.ndarray = field(repr=False)
     sa_rate: int

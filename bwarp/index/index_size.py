@@ -31,8 +31,8 @@ def part_sizes(index: FMIndex) -> list[PartSize]:
     reference = index.reference
     genome = reference.packed.nbytes + reference.segment_genome.nbytes + 8 * reference.n_segments
     return [
-        PartSize("forward transform", _transform_bytes(index.forward), one_direction, "yes"),
-        PartSize("reverse transform", _transform_bytes(index.reverse), one_direction, "yes"),
+        PartSize("forward BWT", _bwt_bytes(index.forward), one_direction, "yes"),
+        PartSize("reverse BWT", _bwt_bytes(index.reverse), one_direction, "yes"),
         PartSize("suffix array", index.suffix_array.nbytes, suffixes, "to locate there"),
         PartSize("prefix table", index.prefix_table.nbytes, None, "yes"),
         PartSize("packed genome", genome, None, "yes"),
@@ -66,7 +66,7 @@ def size_table(index: FMIndex) -> str:
 
 def parse_size_table(table: str) -> list[PartSize]:
     """The parts in what `size_table` returned, without their total."""
-    rows = re.findall(r"^([a-z ]{18}) +([\d,]+) +[\d.]+ +([\d,]+|-)(.*)$", table, re.MULTILINE)
+    rows = re.findall(r"^([A-Za-z ]{18}) +([\d,]+) +[\d.]+ +([\d,]+|-)(.*)$", table, re.MULTILINE)
     return [
         PartSize(name.strip(), _number(size), _number(formula), on_gpu.strip())
         for name, size, formula, on_gpu in rows
@@ -78,5 +78,5 @@ def _number(text: str) -> int | None:
     return None if text == "-" else int(text.replace(",", ""))
 
 
-def _transform_bytes(transform) -> int:
-    return transform.blocks.nbytes + transform.separator_rows.nbytes
+def _bwt_bytes(bwt) -> int:
+    return bwt.blocks.nbytes + bwt.separator_rows.nbytes

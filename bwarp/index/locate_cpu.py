@@ -13,18 +13,20 @@ from bwarp.index.rank_cpu import block_start, lf_step
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["locate", "look_up", "walk"]
+__all__ = ["locate", "look_up", "step_to_sampled"]
 
 # Walks that advance together: enough for their cache misses to overlap.
 _TOGETHER = 32
 
 
 def locate(index: FMIndex, rows: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Text positions (dtype uint32) of rows of the forward transform (dtype uint32)."""
-    return look_up(index, *walk(index, rows, threads), threads)
+    """Text positions (dtype uint32) of rows of the forward BWT (dtype uint32)."""
+    return look_up(index, *step_to_sampled(index, rows, threads), threads)
 
 
-def walk(index: FMIndex, rows: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def step_to_sampled(
+    index: FMIndex, rows: np.ndarray, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
     """For each row, a sampled row and the LF-steps to it.
 
     Returns

@@ -20,21 +20,21 @@ __all__ = [
     "packed_text",
     "position_of",
     "segment_of",
-    "walk",
+    "step_to_sampled",
     "whole_suffix_array",
 ]
 
 _THREADS = 256
 
 
-def walk(transform, first_rows, rate: int, rows, steps, count: int) -> None:
+def step_to_sampled(bwt, first_rows, rate: int, rows, steps, count: int) -> None:
     """Replace rows (device, uint32) by sampled ones; the LF-steps to them go to `steps`."""
-    walk_rows[_blocks(count), _THREADS](
-        transform.words,
-        transform.separator_rows,
-        transform.groups,
+    step_rows[_blocks(count), _THREADS](
+        bwt.words,
+        bwt.separator_rows,
+        bwt.groups,
         first_rows,
-        transform.text_start,
+        bwt.text_start,
         rate,
         rows,
         steps,
@@ -47,15 +47,15 @@ def look_up(sampled, rate: int, text_length: int, rows, steps, count: int) -> No
     look_up_rows[_blocks(count), _THREADS](sampled, rate, text_length, rows, steps, count)
 
 
-def whole_suffix_array(transform, first_rows, rate: int, sampled):
+def whole_suffix_array(bwt, first_rows, rate: int, sampled):
     """The text positions of all rows (device, uint32) from those of every rate-th."""
-    suffixes = cuda.device_array(transform.n_rows, np.uint32)
-    fill_suffixes[_blocks(transform.n_rows), _THREADS](
-        transform.words,
-        transform.separator_rows,
-        transform.groups,
+    suffixes = cuda.device_array(bwt.n_rows, np.uint32)
+    fill_suffixes[_blocks(bwt.n_rows), _THREADS](
+        bwt.words,
+        bwt.separator_rows,
+        bwt.groups,
         first_rows,
-        transform.text_start,
+        bwt.text_start,
         rate,
         sampled,
         suffixes,
@@ -109,7 +109,7 @@ def position_of(sampled, rate, text_length, row, steps):
 
 
 @cuda.jit(cache=True)
-def walk_rows(words, separator_rows, groups, first_rows, text_start, rate, rows, steps, count):
+def step_rows(words, separator_rows, groups, first_rows, text_start, rate, rows, steps, count):
     """One thread a row; one random read an LF-step, about as many steps as the rate."""
     i = cuda.grid(1)
     if i < count:
@@ -169,14 +169,14 @@ _NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
 _RATES = [types.UniTuple(_INTEGER, n) for n in (2, 3)]
 
 
-def _with_transform(*following):
+def _with_bwt(*following):
     return [(_NUMBERS, _NUMBERS, groups, _NUMBERS, _INTEGER, *following) for groups in _RATES]
 
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    walk_rows: _with_transform(_INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
+    step_rows: _with_bwt(_INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
     look_up_rows: (_NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
-    fill_suffixes: _with_transform(_INTEGER, _NUMBERS, _NUMBERS),
+    fill_suffixes: _with_bwt(_INTEGER, _NUMBERS, _NUMBERS),
     pack_text: (_WORDS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS),
 }

@@ -2,9 +2,9 @@
 
 Every function reads one block (`bwarp.index.fm_index` draws it). The arguments they share:
 
-    words             BurrowsWheeler.words: the blocks as one flat array
+    words             BWT.words: the blocks as one flat array
     separator_rows    read only for the few blocks that say they have such rows
-    groups            BurrowsWheeler.groups: its length is the blocks' geometry
+    groups            BWT.groups: its length is the blocks' geometry
 
 Rows and codes are uint64 throughout: signed indexes cost a test and an addition each, which made
 a search three times slower.

@@ -5,9 +5,9 @@ memory is what a rank costs. The two ends of a short interval mostly lie in one 
 is read once. The arguments that the functions share are those of `bwarp.index.rank_cpu`; `groups`
 is passed to kernels as a tuple here too, so that each rate has code of its own:
 
-    words             BurrowsWheeler.words on the device
+    words             BWT.words on the device
     separator_rows    read only for the few blocks that say they have such rows
-    groups            BurrowsWheeler.groups: its length is the blocks' geometry
+    groups            BWT.groups: its length is the blocks' geometry
 
 Rows are uint32: half the registers of 64 bits. Any sum or product of such numbers is 64 bits wide
 to Numba until it is cut back.

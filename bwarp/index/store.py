@@ -3,7 +3,7 @@
 index.json                   version, parameters, contigs, and size and sums of every file
 genome.npy                   the contigs, 2 bits a base
 segments.npy                 genome and text position of every segment
-forward_blocks.npy           the transform of the text ...
+forward_blocks.npy           the BWT of the text ...
 forward_separator_rows.npy
 reverse_blocks.npy           ... and of the text read backwards
 reverse_separator_rows.npy
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
-from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.checksum import checked_map, save_with_sums, text_sum
 from bwarp.reference import Reference
@@ -191,8 +191,8 @@ class StoredIndex:
         file = f"{name}.npy"
         return checked_map(self.folder / file, self.description["files"][file])
 
-    def _transform(self, direction: str) -> BurrowsWheeler:
-        return BurrowsWheeler(
+    def _transform(self, direction: str) -> BWT:
+        return BWT(
             self._array(f"{direction}_blocks"),
             self._array(f"{direction}_separator_rows"),
             np.array(self.description["first_rows"], np.uint32),
@@ -214,11 +214,11 @@ class StoredIndex:
         )
 
     @cached_property
-    def forward(self) -> BurrowsWheeler:
+    def forward(self) -> BWT:
         return self._transform("forward")
 
     @cached_property
-    def reverse(self) -> BurrowsWheeler:
+    def reverse(self) -> BWT:
         return self._transform("reverse")
 
     @cached_property

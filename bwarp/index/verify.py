@@ -1,7 +1,7 @@
 """Proof that an index is the index of its text.
 
 A Burrows-Wheeler transform is right when LF-steps from the last separator's row spell the whole
-text backwards and come back: the transform determines that walk, and the walk the transform. One
+text backwards and come back: the BWT determines those steps, and the steps the BWT. One
 walk would wait for memory at every step, so it is cut into many that go on together, each from a
 row found by searching the text that follows it; they prove the same because each must end on
 the row where the one before it began.
@@ -16,7 +16,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.building.build_cpu import prefix_table, reversed_text
-from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, FMIndex
+from bwarp.index.fm_index import BWT, COUNT_WORDS, FMIndex
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
 from bwarp.reference import Reference, codes_of, make_reference, text_of
 from bwarp.runtime.simd import prefetch
@@ -37,9 +37,9 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     _verify_counts("reverse", index.reverse, text.size)
     if index.suffix_array.size != -(-text.size // index.sa_rate):
         raise _wrong("its suffix array is of another length")
-    _verify_transform("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
+    _verify_bwt("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
     empty = np.frombuffer(b"", np.uint32)  # may not be written, as the other
-    _verify_transform("reverse", index.reverse, reversed_text(text), empty, 1, threads)
+    _verify_bwt("reverse", index.reverse, reversed_text(text), empty, 1, threads)
     if not np.array_equal(index.prefix_table, prefix_table(text, index.prefix_length)):
         raise _wrong("its prefix table does not count the text's k-mers")
 
@@ -67,12 +67,12 @@ def _verify_reference(reference: Reference, threads: int) -> None:
         raise _wrong("its segments are not the stretches of A, C, G and T in its genome")
 
 
-def _verify_counts(name: str, transform: BurrowsWheeler, n: int) -> None:
-    """Every count of a transform must be the sum of the bits before it."""
-    blocks, rows = transform.blocks, transform.separator_rows.astype(np.int64)
-    first_rows = transform.first_rows.astype(np.int64)
+def _verify_counts(name: str, bwt: BWT, n: int) -> None:
+    """Every count of a BWT must be the sum of the bits before it."""
+    blocks, rows = bwt.blocks, bwt.separator_rows.astype(np.int64)
+    first_rows = bwt.first_rows.astype(np.int64)
     low, high = blocks[:, COUNT_WORDS::2], blocks[:, COUNT_WORDS + 1 :: 2]
-    n_blocks = n // transform.occ_rate + 1
+    n_blocks = n // bwt.occ_rate + 1
     right = len(blocks) == n_blocks and first_rows[0] == rows.size and first_rows[4] == n
     right = right and np.all(np.diff(rows, prepend=-1, append=n) > 0)
     if right:
@@ -81,30 +81,30 @@ def _verify_counts(name: str, transform: BurrowsWheeler, n: int) -> None:
             before = np.cumsum(inside) - inside
             right &= np.array_equal(blocks[:, letter - 1], before)
             right &= first_rows[letter + 1] - first_rows[letter] == inside.sum()
-        inside = np.bincount(rows // transform.occ_rate, minlength=n_blocks)
+        inside = np.bincount(rows // bwt.occ_rate, minlength=n_blocks)
         before = np.cumsum(inside) - inside
         right &= np.array_equal(blocks[:, 3], 2 * before + (inside > 0))
-        beyond = np.arange(n, n_blocks * transform.occ_rate)
-        used = (low | high)[beyond // transform.occ_rate, beyond % transform.occ_rate // 32]
+        beyond = np.arange(n, n_blocks * bwt.occ_rate)
+        used = (low | high)[beyond // bwt.occ_rate, beyond % bwt.occ_rate // 32]
         right &= not np.any(used >> (beyond % 32).astype(np.uint32) & 1)
-        right &= 0 <= transform.text_start < rows.size
+        right &= 0 <= bwt.text_start < rows.size
     if not right:
-        raise _wrong(f"the counts of its {name} transform do not add up")
+        raise _wrong(f"the counts of its {name} BWT do not add up")
 
 
-def _verify_transform(
+def _verify_bwt(
     name: str,
-    transform: BurrowsWheeler,
+    bwt: BWT,
     text: np.ndarray,
     suffixes: np.ndarray,
     sa_rate: int,
     threads: int,
 ) -> None:
     arrays = (
-        transform.words,
-        transform.separator_rows,
-        transform.groups,
-        transform.first_rows,
+        bwt.words,
+        bwt.separator_rows,
+        bwt.groups,
+        bwt.first_rows,
     )
     stops, rows = [text.size - 1], [0]
     for position in range(text.size - text.size // _WALKS - 1, 0, -(text.size // _WALKS + 1)):
@@ -121,7 +121,7 @@ def _verify_transform(
     def spell(first: int, last: int) -> int:
         return _spell(
             *arrays,
-            transform.text_start,
+            bwt.text_start,
             text,
             suffixes,
             sa_rate,
@@ -134,11 +134,9 @@ def _verify_transform(
     sampled = sum(for_each_range(spell, len(stops), threads, smallest=32))
     if np.any(wrong >= 0):
         at = wrong[np.argmax(wrong >= 0)]
-        raise _wrong(
-            f"its {name} transform or suffix array disagrees with the text at position {at:,}"
-        )
+        raise _wrong(f"its {name} BWT or suffix array disagrees with the text at position {at:,}")
     if not np.array_equal(rows, expected):
-        raise _wrong(f"its {name} transform spells more than one text")
+        raise _wrong(f"its {name} BWT spells more than one text")
     if suffixes.size and sampled != suffixes.size:
         raise _wrong("its suffix array has rows the text never visits")
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import attempt
-from bwarp.gpu.pinned_memory import PinnedPlace, PinnedPlaces
+from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.extension.scored_hits_cpu import Places, joined
@@ -106,7 +106,7 @@ class _Placer:
     def __init__(self, card: Card, parameters: MappingParameters):
         self._card, self._parameters = card, parameters
         self._turn = threading.Lock()
-        self._pinned = PinnedPlaces(PINNED)
+        self._pinned = PinnedBuffers(PINNED)
         self._reads_at_once = card.index.plan.elements
 
     def place_first(self, chunk: ReadChunk) -> tuple[list[Placed], PlacedChunk]:
@@ -185,7 +185,7 @@ class _Placer:
         return found
 
 
-def _on_host(placed: Placed, places, pinned: PinnedPlace, is_copied: bool) -> _OnHost:
+def _on_host(placed: Placed, places, pinned: PinnedBuffer, is_copied: bool) -> _OnHost:
     on_host = places_on_host(places, pinned)
     return _OnHost(
         _copy(on_host) if is_copied else on_host, placed.unseen.copy_to_host(), placed.searched

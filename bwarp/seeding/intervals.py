@@ -1,4 +1,4 @@
-"""What a search finds: rows of the forward transform, for a k-mer on a strand."""
+"""What a search finds: rows of the forward BWT, for a k-mer on a strand."""
 
 from dataclasses import dataclass
 

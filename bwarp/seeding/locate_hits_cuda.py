@@ -18,7 +18,7 @@ from numba.cuda import types
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
 from bwarp.index import locate_cpu
 from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.locate_cuda import genome_position, look_up, walk
+from bwarp.index.locate_cuda import genome_position, look_up, step_to_sampled
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.hits import SeedHits
 
@@ -202,11 +202,11 @@ def _rows_to_positions(device, rows, steps, n_rows: int, mode: str, threads: int
     """Replace rows by text positions, where `mode` says."""
     index, rate = device.index, device.plan.suffix_rate
     if mode == "gpu":
-        walk(device.forward, device.first_rows, rate, rows, steps, n_rows)
+        step_to_sampled(device.forward, device.first_rows, rate, rows, steps, n_rows)
         look_up(device.suffixes, rate, device.forward.n_rows, rows, steps, n_rows)
         return
     if mode == "hybrid":
-        walk(device.forward, device.first_rows, index.sa_rate, rows, steps, n_rows)
+        step_to_sampled(device.forward, device.first_rows, index.sa_rate, rows, steps, n_rows)
         positions = locate_cpu.look_up(
             index, rows[:n_rows].copy_to_host(), steps[:n_rows].copy_to_host(), threads
         )

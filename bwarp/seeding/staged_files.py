@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import locate, look_up, walk
+from bwarp.index.locate_cpu import locate, look_up, step_to_sampled
 from bwarp.io.chunk_files import FrameReader, FrameWriter
 from bwarp.reference import Reference
 from bwarp.seeding.find_intervals_cpu import FoundIntervals
@@ -25,14 +25,14 @@ from bwarp.seeding.output.seed_text import Names
 
 __all__ = [
     "hits_in_order",
-    "kmers_of_frame",
+    "kmers_of_chunk",
     "parts_of",
     "read_found",
     "rows_of",
     "write_intervals",
     "write_kmers",
     "write_located",
-    "write_walked",
+    "write_sampled",
 ]
 
 #: Hits in memory at a time.
@@ -56,7 +56,7 @@ def write_kmers(writer: FrameWriter, kmers: KmerBatch, queries: Names) -> None:
     )
 
 
-def kmers_of_frame(arrays: dict[str, np.ndarray]) -> tuple[KmerBatch, Names]:
+def kmers_of_chunk(arrays: dict[str, np.ndarray]) -> tuple[KmerBatch, Names]:
     """The k-mers of a frame and the names of their queries."""
     columns = ("words", "lengths", "queries", "starts", "skipped")
     batch = KmerBatch(*(arrays[column] for column in columns))
@@ -70,14 +70,14 @@ def write_intervals(writer: FrameWriter, found: FoundIntervals) -> int:
     return int(found.intervals.n_rows.sum(dtype=np.int64))
 
 
-def write_walked(
+def write_sampled(
     writer: FrameWriter, found: FoundIntervals, index: FMIndex, threads: int = 1
 ) -> int:
     """The frames of a pass, every row walked to a sampled one."""
     _write_over(writer, found)
     n_hits = 0
     for part in parts_of(found.intervals):
-        sampled, steps = walk(index, rows_of(part), threads)
+        sampled, steps = step_to_sampled(index, rows_of(part), threads)
         writer.write("walked", **vars(part), sampled=sampled, steps=steps)
         n_hits += steps.size
     return n_hits
@@ -110,7 +110,7 @@ def read_found(
     none = np.zeros(0, np.uint32), np.zeros(0, np.int64)
     for kind, arrays in reader:
         if kind == "kmers":
-            kmers, queries = kmers_of_frame(arrays)
+            kmers, queries = kmers_of_chunk(arrays)
             yield kmers, queries, None
         elif kind == "over":
             found = FoundSeeds(arrays["over_kmers"], arrays["over_counts"], iter(()))

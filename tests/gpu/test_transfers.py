@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bwarp.gpu import transfers
-from bwarp.gpu.transfers import SLOT, to_card, to_host
+from bwarp.gpu.transfers import SLOT, to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 from tests.helpers.gpu.emulated_cuda import pretend_gpu
 
@@ -13,7 +13,7 @@ def check_there_and_back(sizes, threads):
     rng = np.random.default_rng(sum(sizes))
     types = (np.int64, np.uint8, np.int32)
     arrays = [rng.integers(0, 100, size).astype(types[i % 3]) for i, size in enumerate(sizes)]
-    on_card = to_card(arrays, threads)
+    on_card = to_gpu(arrays, threads)
     for array, copy, back in zip(arrays, on_card, to_host(on_card, threads), strict=True):
         np.testing.assert_array_equal(copy.copy_to_host(), array)
         np.testing.assert_array_equal(back, array)
@@ -32,7 +32,7 @@ def test_arrays_arrive(monkeypatch, sizes, threads):
 def check_neighbours():
     numbers = [np.arange(size, dtype=dtype) for size, dtype in ((70, np.int32), (9, np.uint8))]
     with work_space():
-        (first, second), (third,) = to_card(numbers), to_card(numbers[:1])
+        (first, second), (third,) = to_gpu(numbers), to_gpu(numbers[:1])
         fresh = [device_array(2, np.int64) for _ in range(3)]
         copied = [fresh[0], first, second, third, second, fresh[2], fresh[1], fresh[2]]
         got = to_host(copied)

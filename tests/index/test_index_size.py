@@ -24,8 +24,8 @@ def test_every_number(tmp_path, occ_rate, sa_rate, prefix_length):
     rows = {line[:18].strip(): line[18:].split() for line in lines[4:]}
     bits = math.ceil(math.log2(n))
     expected = {
-        "forward transform": index.forward.blocks.nbytes + index.forward.separator_rows.nbytes,
-        "reverse transform": index.reverse.blocks.nbytes + index.reverse.separator_rows.nbytes,
+        "forward BWT": index.forward.blocks.nbytes + index.forward.separator_rows.nbytes,
+        "reverse BWT": index.reverse.blocks.nbytes + index.reverse.separator_rows.nbytes,
         "suffix array": index.suffix_array.nbytes,
         "prefix table": index.prefix_table.nbytes,
         "packed genome": reference.packed.nbytes + 12 * reference.n_segments,
@@ -35,8 +35,8 @@ def test_every_number(tmp_path, occ_rate, sa_rate, prefix_length):
         assert float(rows[name][1]) == pytest.approx(size / n, abs=0.0005)
     assert int(rows["total"][0].replace(",", "")) == sum(expected.values())
     direction = round((4 * n * bits / occ_rate + 2 * n) / 8)
-    assert int(rows["forward transform"][2].replace(",", "")) == direction
-    assert int(rows["reverse transform"][2].replace(",", "")) == direction
+    assert int(rows["forward BWT"][2].replace(",", "")) == direction
+    assert int(rows["reverse BWT"][2].replace(",", "")) == direction
     assert int(rows["suffix array"][2].replace(",", "")) == round(n * bits / sa_rate / 8)
     assert rows["prefix table"][2] == "-"
     assert not re.search(r" $", table, re.MULTILINE)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bwarp.index.locate_cpu import locate, look_up, walk
+from bwarp.index.locate_cpu import locate, look_up, step_to_sampled
 from bwarp.reference import text_of
 from tests.helpers.oracles.index_oracle import AROUND_A_BLOCK, HOSTILE, SortedSuffixes, index_of
 
@@ -19,7 +19,7 @@ def test_every_row(name):
         positions = locate(index, rows)
         assert positions.dtype == np.uint32
         assert positions.tolist() == oracle.suffix_array
-        sampled, steps = walk(index, rows)
+        sampled, steps = step_to_sampled(index, rows)
         assert sampled.dtype == steps.dtype == np.uint32
         assert not np.any(sampled % sa_rate)
         for row, n_steps, expected in zip(rows, steps, sampled, strict=True):

@@ -33,14 +33,14 @@ def everything(words, separator_rows, groups, first_rows, text_start, n_rows):
     return single, together, bases, steps
 
 
-def check_every_row(transform, oracle: SortedSuffixes) -> None:
+def check_every_row(bwt, oracle: SortedSuffixes) -> None:
     single, together, bases, steps = everything(
-        transform.words,
-        transform.separator_rows,
-        transform.groups,
-        transform.first_rows,
-        transform.text_start,
-        transform.n_rows,
+        bwt.words,
+        bwt.separator_rows,
+        bwt.groups,
+        bwt.first_rows,
+        bwt.text_start,
+        bwt.n_rows,
     )
     expected = np.zeros((oracle.n + 1, 5), np.int64)
     for row, code in enumerate(oracle.bases):
@@ -85,15 +85,15 @@ def test_backward_search(name):
     for at in range(0, text.size, 7):
         patterns.append([int(letter) - 1 for letter in text[at : at + 9] if letter])
     for pattern in filter(len, patterns):
-        for transform, suffixes, codes in (
+        for bwt, suffixes, codes in (
             (index.forward, oracle, pattern),
             (index.reverse, mirrored, pattern[::-1]),
         ):
             start, stop = search(
-                transform.words,
-                transform.separator_rows,
-                transform.groups,
-                transform.first_rows,
+                bwt.words,
+                bwt.separator_rows,
+                bwt.groups,
+                bwt.first_rows,
                 np.array(codes, np.uint8),
             )
             first, count = suffixes.rows_of(codes)

@@ -62,12 +62,12 @@ def array_of(index, path: str) -> np.ndarray:
 ARRAYS = {
     "forward.blocks": "",
     "forward.separator_rows": "",
-    "forward.first_rows": "the counts of its forward transform do not add up",
+    "forward.first_rows": "the counts of its forward BWT do not add up",
     "reverse.blocks": "",
     "reverse.separator_rows": "",
-    "reverse.first_rows": "the counts of its reverse transform do not add up",
+    "reverse.first_rows": "the counts of its reverse BWT do not add up",
     "prefix_table": "its prefix table does not count the text's k-mers",
-    "suffix_array": "its forward transform or suffix array disagrees with the text at position ",
+    "suffix_array": "its forward BWT or suffix array disagrees with the text at position ",
     "reference.segment_genome": "",
     "reference.segment_text": "",
     "reference.packed": "",
@@ -91,9 +91,9 @@ def test_every_flipped_bit_is_found(path):
 @pytest.mark.parametrize("direction", ["forward", "reverse"])
 def test_a_wrong_start_of_the_text(direction):
     index = index_of(TINY, 32)
-    transform = getattr(index, direction)
-    for text_start in range(-2, transform.separator_rows.size + 2):
-        if text_start != transform.text_start:
+    bwt = getattr(index, direction)
+    for text_start in range(-2, bwt.separator_rows.size + 2):
+        if text_start != bwt.text_start:
             with pytest.raises(InputError) as error:
                 verify_index(with_array(index, f"{direction}.text_start", text_start))
             assert str(error.value).startswith(WRONG)
@@ -102,10 +102,10 @@ def test_a_wrong_start_of_the_text(direction):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("forward.blocks", "the counts of its forward transform do not add up"),
-        ("forward.separator_rows", "the counts of its forward transform do not add up"),
-        ("reverse.blocks", "the counts of its reverse transform do not add up"),
-        ("reverse.separator_rows", "the counts of its reverse transform do not add up"),
+        ("forward.blocks", "the counts of its forward BWT do not add up"),
+        ("forward.separator_rows", "the counts of its forward BWT do not add up"),
+        ("reverse.blocks", "the counts of its reverse BWT do not add up"),
+        ("reverse.separator_rows", "the counts of its reverse BWT do not add up"),
         ("prefix_table", "its prefix table does not count the text's k-mers"),
         ("suffix_array", "its suffix array is of another length"),
         ("reference.packed", "its genome is of another length"),

@@ -53,7 +53,7 @@ def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
 
 def test_both_engines_place_long_reads_alike(monkeypatch):
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-    from bwarp.gpu.pinned_memory import PinnedPlace
+    from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.mapping import pipeline as mapper
     from bwarp.mapping import seeding_rounds_cuda
     from bwarp.mapping.extension.scored_hits_cuda import places_on_host
@@ -70,7 +70,7 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
     placed = seeding_rounds_cuda.place_reads(
         seeding_rounds_cuda.prepare(index, genome), codes, offsets, parameters
     )
-    got = places_on_host(placed.places, PinnedPlace())
+    got = places_on_host(placed.places, PinnedBuffer())
     for name, values in vars(expected.places).items():
         assert getattr(got, name).tolist() == values.tolist(), name
     assert set(expected.places.reads.tolist()) == {0, 1, 2, 3}

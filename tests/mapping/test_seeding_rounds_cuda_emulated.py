@@ -9,7 +9,7 @@ from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposit
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu.pinned_memory import PinnedPlace
+from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping import pipeline, seeding_rounds_cuda
 from bwarp.mapping.extension.extension_cpu import extend
 from bwarp.mapping.extension.scored_hits_cpu import merge
@@ -118,6 +118,6 @@ def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, 
     assert np.array(placed.reads.both).tolist() == alone.both.tolist()
     assert np.array(placed.unseen).tolist() == alone.unseen.tolist()
     assert placed.searched.tolist() == alone.searched.tolist()
-    assert_same(places_on_host(placed.places, PinnedPlace()), alone.places)
+    assert_same(places_on_host(placed.places, PinnedBuffer()), alone.places)
     with_mates = seeding_rounds_cuda.add_mates(card, placed, insert, parameters)
-    assert_same(places_on_host(with_mates, PinnedPlace()), merge(alone.places, more))
+    assert_same(places_on_host(with_mates, PinnedBuffer()), merge(alone.places, more))

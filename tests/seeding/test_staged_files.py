@@ -14,14 +14,14 @@ from bwarp.seeding.intervals import Intervals
 from bwarp.seeding.output.seed_text import Names
 from bwarp.seeding.staged_files import (
     hits_in_order,
-    kmers_of_frame,
+    kmers_of_chunk,
     parts_of,
     read_found,
     rows_of,
     write_intervals,
     write_kmers,
     write_located,
-    write_walked,
+    write_sampled,
 )
 from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,
@@ -92,7 +92,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
             write_frames(tmp_path / "seeds", holds="seeds") as writer,
         ):
             for _, arrays in reader:
-                kmers, names = kmers_of_frame(arrays)
+                kmers, names = kmers_of_chunk(arrays)
                 write_kmers(writer, kmers, names)
                 if form == "hits":
                     for found in find_in_passes(index, kmers, options, "cpu"):
@@ -100,7 +100,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
                     continue
                 for found in search_in_passes(index, kmers, options, 2):
                     if form == "walked":
-                        write_walked(writer, found, index, 2)
+                        write_sampled(writer, found, index, 2)
                     else:
                         write_intervals(writer, found)
         assert outcome(staged(tmp_path / "seeds", index), index) == outcome(

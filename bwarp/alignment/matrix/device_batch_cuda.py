@@ -7,7 +7,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
-from bwarp.gpu.transfers import to_card
+from bwarp.gpu.transfers import to_gpu
 from bwarp.gpu.workspace import device_array
 
 __all__ = [
@@ -61,7 +61,7 @@ def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     """Bring a batch to the card; codes that are there already (device arrays) stay."""
     sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
     arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
-    brought = iter(to_card([a for a in arrays if not cuda.is_cuda_array(a)], threads))
+    brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
     arrays = [a if cuda.is_cuda_array(a) else next(brought) for a in arrays]
     return DeviceBatch(
         DeviceSequences(*arrays[:3], sides[0].lengths),
@@ -100,7 +100,7 @@ def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequenc
     np.cumsum(lengths[:-1], out=places[1:])
     codes = device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
     if lengths.size:
-        arguments = to_card([np.ascontiguousarray(a) for a in (starts, lengths, places)])
+        arguments = to_gpu([np.ascontiguousarray(a) for a in (starts, lengths, places)])
         unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
     return Sequences(codes, places, lengths)
 

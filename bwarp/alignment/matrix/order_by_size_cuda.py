@@ -23,7 +23,7 @@ from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, blocks
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.gpu.transfers import to_card, to_host
+from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array
 
 __all__ = [
@@ -170,7 +170,7 @@ def _order_on_host(ids, bins, classes: int, width: int, even: bool) -> Order:
         copies[np.cumsum(sizes)[sizes % 2 == 1] - 1] = 2
         slots = np.repeat(slots, copies)
         sizes += sizes % 2
-    return Order(to_card([slots])[0], np.append(0, np.cumsum(sizes)), width)
+    return Order(to_gpu([slots])[0], np.append(0, np.cumsum(sizes)), width)
 
 
 def _order_of_equals(batch, limits, columns: int, exact: bool, width: int) -> Order:

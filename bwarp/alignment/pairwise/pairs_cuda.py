@@ -29,7 +29,7 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import (
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring, element_type, highest_score, lowest_score
 from bwarp.alignment.traceback.traceback_cuda import trace_paths
-from bwarp.gpu.transfers import to_card, to_host
+from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
@@ -118,7 +118,7 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
         # Longer queries take several of the largest tiles; with their like.
         limits.append(2 * limits[-1])
     order = order_by_size(batch, limits, min(batch.references.longest, MOST_COLUMNS + 1), True)
-    [refused] = to_card([np.zeros(1, np.int32)])
+    [refused] = to_gpu([np.zeros(1, np.int32)])
     for number, begin, end, columns in order.classes():
         rows = min(limits[number], batch.queries.longest)
         shift = _shift(scoring)

@@ -34,7 +34,7 @@ from bwarp.alignment.search.profile_kernel_cuda import (
     strip_kernel,
 )
 from bwarp.errors import InputError
-from bwarp.gpu.transfers import to_card, to_host
+from bwarp.gpu.transfers import to_gpu, to_host
 
 __all__ = ["best_rows", "query_batches", "search_scores"]
 
@@ -170,7 +170,7 @@ def _part_edges(offsets: np.ndarray, most: int, first: int, last: int) -> list[t
 
 def _load_part(database: Database, threads: int, first: int, last: int) -> _Part:
     offsets = database.offsets[first : last + 1].astype(np.int64)
-    (codes,) = to_card([np.ascontiguousarray(database.codes[offsets[0] : offsets[-1]])], threads)
+    (codes,) = to_gpu([np.ascontiguousarray(database.codes[offsets[0] : offsets[-1]])], threads)
     offsets = offsets - offsets[0]
     lengths = np.diff(offsets).astype(np.int32)
     size = int(offsets[-1]) + GROUP * offsets.size

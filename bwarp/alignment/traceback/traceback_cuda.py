@@ -40,7 +40,7 @@ from bwarp.alignment.traceback.traceback_buffers_cuda import (
     widen,
 )
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.gpu.transfers import to_card, to_host
+from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array, work_space
 
 __all__ = ["trace_paths"]
@@ -97,7 +97,7 @@ def _trace_few(batch, costs, scores, ends, words, room, results):
     counts, rooms = (device_array(size, np.uint32) for size in (count, count * room))
     scores, query_ends, reference_ends = to_host([scores, *ends])
     numbers = np.arange(count, dtype=np.uint32)
-    slots, starts, room_ends, bands = to_card(
+    slots, starts, room_ends, bands = to_gpu(
         [
             numbers.view(np.int32),
             numbers * np.uint32(words),

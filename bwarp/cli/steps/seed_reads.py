@@ -22,11 +22,11 @@ from bwarp.seeding.hits import (
     SeedOptions,
 )
 from bwarp.seeding.staged_files import (
-    kmers_of_frame,
+    kmers_of_chunk,
     write_intervals,
     write_kmers,
     write_located,
-    write_walked,
+    write_sampled,
 )
 
 EXAMPLES = """
@@ -92,7 +92,7 @@ def main(options):
         write_found = writer_on_gpu if locate == "gpu" else writer_on_cpu
         write_seeds = write_found(writer, index, locate, options)
         for _, arrays in reader:
-            kmers, queries = kmers_of_frame(arrays)
+            kmers, queries = kmers_of_chunk(arrays)
             write_kmers(writer, kmers, queries)
             hits += write_seeds(kmers)
             searched += kmers.count
@@ -120,7 +120,7 @@ def writer_on_cpu(writer, index, locate, options):
     def write_seeds(kmers):
         passes = search_in_passes(index, kmers, seeds, options.threads)
         if locate == "hybrid":
-            return sum(write_walked(writer, found, index, options.threads) for found in passes)
+            return sum(write_sampled(writer, found, index, options.threads) for found in passes)
         return sum(write_intervals(writer, found) for found in passes)
 
     return write_seeds

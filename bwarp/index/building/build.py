@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bwarp.index.fm_index import BurrowsWheeler, FMIndex
+from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference, text_of
 
@@ -31,18 +31,18 @@ def build_index(
         Told of every step that is done.
     """
     if backend == "cuda":
-        from bwarp.index.building.build_cuda import build_transforms, require_building_memory
+        from bwarp.index.building.build_cuda import build_bwts, require_building_memory
 
         require_building_memory(reference.text_length)
     else:
-        from bwarp.index.building.build_cpu import build_transforms
+        from bwarp.index.building.build_cpu import build_bwts
     text = text_of(reference, threads)
-    forward, reverse, suffixes, table = build_transforms(text, parameters, threads, done)
+    forward, reverse, suffixes, table = build_bwts(text, parameters, threads, done)
     # As in an index that is loaded: for arrays that may be written, functions would compile again.
     for array in (*_arrays_of(forward), *_arrays_of(reverse), suffixes, table):
         array.setflags(write=False)
     return FMIndex(reference, forward, reverse, table, suffixes, parameters.sa_rate)
 
 
-def _arrays_of(transform: BurrowsWheeler) -> tuple[np.ndarray, np.ndarray]:
-    return transform.blocks, transform.separator_rows
+def _arrays_of(bwt: BWT) -> tuple[np.ndarray, np.ndarray]:
+    return bwt.blocks, bwt.separator_rows

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from bwarp.index.building.suffix_array_cpu import keep_every, suffix_array
-from bwarp.index.fm_index import BurrowsWheeler, block_words, first_rows_of
+from bwarp.index.fm_index import BWT, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range, run_together
@@ -14,8 +14,8 @@ from bwarp.runtime.threads import for_each_range, run_together
 __all__ = [
     "BACKWARD",
     "FORWARD",
-    "build_transforms",
-    "burrows_wheeler",
+    "build_bwts",
+    "make_bwt",
     "prefix_table",
     "reversed_text",
 ]
@@ -25,12 +25,12 @@ FORWARD, BACKWARD = 1, -1
 _READ_AHEAD = 48
 
 
-def build_transforms(
+def build_bwts(
     text: np.ndarray,
     parameters: IndexParameters,
     threads: int = 1,
     done: Callable[[str], None] = lambda step: None,
-) -> tuple[BurrowsWheeler, BurrowsWheeler, np.ndarray, np.ndarray]:
+) -> tuple[BWT, BWT, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text.
 
     Parameters
@@ -44,7 +44,7 @@ def build_transforms(
 
     Returns
     -------
-    forward, reverse : BurrowsWheeler
+    forward, reverse : BWT
     suffixes : ndarray, shape=(ceil(n / sa_rate),), dtype=uint32
         The sampled suffix array of the text.
     table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
@@ -57,14 +57,14 @@ def build_transforms(
     def forward_part():
         suffixes = suffix_array(text)
         done("suffix array of the text")
-        forward = burrows_wheeler(text, suffixes, parameters.occ_rate, FORWARD, half)
+        forward = make_bwt(text, suffixes, parameters.occ_rate, FORWARD, half)
         sampled = keep_every(suffixes, parameters.sa_rate)
         return forward, sampled, prefix_table(text, parameters.prefix_length)
 
     def reverse_part():
         suffixes = suffix_array(reversed_text(text))
         done("suffix array of the reversed text")
-        return burrows_wheeler(text, suffixes, parameters.occ_rate, BACKWARD, half)
+        return make_bwt(text, suffixes, parameters.occ_rate, BACKWARD, half)
 
     (forward, sampled, table), reverse = run_together((forward_part, reverse_part), threads)
     return forward, reverse, sampled, table
@@ -78,9 +78,9 @@ def reversed_text(text: np.ndarray) -> np.ndarray:
     return turned
 
 
-def burrows_wheeler(
+def make_bwt(
     text: np.ndarray, suffixes: np.ndarray, occ_rate: int, direction: int, threads: int = 1
-) -> BurrowsWheeler:
+) -> BWT:
     """The Burrows-Wheeler transform, in blocks, of a text read in a direction.
 
     Parameters
@@ -120,7 +120,7 @@ def burrows_wheeler(
 
     for_each_range(finish, len(edges), threads, smallest=1)
     text_start = int(np.flatnonzero(suffixes[separator_rows] == 0)[0])
-    return BurrowsWheeler(blocks, separator_rows, first_rows_of(before[-1]), text_start)
+    return BWT(blocks, separator_rows, first_rows_of(before[-1]), text_start)
 
 
 def prefix_table(text: np.ndarray, prefix_length: int) -> np.ndarray:

@@ -13,13 +13,13 @@ from numba.cuda import types
 from bwarp.gpu.available_memory import require_memory
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.index.building.suffix_array_cuda import sort_buffers, suffix_array_on_device
-from bwarp.index.fm_index import COUNT_WORDS, BurrowsWheeler, block_words, first_rows_of
+from bwarp.index.fm_index import BWT, COUNT_WORDS, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 
 __all__ = [
     "KERNEL_SIGNATURES",
-    "build_transforms",
-    "burrows_wheeler",
+    "build_bwts",
+    "make_bwt",
     "keep_every",
     "prefix_table",
     "require_building_memory",
@@ -31,12 +31,12 @@ _THREADS = 256
 _ALL_LANES = 0xFFFFFFFF
 
 
-def build_transforms(
+def build_bwts(
     text: np.ndarray,
     parameters: IndexParameters,
     threads: int = 1,
     done: Callable[[str], None] = lambda step: None,
-) -> tuple[BurrowsWheeler, BurrowsWheeler, np.ndarray, np.ndarray]:
+) -> tuple[BWT, BWT, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text; see `bwarp.index.building.build_cpu`."""
     text = cuda.to_device(text)
     table = prefix_table(text, parameters.prefix_length)
@@ -44,11 +44,11 @@ def build_transforms(
     buffers = sort_buffers(text.size)
     suffixes = suffix_array_on_device(text, buffers)
     done("suffix array of the text")
-    forward = burrows_wheeler(text, suffixes, parameters.occ_rate)
+    forward = make_bwt(text, suffixes, parameters.occ_rate)
     sampled = keep_every(suffixes, parameters.sa_rate)
     text = reversed_text(text)
     suffixes = suffix_array_on_device(text, buffers)
-    reverse = burrows_wheeler(text, suffixes, parameters.occ_rate)
+    reverse = make_bwt(text, suffixes, parameters.occ_rate)
     return forward, reverse, sampled, table
 
 
@@ -67,7 +67,7 @@ def reversed_text(text):
     return turned
 
 
-def burrows_wheeler(text, suffixes, occ_rate: int) -> BurrowsWheeler:
+def make_bwt(text, suffixes, occ_rate: int) -> BWT:
     """The Burrows-Wheeler transform of a device text with its suffix array, on the host."""
     n_blocks = text.size // occ_rate + 1
     words = block_words(occ_rate)
@@ -87,9 +87,7 @@ def burrows_wheeler(text, suffixes, occ_rate: int) -> BurrowsWheeler:
     )
     blocks = blocks.copy_to_host().reshape(n_blocks, words)
     counts = _letter_counts(text.size, blocks[-1], n_separators)
-    return BurrowsWheeler(
-        blocks, separator_rows.copy_to_host(), first_rows_of(counts), int(text_start[0])
-    )
+    return BWT(blocks, separator_rows.copy_to_host(), first_rows_of(counts), int(text_start[0]))
 
 
 def _letter_counts(n, last_block, n_separators):
@@ -146,7 +144,7 @@ def turn_letters(text, turned):
 
 @cuda.jit(device=True)
 def letter_before(text, suffixes, row):
-    """The letter of a row of the transform: two reads, the second of a random place."""
+    """The letter of a row of the BWT: two reads, the second of a random place."""
     position = np.int64(suffixes[row])
     if position == 0:
         return np.uint8(0)

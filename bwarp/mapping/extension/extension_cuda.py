@@ -14,7 +14,7 @@ from numba.cuda import types
 from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, DeviceSequences
 from bwarp.alignment.pairwise.pairs_cuda import find_ends
 from bwarp.alignment.scoring import FITTING, LOCAL
-from bwarp.gpu.transfers import to_card
+from bwarp.gpu.transfers import to_gpu
 from bwarp.mapping.extension.extension_cpu import END, NEVER_CLIP, gapped_start, scoring_of
 from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces, ranked
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
@@ -47,7 +47,7 @@ def genome_bytes(reference: Reference) -> int:
 
 def genome_on_card(reference: Reference, threads: int = 1) -> DeviceGenome:
     """Unpacked there: a quarter of a byte a base travels."""
-    (packed,) = to_card([np.ascontiguousarray(reference.packed)], threads)
+    (packed,) = to_gpu([np.ascontiguousarray(reference.packed)], threads)
     blocks = blocks_of_packed(packed, reference.n_bases, ambiguous_stretches(reference))
     return DeviceGenome(blocks, cuda.to_device(reference.contig_starts))
 

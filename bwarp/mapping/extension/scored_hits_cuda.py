@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
-from bwarp.gpu.pinned_memory import PinnedPlace
+from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, Places
 
@@ -96,7 +96,7 @@ def merge(places: DevicePlaces, more: DevicePlaces, dropped) -> DevicePlaces:
     return ranked(joined, 0, more.offsets) if more.count else joined
 
 
-def places_on_host(places: DevicePlaces, pinned: PinnedPlace) -> Places:
+def places_on_host(places: DevicePlaces, pinned: PinnedBuffer) -> Places:
     """The same on the host, in columns: views of pinned memory, but for `offsets`."""
     n = places.count
     columns = [cuda.device_array(max(1, n), dtype) for dtype in _COLUMNS]

@@ -18,7 +18,7 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.parameters import SeedRound
 from bwarp.runtime.threads import for_each_range
-from bwarp.seeding.algorithms.exact_cpu import exact_rows
+from bwarp.seeding.algorithms.exact_cpu import exact_intervals
 
 __all__ = ["BLOCK", "SeedRows", "search_seeds", "seed_rows_of"]
 
@@ -92,7 +92,7 @@ def seed_rows_of(
     words = np.empty((n_seeds, 1), np.uint64)
     places = np.empty(n_seeds, np.int32)
     _cut_seeds(codes, offsets, reads, k, firsts, words, places)
-    starts, stops = exact_rows(index, words, k)
+    starts, stops = exact_intervals(index, words, k)
     counts = stops - starts
     taken = np.zeros(counts.size, np.uint32)
     differences = np.zeros(n, np.int32)

@@ -18,11 +18,11 @@ from numba.cuda import types
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.locate_cuda import genome_position, position_of, walk
+from bwarp.index.locate_cuda import genome_position, position_of, step_to_sampled
 from bwarp.mapping.parameters import SeedRound
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT
-from bwarp.seeding.algorithms.exact_cuda import LOCATED, exact_rows
+from bwarp.seeding.algorithms.exact_cuda import LOCATED, exact_intervals
 from bwarp.sequence import reverse_complement_kmer
 
 __all__ = ["KERNEL_SIGNATURES", "SeedKeys", "add_up", "find_keys", "hits_of"]
@@ -95,7 +95,7 @@ def find_keys(
         cut_seeds[_blocks(n_wanted * _WARP), BLOCK](
             reads.both, reads.offsets, wanted, n_wanted, k, firsts, items, places, owners
         )
-        exact_rows(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
+        exact_intervals(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
     # The seeds themselves have been searched: their place is room now.
@@ -113,7 +113,7 @@ def find_keys(
             rows, keys,
         )  # fmt: skip
         rate = device.plan.suffix_rate
-        walk(device.forward, device.first_rows, rate, rows, steps, n_hits)
+        step_to_sampled(device.forward, device.first_rows, rate, rows, steps, n_hits)
         locate_hits[_blocks(n_hits), BLOCK](
             device.suffixes, rate, device.forward.n_rows, device.segment_text,
             device.segment_genome, rows, steps, n_hits, keys,

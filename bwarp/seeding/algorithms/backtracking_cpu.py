@@ -1,8 +1,8 @@
 """Inexact search as the paper has it (Liu & Schmidt III.D): depth first, with a lower bound.
 
-The reverse transform is searched from the k-mer's first base to its last, trying all four bases at
+The reverse BWT is searched from the k-mer's first base to its last, trying all four bases at
 every place: a walk through the tree of strings within so many mismatches. Before, one pass over
-the forward transform, from the last base to the first, finds how many mismatches the bases after
+the forward BWT, from the last base to the first, finds how many mismatches the bases after
 each place need at least: every stretch that does not occur in the text costs one. A path whose
 mismatches and that bound together are more than allowed is left.
 

@@ -15,7 +15,7 @@ from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.intervals import Intervals
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
-__all__ = ["exact_rows", "search_exact"]
+__all__ = ["exact_intervals", "search_exact"]
 
 _TOGETHER = 64
 
@@ -28,7 +28,7 @@ def search_exact(index: FMIndex, words: np.ndarray, k: int, threads: int = 1) ->
     words : ndarray, shape=(n, 1 or 2), dtype=uint64
         K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
     """
-    starts, stops = exact_rows(index, words, k, threads)
+    starts, stops = exact_intervals(index, words, k, threads)
     found = np.flatnonzero(starts < stops)
     return Intervals(
         kmers=(found >> 1).astype(np.uint32),
@@ -39,7 +39,7 @@ def search_exact(index: FMIndex, words: np.ndarray, k: int, threads: int = 1) ->
     )
 
 
-def exact_rows(
+def exact_intervals(
     index: FMIndex, words: np.ndarray, k: int, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """First and last row + 1 of k-mer i (at 2 i) and its reverse complement (at 2 i + 1).

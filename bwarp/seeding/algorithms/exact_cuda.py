@@ -20,7 +20,7 @@ from bwarp.index.rank_cuda import rank_both
 from bwarp.seeding.algorithms.both_strands_cuda import base_of
 from bwarp.sequence import kmer_at
 
-__all__ = ["KERNEL_SIGNATURES", "exact_rows", "search_exact"]
+__all__ = ["KERNEL_SIGNATURES", "exact_intervals", "search_exact"]
 
 #: What stands for a number of rows where `first` is the genome position of the only hit.
 LOCATED = 0xFFFFFFFF
@@ -39,13 +39,13 @@ def search_exact(device: DeviceIndex, items, n_items: int, words_an_item: int, k
     """
     work = device.work
     first, rows = work.nodes[:n_items], work.nodes[work.elements : work.elements + n_items]
-    exact_rows(device, items, n_items, words_an_item, k, first, rows)
+    exact_intervals(device, items, n_items, words_an_item, k, first, rows)
     collect[-(-n_items // _THREADS), _THREADS](
         first, rows, n_items, work.elements, work.intervals, work.keys, work.values, work.counters
     )
 
 
-def exact_rows(device, items, n_items: int, words_an_item: int, k: int, first, rows) -> None:
+def exact_intervals(device, items, n_items: int, words_an_item: int, k: int, first, rows) -> None:
     """The first row and number of rows of every item, into device arrays of dtype uint32.
 
     A hit that was found in the text has its genome position and `LOCATED` instead.

@@ -122,9 +122,9 @@ def grow_nodes(
     counter,
     node_counter,
 ):
-    """Grow every node by one base in the transform whose first row is column `grown`.
+    """Grow every node by one base in the BWT whose first row is column `grown`.
 
-    One thread a node: it reads one or two sectors of the transform, and leaves up to four nodes
+    One thread a node: it reads one or two sectors of the BWT, and leaves up to four nodes
     that occur and are alive, or their rows as checks.
     """
     n_nodes = min(counters[node_counter], uint32(capacity))

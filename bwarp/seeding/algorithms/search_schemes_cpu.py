@@ -1,11 +1,11 @@
 """Inexact search on the CPU by search schemes, one step of many searches at a time.
 
 A node is a string that occurs in the text and may still become a match. All nodes of a batch of
-k-mers take the same step together: each reads two blocks of one transform, which gives the rows
+k-mers take the same step together: each reads two blocks of one BWT, which gives the rows
 of all four longer strings, and leaves up to four nodes behind. Nothing waits for memory, because
 the nodes lie in an array and blocks are asked for ahead.
 
-Both transforms are kept in step (the bidirectional FM-index): a string's rows in the forward
+Both BWTs are kept in step (the bidirectional FM-index): a string's rows in the forward
 transform and in the reverse one are equally many, and the ranks in one tell how the other's are
 divided, for rows are in the order of what follows them: separators first, then A, C, G, T.
 """
@@ -47,7 +47,7 @@ def search_schemes(
     searches = choose_schemes(k, mismatches, index.forward.n_rows)
     tables = start_tables(index, {search.start_length for search in searches}, threads)
     flat = words.reshape(-1)
-    transforms = (
+    bwts = (
         index.forward.words,
         index.forward.separator_rows,
         index.reverse.words,
@@ -71,7 +71,7 @@ def search_schemes(
                     first,
                     last,
                 )
-                nodes = _grow(transforms, flat, words.shape[1], k, search, nodes)
+                nodes = _grow(bwts, flat, words.shape[1], k, search, nodes)
                 found.append(_as_intervals(nodes, search))
         return concatenate(found)
 
@@ -111,8 +111,8 @@ def start_tables(index: FMIndex, lengths: set[int], threads: int = 1) -> dict[in
     return tables
 
 
-def _grow(transforms, flat, words_a_kmer, k, search: Search, nodes: np.ndarray) -> np.ndarray:
-    forward, forward_separators, reverse, reverse_separators, groups, first_rows = transforms
+def _grow(bwts, flat, words_a_kmer, k, search: Search, nodes: np.ndarray) -> np.ndarray:
+    forward, forward_separators, reverse, reverse_separators, groups, first_rows = bwts
     spare = np.empty((0, 5), np.uint32)
     for step in range(len(search.positions)):
         if len(spare) < 4 * len(nodes):
@@ -191,7 +191,7 @@ def _step(
     nodes,
     longer,
 ):
-    """Grow every node by one base in the transform whose first row is column `grown`.
+    """Grow every node by one base in the BWT whose first row is column `grown`.
 
     Writes the nodes that occur and are alive to `longer`; returns how many.
     """

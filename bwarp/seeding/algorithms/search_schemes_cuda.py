@@ -102,11 +102,11 @@ def _run_search(device, items, n_items, words_an_item, k, mismatches, search, nu
         right = search.directions[step] == RIGHT
         if not right:
             leftmost -= 1
-        transform = device.reverse if right else device.forward
+        bwt = device.reverse if right else device.forward
         grow_nodes[blocks, _THREADS](
-            transform.words,
-            transform.separator_rows,
-            transform.groups,
+            bwt.words,
+            bwt.separator_rows,
+            bwt.groups,
             device.first_rows,
             items,
             words_an_item,

@@ -225,7 +225,7 @@ def test_an_index_that_is_whole_but_wrong(index_reference, fasta, monkeypatch):
     answer = index_reference("-o", "i", "--verify")
     assert answer.rc == 1
     assert answer.last.startswith(
-        "index_reference.py: error: the index is wrong, build it again: its forward transform or "
+        "index_reference.py: error: the index is wrong, build it again: its forward BWT or "
         "suffix array disagrees with the text at position "
     )
 

@@ -39,7 +39,7 @@ def pretend(monkeypatch):
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
     monkeypatch.setattr(
         extension_cuda,
-        "to_card",
+        "to_gpu",
         lambda arrays, threads=1: [cuda.to_device(array) for array in arrays],
     )
     for module in (device_index_cuda, exact_cuda, locate_cuda, prefix_sum):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bwarp.index.building.build import build_index
 from bwarp.index.building.build_cpu import prefix_table, reversed_text
-from bwarp.index.fm_index import BurrowsWheeler, block_words, first_rows_of
+from bwarp.index.fm_index import BWT, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import text_of
 from tests.helpers.oracles.index_oracle import (
@@ -24,26 +24,26 @@ from tests.helpers.oracles.index_oracle import (
 SMALL = HOSTILE | AROUND_A_BLOCK
 
 
-def check_transform(transform: BurrowsWheeler, oracle: SortedSuffixes, occ_rate: int) -> None:
-    assert transform.blocks.dtype == np.uint32
-    assert transform.occ_rate == occ_rate
-    assert transform.blocks.shape[1] == block_words(occ_rate)
-    assert len(transform.groups) == occ_rate // 32
-    assert np.array_equal(transform.blocks, oracle.blocks(occ_rate))
-    assert np.array_equal(transform.words, transform.blocks.ravel())
+def check_bwt(bwt: BWT, oracle: SortedSuffixes, occ_rate: int) -> None:
+    assert bwt.blocks.dtype == np.uint32
+    assert bwt.occ_rate == occ_rate
+    assert bwt.blocks.shape[1] == block_words(occ_rate)
+    assert len(bwt.groups) == occ_rate // 32
+    assert np.array_equal(bwt.blocks, oracle.blocks(occ_rate))
+    assert np.array_equal(bwt.words, bwt.blocks.ravel())
     separators = [row for row, code in enumerate(oracle.bases) if code == 4]
-    assert transform.separator_rows.tolist() == separators
-    assert transform.separator_rows[transform.text_start] == oracle.row_of[0]
+    assert bwt.separator_rows.tolist() == separators
+    assert bwt.separator_rows[bwt.text_start] == oracle.row_of[0]
     firsts = [sum(letter <= code for letter in oracle.letters) for code in range(5)]
-    assert transform.first_rows.tolist() == firsts
-    assert transform.n_rows == oracle.n
+    assert bwt.first_rows.tolist() == firsts
+    assert bwt.n_rows == oracle.n
 
 
 def check_index(index, contigs, sa_rate: int, prefix_length: int, occ_rate: int) -> None:
     text = text_of(reference_of(contigs))
     oracle = SortedSuffixes(text)
-    check_transform(index.forward, oracle, occ_rate)
-    check_transform(index.reverse, SortedSuffixes(reversed_text(text)), occ_rate)
+    check_bwt(index.forward, oracle, occ_rate)
+    check_bwt(index.reverse, SortedSuffixes(reversed_text(text)), occ_rate)
     assert index.sa_rate == sa_rate
     assert index.occ_rate == occ_rate
     assert index.suffix_array.dtype == np.uint32
@@ -116,9 +116,9 @@ def test_first_rows():
 def arrays_of(index) -> dict[str, np.ndarray]:
     arrays = {"prefix_table": index.prefix_table, "suffix_array": index.suffix_array}
     for direction in ("forward", "reverse"):
-        transform = getattr(index, direction)
-        for field in fields(transform):
-            arrays[f"{direction} {field.name}"] = np.asarray(getattr(transform, field.name))
+        bwt = getattr(index, direction)
+        for field in fields(bwt):
+            arrays[f"{direction} {field.name}"] = np.asarray(getattr(bwt, field.name))
     return arrays
 
 

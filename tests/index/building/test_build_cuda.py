@@ -27,8 +27,8 @@ def text_of_contigs(contigs) -> np.ndarray:
 def assert_same(text, parameters):
     from bwarp.index.building import build_cuda
 
-    expected = build_cpu.build_transforms(text, parameters)
-    built = build_cuda.build_transforms(text, parameters)
+    expected = build_cpu.build_bwts(text, parameters)
+    built = build_cuda.build_bwts(text, parameters)
     for one, other in zip(built[:2], expected[:2], strict=True):
         for part in fields(other):
             a, b = getattr(one, part.name), getattr(other, part.name)
@@ -59,7 +59,7 @@ def test_kernels_are_launched_with_the_types_they_state():
     from bwarp.index.building import build_cuda, suffix_array_cuda
 
     text = text_of_contigs([np.full(5000, 1), np.arange(3000) % 4 + 1])
-    build_cuda.build_transforms(text, IndexParameters(64, 4, 3))
+    build_cuda.build_bwts(text, IndexParameters(64, 4, 3))
     for module in (build_cuda, prefix_sum, suffix_array_cuda):
         for kernel, types in module.KERNEL_SIGNATURES.items():
             assert set(kernel.overloads) == {types}, kernel.py_func.__name__
@@ -71,7 +71,7 @@ def test_a_text_that_does_not_fit_the_card(monkeypatch):
 
     monkeypatch.setattr(suffix_array_cuda, "suffix_array_bytes", lambda n: 10**15 + n)
     with pytest.raises(UsageError) as error:
-        build_cuda.build_transforms(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
+        build_cuda.build_bwts(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
     message = str(error.value)
     assert message.startswith(
         "sorting the suffixes of 2 bases takes 1000000.0 GB of GPU memory and "

@@ -83,8 +83,8 @@ def test_suffix_array(emulated, contigs):
 @pytest.mark.parametrize("n_contigs", [1, 40])
 def test_index(emulated, n_contigs, parameters):
     text = text_of_contigs(np.array_split(RNG.integers(1, 5, 150), n_contigs))
-    built = build_cuda.build_transforms(text, IndexParameters(*parameters))
-    expected = build_cpu.build_transforms(text, IndexParameters(*parameters))
+    built = build_cuda.build_bwts(text, IndexParameters(*parameters))
+    expected = build_cpu.build_bwts(text, IndexParameters(*parameters))
     for one, other in zip(built[:2], expected[:2], strict=True):
         for part in fields(other):
             assert np.array_equal(getattr(one, part.name), getattr(other, part.name)), part.name

@@ -9,7 +9,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from numba import cuda
 
-from bwarp.gpu.pinned_memory import PinnedPlace
+from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping.extension import scored_hits_cpu, scored_hits_cuda
 from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces, places_on_host
 
@@ -49,7 +49,7 @@ def ranked(rng, counts, least):
 
 
 def assert_same(places, expected):
-    found = places_on_host(places, PinnedPlace())
+    found = places_on_host(places, PinnedBuffer())
     for field in fields(expected):
         got, wanted = getattr(found, field.name), getattr(expected, field.name)
         assert got.dtype == wanted.dtype, field.name

@@ -24,7 +24,7 @@ K = 20
 GAP = MappingParameters().largest_gap
 
 
-def to_card(array, dtype):
+def to_gpu(array, dtype):
     return cuda.to_device(array.astype(dtype) if len(array) else np.zeros(1, dtype))
 
 
@@ -124,9 +124,9 @@ def by_the_card(case, parameters):
     n_wanted = len(wanted)
 
     found = SeedKeys(
-        to_card(firsts, np.uint32), to_card(places, np.int32), to_card(counts, np.uint32),
-        to_card(hit_firsts, np.uint32), to_card(differences, np.int32), to_card(keys, np.uint64),
-        to_card(keys, np.uint64), keys.size, int(firsts[-1]),
+        to_gpu(firsts, np.uint32), to_gpu(places, np.int32), to_gpu(counts, np.uint32),
+        to_gpu(hit_firsts, np.uint32), to_gpu(differences, np.int32), to_gpu(keys, np.uint64),
+        to_gpu(keys, np.uint64), keys.size, int(firsts[-1]),
     )  # fmt: skip
     reads = DeviceReads(None, None, cuda.to_device(offsets), offsets.size - 1, 0)
     seed_selection_cuda.sort_keys[
@@ -134,7 +134,7 @@ def by_the_card(case, parameters):
     ](found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted)
     assert found.keys.copy_to_host()[: keys.size].tolist() == np.sort(keys).tolist()
     candidates = candidates_cuda.gather(
-        found, reads, to_card(wanted, np.int32), n_wanted, K, parameters
+        found, reads, to_gpu(wanted, np.int32), n_wanted, K, parameters
     )
     offsets_found = candidates.offsets.copy_to_host()
     n_found = int(offsets_found[-1])
@@ -203,7 +203,7 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, hig
     taken, differences = np.zeros(counts.size, np.uint32), np.zeros(n_wanted, np.int32)
     _choose_seeds(firsts, places, K, counts, most, least, taken, differences)
     blocks = seed_selection_cuda._blocks(32 * n_wanted)
-    on_card = [to_card(firsts, np.uint32), to_card(places, np.int32), to_card(found, np.uint32)]
+    on_card = [to_gpu(firsts, np.uint32), to_gpu(places, np.int32), to_gpu(found, np.uint32)]
     order, spare = (cuda.device_array(counts.size, np.uint64) for _ in range(2))
     chosen = cuda.device_array(counts.size + 1, np.uint32)
     different = cuda.device_array(n_wanted, np.int32)
@@ -220,11 +220,11 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, hig
     segment = np.array([0, 2**33]), np.array([0])
     _make_keys(offsets, wanted, K, firsts, places, hit_firsts, rows, *segment, keys)
     owners = np.repeat(wanted, n_seeds)
-    listed, begun = to_card(rows * 0, np.uint32), to_card(keys * 0, np.uint64)
+    listed, begun = to_gpu(rows * 0, np.uint32), to_gpu(keys * 0, np.uint64)
     shape = seed_selection_cuda._blocks(counts.size), seed_selection_cuda.BLOCK
     seed_selection_cuda.list_hits[shape](
-        to_card(starts, np.uint32), on_card[2], to_card(hit_firsts, np.uint32),
-        to_card(owners, np.int32), on_card[1], cuda.to_device(offsets), to_card(wanted, np.int32),
+        to_gpu(starts, np.uint32), on_card[2], to_gpu(hit_firsts, np.uint32),
+        to_gpu(owners, np.int32), on_card[1], cuda.to_device(offsets), to_gpu(wanted, np.int32),
         K, counts.size, listed, begun,
     )  # fmt: skip
     is_located = np.repeat(found == LOCATED, taken)
