@@ -76,11 +76,12 @@ class PooledMemory(NumbaCUDAMemoryManager):
 
     def get_memory_info(self):
         """What the device has free, and what the pool holds for others to come."""
-        info = super().get_memory_info()
         if self._pool is None:
-            return info
+            return super().get_memory_info()
         self._free_given_back()
+        # The pool returns memory to the system only now: read before, it would count nowhere.
         driver.cuCtxSynchronize()
+        info = super().get_memory_info()
         attributes = binding.CUmemPool_attribute
         reserved, used = (
             int(driver.cuMemPoolGetAttribute(self._pool, attribute))

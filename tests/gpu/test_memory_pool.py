@@ -6,15 +6,18 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
+from numba.cuda.cudadrv.driver import MemoryInfo
+
 from bwarp.gpu import memory_pool
 from bwarp.gpu.memory_pool import PooledMemory
 
-CARD = 1 << 40
+TOTAL = 1 << 40
 
 
 class PretendedDriver:
     def __init__(self, pools):
         self.pools, self.next, self.freed, self.thresholds = pools, 1, [], []
+        self.sizes, self.reserved = {}, 0
 
     def cuDeviceGetAttribute(self, _attribute, _device):  # noqa: N802
         return self.pools
@@ -26,14 +29,27 @@ class PretendedDriver:
         assert pool == "the pool"
         self.thresholds.append(int(value))
 
-    def cuMemAllocAsync(self, _size, stream):  # noqa: N802
+    def cuMemPoolGetAttribute(self, pool, attribute):  # noqa: N802
+        assert pool == "the pool"
+        attributes = memory_pool.binding.CUmemPool_attribute
+        is_used = attribute == attributes.CU_MEMPOOL_ATTR_USED_MEM_CURRENT
+        return sum(self.sizes.values()) if is_used else self.reserved
+
+    def cuCtxSynchronize(self):  # noqa: N802
+        """Only here the pool gives to the system what it has above its threshold."""
+        self.reserved = max(sum(self.sizes.values()), min(self.reserved, self.thresholds[-1]))
+
+    def cuMemAllocAsync(self, size, stream):  # noqa: N802
         assert stream == 0
         self.next += 1
+        self.sizes[self.next] = size
+        self.reserved = max(self.reserved, sum(self.sizes.values()))
         return memory_pool.binding.CUdeviceptr(self.next)
 
     def cuMemFreeAsync(self, pointer, stream):  # noqa: N802
         assert stream == 0
         self.freed.append(int(pointer))
+        del self.sizes[int(pointer)]
 
 
 class Context:
@@ -44,8 +60,11 @@ class Context:
 def driver(monkeypatch):
     driver = PretendedDriver(1)
     monkeypatch.setattr(memory_pool, "driver", driver)
-    info = types.SimpleNamespace(free=CARD, total=CARD)
-    monkeypatch.setattr(memory_pool.NumbaCUDAMemoryManager, "get_memory_info", lambda self: info)
+    monkeypatch.setattr(
+        memory_pool.NumbaCUDAMemoryManager,
+        "get_memory_info",
+        lambda self: MemoryInfo(TOTAL - driver.reserved, TOTAL),
+    )
     monkeypatch.setattr(memory_pool.NumbaCUDAMemoryManager, "initialize", lambda self: None)
     return driver
 
@@ -72,15 +91,28 @@ def test_what_the_pool_keeps_follows_what_is_used(driver):
     context = Context()
     memory = PooledMemory(context=context)
     memory.initialize()
-    kept = CARD // 16
+    kept = TOTAL // 16
     held = memory.memalloc(100)
     assert driver.thresholds == [kept + 100]
     few = [memory.memalloc(1000) for _ in range(10)]
     assert len(driver.thresholds) == 1
-    large = memory.memalloc(CARD // 4)
-    assert driver.thresholds[1:] == [CARD // 4 + kept + 10_100]
+    large = memory.memalloc(TOTAL // 4)
+    assert driver.thresholds[1:] == [TOTAL // 4 + kept + 10_100]
     del large
     memory.memalloc(1)
     assert driver.thresholds[2:] == [kept + 10_101]
     # Both are held until here.
     del held, few
+
+
+def test_memory_that_the_pool_returns_to_the_system_counts_as_free(driver):
+    context = Context()
+    memory = PooledMemory(context=context)
+    memory.initialize()
+    large, small = memory.memalloc(TOTAL // 4 * 3), memory.memalloc(1000)
+    assert memory.get_memory_info().free == TOTAL // 4 - 1000
+    del large
+    # The threshold falls here, and the pool shrinks when the memory is asked for.
+    more = memory.memalloc(1000)
+    assert memory.get_memory_info().free == TOTAL - 2000
+    del small, more
