@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 
+from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import LETTERS
 from bwarp.simulation.read_names import LONGEST_NAME, encode_contig_names
@@ -10,6 +11,7 @@ from bwarp.simulation.reads import SimulatedReads
 
 __all__ = ["fastq_pieces"]
 
+_COLON = ord(":")
 _LETTER_OF_CODE = np.frombuffer(LETTERS, np.uint8)
 
 
@@ -55,17 +57,13 @@ def _format_reads(codes, qualities, truth, contig_text, contig_offsets, first, s
     at = 0
     for i in range(start, stop):
         out[at] = ord("@")
-        at = _write_number(out, at + 1, first + i)
-        out[at] = ord(":")
-        at += 1
+        at = put_field(out, at + 1, first + i, _COLON)
         contig = truth[0, i].contig
         if contig < 0:
             out[at] = ord("*")
             at += 1
         else:
-            for k in range(contig_offsets[contig], contig_offsets[contig + 1]):
-                out[at] = contig_text[k]
-                at += 1
+            at = put_bytes(out, at, contig_text, contig_offsets[contig], contig_offsets[contig + 1])
             for end in range(truth.shape[0]):
                 at = _write_end(out, at, truth[end, i])
         out[at] = ord("\n")
@@ -77,9 +75,7 @@ def _format_reads(codes, qualities, truth, contig_text, contig_offsets, first, s
         out[at + 1] = ord("+")
         out[at + 2] = ord("\n")
         at += 3
-        for k in range(length):
-            out[at + k] = qualities[i, k]
-        at += length
+        at = put_bytes(out, at, qualities[i], 0, length)
         out[at] = ord("\n")
         at += 1
     return at
@@ -88,27 +84,10 @@ def _format_reads(codes, qualities, truth, contig_text, contig_offsets, first, s
 @numba.njit
 def _write_end(out, at, truth):
     """Write :START:STOP:STRAND:VARIANTS:ERRORS."""
-    out[at] = ord(":")
-    at = _write_number(out, at + 1, truth.start)
-    out[at] = ord(":")
-    at = _write_number(out, at + 1, truth.stop)
-    out[at] = ord(":")
-    out[at + 1] = ord("-") if truth.reverse else ord("+")
-    out[at + 2] = ord(":")
-    at = _write_number(out, at + 3, np.int64(truth.variants))
-    out[at] = ord(":")
-    return _write_number(out, at + 1, np.int64(truth.errors))
-
-
-@numba.njit
-def _write_number(out, at, number):
-    """Write a whole number that is not negative in decimal digits."""
-    digits = 1
-    rest = number // 10
-    while rest > 0:
-        digits += 1
-        rest //= 10
-    for k in range(at + digits - 1, at - 1, -1):
-        out[k] = ord("0") + number % 10
-        number //= 10
-    return at + digits
+    out[at] = _COLON
+    at = put_field(out, at + 1, truth.start, _COLON)
+    at = put_field(out, at, truth.stop, _COLON)
+    out[at] = ord("-") if truth.reverse else ord("+")
+    out[at + 1] = _COLON
+    at = put_field(out, at + 2, truth.variants, _COLON)
+    return put_number(out, at, truth.errors)

@@ -13,6 +13,7 @@ from bwarp.alignment.gatk.gatk_rules import GatkAlignments
 from bwarp.alignment.pairs import DELETION, EQUAL, Alignments
 from bwarp.alignment.pairwise.pair_files import NamedPairs
 from bwarp.alignment.scoring import Scoring
+from bwarp.io.put_text import put_number
 
 __all__ = [
     "TSV_HEADER",
@@ -42,24 +43,11 @@ def _cut(text: np.ndarray, edges: np.ndarray) -> list[str]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _spell_number(value, text, at):
-    digits = 1
-    power = 10
-    while power <= value:
-        digits += 1
-        power *= 10
-    for k in range(digits - 1, -1, -1):
-        text[at + k] = 48 + value % 10
-        value //= 10
-    return at + digits
-
-
-@numba.njit(cache=True, nogil=True)
 def _spell_cigars(offsets, cigar, letters, text, edges):
     at = 0
     for pair in range(offsets.size - 1):
         for k in range(offsets[pair], offsets[pair + 1]):
-            at = _spell_number(np.int64(cigar[k] >> 4), text, at)
+            at = put_number(text, at, cigar[k] >> 4)
             text[at] = letters[cigar[k] & 15]
             at += 1
         edges[pair + 1] = at
@@ -90,7 +78,7 @@ def _spell_md(offsets, cigar, codes, starts, letters, text, edges):
                 matched += length
                 place += length
             elif operation == DELETION:
-                at = _spell_number(matched, text, at)
+                at = put_number(text, at, matched)
                 matched = 0
                 text[at] = 94  # ^
                 at += 1
@@ -100,12 +88,12 @@ def _spell_md(offsets, cigar, codes, starts, letters, text, edges):
                     place += 1
             elif operation != 1:  # mismatches
                 for _ in range(length):
-                    at = _spell_number(matched, text, at)
+                    at = put_number(text, at, matched)
                     matched = 0
                     text[at] = letters[codes[place]]
                     at += 1
                     place += 1
-        at = _spell_number(matched, text, at)
+        at = put_number(text, at, matched)
         edges[pair + 1] = at
 
 

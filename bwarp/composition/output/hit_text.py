@@ -14,6 +14,7 @@ import numpy as np
 
 from bwarp.composition.output.hit_rows import HitRows
 from bwarp.composition.similarity import format_similarity
+from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["COUNT_HEADER", "NameTable", "bed_lines", "tsv_header", "tsv_lines"]
@@ -23,9 +24,6 @@ COUNT_HEADER = b"query\tlength\thits\n"
 
 _TAB = 9
 _NEWLINE = 10
-#: The longest a number gets, and its separator.
-_NUMBER = 21
-
 _HITS = 0
 _REGIONS = 1
 _BED = 2
@@ -83,7 +81,7 @@ def bed_lines(rows: HitRows, queries: NameTable, references: NameTable, threads:
 
 def _lines(rows, queries, references, tails, layout, threads):
     tail = NameTable.of(tails)
-    room = queries.longest + references.longest + tail.longest + 3 * _NUMBER + 2
+    room = queries.longest + references.longest + tail.longest + 3 * (MOST_DIGITS + 1) + 2
 
     def work(first, last):
         text = np.empty((last - first) * room, np.uint8)
@@ -107,20 +105,6 @@ def _put_name(text, at, names, edges, number, last):
 
 
 @numba.njit(cache=True, nogil=True)
-def _put_number(text, at, number):
-    digits = 1
-    power = 10
-    while power <= number:
-        power *= 10
-        digits += 1
-    for place in range(at + digits - 1, at - 1, -1):
-        text[place] = 48 + number % 10
-        number //= 10
-    text[at + digits] = _TAB
-    return at + digits + 1
-
-
-@numba.njit(cache=True, nogil=True)
 def _write_lines(
     row_queries, row_references, positions, windows, ends, distances, query_names, query_edges,
     reference_names, reference_edges, tails, tail_edges, layout, first, last, text,
@@ -130,11 +114,11 @@ def _write_lines(
         if layout != _BED:
             at = _put_name(text, at, query_names, query_edges, row_queries[row], _TAB)
         at = _put_name(text, at, reference_names, reference_edges, row_references[row], _TAB)
-        at = _put_number(text, at, np.uint64(positions[row]))
+        at = put_field(text, at, positions[row], _TAB)
         if layout != _HITS:
-            at = _put_number(text, at, np.uint64(ends[row]))
+            at = put_field(text, at, ends[row], _TAB)
         if layout == _REGIONS:
-            at = _put_number(text, at, np.uint64(windows[row]))
+            at = put_field(text, at, windows[row], _TAB)
         if layout == _BED:
             at = _put_name(text, at, query_names, query_edges, row_queries[row], _TAB)
         # The tail ends with the line feed, which `_put_name` writes as its last byte.

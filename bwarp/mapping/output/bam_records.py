@@ -11,6 +11,7 @@ import numpy as np
 
 from bwarp.io.bam.records import Records, first_bin, put_int16, put_int32, put_integer_tag, put_tag
 from bwarp.io.bam.sort_order import sort_keys
+from bwarp.io.put_text import put_bytes
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import (
     MATE_UNMAPPED,
@@ -26,7 +27,6 @@ from bwarp.mapping.output.record_text import (
     count_edits,
     most_bytes,
     put_alternatives,
-    put_bytes,
     put_cigar,
     put_md,
     put_split,

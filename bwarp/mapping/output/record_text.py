@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from bwarp.io.put_text import put_bytes, put_number
 from bwarp.reference import Reference
 from bwarp.runtime.simd import VECTOR_BYTES, equal, fill, greater, load, mask_bits, population_count
 
@@ -18,10 +19,8 @@ __all__ = [
     "count_edits",
     "most_bytes",
     "put_alternatives",
-    "put_bytes",
     "put_cigar",
     "put_md",
-    "put_number",
     "put_split",
 ]
 
@@ -78,32 +77,6 @@ def most_bytes(
         total += (end - begin) * (longest + 60)
         total += 12 * (alternative_cigar_offsets[end] - alternative_cigar_offsets[begin])
     return total
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def put_bytes(out, at, source, start, stop):
-    to, begin = np.uint64(at), np.uint64(start)
-    for i in range(np.uint64(stop - start)):
-        out[to + i] = source[begin + i]
-    return at + stop - start
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def put_number(out, at, number):
-    if number < 0:
-        out[at] = 45
-        at += 1
-        number = -number
-    rest = np.uint64(number)
-    digits = 1
-    power = np.uint64(10)
-    while rest >= power:
-        digits += 1
-        power *= np.uint64(10)
-    for i in range(digits - 1, -1, -1):
-        out[np.uint64(at + i)] = np.uint64(48) + rest % np.uint64(10)
-        rest //= np.uint64(10)
-    return at + digits
 
 
 @numba.njit(cache=True, nogil=True)

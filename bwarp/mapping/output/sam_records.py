@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.io.sam_names import is_contig_name
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import (
@@ -22,10 +23,8 @@ from bwarp.mapping.output.record_text import (
     count_edits,
     most_bytes,
     put_alternatives,
-    put_bytes,
     put_cigar,
     put_md,
-    put_number,
     put_split,
 )
 from bwarp.mapping.reads.read_chunks import ReadChunk
@@ -162,9 +161,7 @@ def _write_lines(
         if names[template, 0] == names[template, 1]:
             at = _put_star(out, at)
         out[at] = 9
-        at = put_number(out, at + 1, flag)
-        out[at] = 9
-        at += 1
+        at = put_field(out, at + 1, flag, 9)
         contig = contigs[row]
         if contig >= 0:
             at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
@@ -176,9 +173,7 @@ def _write_lines(
             out[at + 2] = 48
             at += 3
         out[at] = 9
-        at = put_number(out, at + 1, np.int64(mapping_qualities[row]))
-        out[at] = 9
-        at += 1
+        at = put_field(out, at + 1, mapping_qualities[row], 9)
         at = put_cigar(out, at, cigar, begin, end) if mapped else _put_star(out, at)
         out[at] = 9
         at += 1
@@ -199,9 +194,7 @@ def _write_lines(
             out[at + 2] = 48
             at += 3
         out[at] = 9
-        at = put_number(out, at + 1, template_lengths[row])
-        out[at] = 9
-        at += 1
+        at = put_field(out, at + 1, template_lengths[row], 9)
         length = offsets[read + 1] - offsets[read]
         base = offsets[read] + (both.size // 2 if turned else 0)
         # Hard-clipped bases are not written.

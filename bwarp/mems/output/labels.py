@@ -10,7 +10,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 
-__all__ = ["Labels", "labels_of", "put_label", "put_number", "query_names", "refuse_nameless"]
+__all__ = ["Labels", "labels_of", "put_label", "query_names", "refuse_nameless"]
 
 
 @dataclass(frozen=True)
@@ -76,22 +76,3 @@ def put_label(line, at, text, edges, number):
         line[at] = text[i]
         at += 1
     return at
-
-
-@numba.njit(cache=True, nogil=True)
-def put_number(line, at, number, width):
-    """Write a number, filled up with blanks on the left; return where it ends."""
-    number = np.uint64(number)
-    digits = 1
-    power = np.uint64(10)
-    while power <= number:
-        power *= np.uint64(10)
-        digits += 1
-    while digits < width:
-        line[at] = 32
-        at += 1
-        width -= 1
-    for place in range(at + digits - 1, at - 1, -1):
-        line[place] = np.uint64(48) + number % np.uint64(10)
-        number //= np.uint64(10)
-    return at + digits

@@ -10,10 +10,7 @@ from bwarp.mems.output.labels import Labels, query_names
 from bwarp.reference import Reference
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["NUMBER", "RANGE", "match_rows"]
-
-#: The longest a number gets.
-NUMBER = 20
+__all__ = ["RANGE", "match_rows"]
 
 #: Matches a thread takes on at a time.
 RANGE = 1 << 15

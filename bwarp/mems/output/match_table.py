@@ -6,9 +6,10 @@ import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import labels_of, put_label, put_number
-from bwarp.mems.output.match_rows import NUMBER, match_rows
+from bwarp.mems.output.labels import labels_of, put_label
+from bwarp.mems.output.match_rows import match_rows
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
@@ -30,7 +31,7 @@ def table_lines(
 ) -> Iterator[np.ndarray]:
     """The rows of a batch's matches, in order, as `match_rows` gives them."""
     contigs = labels_of([name.encode() for name in reference.names])
-    room = 3 * NUMBER + len("\t\t+\t\t\t\n")
+    room = 3 * MOST_DIGITS + len("\t\t+\t\t\t\n")
     return match_rows(_write_rows, room, blocks, batch, reference, contigs, strands, threads)
 
 
@@ -60,15 +61,12 @@ def _write_rows(
         contig = np.int64(segment_of(contig_starts, np.uint64(reference_starts[i])))
         at = put_label(lines, at, names, name_edges, record)
         lines[at] = _TAB
-        at = put_number(lines, at + 1, start, 1)
+        at = put_field(lines, at + 1, start, _TAB)
+        lines[at] = 45 if reverse else 43
+        lines[at + 1] = _TAB
+        at = put_label(lines, at + 2, contigs, contig_edges, contig)
         lines[at] = _TAB
-        lines[at + 1] = 45 if reverse else 43
-        lines[at + 2] = _TAB
-        at = put_label(lines, at + 3, contigs, contig_edges, contig)
-        lines[at] = _TAB
-        at = put_number(lines, at + 1, np.int64(reference_starts[i]) - contig_starts[contig], 1)
-        lines[at] = _TAB
-        at = put_number(lines, at + 1, length, 1)
-        lines[at] = _NEWLINE
-        at += 1
+        position = np.int64(reference_starts[i]) - contig_starts[contig]
+        at = put_field(lines, at + 1, position, _TAB)
+        at = put_field(lines, at, length, _NEWLINE)
     return at

@@ -13,9 +13,10 @@ import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.put_text import MOST_DIGITS, put_field, put_number
 from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import Labels, labels_of, put_label, put_number, query_names
-from bwarp.mems.output.match_rows import NUMBER, RANGE, match_rows
+from bwarp.mems.output.labels import Labels, labels_of, put_label, query_names
+from bwarp.mems.output.match_rows import RANGE, match_rows
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
@@ -67,8 +68,8 @@ def mummer_lines(
     contigs = _mummer_contigs(reference, layout)
     strands = np.array(layout.strands)
     query_lengths = np.diff(batch.offsets)
-    line_room = contigs.longest + 3 * (NUMBER + 2) + 1
-    header_room = names.longest + len(b">  Reverse  Len = \n") + NUMBER
+    line_room = contigs.longest + 3 * (MOST_DIGITS + 2) + 1
+    header_room = names.longest + len(b">  Reverse  Len = \n") + MOST_DIGITS
 
     def write(matches: Matches, first: int, header: int, last: int, last_header: int):
         room = (last - first) * line_room + max(last_header - header, 0) * header_room
@@ -162,7 +163,7 @@ def _write_mummer(
                 for letter in b"  Len = ":
                     lines[at] = letter
                     at += 1
-                at = put_number(lines, at, query_lengths[record], 1)
+                at = put_number(lines, at, query_lengths[record])
             lines[at] = _NEWLINE
             at += 1
             header += 1
@@ -180,9 +181,7 @@ def _write_mummer(
         lines[at] = lines[at + 1] = _BLANK
         at = put_number(lines, at + 2, start + 1, _WIDTH)
         lines[at] = lines[at + 1] = _BLANK
-        at = put_number(lines, at + 2, lengths[i], _WIDTH)
-        lines[at] = _NEWLINE
-        at += 1
+        at = put_field(lines, at + 2, lengths[i], _NEWLINE, _WIDTH)
     return at
 
 
@@ -206,15 +205,8 @@ def paf_lines(
             for name, length in zip(reference.names, contig_lengths, strict=True)
         ]
     )
-    room = 8 * (NUMBER + 1) + len("+\t255\tcg:Z:=\n")
+    room = 8 * (MOST_DIGITS + 1) + len("+\t255\tcg:Z:=\n")
     return match_rows(_write_paf, room, blocks, batch, reference, contigs, strands, threads)
-
-
-@numba.njit(cache=True, nogil=True)
-def _put_tabbed(lines, at, number):
-    at = put_number(lines, at, number, 1)
-    lines[at] = _TAB
-    return at + 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -244,20 +236,20 @@ def _write_paf(
         place = np.int64(reference_starts[i]) - contig_starts[contig]
         at = put_label(lines, at, names, name_edges, record)
         lines[at] = _TAB
-        at = _put_tabbed(lines, at + 1, query_lengths[record])
-        at = _put_tabbed(lines, at, start)
-        at = _put_tabbed(lines, at, start + length)
+        at = put_field(lines, at + 1, query_lengths[record], _TAB)
+        at = put_field(lines, at, start, _TAB)
+        at = put_field(lines, at, start + length, _TAB)
         lines[at] = 45 if reverse else 43
         lines[at + 1] = _TAB
         at = put_label(lines, at + 2, contigs, contig_edges, contig)
-        at = _put_tabbed(lines, at, place)
-        at = _put_tabbed(lines, at, place + length)
-        at = _put_tabbed(lines, at, length)
-        at = _put_tabbed(lines, at, length)
+        at = put_field(lines, at, place, _TAB)
+        at = put_field(lines, at, place + length, _TAB)
+        at = put_field(lines, at, length, _TAB)
+        at = put_field(lines, at, length, _TAB)
         for letter in b"255\tcg:Z:":
             lines[at] = letter
             at += 1
-        at = put_number(lines, at, length, 1)
+        at = put_number(lines, at, length)
         lines[at] = 61
         lines[at + 1] = _NEWLINE
         at += 2

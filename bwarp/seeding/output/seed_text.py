@@ -19,6 +19,7 @@ import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.line_scan import SLACK
+from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.simd import VECTOR_BYTES, load, store
@@ -40,12 +41,10 @@ TSV, BED = 0, 1
 # As numbers of one type: for each literal number Numba would compile a function again.
 _TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
 _START = np.int64(0)
-#: The longest a 64-bit number gets, and its separator.
-_NUMBER = 21
+#: The most bytes of a number and its separator.
+_NUMBER = MOST_DIGITS + 1
 #: Lines that one call of a jitted function writes: few enough to stay in a core's cache.
 _LINES_AT_ONCE = 1 << 14
-
-_DIGIT_PAIRS = np.frombuffer("".join(f"{n:02}" for n in range(100)).encode(), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -214,28 +213,6 @@ def _put(text, at, source, start, stop, ending):
 
 
 @numba.njit(cache=True, nogil=True)
-def _put_number(text, at, number, ending):
-    number = np.uint64(number)
-    digits = 1
-    power = np.uint64(10)
-    while digits < 19 and power <= number:
-        power *= np.uint64(10)
-        digits += 1
-    place = at + digits
-    text[place] = ending
-    while number >= np.uint64(10):
-        rest = number // np.uint64(100)
-        pair = np.uint64(2) * (number - rest * np.uint64(100))
-        text[place - 1] = _DIGIT_PAIRS[pair + np.uint64(1)]
-        text[place - 2] = _DIGIT_PAIRS[pair]
-        place -= 2
-        number = rest
-    if place > at:
-        text[at] = np.uint64(48) + number
-    return at + digits + 1
-
-
-@numba.njit(cache=True, nogil=True)
 def _contig_of(contig_starts, position, contig):
     """The contig of a genome position; `contig` is tried first."""
     if contig_starts[contig] <= position < contig_starts[contig + 1]:
@@ -268,7 +245,7 @@ def _write_tsv(
             query = kmer_queries[kmer]
             contig = here
             at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
-            at = _put_number(text, at, kmer_starts[kmer], _TAB)
+            at = put_field(text, at, kmer_starts[kmer], _TAB)
             text[at] = _MINUS if strand else _PLUS
             text[at + 1] = _TAB
             at = _put(
@@ -276,7 +253,7 @@ def _write_tsv(
             )
             head_size = at - line - 1
         head = line
-        at = _put_number(text, at, position - contig_starts[here], _TAB)
+        at = put_field(text, at, position - contig_starts[here], _TAB)
         text[at] = np.uint8(48) + hit_mismatches[i]
         text[at + 1] = _NEWLINE
         at += 2
@@ -297,12 +274,12 @@ def _write_bed(
         contig = _contig_of(contig_starts, position, contig)
         start = position - contig_starts[contig]
         at = _put(text, at, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB)
-        at = _put_number(text, at, start, _TAB)
-        at = _put_number(text, at, start + kmer_lengths[kmer], _TAB)
+        at = put_field(text, at, start, _TAB)
+        at = put_field(text, at, start + kmer_lengths[kmer], _TAB)
         at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
         if kmer_starts[kmer]:
             text[at - 1] = _COLON
-            at = _put_number(text, at, kmer_starts[kmer], _TAB)
+            at = put_field(text, at, kmer_starts[kmer], _TAB)
         text[at] = np.uint8(48) + hit_mismatches[i]
         text[at + 1] = _TAB
         text[at + 2] = _MINUS if hit_strands[i] else _PLUS
@@ -316,8 +293,8 @@ def _write_numbers(names, bounds, queries, starts, values, text):
     at = _START
     for i in range(queries.size):
         at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
-        at = _put_number(text, at, starts[i], _TAB)
-        at = _put_number(text, at, values[i], _NEWLINE)
+        at = put_field(text, at, starts[i], _TAB)
+        at = put_field(text, at, values[i], _NEWLINE)
     return at
 
 
@@ -326,7 +303,7 @@ def _write_reasons(names, bounds, queries, starts, values, reasons, reason_bound
     at = _START
     for i in range(queries.size):
         at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
-        at = _put_number(text, at, starts[i], _TAB)
+        at = put_field(text, at, starts[i], _TAB)
         start, stop = reason_bounds[values[i]]
         at = _put(text, at, reasons, start, stop, _NEWLINE)
     return at
