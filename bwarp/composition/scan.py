@@ -20,6 +20,7 @@ from bwarp.composition.references import References, window_count
 from bwarp.composition.similarity import largest_distance
 from bwarp.composition.tiles import gather_cpu, tiles_cpu
 from bwarp.composition.tiles.tile_scan import TileScan
+from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = [
     "ALGORITHMS",
@@ -153,14 +154,10 @@ def _largest(scan: Scan, group: QueryGroups) -> np.ndarray:
 def _parts(group: QueryGroups, rows: np.ndarray, most: int) -> Iterator[QueryGroups]:
     """Consecutive queries of one length with at most about `most` rows, group rows counted once
     for every query so that the pieces bound what is written, too."""
-    ends = np.cumsum(rows[group.group_of_query])
-    first = 0
-    while first < len(group.queries):
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+    offsets = np.append(0, np.cumsum(rows[group.group_of_query]))
+    for first, last in bounded_ranges(offsets, most):
         used, local = np.unique(group.group_of_query[first:last], return_inverse=True)
         yield QueryGroups(group.length, group.queries[first:last], local, group.counts[used])
-        first = last
 
 
 def _block(part: QueryGroups, hits, positions, distances) -> HitBlock:

@@ -12,7 +12,7 @@ from bwarp.seeding.algorithms.backtracking_cpu import search_backtracking
 from bwarp.seeding.algorithms.exact_cpu import search_exact
 from bwarp.seeding.algorithms.search_schemes_cpu import search_schemes
 from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
-from bwarp.seeding.intervals import Intervals, hits_of_kmers, in_kmer_order
+from bwarp.seeding.intervals import Intervals, hits_of_kmers, in_kmer_order, whole_kmers
 
 __all__ = ["find_seeds"]
 
@@ -49,20 +49,8 @@ def find_seeds(
 
 def _located(index: FMIndex, intervals: Intervals, threads: int) -> Iterator[SeedHits]:
     """The hits of intervals in k-mer order, in parts of whole k-mers."""
-    ends = np.cumsum(intervals.n_rows, dtype=np.int64)
-    start = 0
-    while start < intervals.count:
-        before = ends[start - 1] if start else 0
-        stop = int(np.searchsorted(ends, before + HITS_AT_ONCE, side="right"))
-        stop = max(stop, start + 1)
-        # Up to the end of the last k-mer that fits, or of the first where not even that fits.
-        first_kmer = np.searchsorted(intervals.kmers, intervals.kmers[start], side="right")
-        if stop < intervals.count:
-            stop = int(np.searchsorted(intervals.kmers, intervals.kmers[stop], side="left"))
-        stop = max(stop, int(first_kmer))
-        part = intervals.take(slice(start, stop))
+    for part in whole_kmers(intervals, HITS_AT_ONCE):
         yield _locate_part(index, part, threads)
-        start = stop
 
 
 def _locate_part(index: FMIndex, part: Intervals, threads: int) -> SeedHits:

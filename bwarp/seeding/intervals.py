@@ -1,11 +1,22 @@
 """What a search finds: rows of the forward BWT, for a k-mer on a strand."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-__all__ = ["FORWARD", "REVERSE", "Intervals", "concatenate", "hits_of_kmers", "in_kmer_order"]
+from bwarp.runtime.ranges import bounded_ranges
+
+__all__ = [
+    "FORWARD",
+    "REVERSE",
+    "Intervals",
+    "concatenate",
+    "hits_of_kmers",
+    "in_kmer_order",
+    "whole_kmers",
+]
 
 FORWARD, REVERSE = 0, 1
 
@@ -73,6 +84,19 @@ def in_kmer_order(intervals: Intervals, n_kmers: int) -> Intervals:
     places = np.empty(intervals.count, np.int64)
     _counting_sort(intervals.kmers, n_kmers, places)
     return intervals.take(places)
+
+
+def whole_kmers(intervals: Intervals, most_hits: int) -> Iterator[Intervals]:
+    """Intervals that are in k-mer order, in parts of whole k-mers with a bounded number of hits.
+
+    A k-mer that has more hits than that is a part of its own.
+    """
+    begins_kmer = np.diff(intervals.kmers, prepend=np.uint32(0), append=np.uint32(0)) != 0
+    begins_kmer[[0, -1]] = True
+    edges = np.flatnonzero(begins_kmer)
+    hits_before = np.append(0, np.cumsum(intervals.n_rows, dtype=np.int64))[edges]
+    for first, stop in bounded_ranges(hits_before, most_hits):
+        yield intervals.take(slice(edges[first], edges[stop]))
 
 
 @numba.njit(cache=True, nogil=True)

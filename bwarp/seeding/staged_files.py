@@ -19,14 +19,13 @@ from bwarp.io.chunk_files import FrameReader, FrameWriter
 from bwarp.reference import Reference
 from bwarp.seeding.find_intervals_cpu import FoundIntervals
 from bwarp.seeding.hits import FoundSeeds, SeedHits
-from bwarp.seeding.intervals import Intervals
+from bwarp.seeding.intervals import Intervals, whole_kmers
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.output.seed_text import Names
 
 __all__ = [
     "hits_in_order",
     "kmers_of_chunk",
-    "parts_of",
     "read_found",
     "rows_of",
     "write_intervals",
@@ -76,7 +75,7 @@ def write_sampled(
     """The frames of a pass, every row walked to a sampled one."""
     _write_over(writer, found)
     n_hits = 0
-    for part in parts_of(found.intervals):
+    for part in whole_kmers(found.intervals, HITS_AT_ONCE):
         sampled, steps = step_to_sampled(index, rows_of(part), threads)
         writer.write("walked", **vars(part), sampled=sampled, steps=steps)
         n_hits += steps.size
@@ -129,26 +128,8 @@ def read_found(
 
 
 def _located(index: FMIndex, intervals: Intervals, threads: int) -> Iterator[SeedHits]:
-    for part in parts_of(intervals):
+    for part in whole_kmers(intervals, HITS_AT_ONCE):
         yield hits_in_order(part, locate(index, rows_of(part), threads), index.reference)
-
-
-def parts_of(intervals: Intervals) -> Iterator[Intervals]:
-    """Intervals that are in k-mer order, in parts of whole k-mers with a bounded number of hits.
-
-    A k-mer that has more hits than that is a part of its own.
-    """
-    if intervals.count == 0:
-        return
-    last_of_kmer = np.append(np.flatnonzero(np.diff(intervals.kmers)), intervals.count - 1)
-    hits_before = np.cumsum(intervals.n_rows, dtype=np.int64)[last_of_kmer]
-    edge = done = 0
-    while edge < intervals.count:
-        fitting = np.searchsorted(hits_before, done + HITS_AT_ONCE, side="right")
-        here = max(int(fitting) - 1, int(np.searchsorted(last_of_kmer, edge)))
-        stop = int(last_of_kmer[here]) + 1
-        yield intervals.take(slice(edge, stop))
-        edge, done = stop, int(hits_before[here])
 
 
 def rows_of(intervals: Intervals) -> np.ndarray:

@@ -10,12 +10,11 @@ from bwarp.seeding import staged_files
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.find_intervals_cpu import search_in_passes
 from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.intervals import Intervals
+from bwarp.seeding.intervals import Intervals, whole_kmers
 from bwarp.seeding.output.seed_text import Names
 from bwarp.seeding.staged_files import (
     hits_in_order,
     kmers_of_chunk,
-    parts_of,
     read_found,
     rows_of,
     write_intervals,
@@ -61,11 +60,10 @@ def test_rows():
         (100, [[0, 1, 1, 4, 5, 9, 9, 9]]),
     ],
 )
-def test_parts_are_whole_kmers(monkeypatch, at_once, expected):
-    monkeypatch.setattr(staged_files, "HITS_AT_ONCE", at_once)
+def test_parts_are_whole_kmers(at_once, expected):
     intervals = intervals_of([0, 1, 1, 4, 5, 9, 9, 9], [1, 2, 2, 7, 1, 3, 3, 3])
-    assert [part.kmers.tolist() for part in parts_of(intervals)] == expected
-    assert list(parts_of(intervals_of([], []))) == []
+    assert [part.kmers.tolist() for part in whole_kmers(intervals, at_once)] == expected
+    assert list(whole_kmers(intervals_of([], []), 9)) == []
 
 
 def batches(k, step):

@@ -32,6 +32,7 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.traceback.follow_directions_cuda import put_run
 from bwarp.errors import InputError
+from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["KERNEL_SIGNATURES", "block_threads", "gatk_alignments", "jump_back", "record_runs"]
 
@@ -75,14 +76,12 @@ def gatk_alignments(
     scalars = tuple(np.int32(number) for number in scalars)
     results = [cuda.device_array(pairs.count, np.int32) for _ in range(2)]
     counts, pieces = np.zeros(pairs.count, np.int64), []
-    first, most = 0, int(MEMORY_SHARE * free_bytes()) // 4
-    while first < pairs.count:
-        ends = np.cumsum(cells_of[first:])
-        last = first + max(1, int(np.searchsorted(ends, most, side="right")))
-        last = min(last, pairs.count)
-        cells = cuda.device_array(int(ends[last - first - 1]) + 1, np.uint32)
+    cells_before = np.append(0, np.cumsum(cells_of))
+    for first, last in bounded_ranges(cells_before, int(MEMORY_SHARE * free_bytes()) // 4):
+        edges = cells_before[first : last + 1] - cells_before[first]
+        cells = cuda.device_array(int(edges[-1]) + 1, np.uint32)
         slots = cuda.to_device(np.arange(first, last, dtype=np.int32))
-        starts = cuda.to_device(np.append(0, ends[: last - first]).astype(np.int64))
+        starts = cuda.to_device(edges)
         block = block_threads(last - first, int(columns[first:last].max()))
         edge_stride = 4 * int(rows[first:last].max())
         edge = cuda.device_array((last - first) * edge_stride, np.int32)
@@ -113,7 +112,6 @@ def gatk_alignments(
         cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
         jump(*arguments, costs.overhang, False, *results, cuda.to_device(offsets), cigar)
         pieces.append(cigar.copy_to_host()[: offsets[-1]])
-        first = last
     cigar_offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
     cigar = np.concatenate([*pieces, np.empty(0, np.uint32)])
     starts_found = results[1].copy_to_host()

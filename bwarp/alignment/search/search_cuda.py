@@ -35,6 +35,7 @@ from bwarp.alignment.search.profile_kernel_cuda import (
 )
 from bwarp.errors import InputError
 from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["best_rows", "query_batches", "search_scores"]
 
@@ -139,7 +140,8 @@ def _scores_of_share(queries, database, scoring, threads, first, last):
     """Scores of each query against sequences `first` to `last`, on the current card."""
     letters = database.offsets + GROUP * np.arange(database.offsets.size)
     most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_LETTERS)
-    parts = _part_edges(letters, most, first, last)
+    ranges = bounded_ranges(letters[first : last + 1], most)
+    parts = [(first + start, first + stop) for start, stop in ranges]
     resident = _load_part(database, threads, *parts[0]) if len(parts) == 1 else None
     together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
     for begin in range(0, len(queries), together):
@@ -155,17 +157,6 @@ def _scores_of_share(queries, database, scoring, threads, first, last):
                 row[part_first - first : part_last - first] = part_scores
             del part, found
         yield from scores
-
-
-def _part_edges(offsets: np.ndarray, most: int, first: int, last: int) -> list[tuple[int, int]]:
-    """Ranges of sequences `first` to `last` of at most so much by their offsets, or of one."""
-    parts = []
-    while first < last:
-        stop = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
-        stop = min(last, max(stop, first + 1))
-        parts.append((first, stop))
-        first = stop
-    return parts
 
 
 def _load_part(database: Database, threads: int, first: int, last: int) -> _Part:

@@ -18,6 +18,7 @@ from bwarp.mems.maximal.extend_hits_cpu import verify
 from bwarp.mems.maximal.hit_groups import kmer_groups, take_groups
 from bwarp.mems.query_text import QueryText
 from bwarp.reference import Reference
+from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range, run_together
 from bwarp.sequence import kmer_at
@@ -97,11 +98,8 @@ def table_matches(
         starts, stops = _look_up(table, text.words, samples.positions, threads)
         groups = kmer_groups(samples, table.k, step, starts, stops)
         hits = np.append(0, np.cumsum(stops - starts, dtype=np.int64))
-        first = 0
-        while first < starts.size:
-            # Some groups with about so many hits; verifying makes room for as many matches.
-            last = int(np.searchsorted(hits, hits[first] + _HITS, side="right")) - 1
-            last = min(max(last, first + 1), starts.size)
+        # Verifying makes room for as many matches as there are hits.
+        for first, last in bounded_ranges(hits, _HITS):
             part = take_groups(groups, slice(first, last))
             yield verify(
                 table.reference,
@@ -113,7 +111,6 @@ def table_matches(
                 table.places,
                 threads,
             )
-            first = last
 
 
 @numba.njit(cache=True, nogil=True)

@@ -37,6 +37,7 @@ from bwarp.mems.maximal.hit_groups import (
     window_positions,
 )
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
 
@@ -113,16 +114,12 @@ def _parts(
     counts = offsets[1:]
     _over_rows(_count_rows, index, text, groups, counts, np.empty(0, np.uint32), threads)
     np.cumsum(counts, out=counts)
-    start = 0
-    while start < n_groups:
-        stop = int(np.searchsorted(offsets, offsets[start] + _ROWS, side="right")) - 1
-        stop = min(max(stop, start + 1), n_groups)
+    for start, stop in bounded_ranges(offsets, _ROWS):
         if offsets[start] < offsets[stop]:
             yield (
                 take_groups(groups, slice(start, stop)),
                 offsets[start : stop + 1] - offsets[start],
             )
-        start = stop
 
 
 def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:

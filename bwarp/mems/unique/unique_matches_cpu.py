@@ -36,6 +36,7 @@ from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_s
 from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
 from bwarp.mems.packed_extension import equal_after, equal_before, segment_of
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
 
@@ -68,13 +69,9 @@ def unique_matches(
         Blocks of them; all blocks together are in order.
     """
     pieces = cut_runs(text, min_length, _PIECE)
-    sizes = np.cumsum(pieces[:, 2] - pieces[:, 1])
-    start = 0
-    while start < len(pieces):
-        before = sizes[start - 1] if start else 0
-        stop = max(int(np.searchsorted(sizes, before + _AT_ONCE)), start + 1)
+    offsets = np.append(0, np.cumsum(pieces[:, 2] - pieces[:, 1]))
+    for start, stop in bounded_ranges(offsets, _AT_ONCE):
         yield _search_pieces(index, text, min_length, pieces[start:stop], threads)
-        start = stop
 
 
 def cut_runs(text: QueryText, min_length: int, size: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from bwarp.alignment.search import prefix_scan_cuda, search_cpu, search_cuda
 from bwarp.alignment.search.database import sorted_database
 from bwarp.alignment.search.profile_kernel_cuda import query_pair_profile, query_profile
 from bwarp.errors import InputError
+from bwarp.runtime.ranges import bounded_ranges
 from tests.helpers.gpu.emulated_alignment import pretend
 from tests.helpers.oracles.alignment_oracle import matrices
 
@@ -68,7 +69,7 @@ def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
     rng = np.random.default_rng(50)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries, database = small_search(rng, 20, lengths=(33, 8, 34), targets=4, longest=40)
-    assert len(search_cuda._part_edges(database.offsets, 40, 0, 4)) > 1
+    assert len(list(bounded_ranges(database.offsets, 40))) > 1
     check_against_oracle(search_cuda, queries, database, scoring)
 
 
