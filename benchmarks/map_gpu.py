@@ -136,10 +136,12 @@ def timeline(folder: Path, threads: int) -> dict:
     index = load_index(folder / "index")
     genome, kept = load(index, backend, threads)
     loaded = now()
-    mapped = map_chunks(index, genome, chunks, MappingParameters(), backend, threads, kept)
+    parameters = MappingParameters()
+    mapped = map_chunks(index, genome, chunks, parameters, backend, threads, kept)
     write_mapped(
-        form, index.reference, genome, mapped, lambda n, _: marks.append((now(), n)), threads
-    )
+        form, parameters, index.reference, genome, mapped,
+        lambda n, _: marks.append((now(), n)), threads,
+    )  # fmt: skip
     (last, n_reads), end = marks[-1], now()
     half, n_half = next(mark for mark in marks if 2 * mark[1] >= n_reads)
     return {

@@ -199,7 +199,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, repeats, ends, parameters):
     def written(mapped, name) -> tuple[bytes, dict]:
         path = str(tmp_path / name)
         output = AlignmentOutput(path, False, False, None, b"", False, None, 1 << 20)
-        counts = write_mapped(output, index.reference, genome, mapped, lambda *_: None)
+        counts = write_mapped(output, parameters, index.reference, genome, mapped, lambda *_: None)
         return (tmp_path / name).read_bytes(), counts
 
     chunks = chunks_of(genome, ends, 200, 35)

@@ -18,6 +18,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
 from bwarp.io.output_names import check_outputs
+from bwarp.io.program_record import program_record
 from bwarp.io.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
 from bwarp.runtime.progress import progress
 from bwarp.sequence import CODE_OF_BYTE
@@ -180,7 +181,24 @@ def header_of(options, output_format, scoring) -> str:
                     "or write .tsv or .paf"
                 )
     lines = [f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in lengths.items()]
-    return "".join(["@HD\tVN:1.6\tSO:unknown\n", *lines, "@PG\tID:bwarp\tPN:align_pairs.py\n"])
+    return "".join(["@HD\tVN:1.6\tSO:unknown\n", *lines, f"{program_of(options, scoring)}\n"])
+
+
+def program_of(options, scoring) -> str:
+    """The @PG record, with all options that decide what is written of a pair."""
+    ends = options.free_ends and options.free_ends.split(",")
+    match, mismatch = scoring.matrix[0, :2]
+    return program_record(
+        "pairs",
+        {
+            "mode": options.mode,
+            "free-ends": ends and ",".join(end for end in FREE_ENDS if end in ends),
+            "match": match,
+            "mismatch": mismatch,
+            "gap-open": scoring.gap_open,
+            "gap-extend": scoring.gap_extend,
+        },
+    )
 
 
 def refuse_read_names(path, named):

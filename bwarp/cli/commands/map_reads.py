@@ -42,6 +42,7 @@ def main(options):
     inputs = [options.index, options.first, options.second, options.reference]
     check_outputs([*files_of(options.output), options.stats], inputs)
     backend = choose_engine(options.backend)
+    parameters = mapping_options(options)
     chunks = read_chunks(options.first, options.second, options.interleaved, reads_a_chunk(backend))
     # The first chunks are read while the index is loaded.
     chunks = read_ahead(chunks)
@@ -51,10 +52,10 @@ def main(options):
     )
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = map_chunks(
-            index, genome, chunks, mapping_options(options), backend, options.threads, kept
+            index, genome, chunks, parameters, backend, options.threads, kept
         )
         statistics = write_mapped(
-            output, index.reference, genome, mapped_chunks, report, options.threads
+            output, parameters, index.reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
     if options.stats:

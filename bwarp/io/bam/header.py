@@ -1,6 +1,8 @@
 """The head of a BAM file: the header's text, and the contigs once more in binary."""
 
+import re
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -86,7 +88,19 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
     kinds = (b"@HD", b"@SQ", b"@RG", b"@PG")
     rank = {kind: number for number, kind in enumerate(kinds)}
     ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(kinds)))
-    return BamHeader(b"".join(line + b"\n" for line in ordered), first.names, first.lengths)
+    text = b"".join(line + b"\n" for line in _numbered_programs(ordered))
+    return BamHeader(text, first.names, first.lengths)
+
+
+def _numbered_programs(lines: list[bytes]) -> Iterator[bytes]:
+    """The lines, with @PG records of one ID numbered: units may have been mapped differently."""
+    seen = Counter()
+    for line in lines:
+        name = re.match(rb"@PG\tID:([^\t]*)", line)
+        if name and seen[name[1]]:
+            line = b"%b.%d%b" % (name[0], seen[name[1]], line[name.end() :])
+        seen[name and name[1]] += 1
+        yield line
 
 
 class _Stream:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp import __version__
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bam.bam_file import bam_file
@@ -78,19 +77,20 @@ def _check(output: AlignmentOutput) -> None:
 @contextmanager
 def alignment_file(
     output: AlignmentOutput,
+    program: str,
     reference: Reference,
     genome: Genome,
     threads: int,
     count_duplicates: Callable[[int], None],
 ) -> Iterator[LineWriter]:
-    """Yield what writes the lines of chunks.
+    """Yield what writes the lines of chunks, under a header with a @PG record, `program`.
 
     Nothing appears under the final names before it is complete. `count_duplicates` is told how
     many were marked, if they were to be.
     """
     _check(output)
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
-    text = sam_header(reference, __version__, output.read_group, order)
+    text = sam_header(reference, program, output.read_group, order)
     is_text = Path(output.path).suffix != ".bam" and not output.sort
     if is_text:
         open_file = _lines(output, text, reference, genome)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_file import alignment_file
 from bwarp.mapping.output.alignment_records import alignment_records
-from bwarp.mapping.output.output_options import AlignmentOutput
+from bwarp.mapping.output.output_options import AlignmentOutput, mapping_program
 from bwarp.mapping.output.statistics import add_chunk, empty_statistics
+from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.reference import Reference
 from bwarp.runtime.threads import in_order
@@ -19,6 +20,7 @@ MOST_ENCODED = 4
 
 def write_mapped(
     output: AlignmentOutput,
+    parameters: MappingParameters,
     reference: Reference,
     genome: Genome,
     mapped_chunks: Iterator[MappedChunk],
@@ -37,7 +39,8 @@ def write_mapped(
     def count_duplicates(count: int) -> None:
         statistics["duplicates"] = count
 
-    with alignment_file(output, reference, genome, threads, count_duplicates) as writer:
+    program = mapping_program(parameters, output)
+    with alignment_file(output, program, reference, genome, threads, count_duplicates) as writer:
 
         def encode(done: MappedChunk) -> tuple[MappedChunk, list]:
             records = alignment_records(

@@ -5,8 +5,10 @@ import re
 from dataclasses import dataclass
 
 from bwarp.errors import UsageError
+from bwarp.io.program_record import program_record
+from bwarp.mapping.parameters import MappingParameters
 
-__all__ = ["AlignmentOutput", "default_sort_bytes", "parse_read_group"]
+__all__ = ["AlignmentOutput", "default_sort_bytes", "mapping_program", "parse_read_group"]
 
 _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
 
@@ -43,6 +45,28 @@ class AlignmentOutput:
     comments: bool
     reference_file: str | None
     sort_bytes: int
+
+
+def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:
+    """The @PG record of mapped reads: every option that decides what is written of a read."""
+    size = parameters.insert_size and ",".join(f"{part:.15g}" for part in parameters.insert_size)
+    return program_record(
+        "map",
+        {
+            "mode": parameters.mode,
+            "match": parameters.match,
+            "mismatch": parameters.mismatch,
+            "gap-open": parameters.gap_open,
+            "gap-extend": parameters.gap_extend,
+            "clip": parameters.clip,
+            "min-score": parameters.least_score,
+            "insert-size": size,
+            "orientation": parameters.orientation,
+            "sort": output.sort,
+            "mark-duplicates": output.mark_duplicates,
+            "comments": output.comments,
+        },
+    )
 
 
 def default_sort_bytes(threads: int) -> int:

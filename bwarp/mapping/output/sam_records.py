@@ -35,10 +35,10 @@ from bwarp.runtime.threads import for_each_range
 __all__ = ["sam_header", "sam_lines"]
 
 
-def sam_header(reference: Reference, version: str, read_group: str | None, order: str) -> bytes:
+def sam_header(reference: Reference, program: str, read_group: str | None, order: str) -> bytes:
     """@HD, @SQ with lengths and checksums, @RG and @PG.
 
-    `order` is what @HD says of it, such as ``SO:coordinate``.
+    `program` is the @PG record; `order` is what @HD says of it, such as ``SO:coordinate``.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def sam_header(reference: Reference, version: str, read_group: str | None, order
             lines.append(f"@SQ\tSN:{name}\tLN:{length}\tM5:{md5}")
     if read_group:
         lines.append(read_group)
-    lines.append(f"@PG\tID:bwarp\tPN:bwarp\tVN:{version}")
+    lines.append(program)
     return ("\n".join(lines) + "\n").encode()
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pysam
 import pytest
 
+from bwarp import __version__
 from bwarp.index.store import load_index
 from bwarp.mapping import pipeline
 from bwarp.mapping.extension.extension_cpu import Genome
@@ -166,7 +167,16 @@ def test_header(pairs_sam):
     ]  # fmt: skip
     assert sum(line["LN"] for line in header["SQ"]) == 140_000
     assert header["RG"] == [{"ID": "g1", "SM": "s"}]
-    assert [(line["ID"], line["PN"]) for line in header["PG"]] == [("bwarp", "bwarp")]
+    assert header["PG"] == [
+        {
+            "ID": "bwarp",
+            "PN": "bwarp",
+            "VN": __version__,
+            # What decides the records, whether it was typed or not, and nothing else.
+            "CL": "bwarp map --mode local --match 1 --mismatch -4 --gap-open 6 --gap-extend 1 "
+            "--clip 5 --min-score 30",
+        }
+    ]
 
 
 def check_record(record, contigs):

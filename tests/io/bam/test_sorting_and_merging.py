@@ -110,6 +110,17 @@ def test_merged_headers():
         assert str(error.value).startswith(message)
 
 
+def test_units_of_other_options_keep_program_records_of_their_own():
+    def header(*programs) -> BamHeader:
+        lines = b"@HD\tVN:1.6\tSO:coordinate\n" + b"".join(b"@PG\t%b\n" % p for p in programs)
+        return BamHeader(lines, (b"c",), (9,))
+
+    units = [header(b"ID:bwarp\tCL:map --clip %d" % clip) for clip in (5, 6, 5, 7)]
+    assert merged_header(list("abcd"), units) == header(
+        b"ID:bwarp\tCL:map --clip 5", b"ID:bwarp.1\tCL:map --clip 6", b"ID:bwarp.2\tCL:map --clip 7"
+    )
+
+
 def test_what_is_no_bam():
     for data, message in (
         (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that map_reads.py --sort has written"),

@@ -28,6 +28,7 @@ from tests.helpers.cases.random_alignment_records import (
 )
 
 TIMES = 6
+PROGRAM = "@PG\tID:bwarp\tPN:bwarp\tCL:bwarp map --match 1"
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def write(run, tmp_path):
         output = replace(output, **changes)
         reference, genome, lines = run
         with alignment_file(
-            output, some_reference or reference, genome, threads, write.duplicates.append
+            output, PROGRAM, some_reference or reference, genome, threads, write.duplicates.append
         ) as writer:
             for some in lines:
                 writer.write(writer.encode(*some))
