@@ -20,7 +20,7 @@ from made_up import make_genome, make_index, make_reads, run_script
 from options import read_options, skip
 
 from bwarp.evaluation.agreement import Alignment, kind_of, primary_alignments
-from bwarp.evaluation.truth import NEAR, true_place
+from bwarp.evaluation.truth import NEAR, true_origin
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reference import codes_of, read_reference
 
@@ -48,7 +48,7 @@ def step_of(quality: int) -> int:
 def outcome_of(key: tuple[str, int], found: Alignment) -> str:
     """right, wrong, unmapped or random, by the read's name; "" where that tells nothing."""
     try:
-        contig, start = true_place(*key)
+        contig, start = true_origin(*key)
     except (ValueError, IndexError):
         return ""
     if contig is None:

@@ -31,7 +31,7 @@ from made_up import make_genome
 from options import read_options
 
 import bwarp
-from bwarp.evaluation.truth import TruthCounts, count_right
+from bwarp.evaluation.truth import TruthCounts, count_correct
 from bwarp.runtime.threads import available_threads
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -178,7 +178,7 @@ def main():
                 used = run(command, sam, folder / f"{mapper}.log")
                 if mapper not in best or used["cpu_seconds"] < best[mapper]["cpu_seconds"]:
                     best[mapper] = used
-                counts[mapper] = counts.get(mapper) or count_right(str(sam))
+                counts[mapper] = counts.get(mapper) or count_correct(str(sam))
     about = {
         "reference": reference.name,
         "simulator": options.simulator,

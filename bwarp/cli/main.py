@@ -5,7 +5,7 @@ import sys
 
 from bwarp import __version__
 from bwarp.cli.starting import guard
-from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS, Subcommand
+from bwarp.cli.subcommands import FORMER_NAMES, GROUPS, SUBCOMMANDS, Subcommand
 from bwarp.errors import UsageError
 
 __all__ = ["main", "overview"]
@@ -54,6 +54,7 @@ def overview() -> str:
 
 def _subcommand(word: str) -> Subcommand:
     """The subcommand of this name."""
+    word = FORMER_NAMES.get(word, word)
     if word in SUBCOMMANDS:
         return SUBCOMMANDS[word]
     import difflib

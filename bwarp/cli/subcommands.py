@@ -4,7 +4,7 @@ import re
 import sys
 from typing import NamedTuple
 
-__all__ = ["GROUPS", "SUBCOMMANDS", "Subcommand", "as_called"]
+__all__ = ["FORMER_NAMES", "GROUPS", "SUBCOMMANDS", "Subcommand", "as_called"]
 
 
 class Subcommand(NamedTuple):
@@ -68,8 +68,8 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         ),
     },
     "Report on results": {
-        "count-right": Subcommand(
-            "reports.count_right", "simulated reads that lie where they are from"
+        "count-correct": Subcommand(
+            "reports.count_correct", "simulated reads that are mapped correctly"
         ),
         "draw-report": Subcommand("reports.draw_report", "plots, and sections for MultiQC"),
         "preview-table": Subcommand("reports.preview_table", "the first rows of a table as a page"),
@@ -77,6 +77,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
 }
 
 SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+
+#: Names of version 0.1, which may still be typed.
+FORMER_NAMES = {"count-right": "count-correct"}
 
 _OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
 _PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")

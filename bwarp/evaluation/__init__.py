@@ -1,1 +1,1 @@
-"""How right mapping is: against the truth, and against other mappers."""
+"""Accuracy of mapping: against the truth, and against other mappers."""

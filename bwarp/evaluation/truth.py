@@ -1,4 +1,4 @@
-"""How many simulated reads lie where their names say that they are from."""
+"""How many simulated reads are mapped to the origin in their names."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,9 @@ import pysam
 
 from bwarp.simulation.read_names import parse_read_name
 
-__all__ = ["NEAR", "TruthCounts", "count_right", "true_place"]
+__all__ = ["NEAR", "TruthCounts", "count_correct", "true_origin"]
 
-#: A read this near to its true start is right.
+#: A read within so many bases of its true start is correct.
 NEAR = 20
 
 
@@ -18,15 +18,15 @@ class TruthCounts:
 
     Attributes
     ----------
-    right, wrong, random : tuple of int
-        Mapped reads: where they are from, elsewhere, and of random sequence.
+    correct, incorrect, random : tuple of int
+        Mapped reads: at their origin, elsewhere, and of random sequence.
     unmapped : int
-        Reads of the reference that are not mapped.
+        Unmapped reads of the reference.
     unmapped_random : int
     """
 
-    right: tuple[int, ...]
-    wrong: tuple[int, ...]
+    correct: tuple[int, ...]
+    incorrect: tuple[int, ...]
     random: tuple[int, ...]
     unmapped: int
     unmapped_random: int
@@ -34,18 +34,18 @@ class TruthCounts:
     @property
     def total(self) -> int:
         """Reads that are of the reference."""
-        return sum(self.right) + sum(self.wrong) + self.unmapped
+        return sum(self.correct) + sum(self.incorrect) + self.unmapped
 
 
-def count_right(path: str) -> TruthCounts:
-    """Count the primary lines of a SAM or BAM file of reads by our simulator or dwgsim."""
-    kinds = {kind: [0] * 256 for kind in ("right", "wrong", "random")}
+def count_correct(path: str) -> TruthCounts:
+    """Count the primary records of a SAM or BAM file of reads by bwarp's simulator or dwgsim."""
+    kinds = {kind: [0] * 256 for kind in ("correct", "incorrect", "random")}
     unmapped = unmapped_random = 0
     with pysam.AlignmentFile(path, check_sq=False) as file:
         for record in file.fetch(until_eof=True):
             if record.is_secondary or record.is_supplementary:
                 continue
-            contig, start = true_place(record.query_name, record.is_read2)
+            contig, start = true_origin(record.query_name, record.is_read2)
             if contig is None:
                 if record.is_unmapped:
                     unmapped_random += 1
@@ -55,15 +55,15 @@ def count_right(path: str) -> TruthCounts:
                 unmapped += 1
             else:
                 clipped = record.query_alignment_start
-                place = record.reference_start
-                near = min(abs(place - start), abs(place - clipped - start)) <= NEAR
-                right = near and record.reference_name == contig
-                kinds["right" if right else "wrong"][record.mapping_quality] += 1
-    counts = [tuple(kinds[kind][:61]) for kind in ("right", "wrong", "random")]
+                found = record.reference_start
+                near = min(abs(found - start), abs(found - clipped - start)) <= NEAR
+                correct = near and record.reference_name == contig
+                kinds["correct" if correct else "incorrect"][record.mapping_quality] += 1
+    counts = [tuple(kinds[kind][:61]) for kind in ("correct", "incorrect", "random")]
     return TruthCounts(*counts, unmapped, unmapped_random)
 
 
-def true_place(name: str, is_second: bool) -> tuple[str | None, int]:
+def true_origin(name: str, is_second: bool) -> tuple[str | None, int]:
     """Contig and start; dwgsim's names end in nine fields with _ between them."""
     fields = name.rsplit("_", 9)
     if len(fields) == 10:

@@ -21,7 +21,7 @@ __all__ = [
     "save",
 ]
 
-#: Told apart by people who see few colours, too (Okabe & Ito).
+#: The palette of Okabe & Ito, for colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 #: More samples than this share one grey, and have no legend.
@@ -77,19 +77,19 @@ def draw_stages(samples: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_truth(truths: Mapping[str, Mapping]) -> Figure:
-    """Right reads against wrong ones as the least quality falls from 60 to 0."""
+    """Correct against incorrect reads, for every minimum mapping quality from 60 to 0."""
     figure, axes = _axes(
-        "wrong reads in a million mapped ones (logarithmic above 10)", "right reads (% of all)"
+        "incorrect reads per million mapped (logarithmic above 10)", "correct reads (% of all)"
     )
     axes.set_xscale("symlog", linthresh=10)
     for name, style, truth in _lines(truths):
-        right, wrong = truth_curve(truth)
-        axes.plot(wrong, right, label=name, marker=".", **style)
+        correct, incorrect = truth_curve(truth)
+        axes.plot(incorrect, correct, label=name, marker=".", **style)
         for quality in (0, 10, 30, 60):
-            if not np.isnan(wrong[quality]):
+            if not np.isnan(incorrect[quality]):
                 axes.annotate(
                     f"Q{quality}",
-                    (wrong[quality], right[quality]),
+                    (incorrect[quality], correct[quality]),
                     xytext=(4, -11),
                     textcoords="offset points",
                     fontsize="small",

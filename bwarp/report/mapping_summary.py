@@ -1,4 +1,4 @@
-"""What became of the reads of every sample, in a few numbers."""
+"""Mapping statistics of samples in a few numbers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +8,19 @@ import numpy as np
 __all__ = [
     "CONFIDENT",
     "SampleSummary",
+    "current_names",
     "share_at_least",
     "summarise",
     "summary_lines",
     "truth_curve",
 ]
 
-#: A mapping quality that callers of variants trust.
+#: A mapping quality that variant callers trust.
 CONFIDENT = 30
+
+
+#: What version 0.1 called the counts in files of the truth.
+_OLD_NAMES = {"right": "correct", "wrong": "incorrect"}
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,8 @@ class SampleSummary:
         Reads that are mapped as a proper pair; None for single reads.
     duplicates : float or None
         Reads that are marked as duplicates; None where these were not looked for.
-    right : float or None
-        Of simulated reads of the reference, those that lie where they are from.
+    correct : float or None
+        Simulated reads of the reference that are mapped to their origin.
     """
 
     reads: int
@@ -40,7 +45,7 @@ class SampleSummary:
     paired: float | None
     duplicates: float | None
     confident: float
-    right: float | None
+    correct: float | None
 
 
 def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummary:
@@ -56,18 +61,23 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
     reads = statistics["reads"]
     # Counts of a run before these were counted may lie beside new ones.
     paired, duplicates = statistics.get("paired", reads), statistics.get("duplicates")
-    right = None
+    correct = None
     if truth is not None:
-        total = sum(truth["right"]) + sum(truth["wrong"]) + truth["unmapped"]
-        right = _percent(sum(truth["right"]), total)
+        total = sum(truth["correct"]) + sum(truth["incorrect"]) + truth["unmapped"]
+        correct = _percent(sum(truth["correct"]), total)
     return SampleSummary(
         reads=reads,
         mapped=_percent(statistics["mapped"], reads),
         paired=_percent(statistics["properly_paired"], reads) if paired else None,
         duplicates=None if duplicates is None else _percent(duplicates, reads),
         confident=_percent(sum(statistics["mapping_qualities"][CONFIDENT:]), reads),
-        right=right,
+        correct=correct,
     )
+
+
+def current_names(counts: Mapping) -> dict:
+    """Counts of a file under the names that they have today."""
+    return {_OLD_NAMES.get(name, name): count for name, count in counts.items()}
 
 
 def _percent(part: int, whole: int) -> float:
@@ -86,21 +96,21 @@ def share_at_least(counts) -> np.ndarray:
 
 
 def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
-    """How right reads of at least each quality are.
+    """Correct and incorrect reads of at least each mapping quality.
 
     Returns
     -------
-    right : ndarray, shape=(61,), dtype=float64
-        Percentages of all simulated reads of the reference that are right and of that quality.
-    wrong : ndarray, shape=(61,), dtype=float64
-        Wrong ones in a million of the mapped ones of that quality; NaN where there are none.
+    correct : ndarray, shape=(61,), dtype=float64
+        Correct reads of that quality, as percentages of all simulated reads of the reference.
+    incorrect : ndarray, shape=(61,), dtype=float64
+        Incorrect reads per million mapped reads of that quality; NaN where there are none.
     """
-    right, wrong = (np.cumsum(truth[key][::-1])[::-1] for key in ("right", "wrong"))
-    total = right[0] + wrong[0] + truth["unmapped"]
-    mapped = right + wrong
+    correct, incorrect = (np.cumsum(truth[key][::-1])[::-1] for key in ("correct", "incorrect"))
+    total = correct[0] + incorrect[0] + truth["unmapped"]
+    mapped = correct + incorrect
     ppm = np.full(mapped.size, np.nan)
-    np.divide(1e6 * wrong, mapped, out=ppm, where=mapped > 0)
-    return 100 * right / max(total, 1), ppm
+    np.divide(1e6 * incorrect, mapped, out=ppm, where=mapped > 0)
+    return 100 * correct / max(total, 1), ppm
 
 
 def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
@@ -110,7 +120,7 @@ def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
         "proper pairs %": "paired",
         "duplicates %": "duplicates",
         f"quality >= {CONFIDENT} %": "confident",
-        "right %": "right",
+        "correct %": "correct",
     }
     shares = {
         title: [getattr(sample, name) for sample in samples.values()]

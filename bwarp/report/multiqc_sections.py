@@ -1,7 +1,7 @@
 """bwarp's sections of a MultiQC report, as MultiQC's custom content.
 
 Every section is a dictionary that goes to a file NAME_mqc.yaml (of JSON, MultiQC would sort the
-numbers along an axis as words); its description is the caption, which says how to read the plot.
+numbers along an axis as text); its description is the caption, which says how to read the plot.
 """
 
 import math
@@ -15,7 +15,7 @@ __all__ = ["index_section", "insert_size_curve", "mapping_sections", "truth_sect
 
 
 def mapping_sections(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
-    """Sections of what became of the reads, by file name, from the samples' statistics."""
+    """Sections about mapped reads, by file name, from the samples' statistics."""
     sections = {"general": _general(samples, truths), "mapping_quality": _qualities(samples)}
     curves = {name: insert_size_curve(statistics) for name, statistics in samples.items()}
     curves = {name: curve for name, curve in curves.items() if curve}
@@ -34,8 +34,8 @@ def _section(name: str, title: str, description: str, kind: str, data, plot: Map
         "id": f"bwarp_{name}",
         "parent_id": "bwarp",
         "parent_name": "bwarp",
-        "parent_description": "mapped these reads: FM-index seeds, places gathered by diagonal, "
-        "alignments with CIGAR.",
+        "parent_description": "mapped these reads: FM-index seeds, candidates by diagonal, "
+        "alignments with CIGARs.",
         "section_name": title,
         "description": description,
         "plot_type": kind,
@@ -48,26 +48,26 @@ def _general(samples, truths) -> dict:
     share = {"suffix": "%", "min": 0, "max": 100, "format": "{:,.2f}"}
     headers = {
         "reads": {"title": "Reads", "description": "reads in the FASTQ files", "format": "{:,.0f}"},
-        "mapped": {"title": "Mapped", "description": "reads that have a place", **share},
+        "mapped": {"title": "Mapped", "description": "reads that are aligned", **share},
         "paired": {
             "title": "Proper pairs",
-            "description": "reads whose mate faces them at a usual distance",
+            "description": "reads aligned in a proper pair, with their mate at a usual insert size",
             **share,
         },
         "duplicates": {
             "title": "Duplicates",
-            "description": "reads marked as copies of another one that is alike",
+            "description": "reads marked as duplicates",
             **share,
         },
         "confident": {
             "title": f"Quality >= {CONFIDENT}",
-            "description": f"reads mapped with a quality of {CONFIDENT} or more: one wrong in a "
-            "thousand, or fewer",
+            "description": f"reads mapped with a quality of {CONFIDENT} or more: at most "
+            "one in a thousand is incorrect",
             **share,
         },
-        "right": {
-            "title": "Right",
-            "description": "simulated reads that lie within 20 bases of where they are from",
+        "correct": {
+            "title": "Correct",
+            "description": "simulated reads within 20 bases of their origin",
             **share,
         },
     }
@@ -75,8 +75,8 @@ def _general(samples, truths) -> dict:
     for name, statistics in samples.items():
         summary = summarise(statistics, truths.get(name))
         data[name] = {key: value for key, value in vars(summary).items() if value is not None}
-    told = {key for numbers in data.values() for key in numbers}
-    headers = {key: header for key, header in headers.items() if key in told}
+    known = {key for numbers in data.values() for key in numbers}
+    headers = {key: header for key, header in headers.items() if key in known}
     return {
         "id": "bwarp_general",
         "namespace": "bwarp",
@@ -90,10 +90,10 @@ def _qualities(samples) -> dict:
     return _section(
         "mapping_quality",
         "Mapping quality",
-        "Reads by the quality they are mapped with, from 0 (could as well be elsewhere) to 60 "
-        "(sure). The line falls from the share of all mapped reads: where it is flat, few reads "
-        "have these qualities. A large first step is repeats; a sample whose line lies low all "
-        "along has short or poor reads, or another genome.",
+        "Mapped reads of at least each mapping quality, from 0 (equally likely elsewhere) to 60 "
+        "(certain). The curve begins at the share of all mapped reads; where it is flat, few reads "
+        "have these qualities. A large first step is reads from repeats; a curve that is low "
+        "throughout means short or poor reads, or another genome.",
         "linegraph",
         {
             name: dict(enumerate(share_at_least(statistics["mapping_qualities"]).round(3).tolist()))
@@ -127,10 +127,9 @@ def _insert_sizes(curves) -> dict:
     return _section(
         "insert_size",
         "Insert size",
-        "Distance from the first base of a proper pair's left end to the last of its right end: "
-        "the length of the sequenced fragment. One hill is as it should be; its place is the "
-        "library's fragment length. A second hill, or one cut off at the read length, is two "
-        "libraries in one sample or fragments shorter than the reads.",
+        "From the first base of a proper pair to its last: the length of the sequenced fragment. "
+        "One peak is normal. Two peaks mean two libraries in one sample; a peak cut off at the "
+        "read length means fragments shorter than the reads.",
         "linegraph",
         curves,
         {"xlab": "insert size (bases)", "ylab": "proper pairs (%)", "ymin": 0},
@@ -141,12 +140,11 @@ def _stages(stages) -> dict:
     return _section(
         "stages",
         "Where candidates went",
-        "Reads, the seeds of them that were searched, the hits of these that were located, the "
-        "candidates that lie together on a diagonal, the places that were scored (candidates worth "
-        "it, and mates), those that needed an alignment with gaps, and the reads that were mapped. "
-        "Many more hits than seeds, or candidates than reads, say that the genome repeats itself; "
-        "places with gaps are few where reads differ little from the genome, and they are "
-        "most of the work. Log10 above the plot makes the scale logarithmic.",
+        "Reads; their seeds searched; the hits of these that were located; the candidates that "
+        "hits on neighbouring diagonals form; the hits that were scored, mate rescue included; "
+        "those that needed an alignment with gaps, by far the most expensive; mapped reads. Many "
+        "more hits than seeds, or candidates than reads, come from repeats. Log10 above the plot "
+        "makes the scale logarithmic.",
         "bargraph",
         {name: dict(counts) for name, counts in stages.items()},
         {
@@ -160,26 +158,26 @@ def _stages(stages) -> dict:
 
 
 def truth_section(truths: Mapping[str, Mapping]) -> dict:
-    """How right simulated reads are, for every threshold of the quality."""
+    """Correct and incorrect simulated reads, for every minimum mapping quality."""
     curves = {}
     for name, truth in truths.items():
-        right, wrong = truth_curve(truth)
-        # Of qualities with equally many wrong reads the least has most right ones: it comes last.
-        points = zip(wrong[::-1].tolist(), right[::-1].tolist(), strict=True)
+        correct, incorrect = truth_curve(truth)
+        # Of qualities with equally many incorrect reads, the lowest has most correct ones: last.
+        points = zip(incorrect[::-1].tolist(), correct[::-1].tolist(), strict=True)
         curves[name] = {
             round(ppm, 2): round(share, 3) for ppm, share in points if not math.isnan(ppm)
         }
     return _section(
         "truth",
-        "Right and wrong",
-        "Simulated reads carry the place they come from in their names. Each point keeps the "
-        "reads of at least some mapping quality, from 0 at the right to 60 at the left: up is "
-        "more reads placed right, left is fewer placed wrong. Wrong is more than 20 bases off.",
+        "Correct and incorrect reads",
+        "The names of simulated reads hold their origin. Each point keeps the reads of at least "
+        "some mapping quality, from 0 at the right to 60 at the left. Higher means more reads "
+        "within 20 bases of their origin, further left means fewer reads elsewhere.",
         "linegraph",
         curves,
         {
-            "xlab": "wrong reads in a million mapped ones",
-            "ylab": "right reads (% of all)",
+            "xlab": "incorrect reads per million mapped",
+            "ylab": "correct reads (% of all)",
             "style": "lines+markers",
         },
     )
@@ -190,9 +188,9 @@ def index_section(parts: Sequence[PartSize]) -> dict:
     return _section(
         "index_sizes",
         "Index sizes",
-        "Bytes of each part of the index, beside what the formulas of Liu & Schmidt give for the "
-        "same genome and sampling rates. The formulas count the bits of packed numbers; the parts "
-        "also hold what makes a search quick: counts of 32 bits, a table of prefixes, the genome.",
+        "Bytes of each part of the index, beside the formulas of Liu & Schmidt for the same genome "
+        "and sampling rates. The formulas count packed bits; bwarp's counts are whole 32-bit "
+        "numbers, and its prefix table and packed genome are not part of the formulas.",
         "bargraph",
         {
             part.name: {

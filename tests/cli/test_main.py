@@ -12,7 +12,7 @@ import tomllib
 import pytest
 
 from bwarp import __version__
-from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
+from bwarp.cli.subcommands import FORMER_NAMES, GROUPS, SUBCOMMANDS
 
 #: What takes longer to import than a list of commands may take to be shown.
 HEAVY = ("numba", "numpy", "pandas", "pysam", "Bio", "yaml", "argparse", "bwarp.cli.program")
@@ -48,6 +48,8 @@ def test_nothing_heavy_is_imported_for_the_list(checkout):
 
 def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checkout):
     programs = {path.stem: path for path in (checkout / "scripts").glob("[!_]*.py")}
+    for former in FORMER_NAMES:
+        assert programs.pop(former.replace("-", "_")).exists()
     assert set(programs) == {command.program for command in SUBCOMMANDS.values()}
     for command in SUBCOMMANDS.values():
         modules = {
@@ -56,7 +58,13 @@ def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checko
             if isinstance(node, ast.ImportFrom)
         }
         assert modules == {f"bwarp.cli.{command.module}", "bwarp.cli.program"}
-        assert command.module == "reports.count_right" or command.program in command.module
+        assert command.program in command.module
+
+
+@pytest.mark.parametrize("former", FORMER_NAMES)
+def test_former_names_may_be_typed(bwarp, former):
+    rc, said, _ = bwarp(former, "--help")
+    assert (rc, said.split("\n")[0].split()[:3]) == (0, ["usage:", "bwarp", former])
 
 
 def test_an_installation_has_the_command(checkout):

@@ -1,6 +1,6 @@
-"""Reads of both simulators are counted as right, wrong, random or unmapped."""
+"""Reads of both simulators are counted as correct, incorrect, random or unmapped."""
 
-from bwarp.evaluation.truth import count_right
+from bwarp.evaluation.truth import count_correct
 
 LINES = [
     ("0:chr1:100:200:+:0:0", 0, "chr1", 101, 60, "100M"),
@@ -27,10 +27,14 @@ def test_every_kind_of_read(tmp_path):
         for name, flag, contig, start, quality, cigar in LINES
     )
     path.write_text(header + lines)
-    counts = count_right(str(path))
+    counts = count_correct(str(path))
     by_quality = {
         kind: [q for q, n in enumerate(getattr(counts, kind)) for _ in range(n)]
-        for kind in ("right", "wrong", "random")
+        for kind in ("correct", "incorrect", "random")
     }
-    assert by_quality == {"right": [30, 50, 58, 59, 60], "wrong": [3, 20, 57], "random": [0, 7]}
+    assert by_quality == {
+        "correct": [30, 50, 58, 59, 60],
+        "incorrect": [3, 20, 57],
+        "random": [0, 7],
+    }
     assert (counts.unmapped, counts.unmapped_random, counts.total) == (1, 1, 9)

@@ -29,7 +29,7 @@ ARGUMENTS = {
     "filter_candidates": [
         "--index", "index", "--reads", "r.npz", "--candidates", "IN.npz", "-o", "IN.npz",
     ],
-    "count_right": ["IN", "-o", "IN"],
+    "count_correct": ["IN", "-o", "IN"],
     "preview_table": ["IN", "-o", "IN"],
     "simulate_reads": ["--reference", "IN", "-1", "IN", "--reads", "1"],
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Plots: labelled axes, the right lines, and the same bytes each time."""
+"""Plots: labelled axes, the expected curves, and the same bytes each time."""
 
 import io
 import xml.etree.ElementTree

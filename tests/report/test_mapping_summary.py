@@ -10,24 +10,24 @@ def test_a_sample():
     summary = summarise(PAIRED, TRUTH)
     assert (summary.reads, summary.mapped, summary.paired) == (1250, 80.0, 72.0)
     assert summary.confident == 68.0
-    assert summary.right == 96.0
-    assert summarise(PAIRED).right is None
+    assert summary.correct == 96.0
+    assert summarise(PAIRED).correct is None
 
 
 def test_a_sample_without_reads():
-    summary = summarise(EMPTY, {**TRUTH, "right": [0] * 61, "wrong": [0] * 61, "unmapped": 0})
+    summary = summarise(EMPTY, {**TRUTH, "correct": [0] * 61, "incorrect": [0] * 61, "unmapped": 0})
     assert vars(summary) == {
         "reads": 0, "mapped": 0.0, "paired": None, "duplicates": None, "confident": 0.0,
-        "right": 0.0,
+        "correct": 0.0,
     }  # fmt: skip
 
 
 def test_the_table_on_the_terminal():
     samples = {"long_name": summarise(PAIRED, TRUTH), "s": summarise(PAIRED)}
     assert summary_lines(samples) == [
-        "sample     reads  mapped %  proper pairs %  quality >= 30 %  right %",
-        "long_name  1,250     80.00           72.00            68.00    96.00",
-        "s          1,250     80.00           72.00            68.00        -",
+        "sample     reads  mapped %  proper pairs %  quality >= 30 %  correct %",
+        "long_name  1,250     80.00           72.00            68.00      96.00",
+        "s          1,250     80.00           72.00            68.00          -",
     ]
 
 
@@ -49,11 +49,11 @@ def test_shares_of_qualities():
     assert share_at_least([0] * 61).tolist() == [0] * 61
 
 
-def test_right_and_wrong_at_every_quality():
-    right, wrong = truth_curve(TRUTH)
-    assert (right[0], right[1], right[30], right[31], right[60]) == (96, 87, 87, 80, 80)
-    assert wrong[0] == 1e6 * 30 / 990
-    assert wrong[30] == 1e6 * 10 / 880
-    assert wrong[60] == 0
-    nothing = {**TRUTH, "right": [5] + [0] * 60, "wrong": [0] * 61}
+def test_correct_and_incorrect_at_every_quality():
+    correct, incorrect = truth_curve(TRUTH)
+    assert (correct[0], correct[1], correct[30], correct[31], correct[60]) == (96, 87, 87, 80, 80)
+    assert incorrect[0] == 1e6 * 30 / 990
+    assert incorrect[30] == 1e6 * 10 / 880
+    assert incorrect[60] == 0
+    nothing = {**TRUTH, "correct": [5] + [0] * 60, "incorrect": [0] * 61}
     assert np.isnan(truth_curve(nothing)[1][1:]).all()

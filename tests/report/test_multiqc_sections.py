@@ -12,7 +12,7 @@ def test_the_sections_of_two_samples():
     assert list(sections) == ["general", "mapping_quality", "insert_size", "stages", "truth"]
     sections = json.loads(json.dumps(sections, allow_nan=False))
     assert sections["general"]["data"] == {
-        "a": {"reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "right": 96.0},
+        "a": {"reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "correct": 96.0},
         "b": {"reads": 1250, "mapped": 80.0, "confident": 68.0},
     }
     assert set(sections["general"]["headers"]) == set(sections["general"]["data"]["a"])

@@ -10,7 +10,7 @@ ON_GPU = {
     "index_reference", "map_reads", "find_seeds", "find_mems", "scan_composition", "align_pairs",
     "search_database",
 }  # fmt: skip
-ON_CPU = {"simulate_genome", "simulate_reads", "merge_alignments", "count_right", "preview_table"}
+ON_CPU = {"simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table"}
 REPORTS = {"draw_report", "multiqc", "report"}
 SLURM = ("--workflow-profile", "profiles/slurm", "--executor", "local")
 

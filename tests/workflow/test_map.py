@@ -1,4 +1,4 @@
-"""The target `map`: units of a sample become one BAM, and the demo tells how right it is."""
+"""The target `map`: units of a sample become one BAM, and the demo reports its accuracy."""
 
 import json
 import re
@@ -90,15 +90,15 @@ def demo(make_copy):
     return copy
 
 
-def test_the_demo_says_how_many_reads_are_right(demo):
-    right = re.search(
-        r"Of the demo's 9,798 reads, ([\d,]+) lie where they are from \(.* %\)", demo.said
+def test_the_demo_says_how_many_reads_are_correct(demo):
+    correct = re.search(
+        r"Of the demo's 9,798 reads, ([\d,]+) are mapped correctly \(.* %\)", demo.said
     )
-    assert int(right[1].replace(",", "")) > 9600
+    assert int(correct[1].replace(",", "")) > 9600
 
 
 def test_a_run_ends_with_a_table_and_where_the_report_is(demo, checkout):
-    rows = re.search(r"\nsample +reads +mapped % .*right %\ndemo +10,000 +(.*)\n\n", demo.said)
+    rows = re.search(r"\nsample +reads +mapped % .*correct %\ndemo +10,000 +(.*)\n\n", demo.said)
     assert all(float(share) > 90 for share in rows[1].split())
     page = (checkout / "docs/report.md").read_text()
     assert re.search(r"^```text\n(sample .*?)^```", page, re.MULTILINE | re.DOTALL)[1] in demo.said
@@ -131,7 +131,7 @@ def test_the_report_holds_every_plot_and_table_with_its_caption(demo):
 
 def test_multiqc_has_the_sections_of_bwarp(demo):
     page = (demo / "results/qc/multiqc.html").read_text()
-    for title in ("Mapping quality", "Insert size", "Where candidates went", "Right and wrong",
-                  "Index sizes"):  # fmt: skip
+    for title in ("Mapping quality", "Insert size", "Where candidates went",
+                  "Correct and incorrect reads", "Index sizes"):  # fmt: skip
         assert f"{title}\n" in page or f">{title}<" in page, title
     assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)

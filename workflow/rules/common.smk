@@ -328,16 +328,17 @@ def units_of(ending):
 
 
 def print_truth():
-    """Say how many of the demo's reads lie where they are from: their names tell."""
+    """Report how many of the demo's reads are mapped to the origin in their names."""
     from bwarp.evaluation.truth import TruthCounts
+    from bwarp.report.mapping_summary import current_names
 
     for sample in SIMULATED:
         path = Path(f"results/qc/truth/{sample}.json")
         if path.exists():
-            counts = TruthCounts(**json.loads(path.read_text()))
+            counts = TruthCounts(**current_names(json.loads(path.read_text())))
             print(
-                f"Of the demo's {counts.total:,} reads, {sum(counts.right):,} lie where they "
-                f"are from ({100 * sum(counts.right) / counts.total:.2f} %)."
+                f"Of the demo's {counts.total:,} reads, {sum(counts.correct):,} are mapped "
+                f"correctly ({100 * sum(counts.correct) / counts.total:.2f} %)."
             )
 
 
@@ -389,7 +390,7 @@ PLOTS = {
     "mapping_quality": "Mapping quality",
     "insert_size": "Insert size",
     "stages": "Where candidates went",
-    "truth": "Right and wrong",
+    "truth": "Correct and incorrect reads",
     "index_sizes": "Index sizes",
 }
 

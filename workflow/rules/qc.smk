@@ -11,20 +11,20 @@ RESULTS["results/qc/multiqc.html"] = "MultiQC: mapping, qualities, insert sizes,
 RESULTS["results/report.html"] = "the report: plots, tables, steps and their times"
 
 
-rule count_right:
+rule count_correct:
     input:
         bam="results/map/{sample}.bam",
     output:
         truth="results/qc/truth/{sample}.json",
     log:
-        "logs/count_right/{sample}.log",
+        "logs/count_correct/{sample}.log",
     wildcard_constraints:
         sample="[^/]+",
     conda:
         CPU_ENVIRONMENT
     params:
-        program=program("count_right.py"),
-        code=code("count_right.py"),
+        program=program("count_correct.py"),
+        code=code("count_correct.py"),
     shell:
         "python {params.program:q} {input.bam:q} -o {output.truth:q} 2> {log:q}"
 

@@ -1,8 +1,8 @@
-"""Draw what became of mapped reads, and write the sections of a MultiQC report.
+"""Plot the statistics of mapped reads, and write the sections of a MultiQC report.
 
-From the statistics that map_reads.py and merge_alignments.py write come plots of mapping qualities,
-insert sizes and stages; from the table that index_reference.py prints one of its sizes; from what
-count_right.py counts one of right and wrong reads. Plots without data are left out. The folder has
+The statistics of map_reads.py and merge_alignments.py give plots of mapping qualities, insert sizes
+and stages; the table of index_reference.py gives one of its sizes, and the counts of
+count_correct.py one of correct and incorrect reads. Plots without data are left out. The folder has
 a file NAME.svg a plot, and NAME_mqc.yaml a section.
 """
 
@@ -18,6 +18,7 @@ from bwarp.index.index_size import parse_size_table
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.output_names import check_outputs
 from bwarp.report import figures
+from bwarp.report.mapping_summary import current_names
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
 
 EXAMPLES = """
@@ -51,7 +52,7 @@ def main(options):
     inputs = [*options.statistics, *options.truth, options.index_sizes]
     check_outputs([], inputs, options.output)
     samples = {name_of(path): read(path, "mapping_qualities") for path in options.statistics}
-    truths = {name_of(path): read(path, "right") for path in options.truth}
+    truths = {name_of(path): read(path, "correct") for path in options.truth}
     sections = mapping_sections(samples, truths)
     plots = {"mapping_quality": figures.draw_qualities(samples)}
     paired = {name: s for name, s in samples.items() if insert_size_curve(s)}
@@ -80,11 +81,12 @@ def name_of(path: str) -> str:
 
 
 def read(path: str, key: str) -> dict:
-    """The counts in a file, of which one tells that they are what is wanted."""
+    """The counts in a file, which must hold one of this name."""
     try:
         counts = json.loads(Path(path).read_text())
     except ValueError as error:
         raise InputError(f"{path}: is not JSON: {error}") from None
-    if not isinstance(counts, dict) or key not in counts:
+    counts = current_names(counts) if isinstance(counts, dict) else {}
+    if key not in counts:
         raise InputError(f"{path}: has no {key}: give a file that bwarp wrote for this")
     return counts

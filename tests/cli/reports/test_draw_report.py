@@ -40,6 +40,19 @@ def test_plots_and_sections(run_program, tmp_path):
     assert list(section["data"]["a"]) == list(range(61))
 
 
+def test_the_truth_as_version_0_1_wrote_it(run_program, tmp_path):
+    former = {"correct": "right", "incorrect": "wrong"}
+    (tmp_path / "a.stats.json").write_text(json.dumps(PAIRED))
+    pages = []
+    for names in ({}, former):
+        truth = {names.get(name, name): counts for name, counts in TRUTH.items()}
+        (tmp_path / "a.json").write_text(json.dumps(truth))
+        arguments = ("--statistics", "a.stats.json", "--truth", "a.json", "-o", "plots")
+        assert run_program("draw_report.py", *arguments, cwd=tmp_path) == (0, "", "")
+        pages.append((tmp_path / "plots/truth_mqc.yaml").read_text())
+    assert pages[0] == pages[1]
+
+
 def test_what_is_not_ours_is_refused(checkout, tmp_path, monkeypatch, capsys):
     script = checkout / "scripts/draw_report.py"
     path, output = tmp_path / "a.stats.json", tmp_path / "plots"
@@ -57,7 +70,7 @@ def test_what_is_not_ours_is_refused(checkout, tmp_path, monkeypatch, capsys):
     assert not output.exists()
 
 
-def test_counting_right_reads(run_program, tmp_path):
+def test_counting_correct_reads(run_program, tmp_path):
     header = {"HD": {"VN": "1.6"}, "SQ": [{"SN": "chr1", "LN": 1000}]}
     with pysam.AlignmentFile(tmp_path / "s.sam", "w", header=header) as file:
         for start in (99, 500):
@@ -67,10 +80,10 @@ def test_counting_right_reads(run_program, tmp_path):
             record.reference_id, record.reference_start, record.cigarstring = 0, start, "4M"
             record.mapping_quality = 60
             file.write(record)
-    done = run_program("count_right.py", "s.sam", "-o", "t.json", cwd=tmp_path)
-    assert done == (0, "", "1 of 2 reads are right: 50.00 %\n")
+    done = run_program("count_correct.py", "s.sam", "-o", "t.json", cwd=tmp_path)
+    assert done == (0, "", "1 of 2 reads are mapped correctly: 50.00 %\n")
     truth = json.loads((tmp_path / "t.json").read_text())
-    assert (truth["right"][60], truth["wrong"][60], truth["unmapped"]) == (1, 1, 0)
+    assert (truth["correct"][60], truth["incorrect"][60], truth["unmapped"]) == (1, 1, 0)
 
 
 def test_names_that_are_no_text(run_program, tmp_path):

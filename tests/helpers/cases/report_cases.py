@@ -1,4 +1,4 @@
-"""Made-up counts of samples for the tests of what is shown of them."""
+"""Invented counts of samples for the tests of what is shown of them."""
 
 from bwarp.mapping.output.statistics import INSERT_BINS, STAGES
 
@@ -30,10 +30,10 @@ EMPTY = {
     "stages": dict.fromkeys(STAGES, 0),
 }
 
-#: 960 right, 30 wrong (10 of them with quality 30), 10 unmapped, and 5 random ones.
+#: 960 correct, 30 incorrect (10 of them with quality 30), 10 unmapped, and 5 random ones.
 TRUTH = {
-    "right": [90, *[0] * 29, 70, *[0] * 29, 800],
-    "wrong": [20, *[0] * 29, 10, *[0] * 30],
+    "correct": [90, *[0] * 29, 70, *[0] * 29, 800],
+    "incorrect": [20, *[0] * 29, 10, *[0] * 30],
     "random": [5, *[0] * 60],
     "unmapped": 10,
     "unmapped_random": 45,

@@ -1,18 +1,19 @@
-"""Count how many simulated reads lie where their names say they are from, by mapping quality.
+"""Count how many simulated reads are mapped correctly, by mapping quality.
 
-A read is right within 20 bases. Reads are those of simulate_reads.py, or of dwgsim.
+A read is correct within 20 bases of the origin in its name. Reads are those of simulate_reads.py,
+or of dwgsim.
 """
 
 import json
 from dataclasses import asdict
 
 from bwarp.cli.program import program_parser, say
-from bwarp.evaluation.truth import count_right
+from bwarp.evaluation.truth import count_correct
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
 
 EXAMPLES = """
-scripts/count_right.py sample.bam -o truth.json
+scripts/count_correct.py sample.bam -o truth.json
 """
 
 
@@ -25,8 +26,8 @@ def parse_options():
 
 def main(options):
     check_outputs([options.output], [options.alignments])
-    counts = count_right(options.alignments)
+    counts = count_correct(options.alignments)
     with atomic_file(options.output, "w") as file:
         file.write(json.dumps(asdict(counts)) + "\n")
-    share = 100 * sum(counts.right) / max(counts.total, 1)
-    say(f"{sum(counts.right):,} of {counts.total:,} reads are right: {share:.2f} %")
+    share = 100 * sum(counts.correct) / max(counts.total, 1)
+    say(f"{sum(counts.correct):,} of {counts.total:,} reads are mapped correctly: {share:.2f} %")

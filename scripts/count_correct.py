@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+"""Count how many simulated reads are mapped correctly, by mapping quality."""
+
+import _environment  # noqa: F401
+
+from bwarp.cli.program import run_program
+from bwarp.cli.reports.count_correct import main, parse_options
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)
