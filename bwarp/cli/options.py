@@ -46,7 +46,7 @@ def add_stage_input(
     program: str,
     or_input: str = "; - is standard input",
 ) -> None:
-    """A file of frames that another program wrote."""
+    """A chunk file that another program wrote."""
     parser.add_argument(
         flag, required=True, metavar=flag[2:].upper(), help=f"file that {program} wrote{or_input}"
     )

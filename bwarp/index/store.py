@@ -187,6 +187,11 @@ class StoredIndex:
     def __repr__(self) -> str:
         return f"StoredIndex({str(self.folder)!r})"
 
+    @property
+    def checksum(self) -> str:
+        """What distinguishes this index from others."""
+        return text_sum(json.dumps(self.description, sort_keys=True))
+
     def _array(self, name: str) -> np.ndarray:
         file = f"{name}.npy"
         return checked_map(self.folder / file, self.description["files"][file])

@@ -1,51 +1,46 @@
-"""Files of frames: arrays that one program hands to the next, chunk by chunk, by file or pipe.
+"""Chunk files: arrays that one program hands to the next, chunk by chunk, by file or pipe.
 
     {"format": "bwarp frames", "version": 1, "holds": "k-mers"}                one line
     {"frame": "kmers", "arrays": [["words", "<u8", [20, 1]], ...], "crc32": 7}   one line
     the bytes of the arrays, one after another
-    ...                                                                        more such frames
-    {"end": 2}                                                                 the number of frames
+    ...                                                                        more such chunks
+    {"end": 2}                                                                 the number of chunks
 
-Every line has a sum of itself besides, the crc32 is that of the arrays. Nothing but the frame at
-hand is in memory. A file that was cut off or changed is refused.
+Every line holds its own checksum, too; the crc32 is that of the arrays. Only one chunk is in memory
+at a time. A file that was cut off or changed is refused.
 """
 
 import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.index.store import StoredIndex
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.checksum import text_sum
 from bwarp.io.standard_streams import standard_input
 
-__all__ = ["FrameReader", "FrameWriter", "index_sum", "open_frames", "write_frames"]
+__all__ = ["ChunkFileReader", "ChunkFileWriter", "open_chunk_file", "write_chunk_file"]
 
 VERSION = 1
 _FORMAT = "bwarp frames"
 _LONGEST_LINE = 1 << 20
 
 
-def index_sum(index: StoredIndex) -> str:
-    """A checksum that tells one index from another."""
-    return text_sum(json.dumps(index.description, sort_keys=True))
-
-
-class FrameWriter:
-    """Appends frames to an open file."""
+class ChunkFileWriter:
+    """Appends chunks to an open file."""
 
     def __init__(self, file: IO[bytes], holds: dict):
         self._file = file
-        self._n_frames = 0
+        self._n_chunks = 0
         self._write_line({"format": _FORMAT, "version": VERSION} | holds)
 
     def write(self, kind: str, **arrays: np.ndarray) -> None:
-        """Add a frame of some kind with named arrays."""
+        """Add a chunk of some kind with named arrays."""
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
         views = [memoryview(array.reshape(-1).view(np.uint8)) for array in arrays.values()]
@@ -55,11 +50,11 @@ class FrameWriter:
         self._write_line({"frame": kind, "arrays": shapes, "crc32": crc32})
         for view in views:
             self._file.write(view)
-        self._n_frames += 1
+        self._n_chunks += 1
 
     def write_end(self) -> None:
-        """Say that all frames are there."""
-        self._write_line({"end": self._n_frames})
+        """Write the number of chunks, by which a whole file is known."""
+        self._write_line({"end": self._n_chunks})
 
     def _write_line(self, content: dict) -> None:
         line = content | {"sum": text_sum(json.dumps(content))}
@@ -67,16 +62,16 @@ class FrameWriter:
 
 
 @contextmanager
-def write_frames(path, **holds) -> Iterator[FrameWriter]:
-    """Write a file of frames, or to standard output (``-``); `holds` goes into its first line."""
+def write_chunk_file(path, **holds) -> Iterator[ChunkFileWriter]:
+    """Write a chunk file, or to standard output (``-``); `holds` goes into its first line."""
     with atomic_file(path) as file:
-        writer = FrameWriter(file, holds)
+        writer = ChunkFileWriter(file, holds)
         yield writer
         writer.write_end()
 
 
-class FrameReader:
-    """The frames of a file, to be iterated over once.
+class ChunkFileReader:
+    """The chunks of a file, to be iterated over once.
 
     Attributes
     ----------
@@ -101,25 +96,25 @@ class FrameReader:
             )
         self.holds = self._checked(first)
 
-    def check_index(self, index: StoredIndex) -> None:
-        """Refuse a file that was made with another index than this one."""
-        if self.holds.get("index") != index_sum(index):
+    def check_index(self, checksum: str, folder: Path) -> None:
+        """Refuse a file that was made with another index than the one in a folder."""
+        if self.holds.get("index") != checksum:
             kind = self.holds["holds"]
             raise InputError(
-                f"{self.path}: these {kind} were found in another index than {index.folder}: "
+                f"{self.path}: these {kind} were found in another index than {folder}: "
                 f"give that one, or find them again with scripts/{_MADE_BY[kind]}"
             )
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-        n_frames = 0
+        n_chunks = 0
         while True:
             line = self._checked(self._read_line())
-            if line.get("end") == n_frames:
+            if line.get("end") == n_chunks:
                 return
             if "frame" not in line:
                 raise self._damaged()
             yield line["frame"], self._read_arrays(line)
-            n_frames += 1
+            n_chunks += 1
 
     def _read_line(self) -> dict:
         line = self._file.readline(_LONGEST_LINE)
@@ -171,16 +166,16 @@ _MADE_BY = {
 
 
 @contextmanager
-def open_frames(path, holds: str) -> Iterator[FrameReader]:
-    """Open a file of frames, or standard input (``-``), that must hold ``"k-mers"``, say.
+def open_chunk_file(path, holds: str) -> Iterator[ChunkFileReader]:
+    """Open a chunk file, or standard input (``-``), that must hold ``"k-mers"``, say.
 
     Raises
     ------
     InputError
-        Here or while frames are read, for a file that is of something else, damaged or cut off.
+        Here or while chunks are read, for a file that is of something else, damaged or cut off.
     """
     if str(path) == "-":
-        yield FrameReader("standard input", standard_input(), holds)
+        yield ChunkFileReader("standard input", standard_input(), holds)
         return
     with open(path, "rb") as file:
-        yield FrameReader(path, file, holds)
+        yield ChunkFileReader(path, file, holds)

@@ -1,4 +1,4 @@
-"""What the stages of mapping write and read: a frame a chunk of reads.
+"""What the stages of mapping write and read, by chunks of reads.
 
     chunk_reads         reads         bases, qualities, names and comments
     seed_chunks         seed rows     rows of the index for the seeds of the first round
@@ -6,7 +6,7 @@
     extend_candidates   places        scored, after the further rounds
     write_alignments    alignments, as `bwarp.mapping.pipeline` gives them
 
-A frame tells of which chunk it is, by the number of its first template and a sum of its bases. The
+A chunk is known by the number of its first template and a checksum of its bases. The
 parameters are chosen where seeds are searched and stand in the first line of what follows, so that
 all stages have the same.
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.checksum import crc32
-from bwarp.io.chunk_files import FrameReader, FrameWriter
+from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.extension.scored_hits_cpu import Places
 from bwarp.mapping.parameters import MappingParameters, SeedRound
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-def read_parameters(reader: FrameReader) -> MappingParameters:
+def read_parameters(reader: ChunkFileReader) -> MappingParameters:
     """The parameters that a file's first line holds."""
     try:
         return MappingParameters(
@@ -63,8 +63,8 @@ def _value(stored):
     return tuple(stored) if isinstance(stored, list) else stored
 
 
-def write_reads(writer: FrameWriter, chunk: ReadChunk) -> None:
-    """A frame of reads."""
+def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
+    """Write a chunk of reads."""
     texts = [chunk.text, chunk.text, chunk.text if chunk.mate_text is None else chunk.mate_text]
     spans = [chunk.names]
     if chunk.comments is not None:
@@ -82,7 +82,7 @@ def write_reads(writer: FrameWriter, chunk: ReadChunk) -> None:
     )
 
 
-def stored_reads(reader: FrameReader) -> Iterator[ReadChunk]:
+def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
     """The chunks of a file of reads."""
     for _, arrays in reader:
         ends, first_template, n = arrays["numbers"].tolist()
@@ -104,39 +104,39 @@ def stored_reads(reader: FrameReader) -> Iterator[ReadChunk]:
         )
 
 
-def write_rows(writer: FrameWriter, chunk: ReadChunk, rows: SeedRows) -> None:
-    """A frame of what was found of the seeds of a chunk."""
+def write_rows(writer: ChunkFileWriter, chunk: ReadChunk, rows: SeedRows) -> None:
+    """Write what was found of the seeds of a chunk."""
     lengths = np.diff(chunk.offsets).astype(np.int32)
     writer.write("rows", chunk=_tag(chunk), lengths=lengths, **vars(rows))
 
 
-def stored_rows(reader: FrameReader) -> Iterator[tuple[np.ndarray, np.ndarray, SeedRows]]:
+def stored_rows(reader: ChunkFileReader) -> Iterator[tuple[np.ndarray, np.ndarray, SeedRows]]:
     """Of every chunk its tag, the offsets of its reads (int64), and the rows of their seeds."""
     for _, arrays in reader:
         yield arrays.pop("chunk"), _offsets(arrays.pop("lengths")), SeedRows(**arrays)
 
 
-def write_candidates(writer: FrameWriter, tag: np.ndarray, candidates: Candidates) -> None:
-    """A frame of the candidates of the chunk that has this tag."""
+def write_candidates(writer: ChunkFileWriter, tag: np.ndarray, candidates: Candidates) -> None:
+    """Write the candidates of the chunk that has this tag."""
     writer.write("candidates", chunk=tag, **vars(candidates))
 
 
 def stored_candidates(
-    reads: FrameReader, reader: FrameReader
+    reads: ChunkFileReader, reader: ChunkFileReader
 ) -> Iterator[tuple[ReadChunk, Candidates]]:
     """The chunks of a file of reads, with their candidates of another file."""
     for chunk, arrays in _beside(reads, reader):
         yield chunk, Candidates(**arrays)
 
 
-def write_places(writer: FrameWriter, placed: PlacedChunk) -> None:
-    """A frame of the scored places of a chunk's reads."""
+def write_places(writer: ChunkFileWriter, placed: PlacedChunk) -> None:
+    """Write the scored places of a chunk's reads."""
     places = vars(placed.places)
     more = {"unseen": placed.unseen, "searched": placed.searched}
     writer.write("places", chunk=_tag(placed.chunk), **more, **places)
 
 
-def stored_places(reads: FrameReader, reader: FrameReader) -> Iterator[Unplaced]:
+def stored_places(reads: ChunkFileReader, reader: ChunkFileReader) -> Iterator[Unplaced]:
     """The chunks of a file of reads, and functions that add their places of another file."""
 
     def place(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> PlacedChunk:
@@ -149,20 +149,20 @@ def stored_places(reads: FrameReader, reader: FrameReader) -> Iterator[Unplaced]
 
 
 def _beside(
-    reads: FrameReader, reader: FrameReader
+    reads: ChunkFileReader, reader: ChunkFileReader
 ) -> Iterator[tuple[ReadChunk, dict[str, np.ndarray]]]:
-    """The chunks of a file of reads and the frames of another file, which must belong to them."""
-    frames = iter(reader)
+    """The chunks of a file of reads and those of another file, which must belong to them."""
+    chunks = iter(reader)
     for chunk in stored_reads(reads):
-        _, arrays = next(frames, (None, None))
+        _, arrays = next(chunks, (None, None))
         if arrays is None or not np.array_equal(arrays.pop("chunk"), _tag(chunk)):
             raise _of_others(reads, reader)
         yield chunk, arrays
-    if next(frames, None) is not None:
+    if next(chunks, None) is not None:
         raise _of_others(reads, reader)
 
 
-def _of_others(reads: FrameReader, reader: FrameReader) -> InputError:
+def _of_others(reads: ChunkFileReader, reader: ChunkFileReader) -> InputError:
     kind = reader.holds["holds"]
     return InputError(
         f"{reader.path}: these {kind} are of other reads than those of {reads.path}: "

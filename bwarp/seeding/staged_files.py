@@ -1,7 +1,7 @@
 """What the stages of a staged run write and read: k-mers, then intervals or (j, t), then hits.
 
-    batch_reads     frames  kmers                           k-mers of some queries, with their names
-    seed_reads      frames  kmers, over, intervals          for every pass: rows of the index,
+    batch_reads     chunks  kmers                           k-mers of some queries, with their names
+    seed_reads      chunks  kmers, over, intervals          for every pass: rows of the index,
                     or      kmers, over, walked ...         a sampled row and steps for each hit,
                     or      kmers, over, hits ...           or positions, from a GPU
     locate_seeds    hits, as `bwarp.seeding.find` gives them
@@ -15,7 +15,7 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate, look_up, step_to_sampled
-from bwarp.io.chunk_files import FrameReader, FrameWriter
+from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter
 from bwarp.reference import Reference
 from bwarp.seeding.find_intervals_cpu import FoundIntervals
 from bwarp.seeding.hits import FoundSeeds, SeedHits
@@ -38,8 +38,8 @@ __all__ = [
 HITS_AT_ONCE = 1 << 20
 
 
-def write_kmers(writer: FrameWriter, kmers: KmerBatch, queries: Names) -> None:
-    """A frame of k-mers, with the names of those queries only that they come from."""
+def write_kmers(writer: ChunkFileWriter, kmers: KmerBatch, queries: Names) -> None:
+    """A chunk of k-mers, with the names of those queries only that they come from."""
     numbers = np.concatenate([kmers.queries, kmers.skipped[:, 0]])
     first, last = (int(numbers.min()), int(numbers.max()) + 1) if numbers.size else (0, 0)
     names = queries.part(first, last)
@@ -56,23 +56,23 @@ def write_kmers(writer: FrameWriter, kmers: KmerBatch, queries: Names) -> None:
 
 
 def kmers_of_chunk(arrays: dict[str, np.ndarray]) -> tuple[KmerBatch, Names]:
-    """The k-mers of a frame and the names of their queries."""
+    """The k-mers of a chunk and the names of their queries."""
     columns = ("words", "lengths", "queries", "starts", "skipped")
     batch = KmerBatch(*(arrays[column] for column in columns))
     return batch, Names(arrays["names"], arrays["name_bounds"])
 
 
-def write_intervals(writer: FrameWriter, found: FoundIntervals) -> int:
-    """The frames of a pass, rows as they are; returns the number of hits, as the next two do."""
+def write_intervals(writer: ChunkFileWriter, found: FoundIntervals) -> int:
+    """The chunks of a pass, rows as they are; returns the number of hits, as the next two do."""
     _write_over(writer, found)
     writer.write("intervals", **vars(found.intervals))
     return int(found.intervals.n_rows.sum(dtype=np.int64))
 
 
 def write_sampled(
-    writer: FrameWriter, found: FoundIntervals, index: FMIndex, threads: int = 1
+    writer: ChunkFileWriter, found: FoundIntervals, index: FMIndex, threads: int = 1
 ) -> int:
-    """The frames of a pass, every row walked to a sampled one."""
+    """The chunks of a pass, every row walked to a sampled one."""
     _write_over(writer, found)
     n_hits = 0
     for part in whole_kmers(found.intervals, HITS_AT_ONCE):
@@ -82,8 +82,8 @@ def write_sampled(
     return n_hits
 
 
-def write_located(writer: FrameWriter, found: FoundSeeds) -> int:
-    """The frames of a pass that is located already, as a GPU's engine gives it."""
+def write_located(writer: ChunkFileWriter, found: FoundSeeds) -> int:
+    """The chunks of a pass that is located already, as a GPU's engine gives it."""
     _write_over(writer, found)
     n_hits = 0
     for hits in found.hits:
@@ -92,19 +92,19 @@ def write_located(writer: FrameWriter, found: FoundSeeds) -> int:
     return n_hits
 
 
-def _write_over(writer: FrameWriter, found: FoundIntervals | FoundSeeds) -> None:
+def _write_over(writer: ChunkFileWriter, found: FoundIntervals | FoundSeeds) -> None:
     writer.write("over", over_kmers=found.over_kmers, over_counts=found.over_counts)
 
 
 def read_found(
-    reader: FrameReader, index: FMIndex, threads: int = 1
+    reader: ChunkFileReader, index: FMIndex, threads: int = 1
 ) -> Iterator[tuple[KmerBatch, Names, FoundSeeds | None]]:
     """The k-mers of a file of seeds, and after them what was found of them, located.
 
     Yields
     ------
     kmers, queries, found : KmerBatch, Names, FoundSeeds or None
-        First without, then with what each frame adds.
+        First without, then with what each chunk adds.
     """
     none = np.zeros(0, np.uint32), np.zeros(0, np.int64)
     for kind, arrays in reader:

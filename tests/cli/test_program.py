@@ -167,7 +167,7 @@ CLOSED = {
     "os.write(1, b'x')": (1, 1, "standard input or output is closed: give the name of a file"),
     "print('table')": (1, 0, None),
     "with atomic_file('o') as file: file.write(b'x')": (1, 0, None),
-    "from bwarp.io.chunk_files import open_frames\nwith open_frames('-', 'reads'): pass": (
+    "from bwarp.io.chunk_files import open_chunk_file\nwith open_chunk_file('-', 'reads'): pass": (
         0, 2, "standard input is closed: give the name of a file",
     ),
     "open(0).read()": (0, 1, "standard input or output is closed: give the name of a file"),

@@ -1,4 +1,4 @@
-"""Files of frames: what is written is read, and what is damaged is refused."""
+"""Chunk files: what is written is read, and what is damaged is refused."""
 
 import io
 import sys
@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.io.chunk_files import open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 
-FRAMES = [
+CHUNKS = [
     ("kmers", {"words": np.arange(12, dtype=np.uint64).reshape(6, 2), "none": np.zeros(0, "u4")}),
     ("over", {"letters": np.frombuffer(b"\n{}\n", np.uint8)}),
     ("empty", {}),
 ]
 
 
-def write(path, n_frames=3, **holds):
-    with write_frames(path, **({"holds": "k-mers"} | holds)) as writer:
-        for kind, arrays in FRAMES[:n_frames]:
+def write(path, n_chunks=3, **holds):
+    with write_chunk_file(path, **({"holds": "k-mers"} | holds)) as writer:
+        for kind, arrays in CHUNKS[:n_chunks]:
             writer.write(kind, **arrays)
 
 
-def check(frames):
-    assert [kind for kind, _ in frames] == [kind for kind, _ in FRAMES]
-    for (_, arrays), (_, expected) in zip(frames, FRAMES, strict=True):
+def check(chunks):
+    assert [kind for kind, _ in chunks] == [kind for kind, _ in CHUNKS]
+    for (_, arrays), (_, expected) in zip(chunks, CHUNKS, strict=True):
         assert list(arrays) == list(expected)
         for name, array in expected.items():
             assert arrays[name].dtype == array.dtype
@@ -34,7 +34,7 @@ def check(frames):
 
 def test_frames_come_back(tmp_path):
     write(tmp_path / "a", index="abc")
-    with open_frames(tmp_path / "a", "k-mers") as reader:
+    with open_chunk_file(tmp_path / "a", "k-mers") as reader:
         assert reader.holds["index"] == "abc"
         check(list(reader))
 
@@ -43,12 +43,12 @@ def test_through_a_pipe(monkeypatch, capsysbinary):
     write("-")
     written = capsysbinary.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(written)))
-    with open_frames("-", "k-mers") as reader:
+    with open_chunk_file("-", "k-mers") as reader:
         check(list(reader))
 
 
 def read(path):
-    with open_frames(path, "k-mers") as reader:
+    with open_chunk_file(path, "k-mers") as reader:
         return list(reader)
 
 
@@ -63,12 +63,12 @@ def test_a_file_that_was_cut_off_or_changed_anywhere(tmp_path):
         with pytest.raises(InputError) as caught:
             read(path)
         assert str(caught.value) == message, length
-    expected = [array.tolist() for _, arrays in FRAMES for array in arrays.values()]
+    expected = [array.tolist() for _, arrays in CHUNKS for array in arrays.values()]
     for at in range(whole.index(b"\n") + 1, len(whole) - 1):
         changed = bytearray(whole)
         changed[at] ^= 8
         path.write_bytes(changed)
-        # A letter in the name of a frame or array may go unseen here; the data may not.
+        # A letter in the name of a chunk or array may go unnoticed here; the data may not.
         assert said_or_read(path) in (message, expected), at
 
 
@@ -84,18 +84,18 @@ def test_other_files(tmp_path):
     for holds, made_by in (("seeds", "batch_reads"), ("k-mers", "seed_reads")):
         write(path, holds=holds)
         other = {"seeds": "k-mers", "k-mers": "seeds"}[holds]
-        with pytest.raises(InputError) as caught, open_frames(path, other):
+        with pytest.raises(InputError) as caught, open_chunk_file(path, other):
             pass
         assert str(caught.value) == (
             f"{path}: not a file of {other}: make one with scripts/{made_by}.py"
         )
     for text in (b"", b"@r1\nACGT\n", b"\x93NUMPY", b"[1]\n"):
         path.write_bytes(text)
-        with pytest.raises(InputError) as caught, open_frames(path, "seeds"):
+        with pytest.raises(InputError) as caught, open_chunk_file(path, "seeds"):
             pass
         assert str(caught.value) == f"{path}: the file is damaged or cut off: make it again"
     path.write_bytes(b'{"format": "bwarp frames", "version": 0, "holds": "seeds"}\n')
-    with pytest.raises(InputError) as caught, open_frames(path, "seeds"):
+    with pytest.raises(InputError) as caught, open_chunk_file(path, "seeds"):
         pass
     assert str(caught.value) == (
         f"{path}: the file has format version 0, this bwarp reads version 1: make it again"
@@ -104,7 +104,7 @@ def test_other_files(tmp_path):
 
 def test_nothing_appears_when_writing_stops(tmp_path):
     def stop_in_the_middle():
-        with write_frames(tmp_path / "a", holds="seeds") as writer:
+        with write_chunk_file(tmp_path / "a", holds="seeds") as writer:
             writer.write("empty")
             raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The stages of mapping: chunks come back from files of frames, and mapped is as in one run."""
+"""The stages of mapping: chunks come back from chunk files, and mapped is as in one run."""
 
 from dataclasses import asdict, replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.io.chunk_files import open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.mapping import pipeline
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.output_options import AlignmentOutput
@@ -101,10 +101,10 @@ def comment(chunk, read) -> bytes:
 def test_reads_come_back(tmp_path, repeats, ends):
     chunks = chunks_of(repeats[1], ends, 30, 13)
     chunks.append(replace(chunks[0], qualities=None, comments=None))
-    with write_frames(tmp_path / "reads", holds="reads") as writer:
+    with write_chunk_file(tmp_path / "reads", holds="reads") as writer:
         for chunk in chunks:
             write_reads(writer, chunk)
-    with open_frames(tmp_path / "reads", "reads") as reader:
+    with open_chunk_file(tmp_path / "reads", "reads") as reader:
         found = list(stored_reads(reader))
     for got, chunk in zip(found, chunks, strict=True):
         assert got.codes.tolist() == chunk.codes.tolist()
@@ -144,33 +144,33 @@ def test_seeds_searched_before_they_are_located(monkeypatch, repeats):
 def staged(index, genome, chunks, parameters, folder):
     """What five programs do in a row."""
     carried = {"parameters": asdict(parameters)}
-    with write_frames(folder / "reads", holds="reads") as writer:
+    with write_chunk_file(folder / "reads", holds="reads") as writer:
         for chunk in chunks:
             write_reads(writer, chunk)
     with (
-        open_frames(folder / "reads", "reads") as reader,
-        write_frames(folder / "rows", holds="seed rows", **carried) as writer,
+        open_chunk_file(folder / "reads", "reads") as reader,
+        write_chunk_file(folder / "rows", holds="seed rows", **carried) as writer,
     ):
         for chunk in stored_reads(reader):
             rows = search_seeds(index, chunk.codes, chunk.offsets, parameters.first)
             write_rows(writer, chunk, rows)
     with (
-        open_frames(folder / "rows", "seed rows") as reader,
-        write_frames(folder / "candidates", holds="candidates", **carried) as writer,
+        open_chunk_file(folder / "rows", "seed rows") as reader,
+        write_chunk_file(folder / "candidates", holds="candidates", **carried) as writer,
     ):
         for tag, offsets, rows in stored_rows(reader):
             found = locate_candidates(index, offsets, rows, parameters.first, parameters)
             write_candidates(writer, tag, found)
     with (
-        open_frames(folder / "reads", "reads") as reads,
-        open_frames(folder / "candidates", "candidates") as reader,
-        write_frames(folder / "places", holds="places", **carried) as writer,
+        open_chunk_file(folder / "reads", "reads") as reads,
+        open_chunk_file(folder / "candidates", "candidates") as reader,
+        write_chunk_file(folder / "places", holds="places", **carried) as writer,
     ):
         for chunk, candidates in stored_candidates(reads, reader):
             write_places(writer, place_chunk(index, genome, chunk, candidates, parameters))
     with (
-        open_frames(folder / "reads", "reads") as reads,
-        open_frames(folder / "places", "places") as reader,
+        open_chunk_file(folder / "reads", "reads") as reads,
+        open_chunk_file(folder / "places", "places") as reader,
     ):
         assert read_parameters(reader) == parameters
         yield from finish_chunks(genome, stored_places(reads, reader), parameters, 2)
@@ -218,13 +218,13 @@ def test_files_that_do_not_belong_together(tmp_path, repeats):
     list(staged(index, genome, chunks, PARAMETERS, tmp_path))
     other = replace(chunks[1], codes=chunks[1].codes ^ 1)
     for given in ([chunks[0], other], chunks[:1], [*chunks, chunks[0]], chunks[::-1]):
-        with write_frames(tmp_path / "others", holds="reads") as writer:
+        with write_chunk_file(tmp_path / "others", holds="reads") as writer:
             for chunk in given:
                 write_reads(writer, chunk)
         for kind, stored in (("candidates", stored_candidates), ("places", stored_places)):
             with (
-                open_frames(tmp_path / "others", "reads") as reads,
-                open_frames(tmp_path / kind, kind) as reader,
+                open_chunk_file(tmp_path / "others", "reads") as reads,
+                open_chunk_file(tmp_path / kind, kind) as reader,
                 pytest.raises(InputError) as caught,
             ):
                 list(stored(reads, reader))
@@ -237,9 +237,12 @@ def test_files_that_do_not_belong_together(tmp_path, repeats):
 def test_parameters_of_another_version(tmp_path):
     known = asdict(PARAMETERS)
     for stored in (None, [1], known | {"new": 1}, known | {"first": {"length": 3}}):
-        with write_frames(tmp_path / "a", holds="places", parameters=stored):
+        with write_chunk_file(tmp_path / "a", holds="places", parameters=stored):
             pass
-        with open_frames(tmp_path / "a", "places") as reader, pytest.raises(InputError) as caught:
+        with (
+            open_chunk_file(tmp_path / "a", "places") as reader,
+            pytest.raises(InputError) as caught,
+        ):
             read_parameters(reader)
         assert str(caught.value) == (
             f"{tmp_path}/a: was written by another version of bwarp: make it again"

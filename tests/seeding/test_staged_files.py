@@ -5,7 +5,7 @@ import pytest
 
 import bwarp.seeding.find as find
 from bwarp.index.locate_cpu import locate
-from bwarp.io.chunk_files import open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.seeding import staged_files
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.find_intervals_cpu import search_in_passes
@@ -82,12 +82,12 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
     monkeypatch.setitem(find._INTERVALS_AT_ONCE, "cpu", 300)
     index = index_of_genome("repeats")
     for options in (SeedOptions(1, 25), SeedOptions(0, 0), SeedOptions(2, 0, "backtracking")):
-        with write_frames(tmp_path / "kmers", holds="k-mers") as writer:
+        with write_chunk_file(tmp_path / "kmers", holds="k-mers") as writer:
             for kmers, names in batches(k, step):
                 write_kmers(writer, kmers, names)
         with (
-            open_frames(tmp_path / "kmers", "k-mers") as reader,
-            write_frames(tmp_path / "seeds", holds="seeds") as writer,
+            open_chunk_file(tmp_path / "kmers", "k-mers") as reader,
+            write_chunk_file(tmp_path / "seeds", holds="seeds") as writer,
         ):
             for _, arrays in reader:
                 kmers, names = kmers_of_chunk(arrays)
@@ -107,7 +107,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
 
 
 def staged(path, index):
-    with open_frames(path, "seeds") as reader:
+    with open_chunk_file(path, "seeds") as reader:
         yield from read_found(reader, index)
 
 

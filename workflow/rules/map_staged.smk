@@ -1,5 +1,5 @@
 # Reads to sorted BAM in stages, a rule each: what `map: {execution: staged}` asks for. The same bytes
-# as map_reads gives. Chunks of reads are frames inside the files, which go when they have been read.
+# as map_reads gives. The chunk files are removed when they have been read.
 
 if config["backend"] == "cuda":
     message = "staged runs on the CPU; write fused, or backend: auto"

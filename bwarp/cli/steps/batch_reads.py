@@ -1,12 +1,12 @@
 """Cut reads into k-mers, packed in 2 bits a base, for scripts/seed_reads.py.
 
 The first of three stages that together do what scripts/find_seeds.py does in one. The output is a
-file of frames, each with the k-mers of some reads and the names of these; - is standard output.
+chunk file with the k-mers of reads and the names of these; - is standard output.
 """
 
 from bwarp.cli.options import add_kmer_options, add_queries_option, kmer_options
 from bwarp.cli.program import program_parser, say
-from bwarp.io.chunk_files import write_frames
+from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
@@ -30,7 +30,7 @@ def main(options):
     batches = read_kmers(options.queries, *kmer_options(options))
     check_outputs([options.output], [options.queries])
     n_kmers = n_skipped = 0
-    with write_frames(options.output, holds="k-mers") as writer:
+    with write_chunk_file(options.output, holds="k-mers") as writer:
         for kmers, queries in batches:
             write_kmers(writer, kmers, queries)
             n_kmers += kmers.count

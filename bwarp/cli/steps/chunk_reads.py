@@ -1,12 +1,12 @@
 """Read FASTQ into chunks of packed reads, for scripts/seed_chunks.py.
 
 The first of five stages that together do what scripts/map_reads.py does in one. The output is a
-file of frames, one a chunk; - is standard output.
+chunk file; - is standard output.
 """
 
 from bwarp.cli.options import add_read_options
 from bwarp.cli.program import program_parser, say
-from bwarp.io.chunk_files import write_frames
+from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.reads.read_chunks import read_chunks
 from bwarp.mapping.staged_files import write_reads
@@ -29,7 +29,7 @@ def main(options):
     chunks = read_chunks(options.first, options.second, options.interleaved)
     n_reads = 0
     with (
-        write_frames(options.output, holds="reads") as writer,
+        write_chunk_file(options.output, holds="reads") as writer,
         progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
     ):
         for chunk in chunks:

@@ -1,13 +1,13 @@
 """Score the candidates of scripts/locate_chunks.py, and search on for reads without a clear place.
 
 The fourth of five stages that together do what scripts/map_reads.py does in one; it runs on the
-CPU. The output is a file of frames with scored places; - is standard output.
+CPU. The output is a chunk file with scored places; - is standard output.
 """
 
 from bwarp.cli.options import add_index_option, add_stage_input
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
-from bwarp.io.chunk_files import open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.pipeline import place_chunk
@@ -36,10 +36,10 @@ def main(options):
     index = load_index(options.index)
     n_reads = n_places = 0
     with (
-        open_frames(options.reads, "reads") as reads,
-        open_frames(options.candidates, "candidates") as reader,
+        open_chunk_file(options.reads, "reads") as reads,
+        open_chunk_file(options.candidates, "candidates") as reader,
     ):
-        reader.check_index(index)
+        reader.check_index(index.checksum, index.folder)
         parameters = read_parameters(reader)
         reference = index.reference
         genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
@@ -49,7 +49,7 @@ def main(options):
 
         carried = {name: reader.holds[name] for name in ("index", "parameters")}
         with (
-            write_frames(options.output, holds="places", **carried) as writer,
+            write_chunk_file(options.output, holds="places", **carried) as writer,
             progress("reads", files=[options.candidates]) as report,
         ):
             for placed in in_order(place, stored_candidates(reads, reader), options.threads):

@@ -1,14 +1,14 @@
 """Turn the rows of scripts/seed_chunks.py into candidates: places where reads may belong.
 
 The third of five stages that together do what scripts/map_reads.py does in one: the suffix array is
-looked up, on the CPU, and seeds are gathered by strand and diagonal. The output is a file of
-frames; - is standard output.
+looked up, on the CPU, and seeds are gathered by strand and diagonal. The output is a chunk
+file; - is standard output.
 """
 
 from bwarp.cli.options import add_index_option, add_stage_input
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
-from bwarp.io.chunk_files import open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.seeds.candidates_cpu import locate_candidates
 from bwarp.mapping.staged_files import read_parameters, stored_rows, write_candidates
@@ -32,8 +32,8 @@ def main(options):
     check_outputs([options.output], [options.index, options.rows])
     index = load_index(options.index)
     n_reads = n_candidates = 0
-    with open_frames(options.rows, "seed rows") as reader:
-        reader.check_index(index)
+    with open_chunk_file(options.rows, "seed rows") as reader:
+        reader.check_index(index.checksum, index.folder)
         parameters = read_parameters(reader)
 
         def locate(chunk):
@@ -42,7 +42,7 @@ def main(options):
 
         carried = {name: reader.holds[name] for name in ("index", "parameters")}
         with (
-            write_frames(options.output, holds="candidates", **carried) as writer,
+            write_chunk_file(options.output, holds="candidates", **carried) as writer,
             progress("reads", files=[options.rows]) as report,
         ):
             for tag, candidates in in_order(locate, stored_rows(reader), options.threads):

@@ -7,7 +7,7 @@ OUT.tsv, OUT.over.tsv and OUT.skipped.tsv. It runs on the CPU.
 from bwarp.cli.options import add_index_option, add_stage_input, add_table_option
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
-from bwarp.io.chunk_files import open_frames
+from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.runtime.progress import progress
 from bwarp.seeding.output.seed_tables import open_seed_tables, seed_format, tables_at
@@ -32,11 +32,11 @@ def main(options):
     check_outputs(tables_at(options.output), [options.index, options.seeds])
     index = load_index(options.index)
     with (
-        open_frames(options.seeds, "seeds") as reader,
+        open_chunk_file(options.seeds, "seeds") as reader,
         open_seed_tables(options.output, index.reference, options.threads) as tables,
         progress("k-mers", files=[options.seeds]) as report,
     ):
-        reader.check_index(index)
+        reader.check_index(index.checksum, index.folder)
         counts = tables.counts
         for kmers, queries, found in read_found(reader, index, options.threads):
             if found is None:

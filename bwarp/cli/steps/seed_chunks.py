@@ -2,7 +2,7 @@
 
 The second of five stages that together do what scripts/map_reads.py does in one; it runs on the
 CPU. How reads are aligned is said here and stands in the output, for the stages that follow. The
-output is a file of frames with the rows of the index that seeds match in; - is standard output.
+output is a chunk file with the rows of the index that seeds match in; - is standard output.
 """
 
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from bwarp.cli.options import (
 )
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
-from bwarp.io.chunk_files import index_sum, open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.seeds.seed_selection_cpu import search_seeds
 from bwarp.mapping.staged_files import stored_reads, write_rows
@@ -45,11 +45,11 @@ def main(options):
     def search(chunk):
         return chunk, search_seeds(index, chunk.codes, chunk.offsets, parameters.first)
 
-    carried = {"index": index_sum(index), "parameters": asdict(parameters)}
+    carried = {"index": index.checksum, "parameters": asdict(parameters)}
     n_reads = n_hits = 0
     with (
-        open_frames(options.reads, "reads") as reader,
-        write_frames(options.output, holds="seed rows", **carried) as writer,
+        open_chunk_file(options.reads, "reads") as reader,
+        write_chunk_file(options.output, holds="seed rows", **carried) as writer,
         progress("reads", files=[options.reads]) as report,
     ):
         for chunk, rows in in_order(search, stored_reads(reader), options.threads):

@@ -1,7 +1,7 @@
 """Search packed k-mers in an index: what scripts/batch_reads.py wrote, for scripts/locate_seeds.py.
 
 The second of three stages that together do what scripts/find_seeds.py does in one. The output is a
-file of frames, each with the rows of the index that k-mers match in; or with --locate hybrid a
+chunk file with the SA intervals of the k-mers; or with --locate hybrid a
 sampled row and the steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the
 positions. - is standard output.
 """
@@ -10,7 +10,7 @@ from bwarp.cli.options import add_index_option, add_stage_input
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.chunk_files import index_sum, open_frames, write_frames
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.runtime.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
@@ -85,8 +85,8 @@ def main(options):
     index = load_index(options.index)
     searched = hits = 0
     with (
-        open_frames(options.kmers, "k-mers") as reader,
-        write_frames(options.output, holds="seeds", index=index_sum(index)) as writer,
+        open_chunk_file(options.kmers, "k-mers") as reader,
+        write_chunk_file(options.output, holds="seeds", index=index.checksum) as writer,
         progress("k-mers", files=[options.kmers]) as report,
     ):
         write_found = writer_on_gpu if locate == "gpu" else writer_on_cpu

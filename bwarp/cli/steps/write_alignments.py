@@ -8,7 +8,7 @@ are chosen and aligned.
 from bwarp.cli.options import add_index_option, add_output_options, add_stage_input, output_options
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
-from bwarp.io.chunk_files import open_frames
+from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_file import files_of
@@ -40,11 +40,11 @@ def main(options):
     check_outputs([*files_of(options.output), options.stats], inputs)
     index = load_index(options.index)
     with (
-        open_frames(options.reads, "reads") as reads,
-        open_frames(options.places, "places") as reader,
+        open_chunk_file(options.reads, "reads") as reads,
+        open_chunk_file(options.places, "places") as reader,
         progress("reads", files=[options.places]) as report,
     ):
-        reader.check_index(index)
+        reader.check_index(index.checksum, index.folder)
         parameters = read_parameters(reader)
         reference = index.reference
         genome = Genome(codes_of(reference, options.threads), reference.contig_starts)

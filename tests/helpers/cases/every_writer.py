@@ -43,7 +43,7 @@ WRITERS = {
     "counts": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",
                "-k", "12", "--count-only"),
     "kmers": ("batch_reads", "--queries", "IN/r.fq", "-o", "OUT/kmers", "-k", "12"),
-    "frames of seeds": ("seed_reads", "--index", "IN/i", "--kmers", "IN/kmers", "-o", "OUT/seeds"),
+    "chunks of seeds": ("seed_reads", "--index", "IN/i", "--kmers", "IN/kmers", "-o", "OUT/seeds"),
     "located seeds": ("locate_seeds", "--index", "IN/i", "--seeds", "IN/seeds", "-o", "OUT/o.tsv"),
     "mums": ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.mums",
              "--kind", "maxmatch"),
