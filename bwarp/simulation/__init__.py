@@ -1,1 +1,1 @@
-"""Genomes and reads made up for demos, tests and benchmarks, with the truth beside them."""
+"""Simulated genomes and reads for demos, tests and benchmarks, with the truth about each."""

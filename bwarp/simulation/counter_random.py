@@ -1,7 +1,7 @@
 """Random numbers that are a function of a key and a counter, with no state.
 
 The n-th draw of a stream is `bits_at(key, n)`, the n-th output of SplitMix64 started at `key`.
-Whoever needs a draw computes it, in any order and in any thread, so that what is made depends on
+A draw is computed where it is needed, in any order and in any thread, so that results depend on
 the seed alone. Only integer operations and exact float products are used: results are the same on
 every machine.
 """
@@ -9,7 +9,17 @@ every machine.
 import numba
 import numpy as np
 
-__all__ = ["bits_at", "draws", "index_draws", "stream_key", "threshold", "unit_draws"]
+from bwarp.errors import UsageError
+
+__all__ = [
+    "bits_at",
+    "check_share",
+    "draws",
+    "index_draws",
+    "stream_key",
+    "threshold",
+    "unit_draws",
+]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -53,3 +63,9 @@ def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
 def threshold(rate: float | np.ndarray) -> np.ndarray:
     """The uint64 that 32 random bits are below with probability `rate` (0 to 1)."""
     return np.uint64(np.round(np.asarray(rate, np.float64) * 2.0**32))
+
+
+def check_share(what: str, value: float) -> None:
+    """Refuse a rate or share that is not from 0 to 1."""
+    if not 0 <= value <= 1:
+        raise UsageError(f"{what} {value} is not from 0 to 1")

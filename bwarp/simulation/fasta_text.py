@@ -10,7 +10,7 @@ from bwarp.simulation.genome import Genome
 __all__ = ["fasta_pieces"]
 
 PIECE_BASES = 1 << 22
-_LETTER_OF_CODE = np.frombuffer(LETTERS, np.uint8)
+_BASE_OF_CODE = np.frombuffer(LETTERS, np.uint8)
 _CASE_BIT = 0x20
 
 
@@ -34,22 +34,22 @@ def fasta_pieces(genome: Genome, line_width: int, masked: np.ndarray) -> Iterato
         yield b">" + name.encode() + b"\n"
         for start in range(contig_start, contig_stop, step):
             stop = min(start + step, contig_stop)
-            letters = _LETTER_OF_CODE[genome.codes[start:stop]]
+            bases = _BASE_OF_CODE[genome.codes[start:stop]]
             first, last = np.searchsorted(genome.iupac_positions, [start, stop])
-            letters[genome.iupac_positions[first:last] - start] = genome.iupac_letters[first:last]
+            bases[genome.iupac_positions[first:last] - start] = genome.iupac_letters[first:last]
             met = masked[
                 np.searchsorted(reach, start, "right") : np.searchsorted(masked[:, 0], stop)
             ]
             for begin, end in (met - start).tolist():
-                letters[max(begin, 0) : max(end, 0)] |= _CASE_BIT
-            yield _lines(letters, line_width)
+                bases[max(begin, 0) : max(end, 0)] |= _CASE_BIT
+            yield _lines(bases, line_width)
 
 
-def _lines(letters: np.ndarray, width: int) -> bytes:
-    """Put a line end after every `width` letters and after the last one."""
-    whole = letters.size // width
+def _lines(bases: np.ndarray, width: int) -> bytes:
+    """Put a line end after every `width` bases and after the last one."""
+    whole = bases.size // width
     text = np.empty((whole, width + 1), np.uint8)
-    text[:, :width] = letters[: whole * width].reshape(whole, width)
+    text[:, :width] = bases[: whole * width].reshape(whole, width)
     text[:, width] = ord("\n")
-    rest = letters[whole * width :].tobytes()
+    rest = bases[whole * width :].tobytes()
     return text.tobytes() + (rest + b"\n" if rest else b"")

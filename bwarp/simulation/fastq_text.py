@@ -12,7 +12,7 @@ from bwarp.simulation.reads import SimulatedReads
 __all__ = ["fastq_pieces"]
 
 _COLON = ord(":")
-_LETTER_OF_CODE = np.frombuffer(LETTERS, np.uint8)
+_BASE_OF_CODE = np.frombuffer(LETTERS, np.uint8)
 
 
 def fastq_pieces(
@@ -34,30 +34,19 @@ def fastq_pieces(
 
     def piece(start: int, stop: int) -> np.ndarray:
         out = np.empty((stop - start) * room, np.uint8)
-        size = _format_reads(
-            reads.codes[end],
-            reads.qualities[end],
-            reads.truth,
-            contig_text,
-            contig_offsets,
-            reads.first,
-            start,
-            stop,
-            out,
-        )
-        return out[:size]
+        return out[: _format_reads(reads, end, contig_text, contig_offsets, start, stop, out)]
 
     return for_each_range(piece, count, threads)
 
 
 @numba.njit(cache=True, nogil=True)
-def _format_reads(codes, qualities, truth, contig_text, contig_offsets, first, start, stop, out):
+def _format_reads(reads, mate, contig_text, contig_offsets, start, stop, out):
     """Write records `start` to `stop`; returns the number of bytes."""
-    length = codes.shape[1]
+    truth, length = reads.truth, reads.codes.shape[2]
     at = 0
     for i in range(start, stop):
         out[at] = ord("@")
-        at = put_field(out, at + 1, first + i, _COLON)
+        at = put_field(out, at + 1, reads.first + i, _COLON)
         contig = truth[0, i].contig
         if contig < 0:
             out[at] = ord("*")
@@ -69,13 +58,13 @@ def _format_reads(codes, qualities, truth, contig_text, contig_offsets, first, s
         out[at] = ord("\n")
         at += 1
         for k in range(length):
-            out[at + k] = _LETTER_OF_CODE[codes[i, k]]
+            out[at + k] = _BASE_OF_CODE[reads.codes[mate, i, k]]
         at += length
         out[at] = ord("\n")
         out[at + 1] = ord("+")
         out[at + 2] = ord("\n")
         at += 3
-        at = put_bytes(out, at, qualities[i], 0, length)
+        at = put_bytes(out, at, reads.qualities[mate, i], 0, length)
         out[at] = ord("\n")
         at += 1
     return at

@@ -1,4 +1,4 @@
-"""A made-up genome: contigs of uneven length with the repeats and gaps of a real one.
+"""A simulated genome: contigs of uneven length with the repeats and gaps of a real one.
 
 It is painted in layers, each over the one before:
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from bwarp.errors import UsageError
 from bwarp.sequence import AMBIGUOUS
-from bwarp.simulation.counter_random import draws, index_draws, stream_key, unit_draws
+from bwarp.simulation.counter_random import check_share, draws, index_draws, stream_key, unit_draws
 from bwarp.simulation.repeats import (
     FAMILY_KINDS,
     N_MOTIFS,
@@ -85,9 +85,7 @@ class GenomeParameters:
             )
         parts = ("repeat_fraction", "tandem_fraction", "duplication_fraction", "n_fraction")
         for name in ("gc", *parts):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise UsageError(f"{name.replace('_', ' ')} {value} is not from 0 to 1")
+            check_share(name.replace("_", " "), getattr(self, name))
         in_all = sum(getattr(self, name) for name in parts)
         if round(in_all, 9) > 1:
             raise UsageError(
@@ -129,7 +127,7 @@ class Genome:
 
 
 def simulate_genome(parameters: GenomeParameters, threads: int = 1) -> Genome:
-    """Make a genome up; the same for the same parameters, whatever the number of threads.
+    """Simulate a genome; it depends on the parameters alone, not on the number of threads.
 
     Takes a byte a base, and about 60 bytes for each of its transposons and microsatellites.
     """
@@ -202,34 +200,23 @@ def _paint_duplications(codes, offsets, bases: int, key: np.uint64) -> None:
     lengths = lengths[np.cumsum(lengths) <= bases]
     n = lengths.size
     sources = index_draws(stream_key(key, 2), n, codes.size)
-    places = index_draws(stream_key(key, 3), n, codes.size)
+    targets = index_draws(stream_key(key, 3), n, codes.size)
     reverse = draws(stream_key(key, 4), n) & np.uint64(1) == 1
     divergences = OLDEST_DUPLICATION * unit_draws(stream_key(key, 5), n)
     source_ends = offsets[np.searchsorted(offsets, sources, side="right")]
-    place_ends = offsets[np.searchsorted(offsets, places, side="right")]
-    lengths = np.minimum(lengths, np.minimum(source_ends - sources, place_ends - places))
+    target_ends = offsets[np.searchsorted(offsets, targets, side="right")]
+    lengths = np.minimum(lengths, np.minimum(source_ends - sources, target_ends - targets))
     for i in range(n):
         segment = codes[sources[i] : sources[i] + lengths[i]].copy()
-        copy = Copies(
-            starts=places[i : i + 1],
-            lengths=lengths[i : i + 1],
-            units=np.zeros(1, np.int64),
-            phases=np.zeros(1, np.int64),
-            reverse=reverse[i : i + 1],
-            divergences=divergences[i : i + 1],
-        )
+        one, none = slice(i, i + 1), np.zeros(1, np.int64)
+        copy = Copies(targets[one], lengths[one], none, none, reverse[one], divergences[one])
         unit = Units(segment, np.array([0, segment.size]))
         write_copies(codes, unit, copy, stream_key(key, 6, i))
 
 
 def _paint_gaps(codes, offsets, satellites: Copies, fraction: float, key: np.uint64) -> None:
-    satellite_ends = dict(
-        zip(
-            np.searchsorted(offsets, satellites.starts, side="right") - 1,
-            satellites.starts + satellites.lengths,
-            strict=True,
-        )
-    )
+    contigs = np.searchsorted(offsets, satellites.starts, side="right") - 1
+    satellite_ends = dict(zip(contigs, satellites.starts + satellites.lengths, strict=True))
     for contig in range(offsets.size - 1):
         start, stop = int(offsets[contig]), int(offsets[contig + 1])
         bases = round((stop - start) * fraction)
@@ -243,9 +230,9 @@ def _paint_gaps(codes, offsets, satellites: Copies, fraction: float, key: np.uin
         lengths = 100 << index_draws(stream_key(key, 0, contig), rest // 100, 10)
         lengths = np.minimum(lengths, max(100, rest // 8))
         lengths = lengths[np.cumsum(lengths) <= rest]
-        places = index_draws(stream_key(key, 1, contig), lengths.size, stop - start)
-        for place, length in zip((start + places).tolist(), lengths.tolist(), strict=True):
-            codes[place : min(place + length, stop)] = AMBIGUOUS
+        gaps = start + index_draws(stream_key(key, 1, contig), lengths.size, stop - start)
+        for gap, length in zip(gaps.tolist(), lengths.tolist(), strict=True):
+            codes[gap : min(gap + length, stop)] = AMBIGUOUS
 
 
 def _first_satellite_unit() -> int:

@@ -1,9 +1,9 @@
-"""Stretches of a haplotype, walked along the reference and its variants, and back.
+"""Stretches of a haplotype made from the reference and its variants, and back.
 
 reference     10 11 12 13 14 15 16
                A  C  G  T  A  C  G
 template       A  C  a  a  G        C  G       an insertion after 11, a deletion of 13 and 14
-places        10 11 11 11 12       15 16       an inserted base has its anchor's place
+positions     10 11 11 11 12       15 16       an inserted base has its anchor's position
 """
 
 import numba
@@ -27,10 +27,10 @@ def first_above(values, value):
 
 
 @numba.njit
-def haplotype_stretch(codes, variants, haplotype, start, stop, template, places):
-    """Write a haplotype's bases over a stretch of the reference, and the place of each.
+def haplotype_stretch(codes, variants, haplotype, start, stop, template, positions):
+    """Write a haplotype's bases over a stretch of the reference, and the position of each.
 
-    An inserted base has the place of the base that it comes after. Returns the number of bases.
+    An inserted base has the position of the base that it comes after. Returns the number of bases.
     """
     i = first_above(variants.positions, start - 1)
     at = start
@@ -41,10 +41,10 @@ def haplotype_stretch(codes, variants, haplotype, start, stop, template, places)
         anchor = variants.positions[i] if i < variants.positions.size else stop
         until = min(anchor + 1, stop)
         # Indices that cannot be negative let this loop become vector operations.
-        source, bases_to, places_to = codes[at:until], template[n:], places[n:]
+        source, bases_to, positions_to = codes[at:until], template[n:], positions[n:]
         for k in range(source.size):
             bases_to[k] = source[k]
-            places_to[k] = at + k
+            positions_to[k] = at + k
         n += until - at
         at = until
         if anchor < stop and variants.haplotypes[i] & haplotype:
@@ -54,7 +54,7 @@ def haplotype_stretch(codes, variants, haplotype, start, stop, template, places)
             elif variants.kinds[i] == INSERTION:
                 for base in range(first, first + variants.lengths[i]):
                     template[n] = variants.bases[base]
-                    places[n] = anchor
+                    positions[n] = anchor
                     n += 1
             else:
                 at += variants.lengths[i]
@@ -63,23 +63,23 @@ def haplotype_stretch(codes, variants, haplotype, start, stop, template, places)
 
 
 @numba.njit
-def reference_span(codes, template, places, a, b):
+def reference_span(codes, template, positions, a, b):
     """Begin and end on the reference of bases a to b of a template, and how they differ from it."""
     start = -1
     stop = -1
     differences = 0
     for k in range(a, b):
-        place = places[k]
-        if k > 0 and places[k - 1] == place:
+        position = positions[k]
+        if k > 0 and positions[k - 1] == position:
             differences += 1
             continue
         if start < 0:
-            start = place
+            start = position
         else:
-            differences += place - stop
-        differences += template[k] != codes[place]
-        stop = place + 1
+            differences += position - stop
+        differences += template[k] != codes[position]
+        stop = position + 1
     if start < 0:
         # All of the read lies in an insertion: it covers no base of the reference.
-        start = stop = places[a] + 1
+        start = stop = positions[a] + 1
     return start, stop, differences

@@ -31,7 +31,7 @@ _BESIDES_CONTIG = len("1099511627776:" + 2 * ":4294967296:4294967296:+:99999:999
 
 @dataclass(frozen=True)
 class EndTruth:
-    """Where one read of a pair, or a single read, truly comes from."""
+    """The origin of one read of a pair, or of a single read."""
 
     start: int
     stop: int
@@ -42,7 +42,7 @@ class EndTruth:
 
 @dataclass(frozen=True)
 class ReadTruth:
-    """What a simulated read's name says.
+    """The truth in a simulated read's name.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Reads of a diploid individual, single or in pairs, and where they truly come from.
+"""Reads of a diploid individual, single or in pairs, and their true origin.
 
 A fragment is drawn anywhere on the reference where it fits into a contig, on one of the two
 haplotypes. A pair is read from its two ends inwards, a single read is the whole fragment on either
@@ -15,6 +15,7 @@ reads can be made by itself, in any thread.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -22,13 +23,13 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS
-from bwarp.simulation.counter_random import bits_at, stream_key, threshold
+from bwarp.simulation.counter_random import bits_at, check_share, stream_key, threshold
 from bwarp.simulation.haplotypes import first_above, haplotype_stretch, reference_span
 from bwarp.simulation.variants import LONGEST_INDEL, Variants
 
 __all__ = ["TRUTH", "ReadParameters", "SimulatedReads", "simulate_reads"]
 
-#: What is true of one read; places are within the contig, 0-based, `stop` is exclusive.
+#: The origin of one read; positions are within the contig, 0-based, `stop` is exclusive.
 #: `contig` is -1 for a random read. `variants` and `errors` count bases as an edit distance does.
 TRUTH = np.dtype(
     [
@@ -86,15 +87,10 @@ class ReadParameters:
             raise UsageError(f"read length {self.length}: a read has at least 1 base")
         if self.ends not in (1, 2):
             raise UsageError(f"ends {self.ends}: reads are single (1) or in pairs (2)")
-        for name in (
-            "error_rate_start",
-            "error_rate_end",
-            "error_indel_fraction",
-            "random_fraction",
-        ):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise UsageError(f"{name.replace('_', ' ')} {value} is not from 0 to 1")
+        check_share("error rate start", self.error_rate_start)
+        check_share("error rate end", self.error_rate_end)
+        check_share("error indel fraction", self.error_indel_fraction)
+        check_share("random fraction", self.random_fraction)
         if self.ends == 2 and not self.length <= self.insert_mean < 2**31:
             raise UsageError(
                 f"insert mean {self.insert_mean:g} is not from the read length {self.length} to "
@@ -104,8 +100,7 @@ class ReadParameters:
             raise UsageError(f"insert sd {self.insert_sd:g} is not from 0 to 2^31")
 
 
-@dataclass(frozen=True)
-class SimulatedReads:
+class SimulatedReads(NamedTuple):
     """Consecutive reads or pairs and the truth about them.
 
     Attributes
@@ -121,6 +116,18 @@ class SimulatedReads:
     codes: np.ndarray
     qualities: np.ndarray
     truth: np.ndarray
+
+
+class _Model(NamedTuple):
+    """Reads' lengths and errors, and the key of their random numbers, for compiled code."""
+
+    key: np.uint64
+    insert_mean: float
+    insert_sd: float
+    random_threshold: np.uint64
+    error_thresholds: np.ndarray
+    qualities: np.ndarray
+    indel_threshold: np.uint64
 
 
 def simulate_reads(
@@ -163,34 +170,20 @@ def simulate_reads(
     reads = SimulatedReads(
         first, np.empty(shape, np.uint8), np.empty(shape, np.uint8), np.empty(shape[:2], TRUTH)
     )
-    error_thresholds, qualities = _error_profile(p)
     # A single read is its whole fragment.
     insert_mean, insert_sd = (p.insert_mean, p.insert_sd) if p.ends == 2 else (p.length, 0)
+    model = _Model(
+        stream_key(seed, 5), float(insert_mean), float(insert_sd), threshold(p.random_fraction),
+        *_error_profile(p), threshold(p.error_indel_fraction),
+    )  # fmt: skip
     unplaced = for_each_range(
-        lambda start, stop: _make_reads(
-            codes,
-            offsets,
-            variants,
-            stream_key(seed, 5),
-            float(insert_mean),
-            float(insert_sd),
-            threshold(p.random_fraction),
-            error_thresholds,
-            qualities,
-            threshold(p.error_indel_fraction),
-            first,
-            start,
-            stop,
-            reads.codes,
-            reads.qualities,
-            reads.truth,
-        ),
+        lambda start, stop: _make_reads(codes, offsets, variants, model, reads, start, stop),
         count,
         threads,
     )
     if any(unplaced):
         raise InputError(
-            f"no place for a fragment of about {insert_mean:g} bases was found in {MOST_DRAWS:,} "
+            f"no room for a fragment of about {insert_mean:g} bases was found in {MOST_DRAWS:,} "
             "draws: the contigs are too short or too full of N for it; take a smaller insert, "
             "shorter reads or another reference"
         )
@@ -214,40 +207,21 @@ def _error_profile(parameters):
 
 
 @numba.njit(cache=True, nogil=True)
-def _make_reads(
-    codes,
-    offsets,
-    variants,
-    seed_key,
-    insert_mean,
-    insert_sd,
-    random_threshold,
-    error_thresholds,
-    quality_table,
-    indel_threshold,
-    first,
-    start,
-    stop,
-    reads,
-    qualities,
-    truth,
-):
-    """Make reads `start` to `stop` of the arrays; return whether one found no place."""
-    ends, _, length = reads.shape
+def _make_reads(codes, offsets, variants, model, reads, start, stop):
+    """Make reads `start` to `stop` of the arrays; return whether a fragment found no room."""
+    ends, _, length = reads.codes.shape
     window = length + SPARE
     template = np.empty(window * (LONGEST_INDEL + 1), np.uint8)
-    places = np.empty(template.size, np.int64)
+    positions = np.empty(template.size, np.int64)
     for i in range(start, stop):
-        key = bits_at(seed_key, np.uint64(first + i))
-        if (bits_at(key, np.uint64(0)) >> np.uint64(32)) < random_threshold:
+        key = bits_at(model.key, np.uint64(reads.first + i))
+        if (bits_at(key, np.uint64(0)) >> np.uint64(32)) < model.random_threshold:
             for end in range(ends):
                 _random_read(
-                    bits_at(key, np.uint64(1 + end)),
-                    quality_table,
-                    reads[end, i],
-                    qualities[end, i],
-                )
-                _set_truth(truth, end, i, -1, False, 0, 0, 0, 0)
+                    bits_at(key, np.uint64(1 + end)), model.qualities, reads.codes[end, i],
+                    reads.qualities[end, i],
+                )  # fmt: skip
+                _set_truth(reads.truth[end, i], -1, False, 0, 0, 0, 0)
             continue
         draw = 0
         placed = False
@@ -256,7 +230,7 @@ def _make_reads(
                 return True
             draw += 1
             draw_key = bits_at(key, np.uint64(2 + draw))
-            left, right, contig = _draw_fragment(offsets, draw_key, insert_mean, insert_sd, length)
+            left, right, contig = _draw_fragment(offsets, draw_key, model, length)
             placed = right <= offsets[contig + 1]
             flags = bits_at(draw_key, np.uint64(4))
             haplotype = 1 + np.int64(flags & np.uint64(1))
@@ -269,31 +243,27 @@ def _make_reads(
                     begin, finish = max(origin, right - window), right
                 else:
                     begin, finish = left, min(offsets[contig + 1], left + window)
-                n = haplotype_stretch(codes, variants, haplotype, begin, finish, template, places)
-                used, errors = _sequence(
-                    template,
-                    n,
-                    reverse,
-                    bits_at(draw_key, np.uint64(5 + end)),
-                    error_thresholds,
-                    quality_table,
-                    indel_threshold,
-                    reads[end, i],
-                    qualities[end, i],
+                n = haplotype_stretch(
+                    codes, variants, haplotype, begin, finish, template, positions
                 )
+                used, errors = _sequence(
+                    template, n, reverse, bits_at(draw_key, np.uint64(5 + end)), model,
+                    reads.codes[end, i], reads.qualities[end, i],
+                )  # fmt: skip
                 placed = used > 0
                 if placed:
                     a, b = (n - used, n) if reverse else (0, used)
-                    at, until, differ = reference_span(codes, template, places, a, b)
+                    at, until, differ = reference_span(codes, template, positions, a, b)
                     _set_truth(
-                        truth, end, i, contig, reverse, at - origin, until - origin, differ, errors
-                    )
+                        reads.truth[end, i], contig, reverse, at - origin, until - origin, differ,
+                        errors,
+                    )  # fmt: skip
                 end += 1
     return False
 
 
 @numba.njit
-def _draw_fragment(offsets, key, insert_mean, insert_sd, shortest):
+def _draw_fragment(offsets, key, model, shortest):
     """Begin, end and contig of a fragment that begins anywhere; it may pass the contig's end.
 
     The length is normal: the sum of twelve even draws of 16 bits, exact on every machine.
@@ -301,20 +271,18 @@ def _draw_fragment(offsets, key, insert_mean, insert_sd, shortest):
     unit = np.float64(bits_at(key, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
     left = np.int64(unit * offsets[-1])
     contig = first_above(offsets, left) - 1
-    deviation = -6.0 + 6.0 / 65536
+    normal = -6.0 + 6.0 / 65536
     for i in range(1, 4):
         bits = bits_at(key, np.uint64(i))
         for _ in range(4):
-            deviation += np.float64(bits & np.uint64(0xFFFF)) / 65536
+            normal += np.float64(bits & np.uint64(0xFFFF)) / 65536
             bits >>= np.uint64(16)
-    insert = np.int64(np.floor(insert_mean + insert_sd * deviation + 0.5))
+    insert = np.int64(np.floor(model.insert_mean + model.insert_sd * normal + 0.5))
     return left, left + max(insert, shortest), contig
 
 
 @numba.njit
-def _sequence(
-    template, n, reverse, key, error_thresholds, quality_table, indel_threshold, read, quality
-):
+def _sequence(template, n, reverse, key, model, read, quality):
     """Read a template from its left end, or its right end as the other strand, with errors.
 
     The first cycle has no insertion or deletion, so that a read begins where its template does.
@@ -328,12 +296,12 @@ def _sequence(
         bits = bits_at(key, np.uint64(cycle))
         step = np.int64((bits >> np.uint64(32)) & np.uint64(7))
         other = np.int64(bits >> np.uint64(35))
-        quality[cycle] = quality_table[cycle, step]
+        quality[cycle] = model.qualities[cycle, step]
         change = 0
-        if (bits & np.uint64(0xFFFFFFFF)) < error_thresholds[cycle, step]:
+        if (bits & np.uint64(0xFFFFFFFF)) < model.error_thresholds[cycle, step]:
             errors += 1
             indel = bits_at(key, np.uint64(length + cycle))
-            if cycle == 0 or (indel & np.uint64(0xFFFFFFFF)) >= indel_threshold:
+            if cycle == 0 or (indel & np.uint64(0xFFFFFFFF)) >= model.indel_threshold:
                 change = 1 + other % 3
             elif indel >> np.uint64(63):
                 read[cycle] = other & 3
@@ -361,10 +329,10 @@ def _random_read(key, quality_table, read, quality):
 
 
 @numba.njit
-def _set_truth(truth, end, i, contig, reverse, start, stop, variants, errors):
-    truth[end, i].contig = contig
-    truth[end, i].reverse = reverse
-    truth[end, i].start = start
-    truth[end, i].stop = stop
-    truth[end, i].variants = variants
-    truth[end, i].errors = errors
+def _set_truth(truth, contig, reverse, start, stop, variants, errors):
+    truth.contig = contig
+    truth.reverse = reverse
+    truth.start = start
+    truth.stop = stop
+    truth.variants = variants
+    truth.errors = errors

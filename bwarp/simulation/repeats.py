@@ -8,7 +8,7 @@ its unit, runs in either direction, wraps round (tandem repeats) and differs fro
     copy      56789 (phase 5), 789012345678901 (phase 7, tandem), complement of 43210 (reverse)
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -39,9 +39,8 @@ SATELLITE_UNITS = 24
 N_MOTIFS = 256
 
 
-@dataclass(frozen=True)
-class FamilyKind:
-    """A kind of transposon: how long, how many families, its share of all dispersed bases."""
+class FamilyKind(NamedTuple):
+    """A kind of transposon: length, families, and share of all dispersed bases."""
 
     length: int
     families: int
@@ -59,8 +58,7 @@ FAMILY_KINDS = (
 )
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(NamedTuple):
     """Repeated units, one after another: unit i is ``codes[offsets[i]:offsets[i + 1]]``.
 
     First the transposon families in the order of `FAMILY_KINDS`, then `N_MOTIFS` microsatellite
@@ -71,11 +69,10 @@ class Units:
     offsets: np.ndarray
 
 
-@dataclass(frozen=True)
-class Copies:
+class Copies(NamedTuple):
     """Copies of units to write, one array element a copy.
 
-    starts, lengths (int64): the place in the genome; units, phases (int64): what is copied, from
+    starts, lengths (int64): where in the genome; units, phases (int64): what is copied, from
     where; reverse (bool): the complement, read backwards; divergences (float64): the rate of
     substitutions, a tenth of which again is the rate of small insertions and deletions.
     """
@@ -155,16 +152,13 @@ def plan_interspersed(
         )
         first_unit += kind.families
     parts.append(_microsatellites(stream_key(key, 1), first_unit, microsatellite_bases))
-    lengths, units, phases, reverse, divergences = (
-        np.concatenate(columns) for columns in zip(*parts, strict=True)
-    )
-    n = lengths.size
+    n = sum(len(part[0]) for part in parts)
     order = np.argsort(draws(stream_key(key, 2), n), kind="stable")
-    lengths = lengths[order]
+    lengths, *rest = (np.concatenate(columns)[order] for columns in zip(*parts, strict=True))
     free = length - int(lengths.sum())
     before = np.sort(index_draws(stream_key(key, 3), n, free + 1))
     starts = before + np.cumsum(lengths) - lengths
-    return Copies(starts, lengths, units[order], phases[order], reverse[order], divergences[order])
+    return Copies(starts, lengths, *rest)
 
 
 def _transposons(key, kind, first_unit, bases):
@@ -204,20 +198,7 @@ def write_copies(
     """Write copies into a genome's codes; where copies overlap, the threads must be one."""
     thresholds = threshold(copies.divergences)
     for_each_range(
-        lambda first, last: _write_copies(
-            codes,
-            units.codes,
-            units.offsets,
-            copies.starts,
-            copies.lengths,
-            copies.units,
-            copies.phases,
-            copies.reverse,
-            thresholds,
-            key,
-            first,
-            last,
-        ),
+        lambda first, last: _write_copies(codes, units, copies, thresholds, key, first, last),
         copies.starts.size,
         threads,
         smallest=256,
@@ -225,35 +206,23 @@ def write_copies(
 
 
 @numba.njit(cache=True, nogil=True)
-def _write_copies(
-    codes,
-    unit_codes,
-    unit_offsets,
-    starts,
-    lengths,
-    units,
-    phases,
-    reverse,
-    thresholds,
-    key,
-    first,
-    last,
-):
+def _write_copies(codes, units, copies, thresholds, key, first, last):
     """One draw a base: 32 bits for a substitution, the rest for its base or for an indel."""
     for copy in range(first, last):
         copy_key = bits_at(key, np.uint64(copy))
-        unit_start = unit_offsets[units[copy]]
-        n = unit_offsets[units[copy] + 1] - unit_start
-        at = phases[copy]
-        for i in range(lengths[copy]):
+        unit = copies.units[copy]
+        unit_start = units.offsets[unit]
+        n = units.offsets[unit + 1] - unit_start
+        at = copies.phases[copy]
+        for i in range(copies.lengths[copy]):
             bits = bits_at(copy_key, np.uint64(i))
-            if reverse[copy]:
-                base = np.int64(3 - unit_codes[unit_start + n - 1 - at])
+            if copies.reverse[copy]:
+                base = np.int64(3 - units.codes[unit_start + n - 1 - at])
             else:
-                base = np.int64(unit_codes[unit_start + at])
+                base = np.int64(units.codes[unit_start + at])
             if (bits & np.uint64(0xFFFFFFFF)) < thresholds[copy]:
                 base = (base + 1 + np.int64((bits >> np.uint64(32)) % np.uint64(3))) & 3
-            codes[starts[copy] + i] = base
+            codes[copies.starts[copy] + i] = base
             at += 1
             if (bits >> np.uint64(32)) * np.uint64(10) < thresholds[copy]:
                 # Skip up to four bases of the unit, or say up to four of them again.

@@ -8,7 +8,7 @@ A variant is anchored at a reference base, as in VCF, and is on one haplotype or
     deletion    A C G . . C G          anchored at 2: the two bases after it are gone
 
 No two variants touch the same bases, whichever haplotypes they are on. Haplotypes are never
-written out: whoever needs a stretch of one walks the reference and the variants together.
+written out: a stretch of one is made from the reference and the variants together.
 """
 
 from collections.abc import Iterator
@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bwarp.errors import UsageError
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, LETTERS
-from bwarp.simulation.counter_random import bits_at, draws, stream_key, threshold
+from bwarp.simulation.counter_random import bits_at, check_share, draws, stream_key, threshold
 
 __all__ = [
     "DELETION",
@@ -63,13 +62,9 @@ class VariantParameters:
     extend: float = 0.3
 
     def __post_init__(self):
-        for name in ("rate", "indel_fraction", "extend"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                what = {"rate": "variant rate", "extend": "indel extend"}.get(
-                    name, "indel fraction"
-                )
-                raise UsageError(f"{what} {value} is not from 0 to 1")
+        check_share("variant rate", self.rate)
+        check_share("indel fraction", self.indel_fraction)
+        check_share("indel extend", self.extend)
 
 
 class Variants(NamedTuple):
@@ -108,7 +103,7 @@ def simulate_variants(
     seed: int,
     threads: int = 1,
 ) -> Variants:
-    """Make an individual's variants up.
+    """Simulate the variants of an individual.
 
     Parameters
     ----------
@@ -150,7 +145,7 @@ def simulate_variants(
 
 @numba.njit(cache=True, nogil=True)
 def _anchors(codes, key, rate, start, stop):
-    """Positions from `start` to `stop` whose draw says variant; one draw a base."""
+    """Variant positions from `start` to `stop`; one draw a base."""
     count = 0
     for position in range(start, stop):
         count += (bits_at(key, np.uint64(position)) >> np.uint64(32)) < rate
@@ -220,16 +215,11 @@ def vcf_lines(
     letters = LETTERS.decode()
     contigs = np.searchsorted(offsets, variants.positions, side="right") - 1
     within = variants.positions - offsets[contigs]
-    rows = zip(
-        variants.positions.tolist(),
-        contigs.tolist(),
-        within.tolist(),
-        variants.kinds.tolist(),
-        variants.lengths.tolist(),
-        variants.haplotypes.tolist(),
-        variants.base_offsets.tolist(),
-        strict=False,
-    )
+    columns = (
+        variants.positions, contigs, within, variants.kinds, variants.lengths,
+        variants.haplotypes, variants.base_offsets[:-1],
+    )  # fmt: skip
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     for position, contig, at, kind, length, haplotypes, first in rows:
         stop = position + 1 + (length if kind == DELETION else 0)
         before = "".join(letters[code] for code in codes[position:stop])

@@ -325,7 +325,7 @@ def test_no_place_for_a_fragment(letters, ends, insert):
     with pytest.raises(InputError) as error:
         simulate_reads(codes, offsets, variants, parameters, 1, 0, 5)
     assert str(error.value) == (
-        f"no place for a fragment of about {insert} bases was found in 10,000 draws: the contigs "
+        f"no room for a fragment of about {insert} bases was found in 10,000 draws: the contigs "
         "are too short or too full of N for it; take a smaller insert, shorter reads or another "
         "reference"
     )

@@ -114,7 +114,7 @@ def test_a_copy_cut_short_keeps_the_end_of_its_family():
     units = repeat_units(KEY, 0.4)
     plan = plan_interspersed(KEY, 100_000, 60_000, 0)
     codes = np.zeros(100_000, np.uint8)
-    exact = Copies(**(vars(plan) | {"divergences": np.zeros(plan.starts.size)}))
+    exact = Copies(**(plan._asdict() | {"divergences": np.zeros(plan.starts.size)}))
     write_copies(codes, units, exact, KEY)
     for start, length, unit, reverse in zip(
         plan.starts, plan.lengths, plan.units, plan.reverse, strict=True

@@ -1,4 +1,4 @@
-"""Make up a genome with the repeats and gaps of a real one."""
+"""Simulate a genome with the repeats and gaps of a real one."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Make up sequencing reads of a reference, with the truth in their names."""
+"""Simulate sequencing reads of a reference, with the truth in their names."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

@@ -177,7 +177,7 @@ def test_refusals_of_options(run_program, reference, tmp_path, options, message)
         (
             f">c\n{'ACGTN' * 100}\n",
             ("--read-length", "20"),
-            "no place for a fragment of about 20 bases was found in 10,000 draws: the contigs are "
+            "no room for a fragment of about 20 bases was found in 10,000 draws: the contigs are "
             "too short or too full of N for it; take a smaller insert, shorter reads or another "
             "reference",
         ),
