@@ -34,7 +34,7 @@ from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.record_text import ContigNames
 from bwarp.mapping.output.sam_records import sam_lines
-from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice
+from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.threads import available_threads
 
@@ -136,11 +136,11 @@ def made_up_pairs(rng, genome: Genome, n_pairs: int, first: int):
         positions, strands, np.zeros(n_reads, np.int32), np.full(n_reads, LENGTH, np.int32),
         scores.astype(np.int32), np.arange(n_reads + 1), np.full(n_reads, LENGTH << 4, np.uint32),
     )  # fmt: skip
-    choice = Choice(
+    primary = PrimarySelection(
         np.zeros(n_reads, np.int64), np.full(n_reads, 60, np.uint8), np.zeros(n_reads, np.int32),
         np.ones(n_reads, bool),
     )  # fmt: skip
-    return chunk, both_strands(chunk.codes, offsets), mapped, choice
+    return chunk, both_strands(chunk.codes, offsets), mapped, primary
 
 
 def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict:

@@ -95,7 +95,7 @@ def measure(options, index, *reads) -> None:
                     row = rows.setdefault((name, before, word_length), np.zeros(3))
                     if number:
                         row += len(of), np.count_nonzero(~done.kept), spent
-            numbers = np.flatnonzero(best < found.unlisted + PARAMETERS.settled_margin)
+            numbers = np.flatnonzero(best < found.score_bounds + PARAMETERS.resolved_margin)
     with open(options.output, "a") as file:
         for (name, before, word_length), (n, dropped, spent) in rows.items():
             result = {

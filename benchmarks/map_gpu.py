@@ -190,7 +190,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.index.store import load_index
     from bwarp.mapping import pipeline, seeding_rounds_cuda
     from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-    from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+    from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
     from bwarp.mapping.output.alignment_records import alignment_records
     from bwarp.mapping.output.bam_records import bam_records
     from bwarp.mapping.output.comment_tags import no_tags
@@ -215,61 +215,61 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     genome = Genome(
         step("unpack the genome", codes_of, reference, threads), reference.contig_starts
     )
-    card = step("bring both to the card", seeding_rounds_cuda.prepare, index, threads)
+    device = step("bring both to the GPU", seeding_rounds_cuda.prepare, index, threads)
     pinned = PinnedBuffer()
     parameters, names = MappingParameters(), contig_names(reference)
     preparing = {name: round(value, 3) for name, value in seconds.items()}
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", timed_kernels())):
-        n_reads, n_places, insert = 0, 0, None
+        n_reads, n_hits, insert = 0, 0, None
         chunks = paired_chunks(*reads_of(folder, ""), seeding_rounds_cuda.READS_A_CHUNK)
         with context as kernels:
             for number in range(n_chunks + 1):
                 if number == 1:
                     # The first chunk loads compiled code.
-                    n_reads, n_places = 0, 0
+                    n_reads, n_hits = 0, 0
                     for clock in filter(None, (seconds, kernels)):
                         clock.clear()
                 chunk = step("inflate and parse", next, chunks)
-                placed = step(
-                    "find and score places", seeding_rounds_cuda.place_reads, card, chunk.codes,
+                scored = step(
+                    "find and score hits", seeding_rounds_cuda.score_reads, device, chunk.codes,
                     chunk.offsets, parameters,
                 )  # fmt: skip
                 if insert is None:
-                    first = pipeline.PlacedChunk(
-                        chunk, None, places_on_host(placed.places, pinned),
-                        placed.unseen.copy_to_host(),
-                        placed.searched,
+                    first = pipeline.ScoredChunk(
+                        chunk, None, hits_on_host(scored.hits, pinned),
+                        scored.unlocated.copy_to_host(),
+                        scored.searched,
                     )  # fmt: skip
                     insert = pipeline.estimate_insert_size([first], genome, parameters)
                 there = step(
                     "look for mates",
                     seeding_rounds_cuda.add_mates,
-                    card,
-                    placed,
+                    device,
+                    scored,
                     insert,
                     parameters,
                 )
-                places = step("places to the host", places_on_host, there, pinned)
+                hits = step("hits to the host", hits_on_host, there, pinned)
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
-                unseen = placed.unseen.copy_to_host()
-                on_host = pipeline.PlacedChunk(chunk, both, places, unseen, placed.searched)
+                unlocated = scored.unlocated.copy_to_host()
+                on_host = pipeline.ScoredChunk(chunk, both, hits, unlocated, scored.searched)
                 done = step(
                     "choose and align, a thread", pipeline.finish_chunk, genome, on_host, insert,
                     parameters,
                 )  # fmt: skip
                 table = step(
                     "lay out records", alignment_records, genome.contig_starts, chunk, done.mapped,
-                    done.choice, done.supplementary, done.alternatives,
+                    done.primary, done.supplementary, done.secondary,
                 )  # fmt: skip
                 step(
                     "write records", bam_records, genome, names, chunk, both, table, b"",
                     np.empty(0, np.int64), no_tags(chunk.n_reads), threads,
                 )  # fmt: skip
                 n_reads += chunk.n_reads
-                n_places += len(places.reads)
+                n_hits += len(hits.reads)
         times = seconds if kernels is None else kernels
-        line = {"what": what, "reads": n_reads, "places_a_read": round(n_places / n_reads, 2)}
+        line = {"what": what, "reads": n_reads, "places_a_read": round(n_hits / n_reads, 2)}
         if kernels is None:
             line["preparing_seconds"] = preparing
         else:

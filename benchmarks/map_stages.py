@@ -36,7 +36,7 @@ STAGES = (
     (pipeline, "both_strands", "reverse complements", lambda a: len(a[1]) - 1),
     (seed_selection_cpu, "_cut_seeds", "seeds: cut", lambda a: len(a[5])),
     (seed_selection_cpu, "exact_intervals", "seeds: search, both strands", lambda a: 2 * len(a[1])),
-    (seed_selection_cpu, "_choose_seeds", "seeds: choose", lambda a: len(a[3])),
+    (seed_selection_cpu, "_select_hits", "seeds: choose", lambda a: len(a[3])),
     (candidates_cpu, "locate", "hits: locate", lambda a: len(a[1])),
     (candidates_cpu, "_make_keys", "hits: diagonals", lambda a: len(a[-1])),
     (candidates_cpu, "_group", "hits: gather", lambda a: len(a[0])),
@@ -45,10 +45,10 @@ STAGES = (
     (extension_cpu, "ranked", "places: rank", lambda a: len(a[1])),
     (pipeline, "merge", "places: merge rounds", lambda a: len(a[1].reads)),
     (pipeline, "rescue_candidates", "mates: look for", lambda a: len(a[2]) - 1),
-    (pipeline, "choose_paired", "choose", lambda a: len(a[1])),
-    (pipeline, "align_chosen", "align", lambda a: len(a[4])),
+    (pipeline, "select_paired", "choose", lambda a: len(a[1])),
+    (pipeline, "align_hits", "align", lambda a: len(a[4])),
     (pipeline, "supplementary_of", "split reads", lambda a: len(a[2]) - 1),
-    (pipeline, "alternatives_of", "other hits", lambda a: len(a[2]) - 1),
+    (pipeline, "secondary_of", "other hits", lambda a: len(a[2]) - 1),
 )
 
 
@@ -95,8 +95,8 @@ def measure(options, index, *files) -> None:
 
     def lines(done):
         records = alignment_records(
-            genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
-            done.alternatives,
+            genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
+            done.secondary,
         )  # fmt: skip
         tags = no_tags(done.chunk.n_reads)
         return sam_lines(genome, names, done.chunk, done.both, records, b"", tags)

@@ -155,7 +155,7 @@ class Mapper:
         chunk = done.chunk
         starts = self.genome.contig_starts
         records = alignment_records(
-            starts, chunk, done.mapped, done.choice, done.supplementary, done.alternatives
+            starts, chunk, done.mapped, done.primary, done.supplementary, done.secondary
         )
         offsets = records.cigar_offsets
         templates = np.array([chunk.name(template) for template in range(chunk.n_templates)], str)

@@ -23,7 +23,7 @@ __all__ = [
 MOST_SCORE = 100
 
 #: Pairs are no farther apart than this, and a given deviation is no larger.
-MOST_DISTANCE = 100_000
+MOST_INSERT_SIZE = 100_000
 
 #: How the ends of pairs lie (insert_size.py draws them), in the order of their numbers: bit 1 tells
 #: of the same strand, bit 0 of read 2 behind read 1.
@@ -34,7 +34,7 @@ _IN_MATCHES = (
     "poor_score",
     "rescue_margin",
     "hopeless_margin",
-    "settled_margin",
+    "resolved_margin",
     "mismatch",
     "gap_open",
     "gap_extend",
@@ -81,15 +81,15 @@ class MappingParameters:
     ----------
     first : SeedRound
         Of all reads.
-    settled_margin : int
+    resolved_margin : int
         A read whose best place scores this much more than a place without seeds could is settled.
     second : SeedRound
         Of the others, which begin anew.
     long : SeedRound
         Of reads that are not settled and have hits left out: longer seeds are rarer in repeats.
-    deep : SeedRound
+    more_hits : SeedRound
         Of reads that are likely to have places as good among those not looked at.
-    dense : SeedRound
+    short : SeedRound
         Of reads that are still without a good place, and of short ones that may have a better one.
     poor_score : float
         A best score below this share of the read's length is not a good place (see `good_scores`).
@@ -109,9 +109,9 @@ class MappingParameters:
         An alignment below this is not reported.
     least_mate_score : int
         The same for the mate of a read, where both make a pair.
-    alternatives : int
+    most_secondary : int
         Other places of a read are named (XA) if they are no more than this.
-    alternative_share : float
+    secondary_share : float
         What they score at least, as a share of the read's best place.
     insert_size : (float, float) or None
         Mean and deviation of the distance of pairs; None: estimated from the first pairs.
@@ -120,11 +120,11 @@ class MappingParameters:
     """
 
     first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)
-    settled_margin: int = 10
+    resolved_margin: int = 10
     second: SeedRound = SeedRound(length=20, step=20, hits=128, least_hits=0)
     long: SeedRound = SeedRound(length=32, step=8, hits=256, least_hits=128)
-    deep: SeedRound = SeedRound(length=24, step=4, hits=2048, least_hits=0)
-    dense: SeedRound = SeedRound(length=16, step=4, hits=64, least_hits=32)
+    more_hits: SeedRound = SeedRound(length=24, step=4, hits=2048, least_hits=0)
+    short: SeedRound = SeedRound(length=16, step=4, hits=64, least_hits=32)
     poor_score: float = 0.7
     rescue_margin: int = 17
     candidates_a_read: int = 32
@@ -138,8 +138,8 @@ class MappingParameters:
     mode: str = LOCAL
     least_score: int = 30
     least_mate_score: int = 19
-    alternatives: int = 5
-    alternative_share: float = 0.8
+    most_secondary: int = 5
+    secondary_share: float = 0.8
     insert_size: tuple[float, float] | None = None
     orientation: str | None = None
 
@@ -168,11 +168,11 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
     _check("min-score", scaled["least_score"], 1, 1_000_000)
     scaled["least_mate_score"] = min(scaled["least_mate_score"], scaled["least_score"])
     if given.get("insert_size"):
-        mean, deviation = given["insert_size"]
-        if not (1 <= mean <= MOST_DISTANCE and 0 < deviation <= MOST_DISTANCE):
+        mean, standard_deviation = given["insert_size"]
+        if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):
             raise UsageError(
-                f"insert size {mean:g},{deviation:g}: give mean and deviation, "
-                f"from 1 to {MOST_DISTANCE:,}"
+                f"insert size {mean:g},{standard_deviation:g}: give mean and deviation, "
+                f"from 1 to {MOST_INSERT_SIZE:,}"
             )
     return MappingParameters(match=match, **scaled)
 

@@ -14,19 +14,23 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
-from bwarp.mapping.extension.scored_hits_cpu import Places, best_scores, merge, without
-from bwarp.mapping.output.alignment_records import Alternatives, Supplementary
-from bwarp.mapping.output.final_alignments import MappedReads, align_chosen
-from bwarp.mapping.output.supplementary_and_secondary import alternatives_of, supplementary_of
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, merge, without
+from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
+from bwarp.mapping.output.final_alignments import MappedReads, align_hits
+from bwarp.mapping.output.supplementary_and_secondary import secondary_of, supplementary_of
 from bwarp.mapping.pairing.insert_size import (
     FIRST_PAIRS,
     InsertSize,
-    clear_distances,
     given_insert_size,
     insert_size_of,
+    unambiguous_insert_sizes,
 )
 from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
-from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice, choose_paired, choose_single
+from bwarp.mapping.pairing.primary_and_mapq_cpu import (
+    PrimarySelection,
+    select_paired,
+    select_single,
+)
 from bwarp.mapping.parameters import MappingParameters, SeedRound, good_scores
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeds.candidates_cpu import Candidates, find_candidates
@@ -34,15 +38,15 @@ from bwarp.runtime.threads import in_order
 
 __all__ = [
     "MappedChunk",
-    "PlacedChunk",
-    "Unplaced",
+    "ScoredChunk",
+    "UnscoredChunk",
     "estimate_insert_size",
     "finish_chunk",
     "finish_chunks",
     "first_chunks",
     "map_chunks",
     "mapped_chunk",
-    "place_chunk",
+    "score_chunk",
 ]
 
 
@@ -56,30 +60,30 @@ class MappedChunk:
     both : ndarray, shape=(2 * n_bases,), dtype=uint8
         The reads, then their reverse complements.
     mapped : MappedReads
-    choice : Choice
+    primary : PrimarySelection
     insert : InsertSize
         Of the whole run; nothing is known for single reads.
     supplementary : Supplementary
-    alternatives : Alternatives
-    places : Places
+    secondary : SecondaryHits
+    hits : ScoredHits
         All that the choice was made among.
     searched : ndarray, shape=(3,), dtype=int64
-        Seeds, hits and candidates of all rounds, as `PlacedChunk` counts them.
+        Seeds, hits and candidates of all rounds, as `ScoredChunk` counts them.
     """
 
     chunk: ReadChunk
     both: np.ndarray
     mapped: MappedReads
-    choice: Choice
+    primary: PrimarySelection
     insert: InsertSize
     supplementary: Supplementary
-    alternatives: Alternatives
-    places: Places
+    secondary: SecondaryHits
+    hits: ScoredHits
     searched: np.ndarray
 
 
 @dataclass(frozen=True)
-class PlacedChunk:
+class ScoredChunk:
     """A chunk whose reads have scored places, but no choice among them yet.
 
     Attributes
@@ -87,8 +91,8 @@ class PlacedChunk:
     chunk : ReadChunk
     both : ndarray, shape=(2 * n_bases,), dtype=uint8
         The reads, then their reverse complements.
-    places : Places
-    unseen : ndarray, shape=(n_reads,), dtype=int32
+    hits : ScoredHits
+    unlocated : ndarray, shape=(n_reads,), dtype=int32
         Where hits were left out, what a place not looked at is likely to score; else 0.
     searched : ndarray, shape=(3,), dtype=int64
         Seeds that were searched, hits of them that were located, and candidates that these made, in
@@ -97,12 +101,12 @@ class PlacedChunk:
 
     chunk: ReadChunk
     both: np.ndarray
-    places: Places
-    unseen: np.ndarray
+    hits: ScoredHits
+    unlocated: np.ndarray
     searched: np.ndarray
 
 
-Unplaced = tuple[ReadChunk, Callable[[], PlacedChunk]]
+UnscoredChunk = tuple[ReadChunk, Callable[[], ScoredChunk]]
 
 
 def map_chunks(
@@ -113,20 +117,23 @@ def map_chunks(
     threads: int = 1,
 ) -> Iterator[MappedChunk]:
     """Map chunks in threads, in their order."""
-    unplaced = ((chunk, partial(_place, index, genome, chunk, parameters)) for chunk in chunks)
-    return finish_chunks(genome, unplaced, parameters, threads)
+    unscored = ((chunk, partial(_score, index, genome, chunk, parameters)) for chunk in chunks)
+    return finish_chunks(genome, unscored, parameters, threads)
 
 
-def _place(
+def _score(
     index: FMIndex, genome: Genome, chunk: ReadChunk, parameters: MappingParameters
-) -> PlacedChunk:
+) -> ScoredChunk:
     reads = np.arange(chunk.n_reads)
     found = find_candidates(index, chunk.codes, chunk.offsets, reads, parameters.first, parameters)
-    return place_chunk(index, genome, chunk, found, parameters)
+    return score_chunk(index, genome, chunk, found, parameters)
 
 
 def finish_chunks(
-    genome: Genome, unplaced: Iterator[Unplaced], parameters: MappingParameters, threads: int = 1
+    genome: Genome,
+    unscored: Iterator[UnscoredChunk],
+    parameters: MappingParameters,
+    threads: int = 1,
 ) -> Iterator[MappedChunk]:
     """Place and map chunks in threads, in their order.
 
@@ -139,20 +146,20 @@ def finish_chunks(
     """
     insert = given_insert_size(parameters)
 
-    def place(one: Unplaced) -> PlacedChunk:
+    def hit(one: UnscoredChunk) -> ScoredChunk:
         return one[1]()
 
-    def finish(placed: PlacedChunk) -> MappedChunk:
-        placed = _add_mates(genome, placed, insert, parameters)
-        return finish_chunk(genome, placed, insert, parameters)
+    def finish(scored: ScoredChunk) -> MappedChunk:
+        scored = _add_mates(genome, scored, insert, parameters)
+        return finish_chunk(genome, scored, insert, parameters)
 
-    placed = deque()
+    scored = deque()
     if insert is None:
-        placed += in_order(place, first_chunks(unplaced, lambda one: one[0]), threads)
-        insert = estimate_insert_size(placed, genome, parameters)
+        scored += in_order(hit, first_chunks(unscored, lambda one: one[0]), threads)
+        insert = estimate_insert_size(scored, genome, parameters)
     # What has been placed already is not kept longer than others.
-    first = (partial(finish, placed.popleft()) for _ in range(len(placed)))
-    others = (partial(lambda one: finish(place(one)), one) for one in unplaced)
+    first = (partial(finish, scored.popleft()) for _ in range(len(scored)))
+    others = (partial(lambda one: finish(hit(one)), one) for one in unscored)
     yield from in_order(lambda mapped: mapped(), chain(first, others), threads)
 
 
@@ -171,30 +178,30 @@ def first_chunks(
 
 
 def estimate_insert_size(
-    waiting: Iterable[PlacedChunk], genome: Genome, parameters: MappingParameters
+    waiting: Iterable[ScoredChunk], genome: Genome, parameters: MappingParameters
 ) -> InsertSize:
-    distances = [
-        clear_distances(
-            placed.places,
-            np.diff(placed.chunk.offsets),
+    insert_sizes = [
+        unambiguous_insert_sizes(
+            scored.hits,
+            np.diff(scored.chunk.offsets),
             genome.contig_starts,
-            FIRST_PAIRS - placed.chunk.first_template,
+            FIRST_PAIRS - scored.chunk.first_template,
         )
-        for placed in waiting
-        if placed.chunk.ends == 2
+        for scored in waiting
+        if scored.chunk.ends == 2
     ]
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    joined = map(np.concatenate, zip(nothing, *distances, strict=True))
+    joined = map(np.concatenate, zip(nothing, *insert_sizes, strict=True))
     return insert_size_of(*joined, parameters.orientation)
 
 
-def place_chunk(
+def score_chunk(
     index: FMIndex,
     genome: Genome,
     chunk: ReadChunk,
     found: Candidates,
     parameters: MappingParameters,
-) -> PlacedChunk:
+) -> ScoredChunk:
     """Scored places of a chunk's reads, and what a place not looked at can score at most.
 
     1. All reads have been searched with few seeds: `found`, the candidates of the first round. A
@@ -213,86 +220,86 @@ def place_chunk(
     good = good_scores(int(lengths.max(initial=0)), parameters)
     searched = found.searched.copy()
 
-    def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, Places]:
+    def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, ScoredHits]:
         nonlocal searched
         found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
         searched += found.searched
         return found, extend(genome, both, chunk.offsets, found, parameters)
 
-    places = extend(genome, both, chunk.offsets, found, parameters)
-    unseen = found.unseen.copy()
-    open_ = best_scores(places) < found.unlisted + parameters.settled_margin
-    reads = np.flatnonzero(open_)
+    hits = extend(genome, both, chunk.offsets, found, parameters)
+    unlocated = found.unlocated.copy()
+    unresolved = best_scores(hits) < found.score_bounds + parameters.resolved_margin
+    reads = np.flatnonzero(unresolved)
     if reads.size:
         found, more = search(reads, parameters.second)
-        places = merge(without(places, open_), more)
-        unseen[reads] = found.unseen[reads]
-        open_ &= best_scores(places) < found.unlisted + parameters.settled_margin
+        hits = merge(without(hits, unresolved), more)
+        unlocated[reads] = found.unlocated[reads]
+        unresolved &= best_scores(hits) < found.score_bounds + parameters.resolved_margin
 
-    for seeds in (parameters.long, parameters.deep, parameters.dense):
+    for seeds in (parameters.long, parameters.more_hits, parameters.short):
         if seeds is parameters.long:
-            wanted = open_ & (unseen > 0)
-        elif seeds is parameters.deep:
-            rival = unseen + parameters.match - parameters.mismatch
-            wanted = (unseen > 0) & (best_scores(places) <= rival)
+            wanted = unresolved & (unlocated > 0)
+        elif seeds is parameters.more_hits:
+            rival = unlocated + parameters.match - parameters.mismatch
+            wanted = (unlocated > 0) & (best_scores(hits) <= rival)
         else:
-            wanted = best_scores(places) < good[lengths]
+            wanted = best_scores(hits) < good[lengths]
         reads = np.flatnonzero(wanted)
         if reads.size:
             found, more = search(reads, seeds)
-            places = merge(places, more)
+            hits = merge(hits, more)
             # What was seen in neither round scores no more than the lower of both bounds.
-            unseen[reads] = np.minimum(unseen[reads], found.unseen[reads])
-    return PlacedChunk(chunk, both, places, unseen, searched)
+            unlocated[reads] = np.minimum(unlocated[reads], found.unlocated[reads])
+    return ScoredChunk(chunk, both, hits, unlocated, searched)
 
 
 def _add_mates(
-    genome: Genome, placed: PlacedChunk, insert: InsertSize, parameters: MappingParameters
-) -> PlacedChunk:
+    genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
+) -> ScoredChunk:
     """The places, and those that the mates of pairs tell of."""
-    if not insert.highest or placed.chunk.ends == 1:
-        return placed
-    both, offsets = placed.both, placed.chunk.offsets
-    candidates = rescue_candidates(genome, both, offsets, placed.places, insert, parameters)
+    if not insert.highest or scored.chunk.ends == 1:
+        return scored
+    both, offsets = scored.both, scored.chunk.offsets
+    candidates = rescue_candidates(genome, both, offsets, scored.hits, insert, parameters)
     # A mate that lies where it should is believed with fewer bases.
     low = replace(parameters, least_score=parameters.least_mate_score)
     more = extend(genome, both, offsets, candidates, low)
-    return replace(placed, places=merge(placed.places, more))
+    return replace(scored, hits=merge(scored.hits, more))
 
 
 def finish_chunk(
-    genome: Genome, placed: PlacedChunk, insert: InsertSize, parameters: MappingParameters
+    genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
 ) -> MappedChunk:
     """Choose among the places of a chunk's reads, and align them there."""
-    chunk, places = placed.chunk, placed.places
+    chunk, hits = scored.chunk, scored.hits
     lengths, seeds = np.diff(chunk.offsets), tie_seeds(chunk)
     if chunk.ends == 1:
-        choice = choose_single(places, lengths, placed.unseen, parameters, seeds)
+        primary = select_single(hits, lengths, scored.unlocated, parameters, seeds)
     else:
-        choice = choose_paired(
-            places, lengths, placed.unseen, insert, parameters, seeds, genome.contig_starts
+        primary = select_paired(
+            hits, lengths, scored.unlocated, insert, parameters, seeds, genome.contig_starts
         )
-    return mapped_chunk(genome, placed, choice, insert, parameters)
+    return mapped_chunk(genome, scored, primary, insert, parameters)
 
 
 def mapped_chunk(
     genome: Genome,
-    placed: PlacedChunk,
-    choice: Choice,
+    scored: ScoredChunk,
+    primary: PrimarySelection,
     insert: InsertSize,
     parameters: MappingParameters,
     threads: int = 1,
 ) -> MappedChunk:
     """The alignments of a chunk whose reads have their places chosen."""
-    chunk, both, places = placed.chunk, placed.both, placed.places
+    chunk, both, hits = scored.chunk, scored.both, scored.hits
     offsets = chunk.offsets
-    mapped = align_chosen(genome, both, offsets, places, choice.places, parameters, threads=threads)
+    mapped = align_hits(genome, both, offsets, hits, primary.hits, parameters, threads=threads)
     supplementary = supplementary_of(
-        genome, both, offsets, places, mapped, choice, parameters, threads
+        genome, both, offsets, hits, mapped, primary, parameters, threads
     )
-    alternatives = alternatives_of(genome, both, offsets, places, choice, parameters, threads)
+    secondary = secondary_of(genome, both, offsets, hits, primary, parameters, threads)
     return MappedChunk(
-        chunk, both, mapped, choice, insert, supplementary, alternatives, places, placed.searched
+        chunk, both, mapped, primary, insert, supplementary, secondary, hits, scored.searched
     )
 
 

@@ -27,19 +27,25 @@ from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-from bwarp.mapping.extension.scored_hits_cpu import Places, joined
-from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined
+from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import (
     MappedChunk,
-    PlacedChunk,
+    ScoredChunk,
     estimate_insert_size,
     finish_chunk,
     first_chunks,
 )
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.mapping.seeding_rounds_cuda import Card, Placed, add_mates, place_reads, prepare
+from bwarp.mapping.seeding_rounds_cuda import (
+    DeviceData,
+    ScoredReads,
+    add_mates,
+    prepare,
+    score_reads,
+)
 from bwarp.runtime.threads import in_order
 
 __all__ = ["map_chunks"]
@@ -57,113 +63,113 @@ def map_chunks(
     chunks: Iterator[ReadChunk],
     parameters: MappingParameters,
     threads: int = 1,
-    card: Card | None = None,
+    device: DeviceData | None = None,
 ) -> Iterator[MappedChunk]:
     """Map chunks in their order; as `bwarp.mapping.pipeline.map_chunks`, and with the same result.
 
     Parameters
     ----------
-    card : Card, optional
+    device : DeviceData, optional
         What `bwarp.mapping.seeding_rounds_cuda.prepare` has made of the index already.
     """
-    placer = _Placer(card or prepare(index), parameters)
+    scorer = _ChunkScorer(device or prepare(index), parameters)
     chunks = iter(chunks)
     insert = given_insert_size(parameters)
     in_work = min(threads, MOST_IN_WORK)
 
-    def finish(one: tuple[ReadChunk, list[Placed] | None]) -> MappedChunk:
-        chunk, placed = one
+    def finish(one: tuple[ReadChunk, list[ScoredReads] | None]) -> MappedChunk:
+        chunk, scored = one
         both = both_strands(chunk.codes, chunk.offsets)
-        return finish_chunk(genome, placer.place(chunk, both, insert, placed), insert, parameters)
+        return finish_chunk(genome, scorer.hit(chunk, both, insert, scored), insert, parameters)
 
     first = deque()
     if insert is None:
         on_host = []
         for chunk in first_chunks(chunks):
-            placed, without_mates = placer.place_first(chunk)
-            first.append((chunk, placed))
+            scored, without_mates = scorer.score_first(chunk)
+            first.append((chunk, scored))
             on_host.append(without_mates)
         insert = estimate_insert_size(on_host, genome, parameters)
         del on_host
     # What has been placed already is not kept longer than others.
-    placed_first = (first.popleft() for _ in range(len(first)))
+    scored_first = (first.popleft() for _ in range(len(first)))
     others = ((chunk, None) for chunk in chunks)
-    yield from in_order(finish, chain(placed_first, others), in_work)
+    yield from in_order(finish, chain(scored_first, others), in_work)
 
 
 @dataclass(frozen=True)
 class _OnHost:
-    """What the card has found of some reads; `places` may be views of pinned memory."""
+    """What the card has found of some reads; `hits` may be views of pinned memory."""
 
-    places: Places
-    unseen: np.ndarray
+    hits: ScoredHits
+    unlocated: np.ndarray
     searched: np.ndarray
 
 
-class _Placer:
+class _ChunkScorer:
     """Places chunks on the card, one at a time, with as many reads at once as have room there."""
 
-    def __init__(self, card: Card, parameters: MappingParameters):
-        self._card, self._parameters = card, parameters
+    def __init__(self, device: DeviceData, parameters: MappingParameters):
+        self._device, self._parameters = device, parameters
         self._turn = threading.Lock()
         self._pinned = PinnedBuffers(PINNED)
-        self._reads_at_once = card.index.plan.elements
+        self._reads_at_once = device.index.plan.elements
 
-    def place_first(self, chunk: ReadChunk) -> tuple[list[Placed], PlacedChunk]:
+    def score_first(self, chunk: ReadChunk) -> tuple[list[ScoredReads], ScoredChunk]:
         """What is found of a chunk before mates can be looked for, kept on the card for `place`."""
         with self._pinned.lent() as pinned:
 
-            def work(codes, offsets) -> tuple[Placed, _OnHost]:
-                placed = place_reads(self._card, codes, offsets, self._parameters)
-                return placed, _on_host(placed, placed.places, pinned, is_copied=True)
+            def work(codes, offsets) -> tuple[ScoredReads, _OnHost]:
+                scored = score_reads(self._device, codes, offsets, self._parameters)
+                return scored, _on_host(scored, scored.hits, pinned, is_copied=True)
 
             found = self._in_parts(chunk, chunk.codes, work)
         nothing = np.empty(0, np.uint8)
-        on_host = _placed_chunk(chunk, nothing, [there for _, there in found])
-        return [placed for placed, _ in found], on_host
+        on_host = _scored_chunk(chunk, nothing, [there for _, there in found])
+        return [scored for scored, _ in found], on_host
 
-    def place(
+    def hit(
         self,
         chunk: ReadChunk,
         both: np.ndarray,
         insert: InsertSize | None,
-        placed: list[Placed] | None,
-    ) -> PlacedChunk:
+        scored: list[ScoredReads] | None,
+    ) -> ScoredChunk:
         """The places of a chunk's reads and of their mates.
 
         Parameters
         ----------
         both : ndarray, shape=(2 * n_bases,), dtype=uint8
             The reads, then their reverse complements.
-        placed : list of Placed, optional
-            What `place_first` has found.
+        scored : list of ScoredReads, optional
+            What `score_first` has found.
         """
 
-        def with_mates(placed: Placed, is_copied: bool) -> _OnHost:
-            places = placed.places
+        def with_mates(scored: ScoredReads, is_copied: bool) -> _OnHost:
+            hits = scored.hits
             if chunk.ends == 2:
-                places = add_mates(self._card, placed, insert, self._parameters)
-            return _on_host(placed, places, pinned, is_copied)
+                hits = add_mates(self._device, scored, insert, self._parameters)
+            return _on_host(scored, hits, pinned, is_copied)
 
         def work(codes, offsets) -> _OnHost:
-            placed = place_reads(self._card, codes, offsets, self._parameters)
-            return with_mates(placed, is_copied=len(offsets) < len(chunk.offsets))
+            scored = score_reads(self._device, codes, offsets, self._parameters)
+            return with_mates(scored, is_copied=len(offsets) < len(chunk.offsets))
 
         with self._pinned.lent() as pinned:
             codes = chunk.codes
-            if placed is None and chunk.n_reads <= self._reads_at_once:
+            if scored is None and chunk.n_reads <= self._reads_at_once:
                 # What is found comes back through the same memory: not for a chunk in parts.
                 (codes,) = pinned.arrays(chunk.codes.size, [np.uint8])
                 codes[:] = chunk.codes
             with self._turn:
                 found = None
-                if placed is not None:
-                    found = attempt(lambda: [with_mates(part, is_copied=True) for part in placed])
+                if scored is not None:
+                    found = attempt(lambda: [with_mates(part, is_copied=True) for part in scored])
                     # What the card kept of the chunk is freed.
-                    placed.clear()
+                    scored.clear()
                 if found is None:
                     found = self._in_parts(chunk, codes, work)
-            return _placed_chunk(chunk, both, found)
+            return _scored_chunk(chunk, both, found)
 
     def _in_parts(self, chunk: ReadChunk, codes: np.ndarray, work) -> list:
         """``work(codes, offsets)`` of a chunk's reads, in as few parts as have room."""
@@ -185,24 +191,24 @@ class _Placer:
         return found
 
 
-def _on_host(placed: Placed, places, pinned: PinnedBuffer, is_copied: bool) -> _OnHost:
-    on_host = places_on_host(places, pinned)
+def _on_host(scored: ScoredReads, hits, pinned: PinnedBuffer, is_copied: bool) -> _OnHost:
+    on_host = hits_on_host(hits, pinned)
     return _OnHost(
-        _copy(on_host) if is_copied else on_host, placed.unseen.copy_to_host(), placed.searched
+        _copy(on_host) if is_copied else on_host, scored.unlocated.copy_to_host(), scored.searched
     )
 
 
-def _placed_chunk(chunk: ReadChunk, both: np.ndarray, found: list[_OnHost]) -> PlacedChunk:
+def _scored_chunk(chunk: ReadChunk, both: np.ndarray, found: list[_OnHost]) -> ScoredChunk:
     """The chunk, its places in memory of their own, so that the pinned one can be used again."""
-    places = joined([part.places for part in found])
-    return PlacedChunk(
+    hits = joined([part.hits for part in found])
+    return ScoredChunk(
         chunk,
         both,
-        _copy(places) if len(found) == 1 else places,
-        np.concatenate([part.unseen for part in found]),
+        _copy(hits) if len(found) == 1 else hits,
+        np.concatenate([part.unlocated for part in found]),
         sum(part.searched for part in found),
     )
 
 
-def _copy(places: Places) -> Places:
-    return Places(*(np.array(getattr(places, field.name)) for field in fields(places)))
+def _copy(hits: ScoredHits) -> ScoredHits:
+    return ScoredHits(*(np.array(getattr(hits, field.name)) for field in fields(hits)))

@@ -17,9 +17,9 @@ from bwarp.mapping.extension.extension_cuda import (
     DeviceGenome,
     extend,
     genome_bytes,
-    genome_on_card,
+    genome_on_gpu,
 )
-from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces, merge
+from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DeviceScoredHits, merge
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.mate_rescue_cuda import rescue_candidates
 from bwarp.mapping.parameters import MappingParameters, SeedRound, good_scores
@@ -30,10 +30,10 @@ from bwarp.mapping.seeds.candidates_cuda import find_candidates
 __all__ = [
     "KERNEL_SIGNATURES",
     "READS_A_CHUNK",
-    "Card",
-    "Placed",
+    "DeviceData",
+    "ScoredReads",
     "add_mates",
-    "place_reads",
+    "score_reads",
     "prepare",
 ]
 
@@ -49,7 +49,7 @@ BYTES_A_READ = 8192
 
 
 @dataclass(frozen=True)
-class Card:
+class DeviceData:
     """What mapping keeps on the card for all chunks; `index.plan.elements` reads fit beside it."""
 
     index: DeviceIndex
@@ -57,26 +57,26 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Placed:
+class ScoredReads:
     """A chunk's reads and their places, on the card.
 
     Attributes
     ----------
     reads : DeviceReads
-    places : DevicePlaces
-    unseen : device array, shape=(n_reads,), dtype=int32
+    hits : DeviceScoredHits
+    unlocated : device array, shape=(n_reads,), dtype=int32
         What a place not looked at can score at most.
     searched : ndarray, shape=(3,), dtype=int64
         Seeds, hits located and candidates of all rounds; on the host.
     """
 
     reads: DeviceReads
-    places: DevicePlaces
-    unseen: object
+    hits: DeviceScoredHits
+    unlocated: object
     searched: np.ndarray
 
 
-def prepare(index: FMIndex, threads: int = 1) -> Card:
+def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
     """Bring an index and its genome to the card; to be kept over all chunks."""
     needs = MemoryNeeds(
         with_reverse=False,
@@ -87,123 +87,127 @@ def prepare(index: FMIndex, threads: int = 1) -> Card:
         beside=genome_bytes(index.reference),
     )
     device = make_device_index(index, needs, with_lists=False)
-    return Card(device, genome_on_card(index.reference, threads))
+    return DeviceData(device, genome_on_gpu(index.reference, threads))
 
 
-def place_reads(
-    card: Card, codes: np.ndarray, offsets: np.ndarray, parameters: MappingParameters
-) -> Placed:
+def score_reads(
+    device: DeviceData, codes: np.ndarray, offsets: np.ndarray, parameters: MappingParameters
+) -> ScoredReads:
     """Scored places of reads, in the rounds that `bwarp.mapping.pipeline` describes."""
     reads = both_strands(codes, offsets)
     n_reads = reads.n_reads
     searched = np.zeros(3, np.int64)
 
-    def search(wanted, n_wanted: int, seeds: SeedRound) -> tuple[Candidates, DevicePlaces]:
+    def search(wanted, n_wanted: int, seeds: SeedRound) -> tuple[Candidates, DeviceScoredHits]:
         nonlocal searched
-        found = find_candidates(card.index, reads, wanted, n_wanted, seeds, parameters)
+        found = find_candidates(device.index, reads, wanted, n_wanted, seeds, parameters)
         searched += found.searched
-        return found, extend(card.genome, reads, found, parameters)
+        return found, extend(device.genome, reads, found, parameters)
 
     blocks = -(-n_reads // BLOCK)
     everyone = cuda.to_device(np.arange(n_reads, dtype=np.int32))
-    found, places = search(everyone, n_reads, parameters.first)
-    unseen = found.unseen
-    is_open = cuda.to_device(np.ones(n_reads, np.uint8))
+    found, hits = search(everyone, n_reads, parameters.first)
+    unlocated = found.unlocated
+    is_unresolved = cuda.to_device(np.ones(n_reads, np.uint8))
     no_one = cuda.to_device(np.zeros(n_reads, np.uint8))
-    margin = parameters.settled_margin
-    mark_open[blocks, BLOCK](places.offsets, places.scored, found.unlisted, margin, is_open)
-    wanted, n_wanted = marked_reads(is_open)
+    margin = parameters.resolved_margin
+    mark_unresolved[blocks, BLOCK](
+        hits.offsets, hits.scored, found.score_bounds, margin, is_unresolved
+    )
+    wanted, n_wanted = marked_reads(is_unresolved)
     if n_wanted:
         found, more = search(wanted, n_wanted, parameters.second)
-        places = merge(places, more, is_open)
-        take_unseen[blocks, BLOCK](is_open, found.unseen, False, unseen)
-        mark_open[blocks, BLOCK](places.offsets, places.scored, found.unlisted, margin, is_open)
+        hits = merge(hits, more, is_unresolved)
+        take_unlocated[blocks, BLOCK](is_unresolved, found.unlocated, False, unlocated)
+        mark_unresolved[blocks, BLOCK](
+            hits.offsets, hits.scored, found.score_bounds, margin, is_unresolved
+        )
     marks = cuda.device_array(n_reads, np.uint8)
     good = cuda.to_device(good_scores(reads.longest, parameters))
-    for seeds in (parameters.long, parameters.deep, parameters.dense):
+    for seeds in (parameters.long, parameters.more_hits, parameters.short):
         if seeds is parameters.long:
-            mark_unseen[blocks, BLOCK](is_open, unseen, marks)
-        elif seeds is parameters.deep:
+            mark_unlocated[blocks, BLOCK](is_unresolved, unlocated, marks)
+        elif seeds is parameters.more_hits:
             loss = parameters.match - parameters.mismatch
-            mark_rivalled[blocks, BLOCK](places.offsets, places.scored, unseen, loss, marks)
+            mark_rivalled[blocks, BLOCK](hits.offsets, hits.scored, unlocated, loss, marks)
         else:
-            mark_poor[blocks, BLOCK](reads.offsets, places.offsets, places.scored, good, marks)
+            mark_poor[blocks, BLOCK](reads.offsets, hits.offsets, hits.scored, good, marks)
         wanted, n_wanted = marked_reads(marks)
         if n_wanted:
             found, more = search(wanted, n_wanted, seeds)
-            places = merge(places, more, no_one)
+            hits = merge(hits, more, no_one)
             # What was seen in neither round scores no more than the lower of both bounds.
-            take_unseen[blocks, BLOCK](marks, found.unseen, True, unseen)
-    return Placed(reads, places, unseen, searched)
+            take_unlocated[blocks, BLOCK](marks, found.unlocated, True, unlocated)
+    return ScoredReads(reads, hits, unlocated, searched)
 
 
 def add_mates(
-    card: Card, placed: Placed, insert: InsertSize, parameters: MappingParameters
-) -> DevicePlaces:
+    device: DeviceData, scored: ScoredReads, insert: InsertSize, parameters: MappingParameters
+) -> DeviceScoredHits:
     """The places, and those that the mates of pairs tell of."""
     if not insert.highest:
-        return placed.places
-    candidates = rescue_candidates(card.genome, placed.reads, placed.places, insert, parameters)
+        return scored.hits
+    candidates = rescue_candidates(device.genome, scored.reads, scored.hits, insert, parameters)
     # A mate that lies where it should is believed with fewer bases.
     low = replace(parameters, least_score=parameters.least_mate_score)
-    more = extend(card.genome, placed.reads, candidates, low)
-    no_one = cuda.to_device(np.zeros(placed.reads.n_reads, np.uint8))
-    return merge(placed.places, more, no_one)
+    more = extend(device.genome, scored.reads, candidates, low)
+    no_one = cuda.to_device(np.zeros(scored.reads.n_reads, np.uint8))
+    return merge(scored.hits, more, no_one)
 
 
 @cuda.jit(device=True)
-def best_score(place_offsets, scored, read):
+def best_score(hit_offsets, scored, read):
     """The score of a read's best place, 0 where it has none."""
-    first = int64(place_offsets[read])
-    if first < int64(place_offsets[read + 1]):
+    first = int64(hit_offsets[read])
+    if first < int64(hit_offsets[read + 1]):
         return scored[FIELDS * first]
     return int64(0)
 
 
 @cuda.jit(cache=True)
-def mark_open(place_offsets, scored, unlisted, margin, is_open):
+def mark_unresolved(hit_offsets, scored, score_bounds, margin, is_unresolved):
     """Clear the marks of reads whose best place is clearly above any other. One thread a read."""
     read = cuda.grid(1)
-    if read < is_open.size and is_open[read]:
-        best = best_score(place_offsets, scored, read)
-        is_open[read] = 1 if best < unlisted[read] + margin else 0
+    if read < is_unresolved.size and is_unresolved[read]:
+        best = best_score(hit_offsets, scored, read)
+        is_unresolved[read] = 1 if best < score_bounds[read] + margin else 0
 
 
 @cuda.jit(cache=True)
-def mark_unseen(is_open, unseen, marks):
+def mark_unlocated(is_unresolved, unlocated, marks):
     """Mark open reads with hits left out. One thread a read."""
     read = cuda.grid(1)
     if read < marks.size:
-        marks[read] = 1 if is_open[read] and unseen[read] > 0 else 0
+        marks[read] = 1 if is_unresolved[read] and unlocated[read] > 0 else 0
 
 
 @cuda.jit(cache=True)
-def mark_rivalled(place_offsets, scored, unseen, loss, marks):
+def mark_rivalled(hit_offsets, scored, unlocated, loss, marks):
     """Mark reads of which a place not looked at may score as well, or `loss` less, as the best.
 
     One thread a read.
     """
     read = cuda.grid(1)
     if read < marks.size:
-        best = best_score(place_offsets, scored, read)
-        marks[read] = 1 if unseen[read] > 0 and best <= unseen[read] + loss else 0
+        best = best_score(hit_offsets, scored, read)
+        marks[read] = 1 if unlocated[read] > 0 and best <= unlocated[read] + loss else 0
 
 
 @cuda.jit(cache=True)
-def mark_poor(offsets, place_offsets, scored, good, marks):
+def mark_poor(offsets, hit_offsets, scored, good, marks):
     """Mark reads whose best score is below what is good for their length. One thread a read."""
     read = cuda.grid(1)
     if read < marks.size:
         length = offsets[read + 1] - offsets[read]
-        marks[read] = 1 if best_score(place_offsets, scored, read) < good[length] else 0
+        marks[read] = 1 if best_score(hit_offsets, scored, read) < good[length] else 0
 
 
 @cuda.jit(cache=True)
-def take_unseen(marks, found, is_lower, unseen):
+def take_unlocated(marks, found, is_lower, unlocated):
     """What was found of marked reads, or the lower of it and what was known. One thread a read."""
     read = cuda.grid(1)
     if read < marks.size and marks[read]:
-        unseen[read] = min(unseen[read], found[read]) if is_lower else found[read]
+        unlocated[read] = min(unlocated[read], found[read]) if is_lower else found[read]
 
 
 _LONGS, _NUMBERS = types.int64[::1], types.uint32[::1]
@@ -211,9 +215,9 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    mark_open: (_NUMBERS, _LONGS, _SIGNED, types.int64, _BYTES),
-    mark_unseen: (_BYTES, _SIGNED, _BYTES),
+    mark_unresolved: (_NUMBERS, _LONGS, _SIGNED, types.int64, _BYTES),
+    mark_unlocated: (_BYTES, _SIGNED, _BYTES),
     mark_rivalled: (_NUMBERS, _LONGS, _SIGNED, types.int64, _BYTES),
     mark_poor: (_LONGS, _NUMBERS, _LONGS, _LONGS, _BYTES),
-    take_unseen: (_BYTES, _SIGNED, types.boolean, _SIGNED),
+    take_unlocated: (_BYTES, _SIGNED, types.boolean, _SIGNED),
 }

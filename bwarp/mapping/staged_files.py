@@ -24,9 +24,9 @@ from bwarp.errors import InputError
 from bwarp.io.checksum import crc32
 from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter
 from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import MappingParameters, SeedRound
-from bwarp.mapping.pipeline import PlacedChunk, Unplaced
+from bwarp.mapping.pipeline import ScoredChunk, UnscoredChunk
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeds.candidates_cpu import Candidates
 from bwarp.mapping.seeds.seed_selection_cpu import SeedRows
@@ -35,11 +35,11 @@ from bwarp.sequence import AMBIGUOUS, pack, unpack
 __all__ = [
     "read_parameters",
     "stored_candidates",
-    "stored_places",
+    "stored_hits",
     "stored_reads",
     "stored_rows",
     "write_candidates",
-    "write_places",
+    "write_hits",
     "write_reads",
     "write_rows",
 ]
@@ -129,23 +129,23 @@ def stored_candidates(
         yield chunk, Candidates(**arrays)
 
 
-def write_places(writer: ChunkFileWriter, placed: PlacedChunk) -> None:
-    """Write the scored places of a chunk's reads."""
-    places = vars(placed.places)
-    more = {"unseen": placed.unseen, "searched": placed.searched}
-    writer.write("places", chunk=_tag(placed.chunk), **more, **places)
+def write_hits(writer: ChunkFileWriter, scored: ScoredChunk) -> None:
+    """Write the scored hits of a chunk's reads."""
+    hits = vars(scored.hits)
+    more = {"unlocated": scored.unlocated, "searched": scored.searched}
+    writer.write("places", chunk=_tag(scored.chunk), **more, **hits)
 
 
-def stored_places(reads: ChunkFileReader, reader: ChunkFileReader) -> Iterator[Unplaced]:
+def stored_hits(reads: ChunkFileReader, reader: ChunkFileReader) -> Iterator[UnscoredChunk]:
     """The chunks of a file of reads, and functions that add their places of another file."""
 
-    def place(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> PlacedChunk:
+    def hit(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> ScoredChunk:
         both = both_strands(chunk.codes, chunk.offsets)
-        more = {name: arrays.pop(name) for name in ("unseen", "searched")}
-        return PlacedChunk(chunk, both, Places(**arrays), **more)
+        more = {name: arrays.pop(name) for name in ("unlocated", "searched")}
+        return ScoredChunk(chunk, both, ScoredHits(**arrays), **more)
 
     for chunk, arrays in _beside(reads, reader):
-        yield chunk, partial(place, chunk, arrays)
+        yield chunk, partial(hit, chunk, arrays)
 
 
 def _beside(

@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.fixture(params=["emulated", pytest.param("gpu", marks=pytest.mark.gpu)])
-def card(request, monkeypatch):
+def device(request, monkeypatch):
     """Kernels of mapping run in plain Python, then on a GPU."""
     if request.param == "emulated":
         from tests.helpers.gpu.emulated_mapping import pretend

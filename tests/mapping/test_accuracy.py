@@ -56,7 +56,7 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
     from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.mapping import pipeline as mapper
     from bwarp.mapping import seeding_rounds_cuda
-    from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+    from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
     from tests.helpers.gpu.emulated_mapping import pretend
 
     rng = np.random.default_rng(2)
@@ -65,15 +65,15 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
     codes, offsets = flat(reads)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), np.zeros((4, 2), int), 1, 0)
     parameters = MappingParameters()
-    expected = mapper._place(index, genome, chunk, parameters)
+    expected = mapper._score(index, genome, chunk, parameters)
     pretend(monkeypatch)
-    placed = seeding_rounds_cuda.place_reads(
+    scored = seeding_rounds_cuda.score_reads(
         seeding_rounds_cuda.prepare(index, genome), codes, offsets, parameters
     )
-    got = places_on_host(placed.places, PinnedBuffer())
-    for name, values in vars(expected.places).items():
+    got = hits_on_host(scored.hits, PinnedBuffer())
+    for name, values in vars(expected.hits).items():
         assert getattr(got, name).tolist() == values.tolist(), name
-    assert set(expected.places.reads.tolist()) == {0, 1, 2, 3}
+    assert set(expected.hits.reads.tolist()) == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("at", [40, 48, 82, 90])

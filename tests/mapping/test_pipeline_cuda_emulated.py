@@ -50,7 +50,7 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
         for field in fields(one.chunk):
             assert np.array_equal(getattr(one.chunk, field.name), getattr(other.chunk, field.name))
         assert_same(one.mapped, other.mapped)
-        assert_same(one.choice, other.choice)
+        assert_same(one.primary, other.primary)
 
 
 class CudaAPIError(Exception):
@@ -68,36 +68,36 @@ def test_chunks_that_have_no_room_are_placed_in_parts(monkeypatch, fails):
     expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
     pretend(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
-    place_reads, add_mates = pipeline_cuda.place_reads, pipeline_cuda.add_mates
-    placed = []
+    score_reads, add_mates = pipeline_cuda.score_reads, pipeline_cuda.add_mates
+    scored = []
 
     def check(n_reads):
-        placed.append(n_reads)
+        scored.append(n_reads)
         if n_reads > 4:
             raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
-    def place_few(card, codes, offsets, parameters):
+    def score_few(device, codes, offsets, parameters):
         if fails == "reads":
             check(len(offsets) - 1)
-        return place_reads(card, codes, offsets, parameters)
+        return score_reads(device, codes, offsets, parameters)
 
-    def add_few(card, placed, insert, parameters):
+    def add_few(device, scored, insert, parameters):
         if fails == "mates":
-            check(placed.reads.n_reads)
-        return add_mates(card, placed, insert, parameters)
+            check(scored.reads.n_reads)
+        return add_mates(device, scored, insert, parameters)
 
-    monkeypatch.setattr(pipeline_cuda, "place_reads", place_few)
+    monkeypatch.setattr(pipeline_cuda, "score_reads", score_few)
     monkeypatch.setattr(pipeline_cuda, "add_mates", add_few)
     got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
     # What was found whole is tried, then a chunk; it is halved, and the others are no larger.
-    assert placed.count(6) <= 3
-    assert sorted(set(placed)) == [2, 6]
+    assert scored.count(6) <= 3
+    assert sorted(set(scored)) == [2, 6]
     for one, other in zip(got, expected, strict=True):
         assert one.insert == other.insert
         assert one.searched.tolist() == other.searched.tolist()
-        assert_same(one.places, other.places)
+        assert_same(one.hits, other.hits)
         assert_same(one.mapped, other.mapped)
-        assert_same(one.choice, other.choice)
+        assert_same(one.primary, other.primary)
 
 
 def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
@@ -107,10 +107,10 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
     pretend(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
 
-    def place_none(*_):
+    def score_none(*_):
         raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr(pipeline_cuda, "place_reads", place_none)
+    monkeypatch.setattr(pipeline_cuda, "score_reads", score_none)
     with pytest.raises(GpuMemoryError, match="placing a read takes more GPU memory than is free"):
         list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
 

@@ -13,7 +13,7 @@ from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping import pipeline, seeding_rounds_cuda
 from bwarp.mapping.extension.extension_cpu import extend
 from bwarp.mapping.extension.scored_hits_cpu import merge
-from bwarp.mapping.extension.scored_hits_cuda import places_on_host
+from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound
@@ -22,11 +22,11 @@ from tests.helpers.gpu.emulated_mapping import pretend
 
 PARAMETERS = MappingParameters(
     first=SeedRound(length=16, step=25, hits=6, least_hits=0),
-    settled_margin=4,
+    resolved_margin=4,
     second=SeedRound(length=14, step=10, hits=8, least_hits=5),
     long=SeedRound(length=18, step=5, hits=20, least_hits=10),
-    deep=SeedRound(length=15, step=4, hits=40, least_hits=0),
-    dense=SeedRound(length=13, step=3, hits=10, least_hits=6),
+    more_hits=SeedRound(length=15, step=4, hits=40, least_hits=0),
+    short=SeedRound(length=13, step=3, hits=10, least_hits=6),
     candidates_a_read=4,
     largest_gap=6,
     least_score=15,
@@ -75,9 +75,9 @@ def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
     return reads
 
 
-def assert_same(places, expected):
+def assert_same(hits, expected):
     for field in fields(expected):
-        got, wanted = getattr(places, field.name), getattr(expected, field.name)
+        got, wanted = getattr(hits, field.name), getattr(expected, field.name)
         assert got.dtype == wanted.dtype, field.name
         assert got.tolist() == wanted.tolist(), field.name
 
@@ -102,22 +102,22 @@ def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, 
     codes, offsets = flat(hostile_pairs(rng, genome.codes, 12))
     names = np.zeros((12, 2), np.int64)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 2, 0)
-    alone = pipeline._place(index, genome, chunk, parameters)
+    alone = pipeline._score(index, genome, chunk, parameters)
     insert = replace(INSERT, orientation=orientation)
-    candidates = rescue_candidates(genome, alone.both, offsets, alone.places, insert, parameters, 1)
+    candidates = rescue_candidates(genome, alone.both, offsets, alone.hits, insert, parameters, 1)
     low = replace(parameters, least_score=parameters.least_mate_score)
     more = extend(genome, alone.both, offsets, candidates, low)
     assert len(candidates.reads) > 0 or orientation != 0
-    assert alone.unseen.any()
-    assert not alone.places.gapless.all()
+    assert alone.unlocated.any()
+    assert not alone.hits.gapless.all()
     pretend(monkeypatch)
-    card = seeding_rounds_cuda.prepare(index)
-    assert bases_of(card.genome.blocks, genome.codes.size) == genome.codes.tolist()
+    device = seeding_rounds_cuda.prepare(index)
+    assert bases_of(device.genome.blocks, genome.codes.size) == genome.codes.tolist()
     assert 4 in genome.codes
-    placed = seeding_rounds_cuda.place_reads(card, codes, offsets, parameters)
-    assert np.array(placed.reads.both).tolist() == alone.both.tolist()
-    assert np.array(placed.unseen).tolist() == alone.unseen.tolist()
-    assert placed.searched.tolist() == alone.searched.tolist()
-    assert_same(places_on_host(placed.places, PinnedBuffer()), alone.places)
-    with_mates = seeding_rounds_cuda.add_mates(card, placed, insert, parameters)
-    assert_same(places_on_host(with_mates, PinnedBuffer()), merge(alone.places, more))
+    scored = seeding_rounds_cuda.score_reads(device, codes, offsets, parameters)
+    assert np.array(scored.reads.both).tolist() == alone.both.tolist()
+    assert np.array(scored.unlocated).tolist() == alone.unlocated.tolist()
+    assert scored.searched.tolist() == alone.searched.tolist()
+    assert_same(hits_on_host(scored.hits, PinnedBuffer()), alone.hits)
+    with_mates = seeding_rounds_cuda.add_mates(device, scored, insert, parameters)
+    assert_same(hits_on_host(with_mates, PinnedBuffer()), merge(alone.hits, more))

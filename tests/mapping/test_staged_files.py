@@ -11,18 +11,18 @@ from bwarp.mapping import pipeline
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.output_options import AlignmentOutput
 from bwarp.mapping.parameters import END_TO_END, MappingParameters, mapping_parameters
-from bwarp.mapping.pipeline import finish_chunks, map_chunks, place_chunk
+from bwarp.mapping.pipeline import finish_chunks, map_chunks, score_chunk
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeds.candidates_cpu import find_candidates, locate_candidates
 from bwarp.mapping.seeds.seed_selection_cpu import search_seeds
 from bwarp.mapping.staged_files import (
     read_parameters,
     stored_candidates,
-    stored_places,
+    stored_hits,
     stored_reads,
     stored_rows,
     write_candidates,
-    write_places,
+    write_hits,
     write_reads,
     write_rows,
 )
@@ -126,9 +126,9 @@ def test_seeds_searched_before_they_are_located(monkeypatch, repeats):
     index, genome = repeats
     (chunk,) = chunks_of(genome, 2, 60, 60)
     reads = np.arange(chunk.n_reads)
-    for seeds in (PARAMETERS.first, PARAMETERS.dense):
+    for seeds in (PARAMETERS.first, PARAMETERS.short):
         expected = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, PARAMETERS)
-        assert expected.unseen.any()
+        assert expected.unlocated.any()
         for block in (7, 2048):
             for module in ("seed_selection_cpu", "candidates_cpu"):
                 monkeypatch.setattr(f"bwarp.mapping.seeds.{module}.BLOCK", block)
@@ -167,13 +167,13 @@ def staged(index, genome, chunks, parameters, folder):
         write_chunk_file(folder / "places", holds="places", **carried) as writer,
     ):
         for chunk, candidates in stored_candidates(reads, reader):
-            write_places(writer, place_chunk(index, genome, chunk, candidates, parameters))
+            write_hits(writer, score_chunk(index, genome, chunk, candidates, parameters))
     with (
         open_chunk_file(folder / "reads", "reads") as reads,
         open_chunk_file(folder / "places", "places") as reader,
     ):
         assert read_parameters(reader) == parameters
-        yield from finish_chunks(genome, stored_places(reads, reader), parameters, 2)
+        yield from finish_chunks(genome, stored_hits(reads, reader), parameters, 2)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, repeats, ends, parameters):
     chunks = chunks_of(genome, ends, 200, 35)
     in_one = written(map_chunks(index, genome, iter(chunks), parameters), "one.sam")
     p = parameters
-    all_rounds = (p.first, p.second, p.long, p.deep, p.dense)
+    all_rounds = (p.first, p.second, p.long, p.more_hits, p.short)
     assert set(rounds) == set(all_rounds)
     assert written(staged(index, genome, chunks, parameters, tmp_path), "staged.sam") == in_one
     assert in_one[1]["reads"] == 200 * ends > in_one[1]["mapped"] > 150 * ends
@@ -221,7 +221,7 @@ def test_files_that_do_not_belong_together(tmp_path, repeats):
         with write_chunk_file(tmp_path / "others", holds="reads") as writer:
             for chunk in given:
                 write_reads(writer, chunk)
-        for kind, stored in (("candidates", stored_candidates), ("places", stored_places)):
+        for kind, stored in (("candidates", stored_candidates), ("places", stored_hits)):
             with (
                 open_chunk_file(tmp_path / "others", "reads") as reads,
                 open_chunk_file(tmp_path / kind, kind) as reader,

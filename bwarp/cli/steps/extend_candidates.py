@@ -10,8 +10,8 @@ from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.extension.extension_cpu import Genome
-from bwarp.mapping.pipeline import place_chunk
-from bwarp.mapping.staged_files import read_parameters, stored_candidates, write_places
+from bwarp.mapping.pipeline import score_chunk
+from bwarp.mapping.staged_files import read_parameters, stored_candidates, write_hits
 from bwarp.reference import codes_of
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -34,7 +34,7 @@ def parse_options():
 def main(options):
     check_outputs([options.output], [options.index, options.reads, options.candidates])
     index = load_index(options.index)
-    n_reads = n_places = 0
+    n_reads = n_hits = 0
     with (
         open_chunk_file(options.reads, "reads") as reads,
         open_chunk_file(options.candidates, "candidates") as reader,
@@ -44,17 +44,17 @@ def main(options):
         reference = index.reference
         genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
 
-        def place(chunk_and_candidates):
-            return place_chunk(index, genome, *chunk_and_candidates, parameters)
+        def score(chunk_and_candidates):
+            return score_chunk(index, genome, *chunk_and_candidates, parameters)
 
         carried = {name: reader.holds[name] for name in ("index", "parameters")}
         with (
             write_chunk_file(options.output, holds="places", **carried) as writer,
             progress("reads", files=[options.candidates]) as report,
         ):
-            for placed in in_order(place, stored_candidates(reads, reader), options.threads):
-                write_places(writer, placed)
-                n_reads += placed.chunk.n_reads
-                n_places += placed.places.reads.size
-                report(n_reads, f"{n_places:,} places")
-    say(f"{n_reads:,} reads: {n_places:,} places")
+            for scored in in_order(score, stored_candidates(reads, reader), options.threads):
+                write_hits(writer, scored)
+                n_reads += scored.chunk.n_reads
+                n_hits += scored.hits.reads.size
+                report(n_reads, f"{n_hits:,} scored hits")
+    say(f"{n_reads:,} reads: {n_hits:,} scored hits")

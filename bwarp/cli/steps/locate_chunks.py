@@ -47,7 +47,7 @@ def main(options):
         ):
             for tag, candidates in in_order(locate, stored_rows(reader), options.threads):
                 write_candidates(writer, tag, candidates)
-                n_reads += candidates.unseen.size
+                n_reads += candidates.unlocated.size
                 n_candidates += candidates.reads.size
                 report(n_reads, f"{n_candidates:,} candidates")
     say(f"{n_reads:,} reads: {n_candidates:,} candidates")

@@ -15,7 +15,7 @@ from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.pipeline import finish_chunks
-from bwarp.mapping.staged_files import read_parameters, stored_places
+from bwarp.mapping.staged_files import read_parameters, stored_hits
 from bwarp.reference import codes_of
 from bwarp.runtime.progress import progress
 
@@ -36,23 +36,21 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
-    inputs = [options.index, options.reads, options.places, options.reference]
+    inputs = [options.index, options.reads, options.hits, options.reference]
     check_outputs([*files_of(options.output), options.stats], inputs)
     index = load_index(options.index)
     with (
         open_chunk_file(options.reads, "reads") as reads,
-        open_chunk_file(options.places, "places") as reader,
-        progress("reads", files=[options.places]) as report,
+        open_chunk_file(options.hits, "places") as reader,
+        progress("reads", files=[options.hits]) as report,
     ):
         reader.check_index(index.checksum, index.folder)
         parameters = read_parameters(reader)
         reference = index.reference
         genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
-        unplaced = stored_places(reads, reader)
-        mapped_chunks = finish_chunks(genome, unplaced, parameters, options.threads)
-        statistics = write_mapped(
-            output, parameters, reference, genome, mapped_chunks, report, options.threads
-        )
+        unscored = stored_hits(reads, reader)
+        mapped_chunks = finish_chunks(genome, unscored, parameters, options.threads)
+        statistics = write_mapped(output, reference, genome, mapped_chunks, report, options.threads)
     say(statistics_sentence(statistics))
     if options.stats:
         write_statistics(options.stats, statistics)

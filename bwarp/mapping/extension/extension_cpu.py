@@ -23,7 +23,7 @@ import numpy as np
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_ends
 from bwarp.alignment.scoring import FITTING, LOCAL, Scoring, nucleotide_scoring
-from bwarp.mapping.extension.scored_hits_cpu import FIELDS, Places, ranked
+from bwarp.mapping.extension.scored_hits_cpu import FIELDS, ScoredHits, ranked
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import Candidates
 from bwarp.runtime.simd import (
@@ -101,12 +101,12 @@ def extend(
     candidates: Candidates,
     parameters: MappingParameters,
     threads: int = 1,
-) -> Places:
+) -> ScoredHits:
     """Score every candidate; places below the least score are left out."""
     whole = parameters.mode == END_TO_END
     n = len(candidates.reads)
     scored = np.empty((n, FIELDS), np.int64)
-    unpaid = np.empty(n, np.int32)
+    raw_scores = np.empty(n, np.int32)
     for_each_range(
         lambda start, stop: _score_diagonals(
             genome.codes,
@@ -124,7 +124,7 @@ def extend(
             NEVER_CLIP if whole else parameters.clip,
             parameters.largest_gap,
             scored[start:stop],
-            unpaid[start:stop],
+            raw_scores[start:stop],
         ),
         n,
         threads,
@@ -148,7 +148,7 @@ def extend(
         pairs, mode = PairBatch(queries, windows), FITTING if whole else LOCAL
         ends = pair_ends(pairs, scoring_of(parameters), mode, threads)
         _take_better(
-            unsure, ends.scores, ends.query_ends, ends.reference_ends, unpaid,
+            unsure, ends.scores, ends.query_ends, ends.reference_ends, raw_scores,
             whole, parameters.match, scored,
         )  # fmt: skip
     return ranked(
@@ -226,7 +226,7 @@ def _score_diagonals(
     clip,
     margin,
     scored,
-    unpaid,
+    raw_scores,
 ):
     """The best stretch of each main diagonal, whether to look for gaps, and the window.
 
@@ -287,13 +287,13 @@ def _score_diagonals(
                     best, best_begin, best_end, best_contig = reached, begin, high, contig
             crowded = crowded or at_start > 1 or at_end > 1
             contig += 1
-        unpaid[i] = highest_sum
+        raw_scores[i] = highest_sum
         contig = best_contig
         clips = (best_begin > 0) + (best_end < length)
         scored[i, 0] = max(best + clip * clips, 0)
         if clip == NEVER_CLIP:
             # A read that hangs over a contig's end fits only with gaps, if at all.
-            scored[i, 0] = unpaid[i] = 0 if clips else max(best, 0)
+            scored[i, 0] = raw_scores[i] = 0 if clips else max(best, 0)
         scored[i, 1] = diagonal + best_begin
         scored[i, 2] = diagonal + best_end
         scored[i, 3] = best_begin
@@ -339,12 +339,12 @@ def gapped_start(stretch_start, score, query_end, whole, match):
 
 
 @numba.njit(cache=True, nogil=True)
-def _take_better(unsure, scores, query_ends, reference_ends, unpaid, whole, match, scored):
+def _take_better(unsure, scores, query_ends, reference_ends, raw_scores, whole, match, scored):
     """Put alignments in the place of stretches where only a gap scores what they score."""
     for j in range(unsure.size):
         i = unsure[j]
-        scored[i, 5] = scores[j] <= unpaid[i]
-        if scores[j] > unpaid[i]:
+        scored[i, 5] = scores[j] <= raw_scores[i]
+        if scores[j] > raw_scores[i]:
             begin = gapped_start(scored[i, 3], scores[j], query_ends[j], whole, match)
             scored[i, 0] = scores[j]
             scored[i, 2] = scored[i, 6] + reference_ends[j]

@@ -16,14 +16,14 @@ from bwarp.alignment.pairwise.pairs_cuda import find_ends
 from bwarp.alignment.scoring import FITTING, LOCAL
 from bwarp.gpu.transfers import to_gpu
 from bwarp.mapping.extension.extension_cpu import END, NEVER_CLIP, gapped_start, scoring_of
-from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces, ranked
+from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DeviceScoredHits, ranked
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.base_bits_cuda import blocks_of_packed, copy_bases, differing
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds.candidates_cpu import Candidates
 from bwarp.reference import Reference, ambiguous_stretches
 
-__all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_bytes", "genome_on_card"]
+__all__ = ["KERNEL_SIGNATURES", "DeviceGenome", "extend", "genome_bytes", "genome_on_gpu"]
 
 #: Threads a block.
 BLOCK = 128
@@ -41,11 +41,11 @@ class DeviceGenome:
 
 
 def genome_bytes(reference: Reference) -> int:
-    """What `genome_on_card` takes."""
+    """What `genome_on_gpu` takes."""
     return reference.n_bases // 2 + reference.contig_starts.nbytes
 
 
-def genome_on_card(reference: Reference, threads: int = 1) -> DeviceGenome:
+def genome_on_gpu(reference: Reference, threads: int = 1) -> DeviceGenome:
     """Unpacked there: a quarter of a byte a base travels."""
     (packed,) = to_gpu([np.ascontiguousarray(reference.packed)], threads)
     blocks = blocks_of_packed(packed, reference.n_bases, ambiguous_stretches(reference))
@@ -54,22 +54,22 @@ def genome_on_card(reference: Reference, threads: int = 1) -> DeviceGenome:
 
 def extend(
     genome: DeviceGenome, reads: DeviceReads, candidates: Candidates, parameters: MappingParameters
-) -> DevicePlaces:
+) -> DeviceScoredHits:
     """Score every candidate; places below the least score are left out."""
     whole = parameters.mode == END_TO_END
     n_reads = reads.n_reads
     n = int(candidates.offsets[n_reads:].copy_to_host()[0])
     scored = cuda.device_array(max(1, FIELDS * n), np.int64)
-    unpaid = cuda.device_array(max(1, n), np.int32)
-    places = DevicePlaces(candidates.strands, scored, candidates.offsets, n_reads, n)
+    raw_scores = cuda.device_array(max(1, n), np.int32)
+    hits = DeviceScoredHits(candidates.strands, scored, candidates.offsets, n_reads, n)
     if n == 0:
-        return places
+        return hits
     score_diagonals[_blocks(n), BLOCK](
         genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
         candidates.reads, candidates.strands, candidates.diagonals, candidates.lowest,
         candidates.highest, n,
         parameters.match, parameters.mismatch, parameters.gap_open + parameters.gap_extend,
-        NEVER_CLIP if whole else parameters.clip, parameters.largest_gap, scored, unpaid,
+        NEVER_CLIP if whole else parameters.clip, parameters.largest_gap, scored, raw_scores,
     )  # fmt: skip
     unsure = cuda.device_array(n, np.int32)
     counter = cuda.to_device(np.zeros(1, np.int32))
@@ -79,11 +79,13 @@ def extend(
     )  # fmt: skip
     n_unsure = int(counter.copy_to_host()[0])
     if n_unsure:
-        _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsure)
-    return ranked(places, parameters.least_score, places.offsets)
+        _align(genome, reads, candidates, parameters, scored, raw_scores, unsure, n_unsure)
+    return ranked(hits, parameters.least_score, hits.offsets)
 
 
-def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsure: int) -> None:
+def _align(
+    genome, reads, candidates, parameters, scored, raw_scores, unsure, n_unsure: int
+) -> None:
     """Align candidates with gaps, and take that where only a gap scores so much."""
     starts = [cuda.device_array(n_unsure, np.int64) for _ in range(2)]
     lengths = [cuda.device_array(n_unsure, np.int32) for _ in range(2)]
@@ -92,17 +94,17 @@ def _align(genome, reads, candidates, parameters, scored, unpaid, unsure, n_unsu
         n_unsure, starts[0], lengths[0], starts[1], lengths[1],
     )  # fmt: skip
     host_lengths = [array.copy_to_host() for array in lengths]
-    windows, places = copy_bases(
+    windows, window_starts = copy_bases(
         genome.blocks, starts[1], lengths[1], int(host_lengths[1].sum(dtype=np.int64))
     )
     batch = DeviceBatch(
         DeviceSequences(reads.both, starts[0], lengths[0], host_lengths[0]),
-        DeviceSequences(windows, places, lengths[1], host_lengths[1]),
+        DeviceSequences(windows, window_starts, lengths[1], host_lengths[1]),
     )
     whole = parameters.mode == END_TO_END
     ends = find_ends(batch, scoring_of(parameters), FITTING if whole else LOCAL)
     take_better[_blocks(n_unsure), BLOCK](
-        *ends, unsure, n_unsure, unpaid, whole, parameters.match, scored
+        *ends, unsure, n_unsure, raw_scores, whole, parameters.match, scored
     )
 
 
@@ -126,7 +128,7 @@ def contig_at(contig_starts, position):
 @cuda.jit(cache=True)
 def score_diagonals(
     genome, contig_starts, both, offsets, n_bases, reads, strands, diagonals, lowest, highest,
-    count, match, mismatch, gap, clip, margin, scored, unpaid,
+    count, match, mismatch, gap, clip, margin, scored, raw_scores,
 ):  # fmt: skip
     """The best stretch of each main diagonal, whether to look for gaps, and the window.
 
@@ -201,7 +203,7 @@ def score_diagonals(
         # A read that hangs over a contig's end fits only with gaps, if at all.
         score = int64(0) if clips > 0 else max(best, int64(0))
         highest_sum = score
-    unpaid[i] = highest_sum
+    raw_scores[i] = highest_sum
     row = FIELDS * int64(i)
     scored[row] = score
     scored[row + 1] = diagonal + best_begin
@@ -264,7 +266,7 @@ def cut_windows(
 
 
 @cuda.jit(cache=True)
-def take_better(scores, read_ends, window_ends, unsure, n_unsure, unpaid, whole, match, scored):
+def take_better(scores, read_ends, window_ends, unsure, n_unsure, raw_scores, whole, match, scored):
     """Put alignments in the place of stretches where only a gap scores so much.
 
     One thread a pair.
@@ -273,7 +275,7 @@ def take_better(scores, read_ends, window_ends, unsure, n_unsure, unpaid, whole,
     if slot >= n_unsure:
         return
     row = FIELDS * int64(unsure[slot])
-    if scores[slot] > unpaid[unsure[slot]]:
+    if scores[slot] > raw_scores[unsure[slot]]:
         begin = gapped_start(scored[row + 3], scores[slot], read_ends[slot], whole, match)
         end = scored[row + 6] + window_ends[slot]
         scored[row] = scores[slot]

@@ -12,14 +12,14 @@ from dataclasses import dataclass, fields
 import numba
 import numpy as np
 
-__all__ = ["FIELDS", "Places", "best_scores", "joined", "merge", "ranked", "without"]
+__all__ = ["FIELDS", "ScoredHits", "best_scores", "joined", "merge", "ranked", "without"]
 
 #: Numbers a row.
 FIELDS = 8
 
 
 @dataclass(frozen=True)
-class Places:
+class ScoredHits:
     """Scored places of reads, in the order of reads, best first.
 
     Attributes
@@ -54,48 +54,48 @@ class Places:
     offsets: np.ndarray
 
 
-def best_scores(places: Places) -> np.ndarray:
+def best_scores(hits: ScoredHits) -> np.ndarray:
     """The best score of every read, 0 where it has no place, dtype int32."""
-    best = np.zeros(len(places.offsets) - 1, np.int32)
-    filled = places.offsets[:-1] < places.offsets[1:]
-    best[filled] = places.scores[places.offsets[:-1][filled]]
+    best = np.zeros(len(hits.offsets) - 1, np.int32)
+    filled = hits.offsets[:-1] < hits.offsets[1:]
+    best[filled] = hits.scores[hits.offsets[:-1][filled]]
     return best
 
 
-def merge(places: Places, more: Places) -> Places:
+def merge(hits: ScoredHits, more: ScoredHits) -> ScoredHits:
     """The places of both for every read, each once, best first."""
     if len(more.reads) == 0:
-        return places
-    merged = _room_for(len(places.reads) + len(more.reads), len(places.offsets))
+        return hits
+    merged = _room_for(len(hits.reads) + len(more.reads), len(hits.offsets))
     n = _merge(
-        places.offsets, _columns(places), more.offsets, _columns(more), merged.offsets,
+        hits.offsets, _columns(hits), more.offsets, _columns(more), merged.offsets,
         _columns(merged),
     )  # fmt: skip
     return _cut(merged, n)
 
 
-def joined(parts: list[Places]) -> Places:
+def joined(parts: list[ScoredHits]) -> ScoredHits:
     """The places of reads that follow one another, out of those of each part of the reads."""
     if len(parts) == 1:
         return parts[0]
     columns = {
         field.name: np.concatenate([getattr(part, field.name) for part in parts])
-        for field in fields(Places)
+        for field in fields(ScoredHits)
         if field.name not in ("reads", "offsets")
     }
     n_reads = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
     counts = [np.diff(part.offsets) for part in parts]
     reads = [part.reads + np.int32(first) for part, first in zip(parts, n_reads, strict=False)]
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
-    return Places(reads=np.concatenate(reads), offsets=offsets, **columns)
+    return ScoredHits(reads=np.concatenate(reads), offsets=offsets, **columns)
 
 
-def without(places: Places, dropped: np.ndarray) -> Places:
+def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
     """The places of the other reads than those that `dropped` (bool, one a read) tells."""
-    counts = np.where(dropped, 0, np.diff(places.offsets))
-    kept = np.flatnonzero(~dropped[places.reads])
-    columns = {name: values[kept] for name, values in vars(places).items() if name != "offsets"}
-    return Places(**columns, offsets=np.concatenate([[0], np.cumsum(counts)]))
+    counts = np.where(dropped, 0, np.diff(hits.offsets))
+    kept = np.flatnonzero(~dropped[hits.reads])
+    columns = {name: values[kept] for name, values in vars(hits).items() if name != "offsets"}
+    return ScoredHits(**columns, offsets=np.concatenate([[0], np.cumsum(counts)]))
 
 
 def ranked(
@@ -104,7 +104,7 @@ def ranked(
     strands: np.ndarray,
     scored: np.ndarray,
     least_score: int,
-) -> Places:
+) -> ScoredHits:
     """Each read's places by score, without low ones and second sights of one place.
 
     Parameters
@@ -115,30 +115,30 @@ def ranked(
     strands : ndarray, shape=(n,), dtype=uint8
     scored : ndarray, shape=(n, FIELDS), dtype=int64
     """
-    places = _room_for(len(reads), len(offsets))
-    n = _rank(offsets, reads, strands, scored, least_score, places.offsets, _columns(places))
-    return _cut(places, n)
+    hits = _room_for(len(reads), len(offsets))
+    n = _rank(offsets, reads, strands, scored, least_score, hits.offsets, _columns(hits))
+    return _cut(hits, n)
 
 
-def _room_for(n: int, n_offsets: int) -> Places:
+def _room_for(n: int, n_offsets: int) -> ScoredHits:
     """Room for so many places, to be written."""
     types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.int32, np.int32, np.bool_)
     columns = [np.empty(n, dtype) for dtype in (*types, np.int64, np.int64)]
-    return Places(*columns, offsets=np.zeros(n_offsets, np.int64))
+    return ScoredHits(*columns, offsets=np.zeros(n_offsets, np.int64))
 
 
-def _columns(places: Places) -> tuple[np.ndarray, ...]:
+def _columns(hits: ScoredHits) -> tuple[np.ndarray, ...]:
     """All arrays but the offsets, as compiled functions take them."""
-    return tuple(vars(places).values())[:-1]
+    return tuple(vars(hits).values())[:-1]
 
 
-def _cut(places: Places, n: int) -> Places:
+def _cut(hits: ScoredHits, n: int) -> ScoredHits:
     """The first n places."""
-    return Places(*(column[:n] for column in _columns(places)), offsets=places.offsets)
+    return ScoredHits(*(column[:n] for column in _columns(hits)), offsets=hits.offsets)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _one_place(start, end, read_start, read_end, start_2, end_2, read_start_2, read_end_2):
+def _are_redundant(start, end, read_start, read_end, start_2, end_2, read_start_2, read_end_2):
     """Whether two alignments of a read on one strand are sights of one: they end on one diagonal,
     as where a window cut one short, or share 95 % of the genome and the read, as bwa says it.
     """
@@ -174,7 +174,7 @@ def _rank_read(strands, scored, start, stop, least, kept):
         same = False
         for j in range(n_kept):
             other = kept[j]
-            if strands[other] == strands[i] and _one_place(
+            if strands[other] == strands[i] and _are_redundant(
                 scored[other, 1], scored[other, 2], scored[other, 3], scored[other, 4],
                 scored[i, 1], scored[i, 2], scored[i, 3], scored[i, 4],
             ):  # fmt: skip
@@ -187,7 +187,7 @@ def _rank_read(strands, scored, start, stop, least, kept):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _put_place(columns, at, read, strand, scored, i):
+def _put_hit(columns, at, read, strand, scored, i):
     columns[0][at], columns[1][at] = read, strand
     columns[2][at], columns[3][at], columns[4][at] = scored[i, 0], scored[i, 1], scored[i, 2]
     columns[5][at], columns[6][at], columns[7][at] = scored[i, 3], scored[i, 4], scored[i, 5] == 1
@@ -202,14 +202,14 @@ def _rank(offsets, reads, strands, scored, least, ranked_offsets, ranked):
     for read in range(offsets.size - 1):
         n_kept = _rank_read(strands, scored, offsets[read], offsets[read + 1], least, kept)
         for j in range(n_kept):
-            _put_place(ranked, n, read, strands[kept[j]], scored, kept[j])
+            _put_hit(ranked, n, read, strands[kept[j]], scored, kept[j])
             n += 1
         ranked_offsets[read + 1] = n
     return n
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _get_places(columns, start, stop, strands, scored, first):
+def _get_hits(columns, start, stop, strands, scored, first):
     for i in range(start, stop):
         j = first + i - start
         strands[j] = columns[1][i]
@@ -219,7 +219,7 @@ def _get_places(columns, start, stop, strands, scored, first):
 
 
 @numba.njit(cache=True, nogil=True)
-def _merge(offsets, places, more_offsets, more, merged_offsets, merged):
+def _merge(offsets, hits, more_offsets, more, merged_offsets, merged):
     """Rank the places of both together; reads without more keep theirs as they are."""
     n = 0
     longest = np.int64(0)
@@ -232,16 +232,16 @@ def _merge(offsets, places, more_offsets, more, merged_offsets, merged):
     for read in range(offsets.size - 1):
         n_old = offsets[read + 1] - offsets[read]
         n_new = more_offsets[read + 1] - more_offsets[read]
-        _get_places(places, offsets[read], offsets[read + 1], strands, scored, 0)
+        _get_hits(hits, offsets[read], offsets[read + 1], strands, scored, 0)
         if n_new == 0:
             n_kept = n_old
             for j in range(n_old):
                 kept[j] = j
         else:
-            _get_places(more, more_offsets[read], more_offsets[read + 1], strands, scored, n_old)
+            _get_hits(more, more_offsets[read], more_offsets[read + 1], strands, scored, n_old)
             n_kept = _rank_read(strands, scored, 0, n_old + n_new, 0, kept)
         for j in range(n_kept):
-            _put_place(merged, n, read, strands[kept[j]], scored, kept[j])
+            _put_hit(merged, n, read, strands[kept[j]], scored, kept[j])
             n += 1
         merged_offsets[read + 1] = n
     return n

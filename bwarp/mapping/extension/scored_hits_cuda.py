@@ -15,9 +15,9 @@ from numba.cuda import types
 
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.mapping.extension.scored_hits_cpu import FIELDS, Places
+from bwarp.mapping.extension.scored_hits_cpu import FIELDS, ScoredHits
 
-__all__ = ["FIELDS", "KERNEL_SIGNATURES", "DevicePlaces", "merge", "places_on_host", "ranked"]
+__all__ = ["FIELDS", "KERNEL_SIGNATURES", "DeviceScoredHits", "merge", "hits_on_host", "ranked"]
 
 #: Threads a block.
 BLOCK = 128
@@ -30,7 +30,7 @@ _COLUMNS = (np.int32, *[np.int32] * 3, np.uint8, *[np.int64] * 4)
 
 
 @dataclass(frozen=True)
-class DevicePlaces:
+class DeviceScoredHits:
     """The places of all reads of a chunk, best first.
 
     Attributes
@@ -48,7 +48,7 @@ class DevicePlaces:
     count: int
 
 
-def ranked(places: DevicePlaces, least_score: int, changed) -> DevicePlaces:
+def ranked(hits: DeviceScoredHits, least_score: int, changed) -> DeviceScoredHits:
     """Each read's places by score, without low ones and second sights of one place.
 
     Parameters
@@ -56,61 +56,59 @@ def ranked(places: DevicePlaces, least_score: int, changed) -> DevicePlaces:
     changed : device array, shape=(n_reads + 1,), dtype=uint32
         Offsets of what is new; where a read has nothing its places are in order already.
     """
-    kept = cuda.device_array(max(1, places.count), np.int32)
-    offsets = cuda.device_array(places.n_reads + 1, np.uint32)
-    blocks = _blocks(_WARP * (places.n_reads + 1))
-    rank_places[blocks, BLOCK](
-        places.offsets, places.strands, places.scored, places.n_reads, least_score, changed, kept,
+    kept = cuda.device_array(max(1, hits.count), np.int32)
+    offsets = cuda.device_array(hits.n_reads + 1, np.uint32)
+    blocks = _blocks(_WARP * (hits.n_reads + 1))
+    rank_hits[blocks, BLOCK](
+        hits.offsets, hits.strands, hits.scored, hits.n_reads, least_score, changed, kept,
         offsets,
     )  # fmt: skip
     exclusive_sum(offsets)
-    count = int(offsets[places.n_reads :].copy_to_host()[0])
-    best_first = _empty(offsets, places.n_reads, count)
+    count = int(offsets[hits.n_reads :].copy_to_host()[0])
+    best_first = _empty(offsets, hits.n_reads, count)
     if count:
         take_kept[blocks, BLOCK](
-            places.offsets, places.strands, places.scored, places.n_reads, kept, offsets,
+            hits.offsets, hits.strands, hits.scored, hits.n_reads, kept, offsets,
             best_first.strands, best_first.scored,
         )  # fmt: skip
     return best_first
 
 
-def merge(places: DevicePlaces, more: DevicePlaces, dropped) -> DevicePlaces:
+def merge(hits: DeviceScoredHits, more: DeviceScoredHits, dropped) -> DeviceScoredHits:
     """The places of both for every read, each once, best first.
 
     Parameters
     ----------
     dropped : device array, shape=(n_reads,), dtype=uint8
-        1 for reads that keep of `places` nothing.
+        1 for reads that keep of `hits` nothing.
     """
-    n_reads = places.n_reads
+    n_reads = hits.n_reads
     offsets = cuda.device_array(n_reads + 1, np.uint32)
-    count_joined[_blocks(n_reads + 1), BLOCK](
-        places.offsets, more.offsets, dropped, n_reads, offsets
-    )
+    count_joined[_blocks(n_reads + 1), BLOCK](hits.offsets, more.offsets, dropped, n_reads, offsets)
     exclusive_sum(offsets)
     joined = _empty(offsets, n_reads, int(offsets[n_reads:].copy_to_host()[0]))
-    join_places[_blocks(_WARP * n_reads), BLOCK](
-        places.offsets, places.strands, places.scored, more.offsets, more.strands, more.scored,
+    join_hits[_blocks(_WARP * n_reads), BLOCK](
+        hits.offsets, hits.strands, hits.scored, more.offsets, more.strands, more.scored,
         dropped, n_reads, offsets, joined.strands, joined.scored,
     )  # fmt: skip
     return ranked(joined, 0, more.offsets) if more.count else joined
 
 
-def places_on_host(places: DevicePlaces, pinned: PinnedBuffer) -> Places:
+def hits_on_host(hits: DeviceScoredHits, pinned: PinnedBuffer) -> ScoredHits:
     """The same on the host, in columns: views of pinned memory, but for `offsets`."""
-    n = places.count
+    n = hits.count
     columns = [cuda.device_array(max(1, n), dtype) for dtype in _COLUMNS]
-    split_places[_blocks(_WARP * places.n_reads), BLOCK](
-        places.offsets, places.scored, places.n_reads, *columns
+    split_hits[_blocks(_WARP * hits.n_reads), BLOCK](
+        hits.offsets, hits.scored, hits.n_reads, *columns
     )
-    columns.append(places.strands)
+    columns.append(hits.strands)
     found = pinned.arrays(max(1, n), [column.dtype for column in columns])
     for there, here in zip(columns, found, strict=True):
         there[: here.size].copy_to_host(here)
     reads, scores, read_starts, read_ends, gapless, starts, ends, window_starts, window_ends = (
         column[:n] for column in found[:-1]
     )
-    return Places(
+    return ScoredHits(
         reads=reads,
         strands=found[-1][:n],
         scores=scores,
@@ -121,14 +119,14 @@ def places_on_host(places: DevicePlaces, pinned: PinnedBuffer) -> Places:
         gapless=gapless.view(bool),
         window_starts=window_starts,
         window_ends=window_ends,
-        offsets=places.offsets.copy_to_host().astype(np.int64),
+        offsets=hits.offsets.copy_to_host().astype(np.int64),
     )
 
 
-def _empty(offsets, n_reads: int, count: int) -> DevicePlaces:
+def _empty(offsets, n_reads: int, count: int) -> DeviceScoredHits:
     strands = cuda.device_array(max(1, count), np.uint8)
     scored = cuda.device_array(max(1, FIELDS * count), np.int64)
-    return DevicePlaces(strands, scored, offsets, n_reads, count)
+    return DeviceScoredHits(strands, scored, offsets, n_reads, count)
 
 
 def _blocks(threads: int) -> int:
@@ -136,9 +134,9 @@ def _blocks(threads: int) -> int:
 
 
 @cuda.jit(device=True)
-def one_place(scored, a, b):
+def are_redundant(scored, a, b):
     """Whether two rows (where they begin) are sights of one place: scored_hits_cpu's
-    `_one_place`."""
+    `_are_redundant`."""
     start, end, read_start, read_end = scored[a + 1], scored[a + 2], scored[a + 3], scored[a + 4]
     start_2, end_2 = scored[b + 1], scored[b + 2]
     read_start_2, read_end_2 = scored[b + 3], scored[b + 4]
@@ -152,7 +150,7 @@ def one_place(scored, a, b):
 
 
 @cuda.jit(cache=True)
-def rank_places(offsets, strands, scored, n_reads, least, changed, kept, counts):
+def rank_hits(offsets, strands, scored, n_reads, least, changed, kept, counts):
     """Choose and order each read's places, as scored_hits_cpu's `_rank` does. One warp a read.
 
     A lane counts for a place those before it. Then places are kept in turn, each if it is no sight
@@ -175,12 +173,12 @@ def rank_places(offsets, strands, scored, n_reads, least, changed, kept, counts)
     for step in range(first, last, _WARP):
         i = step + lane
         score = scored[FIELDS * i] if i < last else int64(least - 1)
-        place = first
+        hit = first
         for j in range(first, last):
             other = scored[FIELDS * j]
-            place += 1 if other > score or (other == score and j < i) else 0
+            hit += 1 if other > score or (other == score and j < i) else 0
         if score >= least:
-            kept[place] = i
+            kept[hit] = i
         listed = int64(cuda.ballot_sync(_ALL_LANES, score >= least)) & _ALL_LANES
         n_listed += cuda.popc(listed)
     cuda.syncwarp()
@@ -191,7 +189,7 @@ def rank_places(offsets, strands, scored, n_reads, least, changed, kept, counts)
         for j in range(first + lane, n_kept, _WARP):
             other = int64(kept[j])
             is_same = strands[other] == strands[i]
-            is_known = is_known or (is_same and one_place(scored, FIELDS * other, FIELDS * i))
+            is_known = is_known or (is_same and are_redundant(scored, FIELDS * other, FIELDS * i))
         if not cuda.any_sync(_ALL_LANES, is_known):
             if lane == 0:
                 kept[n_kept] = i
@@ -207,13 +205,13 @@ def take_kept(offsets, strands, scored, n_reads, kept, new_offsets, new_strands,
     read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
-    source, place = int64(offsets[read]), int64(new_offsets[read])
-    count = int64(new_offsets[read + 1]) - place
+    source, hit = int64(offsets[read]), int64(new_offsets[read])
+    count = int64(new_offsets[read + 1]) - hit
     for at in range(int64(cuda.laneid), FIELDS * count, _WARP):
         row = int64(kept[source + at // FIELDS])
-        new_scored[FIELDS * place + at] = scored[FIELDS * row + at % FIELDS]
+        new_scored[FIELDS * hit + at] = scored[FIELDS * row + at % FIELDS]
     for at in range(int64(cuda.laneid), count, _WARP):
-        new_strands[place + at] = strands[int64(kept[source + at])]
+        new_strands[hit + at] = strands[int64(kept[source + at])]
 
 
 @cuda.jit(cache=True)
@@ -231,19 +229,19 @@ def count_joined(offsets, more_offsets, dropped, n_reads, counts):
 
 
 @cuda.jit(device=True)
-def copy_places(offsets, strands, scored, read, new_strands, new_scored, place):
+def copy_hits(offsets, strands, scored, read, new_strands, new_scored, hit):
     """Copy a read's places to where they begin now; where the next one begins. A whole warp."""
     source = int64(offsets[read])
     count = int64(offsets[read + 1]) - source
     for at in range(int64(cuda.laneid), FIELDS * count, _WARP):
-        new_scored[FIELDS * place + at] = scored[FIELDS * source + at]
+        new_scored[FIELDS * hit + at] = scored[FIELDS * source + at]
     for at in range(int64(cuda.laneid), count, _WARP):
-        new_strands[place + at] = strands[source + at]
-    return place + count
+        new_strands[hit + at] = strands[source + at]
+    return hit + count
 
 
 @cuda.jit(cache=True)
-def join_places(
+def join_hits(
     offsets, strands, scored, more_offsets, more_strands, more_scored, dropped, n_reads,
     new_offsets, new_strands, new_scored,
 ):  # fmt: skip
@@ -251,14 +249,14 @@ def join_places(
     read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
-    place = int64(new_offsets[read])
+    hit = int64(new_offsets[read])
     if not dropped[read]:
-        place = copy_places(offsets, strands, scored, read, new_strands, new_scored, place)
-    copy_places(more_offsets, more_strands, more_scored, read, new_strands, new_scored, place)
+        hit = copy_hits(offsets, strands, scored, read, new_strands, new_scored, hit)
+    copy_hits(more_offsets, more_strands, more_scored, read, new_strands, new_scored, hit)
 
 
 @cuda.jit(cache=True)
-def split_places(
+def split_hits(
     offsets, scored, n_reads, reads, scores, read_starts, read_ends, sure, starts, ends,
     window_starts, window_ends,
 ):  # fmt: skip
@@ -266,17 +264,17 @@ def split_places(
     read = cuda.grid(1) // _WARP
     if read >= n_reads:
         return
-    for place in range(int64(offsets[read]) + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
-        at = FIELDS * place
-        reads[place] = read
-        scores[place] = scored[at]
-        starts[place] = scored[at + 1]
-        ends[place] = scored[at + 2]
-        read_starts[place] = scored[at + 3]
-        read_ends[place] = scored[at + 4]
-        sure[place] = scored[at + 5]
-        window_starts[place] = scored[at + 6]
-        window_ends[place] = scored[at + 7]
+    for hit in range(int64(offsets[read]) + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
+        at = FIELDS * hit
+        reads[hit] = read
+        scores[hit] = scored[at]
+        starts[hit] = scored[at + 1]
+        ends[hit] = scored[at + 2]
+        read_starts[hit] = scored[at + 3]
+        read_ends[hit] = scored[at + 4]
+        sure[hit] = scored[at + 5]
+        window_starts[hit] = scored[at + 6]
+        window_ends[hit] = scored[at + 7]
 
 
 _INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
@@ -284,14 +282,14 @@ _SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    rank_places: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _SIGNED, _NUMBERS),
+    rank_hits: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _SIGNED, _NUMBERS),
     take_kept: (_NUMBERS, _BYTES, _LONGS, _INTEGER, _SIGNED, _NUMBERS, _BYTES, _LONGS),
     count_joined: (_NUMBERS, _NUMBERS, _BYTES, _INTEGER, _NUMBERS),
-    join_places: (
+    join_hits: (
         _NUMBERS, _BYTES, _LONGS, _NUMBERS, _BYTES, _LONGS, _BYTES, _INTEGER, _NUMBERS, _BYTES,
         _LONGS,
     ),
-    split_places: (
+    split_hits: (
         _NUMBERS, _LONGS, _INTEGER, _SIGNED, _SIGNED, _SIGNED, _SIGNED, _BYTES, _LONGS, _LONGS,
         _LONGS, _LONGS,
     ),

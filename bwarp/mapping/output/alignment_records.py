@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice
+from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "SUPPLEMENTARY",
     "UNMAPPED",
     "AlignmentRecords",
-    "Alternatives",
+    "SecondaryHits",
     "Supplementary",
     "alignment_records",
 ]
@@ -56,18 +56,18 @@ class Supplementary:
     alignments : MappedReads
         Row i is of read ``reads[i]``.
     qualities : ndarray, shape=(n,), dtype=uint8
-    others : ndarray, shape=(n,), dtype=int32
+    suboptimal : ndarray, shape=(n,), dtype=int32
         As in `Choice`.
     """
 
     reads: np.ndarray
     alignments: MappedReads
     qualities: np.ndarray
-    others: np.ndarray
+    suboptimal: np.ndarray
 
 
 @dataclass(frozen=True)
-class Alternatives:
+class SecondaryHits:
     """Other places of mapped reads, which are named on the read's first line: XA.
 
     Attributes
@@ -105,7 +105,7 @@ class AlignmentRecords:
     mates : ndarray, shape=(n,), dtype=int64
         The row of the mate's first line; -1 for single reads.
     template_lengths : ndarray, shape=(n,), dtype=int64
-    scores, others : ndarray, shape=(n,), dtype=int32
+    scores, suboptimal : ndarray, shape=(n,), dtype=int32
         AS and XS.
     first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
         The rows of a read.
@@ -127,7 +127,7 @@ class AlignmentRecords:
     mates: np.ndarray
     template_lengths: np.ndarray
     scores: np.ndarray
-    others: np.ndarray
+    suboptimal: np.ndarray
     first_rows: np.ndarray
     alternative_offsets: np.ndarray
     alternative_strands: np.ndarray
@@ -144,9 +144,9 @@ def alignment_records(
     contig_starts: np.ndarray,
     chunk: ReadChunk,
     mapped: MappedReads,
-    choice: Choice,
+    primary: PrimarySelection,
     supplementary: Supplementary | None = None,
-    alternatives: Alternatives | None = None,
+    secondary: SecondaryHits | None = None,
 ) -> AlignmentRecords:
     """The lines of a chunk's reads.
 
@@ -156,18 +156,18 @@ def alignment_records(
     chunk : ReadChunk
     mapped : MappedReads
         The alignment of every read's first line.
-    choice : Choice
+    primary : PrimarySelection
     supplementary, alternatives : optional
         Further alignments of some of the reads that are mapped.
     """
     lengths = np.diff(chunk.offsets)
-    reads, qualities, others = np.arange(chunk.n_reads), choice.qualities, choice.others
+    reads, qualities, suboptimal = np.arange(chunk.n_reads), primary.qualities, primary.suboptimal
     alignments = mapped
     order = reads
     if supplementary is not None and supplementary.reads.size:
         reads = np.concatenate([reads, supplementary.reads])
         qualities = np.concatenate([qualities, supplementary.qualities])
-        others = np.concatenate([others, supplementary.others])
+        suboptimal = np.concatenate([suboptimal, supplementary.suboptimal])
         alignments = _joined(mapped, supplementary.alignments)
         order = np.argsort(reads, kind="stable")
         reads = reads[order]
@@ -187,7 +187,7 @@ def alignment_records(
     template_lengths = np.zeros(reads.size, np.int64)
     if chunk.ends == 2:
         mates = first_rows[reads ^ 1]
-        flags += PAIRED + np.where(reads & 1, LAST, FIRST) + choice.proper[reads] * PROPER
+        flags += PAIRED + np.where(reads & 1, LAST, FIRST) + primary.proper[reads] * PROPER
         flags += ~has_place[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
         # An unmapped read stands where its mate does, so that sorting keeps them together.
         positions = np.where(has_place, own, own[mates])
@@ -201,13 +201,13 @@ def alignment_records(
     offsets = np.zeros(reads.size + 1, np.int64)
     strands, places = np.empty(0, np.uint8), np.empty(0, np.int64)
     other_offsets, other_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
-    if alternatives is not None and alternatives.reads.size:
-        rows = first_rows[alternatives.reads]
+    if secondary is not None and secondary.reads.size:
+        rows = first_rows[secondary.reads]
         offsets[1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
-        found = alternatives.alignments
+        found = secondary.alignments
         strands, places = found.strands, found.positions
         other_offsets, other_cigar, _ = _clipped(
-            np.arange(rows.size), lengths[alternatives.reads], np.ones(rows.size, bool),
+            np.arange(rows.size), lengths[secondary.reads], np.ones(rows.size, bool),
             found.read_starts, found.read_ends, found.cigar_offsets, found.cigar,
         )  # fmt: skip
     return AlignmentRecords(
@@ -222,7 +222,7 @@ def alignment_records(
         mates=mates,
         template_lengths=template_lengths,
         scores=alignments.scores[order],
-        others=others[order],
+        suboptimal=suboptimal[order],
         first_rows=first_rows,
         alternative_offsets=offsets,
         alternative_strands=strands,

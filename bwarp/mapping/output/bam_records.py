@@ -94,7 +94,7 @@ def bam_records(
             genome.codes, genome.contig_starts, contigs.text, contigs.starts, numbers,
             records.reads, records.flags, records.contigs, records.positions, records.spans,
             records.mapping_qualities, records.cigar_offsets, records.cigar, records.mates,
-            records.template_lengths, records.scores, records.others, records.first_rows,
+            records.template_lengths, records.scores, records.suboptimal, records.first_rows,
             records.alternative_offsets, records.alternative_strands,
             records.alternative_positions, records.alternative_cigar_offsets,
             records.alternative_cigar, group, quality_sums, tags.binary, tags.binary_offsets, out,
@@ -155,7 +155,7 @@ def _write_records(
     first_row, last_row, ends, offsets, text, names, both, qualities,
     genome, contig_starts, contig_text, contig_names, numbers,
     reads, flags, contigs, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
-    template_lengths, scores, others, first_rows,
+    template_lengths, scores, suboptimal, first_rows,
     alternative_offsets, alternative_strands, alternative_positions, alternative_cigar_offsets,
     alternative_cigar, group, quality_sums, tags, tag_offsets, out, starts,
 ):  # fmt: skip
@@ -221,7 +221,7 @@ def _write_records(
             at = put_integer_tag(out, at, 77, 81, np.int64(mapping_qualities[mate]))
         if mapped:
             at = put_integer_tag(out, at, 65, 83, np.int64(scores[row]))
-            at = put_integer_tag(out, at, 88, 83, np.int64(others[row]))
+            at = put_integer_tag(out, at, 88, 83, np.int64(suboptimal[row]))
         if quality_sums.size and mate >= 0 and flag & SUPPLEMENTARY == 0:
             at = put_integer_tag(out, at, 109, 115, quality_sums[reads[mate]])
         if group.size:

@@ -44,8 +44,8 @@ def write_mapped(
 
         def encode(done: MappedChunk) -> tuple[MappedChunk, list]:
             records = alignment_records(
-                genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
-                done.alternatives,
+                genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
+                done.secondary,
             )  # fmt: skip
             return done, writer.encode(done.chunk, done.both, records)
 

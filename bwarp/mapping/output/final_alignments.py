@@ -20,11 +20,11 @@ from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_alignments as pair_alignments_cpu
 from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
 from bwarp.mapping.extension.extension_cpu import Genome, scoring_of, window_sequences
-from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
-__all__ = ["MappedReads", "align_chosen", "framed_scoring"]
+__all__ = ["MappedReads", "align_hits", "framed_scoring"]
 
 #: A gap this near to an end may leave no seed beyond it.
 _END = 16
@@ -58,12 +58,12 @@ class MappedReads:
     cigar: np.ndarray
 
 
-def align_chosen(
+def align_hits(
     genome: Genome,
     both: np.ndarray,
     offsets: np.ndarray,
-    places: Places,
-    chosen: np.ndarray,
+    hits: ScoredHits,
+    selected: np.ndarray,
     parameters: MappingParameters,
     pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
     threads: int = 1,
@@ -72,24 +72,24 @@ def align_chosen(
 
     Parameters
     ----------
-    chosen : ndarray, shape=(n,), dtype=int64
+    selected : ndarray, shape=(n,), dtype=int64
         The place of every row; -1 for none.
     pair_alignments : callable
         That of the CPU's engine or of the GPU's.
     """
-    mapped = chosen >= 0
-    place = chosen[mapped]
-    positions = np.full(chosen.size, -1)
-    strands, scores = np.zeros(chosen.size, np.uint8), np.zeros(chosen.size, np.int32)
+    mapped = selected >= 0
+    hit = selected[mapped]
+    positions = np.full(selected.size, -1)
+    strands, scores = np.zeros(selected.size, np.uint8), np.zeros(selected.size, np.int32)
     read_starts, read_ends = scores.copy(), scores.copy()
-    positions[mapped], strands[mapped] = places.starts[place], places.strands[place]
-    read_starts[mapped], read_ends[mapped] = places.read_starts[place], places.read_ends[place]
-    scores[mapped] = places.scores[place]
-    gapped = np.flatnonzero(mapped)[~places.gapless[place]]
-    gapless = np.flatnonzero(mapped)[places.gapless[place]]
+    positions[mapped], strands[mapped] = hits.starts[hit], hits.strands[hit]
+    read_starts[mapped], read_ends[mapped] = hits.read_starts[hit], hits.read_ends[hit]
+    scores[mapped] = hits.scores[hit]
+    gapped = np.flatnonzero(mapped)[~hits.gapless[hit]]
+    gapless = np.flatnonzero(mapped)[hits.gapless[hit]]
     if gapless.size:
         shows_gap = _gaps_near_ends(
-            genome.codes, both, offsets, places.reads[chosen[gapless]], strands[gapless],
+            genome.codes, both, offsets, hits.reads[selected[gapless]], strands[gapless],
             positions[gapless], read_starts[gapless], read_ends[gapless], parameters.match,
             parameters.mismatch, parameters.gap_open + parameters.gap_extend, parameters.clip,
         )  # fmt: skip
@@ -99,7 +99,7 @@ def align_chosen(
     if gapped.size:
         align = _end_to_end if parameters.mode == END_TO_END else _local
         found = align(
-            genome, both, offsets, places, chosen[gapped], parameters, pair_alignments, threads
+            genome, both, offsets, hits, selected[gapped], parameters, pair_alignments, threads
         )
         positions[gapped], scores[gapped] = found.positions, found.scores
         read_starts[gapped], read_ends[gapped] = found.read_starts, found.read_ends
@@ -154,13 +154,11 @@ def framed_scoring(parameters: MappingParameters) -> Scoring:
     )
 
 
-def _local(
-    genome, both, offsets, places, place, parameters, pair_alignments, threads
-) -> MappedReads:
-    reads, strands = places.reads[place], places.strands[place]
-    window_starts = places.window_starts[place]
+def _local(genome, both, offsets, hits, hit, parameters, pair_alignments, threads) -> MappedReads:
+    reads, strands = hits.reads[hit], hits.strands[hit]
+    window_starts = hits.window_starts[hit]
     queries, windows = window_sequences(
-        genome, both, offsets, reads, strands, window_starts, places.window_ends[place]
+        genome, both, offsets, reads, strands, window_starts, hits.window_ends[hit]
     )
     pairs = PairBatch(_framed(queries, _READ_FRAME), _framed(windows, _WINDOW_FRAME))
     found = pair_alignments(pairs, framed_scoring(parameters), LOCAL, threads)
@@ -179,15 +177,15 @@ def _local(
 
 
 def _end_to_end(
-    genome, both, offsets, places, place, parameters, pair_alignments, threads
+    genome, both, offsets, hits, hit, parameters, pair_alignments, threads
 ) -> MappedReads:
-    reads, strands = places.reads[place], places.strands[place]
-    window_starts = places.window_starts[place]
+    reads, strands = hits.reads[hit], hits.strands[hit]
+    window_starts = hits.window_starts[hit]
     queries, windows = window_sequences(
-        genome, both, offsets, reads, strands, window_starts, places.window_ends[place]
+        genome, both, offsets, reads, strands, window_starts, hits.window_ends[hit]
     )
     found = pair_alignments(PairBatch(queries, windows), scoring_of(parameters), FITTING, threads)
-    no = np.zeros(place.size, bool)
+    no = np.zeros(hit.size, bool)
     cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, no, no)
     return MappedReads(
         window_starts + found.reference_starts, strands, found.query_starts, found.query_ends,

@@ -90,7 +90,7 @@ def sam_lines(
             qualities, genome.codes, genome.contig_starts, contigs.text, contigs.starts,
             records.reads, records.flags, records.contigs, records.positions,
             records.mapping_qualities, records.cigar_offsets, records.cigar, records.mates,
-            records.template_lengths, records.scores, records.others, records.first_rows,
+            records.template_lengths, records.scores, records.suboptimal, records.first_rows,
             records.alternative_offsets, records.alternative_strands,
             records.alternative_positions, records.alternative_cigar_offsets,
             records.alternative_cigar, group, tags.text, tags.text_offsets, out,
@@ -143,7 +143,7 @@ def _write_lines(
     first, last, ends, offsets, text, names, both, qualities,
     genome, contig_starts, contig_text, contig_names,
     reads, flags, contigs, positions, mapping_qualities, cigar_offsets, cigar, mates,
-    template_lengths, scores, others, first_rows,
+    template_lengths, scores, suboptimal, first_rows,
     alternative_offsets, alternative_strands, alternative_positions, alternative_cigar_offsets,
     alternative_cigar, group, tags, tag_offsets, out,
 ):  # fmt: skip
@@ -229,7 +229,7 @@ def _write_lines(
             at = _put_tag(out, at, 65, 83, 105)
             at = put_number(out, at, np.int64(scores[row]))
             at = _put_tag(out, at, 88, 83, 105)
-            at = put_number(out, at, np.int64(others[row]))
+            at = put_number(out, at, np.int64(suboptimal[row]))
         if group.size:
             at = _put_tag(out, at, 82, 71, 90)
             at = put_bytes(out, at, group, 0, group.size)

@@ -30,8 +30,8 @@ STAGES = (
     "seeds searched",
     "hits located",
     "candidates",
-    "places scored",
-    "places with gaps",
+    "hits scored",
+    "hits with gaps",
     "reads mapped",
     "reads of quality 30",
 )
@@ -62,7 +62,7 @@ def empty_statistics() -> dict:
 
 def add_chunk(statistics: dict, done: MappedChunk) -> None:
     """Add the counts of a chunk, in place."""
-    chunk, mapped, choice = done.chunk, done.mapped, done.choice
+    chunk, mapped, primary = done.chunk, done.mapped, done.primary
     has_place = mapped.positions >= 0
     n_mapped = int(np.count_nonzero(has_place))
     statistics["reads"] += chunk.n_reads
@@ -70,31 +70,31 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
     statistics["mapped"] += n_mapped
     statistics["unmapped"] += chunk.n_reads - n_mapped
     statistics["paired"] += chunk.n_reads if chunk.ends == 2 else 0
-    statistics["properly_paired"] += int(np.count_nonzero(choice.proper))
+    statistics["properly_paired"] += int(np.count_nonzero(primary.proper))
     if done.insert.highest:
         statistics["insert_size"] = {
             "mean": round(done.insert.mean, 3),
-            "deviation": round(done.insert.deviation, 3),
+            "standard_deviation": round(done.insert.standard_deviation, 3),
             "lowest": done.insert.lowest,
             "highest": done.insert.highest,
             "orientation": ORIENTATIONS[done.insert.orientation],
         }
-    counts = np.bincount(choice.qualities[has_place], minlength=61)
+    counts = np.bincount(primary.qualities[has_place], minlength=61)
     statistics["mapping_qualities"] = [
         int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
     ]
     _add(statistics["stages"], _stages(done, n_mapped))
     if chunk.ends == 2:
-        counts = _insert_sizes(mapped, choice.proper)
+        counts = _insert_sizes(mapped, primary.proper)
         statistics["insert_sizes"] = [
             int(old + new) for old, new in zip(statistics["insert_sizes"], counts, strict=True)
         ]
 
 
 def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
-    gapped = np.count_nonzero(~done.places.gapless)
-    confident = np.count_nonzero((done.choice.qualities >= 30) & (done.mapped.positions >= 0))
-    scored = done.places.gapless.size
+    gapped = np.count_nonzero(~done.hits.gapless)
+    confident = np.count_nonzero((done.primary.qualities >= 30) & (done.mapped.positions >= 0))
+    scored = done.hits.gapless.size
     counts = (done.chunk.n_reads, *done.searched, scored, gapped, n_mapped, confident)
     return dict(zip(STAGES, map(int, counts), strict=True))
 

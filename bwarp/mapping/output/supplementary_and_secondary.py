@@ -14,22 +14,27 @@ import numba
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
-from bwarp.mapping.extension.scored_hits_cpu import Places
-from bwarp.mapping.output.alignment_records import Alternatives, Supplementary
-from bwarp.mapping.output.final_alignments import MappedReads, align_chosen
-from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice, others_of, quality_alone, read_span
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
+from bwarp.mapping.output.final_alignments import MappedReads, align_hits
+from bwarp.mapping.pairing.primary_and_mapq_cpu import (
+    PrimarySelection,
+    read_span,
+    single_end_mapq,
+    suboptimal_of,
+)
 from bwarp.mapping.parameters import MappingParameters
 
-__all__ = ["alternatives_of", "supplementary_of"]
+__all__ = ["secondary_of", "supplementary_of"]
 
 
 def supplementary_of(
     genome: Genome,
     both: np.ndarray,
     offsets: np.ndarray,
-    places: Places,
+    hits: ScoredHits,
     mapped: MappedReads,
-    choice: Choice,
+    primary: PrimarySelection,
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Supplementary:
@@ -40,56 +45,56 @@ def supplementary_of(
     lengths = np.diff(offsets)
     clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
     split = clipped * parameters.match >= parameters.least_score
-    split &= (choice.places >= 0) & (np.diff(places.offsets) > 1)
+    split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
     reads = np.flatnonzero(split)
-    most = int(np.diff(places.offsets)[reads].sum())
-    rows, others = np.empty(most, np.int64), np.empty(most, np.int32)
+    most = int(np.diff(hits.offsets)[reads].sum())
+    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
     qualities = np.empty(most, np.uint8)
     gap = parameters.gap_open + parameters.gap_extend
     n = _find_supplementary(
-        places.offsets, places.scores, places.strands, places.starts, places.ends,
-        places.read_starts, places.read_ends, places.gapless, lengths, mapped.strands,
-        mapped.read_starts, mapped.read_ends, choice.places, choice.qualities, reads,
+        hits.offsets, hits.scores, hits.strands, hits.starts, hits.ends,
+        hits.read_starts, hits.read_ends, hits.gapless, lengths, mapped.strands,
+        mapped.read_starts, mapped.read_ends, primary.hits, primary.qualities, reads,
         parameters.least_score, parameters.match, parameters.mismatch, gap,
-        rows, qualities, others,
+        rows, qualities, suboptimal,
     )  # fmt: skip
     return Supplementary(
-        places.reads[rows[:n]].astype(np.int64),
-        align_chosen(genome, both, offsets, places, rows[:n], parameters, threads=threads),
+        hits.reads[rows[:n]].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
         qualities[:n],
-        others[:n],
+        suboptimal[:n],
     )
 
 
-def alternatives_of(
+def secondary_of(
     genome: Genome,
     both: np.ndarray,
     offsets: np.ndarray,
-    places: Places,
-    choice: Choice,
+    hits: ScoredHits,
+    primary: PrimarySelection,
     parameters: MappingParameters,
     threads: int = 1,
-) -> Alternatives:
+) -> SecondaryHits:
     """The other places of the same bases that score nearly as well, where they are not too many."""
-    counts = np.diff(places.offsets)
-    reads = np.flatnonzero((counts > 1) & (choice.places >= 0))
-    rows = np.empty(reads.size * parameters.alternatives, np.int64)
+    counts = np.diff(hits.offsets)
+    reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
+    rows = np.empty(reads.size * parameters.most_secondary, np.int64)
     n = _find_alternatives(
-        places.offsets, places.scores, places.strands, places.read_starts, places.read_ends,
-        np.diff(offsets), choice.places, reads, parameters.alternatives,
-        parameters.alternative_share, rows,
+        hits.offsets, hits.scores, hits.strands, hits.read_starts, hits.read_ends,
+        np.diff(offsets), primary.hits, reads, parameters.most_secondary,
+        parameters.secondary_share, rows,
     )  # fmt: skip
-    return Alternatives(
-        places.reads[rows[:n]].astype(np.int64),
-        align_chosen(genome, both, offsets, places, rows[:n], parameters, threads=threads),
+    return SecondaryHits(
+        hits.reads[rows[:n]].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
     )
 
 
 @numba.njit(cache=True, nogil=True)
 def _find_supplementary(
     offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths,
-    first_strands, first_starts, first_ends, chosen, chosen_qualities, reads, least, match,
-    mismatch, gap, rows, qualities, others,
+    first_strands, first_starts, first_ends, selected, primary_qualities, reads, least, match,
+    mismatch, gap, rows, qualities, suboptimal,
 ):  # fmt: skip
     n = 0
     for read in reads:
@@ -99,7 +104,7 @@ def _find_supplementary(
         if first_strands[read]:
             begin, end = length - end, length - begin
         for i in range(offsets[read], offsets[read + 1]):
-            if i == chosen[read] or scores[i] < least:
+            if i == selected[read] or scores[i] < least:
                 continue
             begin_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], length)
             shared = min(end, end_2) - max(begin, begin_2)
@@ -113,29 +118,29 @@ def _find_supplementary(
                 continue
             rows[n] = i
             # Both ends of parts may be clipped: no price is paid for that.
-            others[n], other, near = others_of(
+            suboptimal[n], other, near = suboptimal_of(
                 offsets, scores, strands, read_starts, read_ends, gapless, length, 0, read, i,
                 max(match - mismatch, gap),
             )  # fmt: skip
-            alone = quality_alone(scores[i], other, near, ends[i] - starts[i], 0, match, mismatch)
-            qualities[n] = min(alone, chosen_qualities[read])
+            alone = single_end_mapq(scores[i], other, near, ends[i] - starts[i], 0, match, mismatch)
+            qualities[n] = min(alone, primary_qualities[read])
             n += 1
     return n
 
 
 @numba.njit(cache=True, nogil=True)
 def _find_alternatives(
-    offsets, scores, strands, read_starts, read_ends, lengths, chosen, reads, most, share, rows
+    offsets, scores, strands, read_starts, read_ends, lengths, selected, reads, most, share, rows
 ):
     n = 0
     for read in reads:
-        place = chosen[read]
-        begin, end = read_span(strands[place], read_starts[place], read_ends[place], lengths[read])
+        hit = selected[read]
+        begin, end = read_span(strands[hit], read_starts[hit], read_ends[hit], lengths[read])
         first_of_read = n
         for i in range(offsets[read], offsets[read + 1]):
-            if scores[i] < share * scores[place]:
+            if scores[i] < share * scores[hit]:
                 break
-            if i == place:
+            if i == hit:
                 continue
             begin_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], lengths[read])
             shared = min(end, end_2) - max(begin, begin_2)

@@ -16,19 +16,19 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 
 __all__ = [
     "FIRST_PAIRS",
     "SCORE_UNITS",
     "InsertSize",
-    "clear_distances",
-    "distance_scores",
+    "unambiguous_insert_sizes",
+    "insert_size_scores",
     "given_insert_size",
     "insert_size_of",
     "mate_lies",
-    "pair_distance",
+    "signed_insert_size",
     "template_ends",
 ]
 
@@ -51,7 +51,7 @@ class InsertSize:
 
     Attributes
     ----------
-    mean, deviation : float
+    mean, standard_deviation : float
     lowest, highest : int
         A pair whose distance is within is a proper pair. 0 and 0 where nothing is known.
     orientation : int
@@ -59,14 +59,14 @@ class InsertSize:
     """
 
     mean: float
-    deviation: float
+    standard_deviation: float
     lowest: int
     highest: int
     orientation: int = 0
 
 
-def clear_distances(
-    places: Places, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
+def unambiguous_insert_sizes(
+    hits: ScoredHits, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Distances and orientations of the pairs of which both ends have one clearly best place.
 
@@ -74,7 +74,7 @@ def clear_distances(
 
     Parameters
     ----------
-    places : Places
+    hits : ScoredHits
         Of reads that are pairs: 2 i and 2 i + 1 are the ends of template i.
     lengths : ndarray, shape=(n_reads,), dtype=int64
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
@@ -83,26 +83,26 @@ def clear_distances(
     -------
     distances, orientations : ndarray, dtype=int64
     """
-    firsts, counts = places.offsets[:-1], np.diff(places.offsets)
+    firsts, counts = hits.offsets[:-1], np.diff(hits.offsets)
     clear = counts > 0
     several = np.flatnonzero(counts > 1)
-    second = places.scores[firsts[several] + 1]
-    clear[several] = second <= 0.8 * places.scores[firsts[several]]
+    second = hits.scores[firsts[several] + 1]
+    clear[several] = second <= 0.8 * hits.scores[firsts[several]]
     templates = np.flatnonzero((clear[0::2] & clear[1::2])[:most_pairs])
     one, two = firsts[2 * templates], firsts[2 * templates + 1]
-    starts, ends = template_ends(places, lengths)
-    five_primes = np.where(places.strands == 0, starts, ends)
-    ahead = (five_primes[two] - five_primes[one]) * np.where(places.strands[one] == 0, 1, -1)
-    orientations = 2 * (places.strands[one] == places.strands[two]) + (ahead < 0)
-    distances = np.abs(ahead)
-    contig = np.searchsorted(contig_starts, places.starts[one], side="right")
-    counted = contig == np.searchsorted(contig_starts, places.starts[two], side="right")
-    counted &= (distances > 0) & (distances < LARGEST)
-    return distances[counted], orientations[counted]
+    starts, ends = template_ends(hits, lengths)
+    five_primes = np.where(hits.strands == 0, starts, ends)
+    ahead = (five_primes[two] - five_primes[one]) * np.where(hits.strands[one] == 0, 1, -1)
+    orientations = 2 * (hits.strands[one] == hits.strands[two]) + (ahead < 0)
+    insert_sizes = np.abs(ahead)
+    contig = np.searchsorted(contig_starts, hits.starts[one], side="right")
+    counted = contig == np.searchsorted(contig_starts, hits.starts[two], side="right")
+    counted &= (insert_sizes > 0) & (insert_sizes < LARGEST)
+    return insert_sizes[counted], orientations[counted]
 
 
 def insert_size_of(
-    distances: np.ndarray, orientations: np.ndarray, orientation: str | None = None
+    insert_sizes: np.ndarray, orientations: np.ndarray, orientation: str | None = None
 ) -> InsertSize:
     """Mean, deviation and limits from clear pairs of the commonest orientation, or of the given.
 
@@ -112,28 +112,30 @@ def insert_size_of(
         number = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
     else:
         number = ORIENTATIONS.index(orientation)
-    sizes = np.sort(distances[orientations == number])
+    sizes = np.sort(insert_sizes[orientations == number])
     if sizes.size < LEAST_PAIRS:
         return InsertSize(0.0, 0.0, 0, 0, number)
     low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
     inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
-    mean, deviation = float(inside.mean()), max(float(inside.std()), 1.0)
-    lowest = min(low - 3 * (high - low), round(mean - 4 * deviation))
-    highest = max(high + 3 * (high - low), round(mean + 4 * deviation))
-    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest), number)
+    mean, standard_deviation = float(inside.mean()), max(float(inside.std()), 1.0)
+    lowest = min(low - 3 * (high - low), round(mean - 4 * standard_deviation))
+    highest = max(high + 3 * (high - low), round(mean + 4 * standard_deviation))
+    return InsertSize(mean, standard_deviation, max(1, int(lowest)), int(highest), number)
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
     """What the user says of the pairs, or None; proper ones are within four deviations."""
     if parameters.insert_size is None:
         return None
-    mean, deviation = parameters.insert_size
-    lowest, highest = round(mean - 4 * deviation), round(mean + 4 * deviation)
+    mean, standard_deviation = parameters.insert_size
+    lowest, highest = round(mean - 4 * standard_deviation), round(mean + 4 * standard_deviation)
     number = ORIENTATIONS.index(parameters.orientation or "FR")
-    return InsertSize(float(mean), float(deviation), max(1, lowest), max(1, highest), number)
+    return InsertSize(
+        float(mean), float(standard_deviation), max(1, lowest), max(1, highest), number
+    )
 
 
-def distance_scores(insert: InsertSize, match: int) -> np.ndarray:
+def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
     """What a pair's distance adds to its score, for distances from `lowest` to `highest`.
 
     bwa's: the logarithm, to the base 4, of how likely a distance as far from the mean is.
@@ -145,7 +147,7 @@ def distance_scores(insert: InsertSize, match: int) -> np.ndarray:
     """
     scores = []
     for size in range(insert.lowest, insert.highest + 1):
-        far = abs(size - insert.mean) / insert.deviation
+        far = abs(size - insert.mean) / insert.standard_deviation
         # Beyond 37 deviations erfc is 0.
         likely = math.log(max(2.0 * math.erfc(far * math.sqrt(0.5)), 1e-300)) / math.log(4.0)
         scores.append(round(likely * match * SCORE_UNITS))
@@ -153,7 +155,7 @@ def distance_scores(insert: InsertSize, match: int) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def pair_distance(five_prime_1, strand_1, five_prime_2):
+def signed_insert_size(five_prime_1, strand_1, five_prime_2):
     """How far read 2 begins ahead of read 1 (behind: negative)."""
     ahead = five_prime_2 - five_prime_1
     return ahead if strand_1 == 0 else -ahead
@@ -170,7 +172,7 @@ def mate_lies(orientation, is_second, strand):
     return (strand if same else 1 - strand), (side if strand == 0 else -side)
 
 
-def template_ends(places: Places, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def template_ends(hits: ScoredHits, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each place's whole read would begin and end, clipped bases included."""
-    starts = places.starts - places.read_starts
-    return starts, places.ends + lengths[places.reads] - places.read_ends
+    starts = hits.starts - hits.read_starts
+    return starts, hits.ends + lengths[hits.reads] - hits.read_ends

@@ -11,9 +11,9 @@ from numba.cuda import types
 
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
-from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces
+from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DeviceScoredHits
 from bwarp.mapping.pairing.insert_size import InsertSize, mate_lies
-from bwarp.mapping.pairing.mate_rescue_cpu import LEAST_WORDS, WORD
+from bwarp.mapping.pairing.mate_rescue_cpu import KMER, LEAST_KMERS
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cuda import differing
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
@@ -34,21 +34,21 @@ _STEP = 25
 def rescue_candidates(
     genome: DeviceGenome,
     reads: DeviceReads,
-    places: DevicePlaces,
+    hits: DeviceScoredHits,
     insert: InsertSize,
     parameters: MappingParameters,
 ) -> Candidates:
     """At most one candidate for every good place of the mate that has no partner yet."""
     n_reads = reads.n_reads
-    diagonals = cuda.device_array(max(1, places.count), np.int64)
-    words = cuda.to_device(np.zeros(max(1, places.count), np.int32))
+    diagonals = cuda.device_array(max(1, hits.count), np.int64)
+    kmers = cuda.to_device(np.zeros(max(1, hits.count), np.int32))
     offsets = cuda.device_array(n_reads + 1, np.uint32)
     find_mates[_blocks(n_reads * _WARP), BLOCK](
         genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
-        n_reads, places.offsets, places.strands, places.scored, insert.lowest, insert.highest,
-        insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, diagonals, words,
+        n_reads, hits.offsets, hits.strands, hits.scored, insert.lowest, insert.highest,
+        insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, diagonals, kmers,
     )  # fmt: skip
-    count_mates[_blocks(n_reads + 1), BLOCK](places.offsets, words, n_reads, offsets)
+    count_mates[_blocks(n_reads + 1), BLOCK](hits.offsets, kmers, n_reads, offsets)
     exclusive_sum(offsets)
     n_found = int(offsets[n_reads:].copy_to_host()[0])
     numbers = cuda.device_array(max(1, n_found), np.int32)
@@ -57,7 +57,7 @@ def rescue_candidates(
     seeds = cuda.device_array(max(1, n_found), np.int32)
     if n_found:
         write_mates[_blocks(n_reads), BLOCK](
-            places.offsets, places.strands, diagonals, words, n_reads, insert.orientation, offsets,
+            hits.offsets, hits.strands, diagonals, kmers, n_reads, insert.orientation, offsets,
             numbers, strands, found, seeds,
         )  # fmt: skip
     nothing = cuda.to_device(np.zeros(n_reads, np.int32))
@@ -69,14 +69,14 @@ def _blocks(threads: int) -> int:
 
 
 @cuda.jit(device=True)
-def words_on(both, base, length, genome, start, stop, diagonal):
+def kmers_on(both, base, length, genome, start, stop, diagonal):
     """How many words of a read lie on a diagonal between two genome positions.
 
     Of 32 bases at a time; each step begins so many bases later as words begin in one.
     """
-    words = int32(0)
+    kmers = int32(0)
     last = min(length, stop - diagonal)
-    for at in range(max(int64(0), start - diagonal), last - (WORD - 1), _STEP):
+    for at in range(max(int64(0), start - diagonal), last - (KMER - 1), _STEP):
         same = uint32(~differing(genome, diagonal + at, both, base + at))
         if last - at < 32:
             same &= uint32((int64(1) << (last - at)) - 1)
@@ -84,14 +84,14 @@ def words_on(both, base, length, genome, start, stop, diagonal):
         same &= same >> uint32(1)
         same &= same >> uint32(2)
         same &= same >> uint32(4)
-        words = int32(words + cuda.popc(same & uint32((1 << _STEP) - 1)))
-    return words
+        kmers = int32(kmers + cuda.popc(same & uint32((1 << _STEP) - 1)))
+    return kmers
 
 
 @cuda.jit(cache=True)
 def find_mates(
-    genome, contig_starts, both, offsets, n_bases, n_reads, place_offsets, strands, scored, lowest,
-    highest, orientation, margin, hopeless_margin, diagonals, words,
+    genome, contig_starts, both, offsets, n_bases, n_reads, hit_offsets, strands, scored, lowest,
+    highest, orientation, margin, hopeless_margin, diagonals, kmers,
 ):  # fmt: skip
     """For every good place of a read, where its mate may be, and how many words say so (0: none).
 
@@ -103,23 +103,23 @@ def find_mates(
     if anchor >= n_reads:
         return
     mate = anchor ^ 1
-    first, last = int64(place_offsets[anchor]), int64(place_offsets[anchor + 1])
+    first, last = int64(hit_offsets[anchor]), int64(hit_offsets[anchor + 1])
     length = offsets[mate + 1] - offsets[mate]
-    if first == last or length < WORD:
+    if first == last or length < KMER:
         return
     least = scored[FIELDS * first] - margin
-    first_of_mate, last_of_mate = int64(place_offsets[mate]), int64(place_offsets[mate + 1])
+    first_of_mate, last_of_mate = int64(hit_offsets[mate]), int64(hit_offsets[mate + 1])
     least_of_mate = int64(0)
     if first_of_mate < last_of_mate:
         least_of_mate = scored[FIELDS * first_of_mate] - hopeless_margin
     anchor_length = offsets[anchor + 1] - offsets[anchor]
-    for place in range(first, last):
-        row = FIELDS * place
+    for hit in range(first, last):
+        row = FIELDS * hit
         if scored[row] < least:
             break
-        strand, side = mate_lies(orientation, anchor & 1, strands[place])
+        strand, side = mate_lies(orientation, anchor & 1, strands[hit])
         first_base = scored[row + 1] - scored[row + 3]
-        if strands[place]:
+        if strands[hit]:
             first_base = scored[row + 2] + anchor_length - scored[row + 4]
         low = first_base + lowest if side > 0 else first_base - highest
         if strand:
@@ -147,18 +147,18 @@ def find_mates(
         for step in range(0, highest - lowest + 1, _WARP):
             diagonal = step + cuda.laneid
             if diagonal <= highest - lowest:
-                count = words_on(both, base, length, genome, start, stop, low + diagonal)
+                count = kmers_on(both, base, length, genome, start, stop, low + diagonal)
                 best = max(best, (int64(count) << 32) - diagonal)
         for distance in (16, 8, 4, 2, 1):
             best = max(best, cuda.shfl_xor_sync(_ALL_LANES, best, distance))
         count = (best + 0xFFFFFFFF) >> 32
-        if cuda.laneid == 0 and count >= LEAST_WORDS:
-            diagonals[place] = low + (count << 32) - best
-            words[place] = count
+        if cuda.laneid == 0 and count >= LEAST_KMERS:
+            diagonals[hit] = low + (count << 32) - best
+            kmers[hit] = count
 
 
 @cuda.jit(cache=True)
-def count_mates(place_offsets, words, n_reads, counts):
+def count_mates(hit_offsets, kmers, n_reads, counts):
     """How many candidates each read's mate has found for it. One thread a read."""
     read = cuda.grid(1)
     if read > n_reads:
@@ -166,15 +166,15 @@ def count_mates(place_offsets, words, n_reads, counts):
     count = int32(0)
     if read < n_reads:
         anchor = read ^ 1
-        for place in range(int64(place_offsets[anchor]), int64(place_offsets[anchor + 1])):
-            if words[place] > 0:
+        for hit in range(int64(hit_offsets[anchor]), int64(hit_offsets[anchor + 1])):
+            if kmers[hit] > 0:
                 count = int32(count + 1)
     counts[read] = count
 
 
 @cuda.jit(cache=True)
 def write_mates(
-    place_offsets, strands, diagonals, words, n_reads, orientation, offsets, reads, mate_strands,
+    hit_offsets, strands, diagonals, kmers, n_reads, orientation, offsets, reads, mate_strands,
     found, seeds,
 ):  # fmt: skip
     """The candidates of each read in the order of its mate's places. One thread a read."""
@@ -183,12 +183,12 @@ def write_mates(
         return
     anchor = read ^ 1
     at = int64(offsets[read])
-    for place in range(int64(place_offsets[anchor]), int64(place_offsets[anchor + 1])):
-        if words[place] > 0:
+    for hit in range(int64(hit_offsets[anchor]), int64(hit_offsets[anchor + 1])):
+        if kmers[hit] > 0:
             reads[at] = read
-            mate_strands[at] = mate_lies(orientation, anchor & 1, strands[place])[0]
-            found[at] = diagonals[place]
-            seeds[at] = words[place]
+            mate_strands[at] = mate_lies(orientation, anchor & 1, strands[hit])[0]
+            found[at] = diagonals[hit]
+            seeds[at] = kmers[hit]
             at += 1
 
 

@@ -8,9 +8,9 @@ explains the same bases: of the read by itself, and of the pair.
 Places are compared by their scores with clipped ends paid for: two mismatches at a read's end are
 worse than one, although both are clipped to the same score.
 
-Places that nobody looked at have a bound (Candidates.unseen), not a score. They are copies of a
+Places that nobody looked at have a bound (Candidates.unlocated), not a score. They are copies of a
 repeat of which other copies were seen; one of them is taken to be as good as the best copy seen,
-or as `UNSEEN_LOSS` below the bound, whichever is more.
+or as `UNLOCATED_LOSS` below the bound, whichever is more.
 """
 
 import math
@@ -19,99 +19,107 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import (
     SCORE_UNITS,
     InsertSize,
-    distance_scores,
-    pair_distance,
+    insert_size_scores,
+    signed_insert_size,
 )
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["Choice", "choose_paired", "choose_single", "others_of", "quality_alone", "read_span"]
+__all__ = [
+    "PrimarySelection",
+    "select_paired",
+    "select_single",
+    "suboptimal_of",
+    "single_end_mapq",
+    "read_span",
+]
 
 UNPAIRED_PENALTY = 17
-UNSEEN_LOSS = 10
+UNLOCATED_LOSS = 10
 _SHORTEST_SEED = 19
 
 
 @dataclass(frozen=True)
-class Choice:
+class PrimarySelection:
     """The outcome for every read.
 
     Attributes
     ----------
-    places : ndarray, shape=(n_reads,), dtype=int64
+    hits : ndarray, shape=(n_reads,), dtype=int64
         The number of the chosen place, or -1.
     qualities : ndarray, shape=(n_reads,), dtype=uint8
-    others : ndarray, shape=(n_reads,), dtype=int32
+    suboptimal : ndarray, shape=(n_reads,), dtype=int32
         The best score of any other place of the same bases, 0 where there is none: XS.
     proper : ndarray, shape=(n_reads,), dtype=bool
     """
 
-    places: np.ndarray
+    hits: np.ndarray
     qualities: np.ndarray
-    others: np.ndarray
+    suboptimal: np.ndarray
     proper: np.ndarray
 
 
-def choose_single(
-    places: Places,
+def select_single(
+    hits: ScoredHits,
     lengths: np.ndarray,
-    unseen: np.ndarray,
+    unlocated: np.ndarray,
     parameters: MappingParameters,
     seeds: np.ndarray,
     threads: int = 1,
-) -> Choice:
+) -> PrimarySelection:
     """Choose for reads that have no mates; `seeds` (uint64 a read) break ties."""
-    n_reads = len(places.offsets) - 1
-    choice = _empty_choice(n_reads)
+    n_reads = len(hits.offsets) - 1
+    primary = _empty_choice(n_reads)
     for_each_range(
-        lambda first, last: _choose_single(
-            *_of_places(places), lengths, unseen, seeds, *_scores_of(parameters),
-            parameters.least_score, first, last, choice.places, choice.qualities, choice.others,
+        lambda first, last: _select_single(
+            *_columns_of(hits), lengths, unlocated, seeds, *_scores_of(parameters),
+            parameters.least_score, first, last, primary.hits, primary.qualities,
+            primary.suboptimal,
         ),
         n_reads,
         threads,
     )  # fmt: skip
-    return choice
+    return primary
 
 
-def choose_paired(
-    places: Places,
+def select_paired(
+    hits: ScoredHits,
     lengths: np.ndarray,
-    unseen: np.ndarray,
+    unlocated: np.ndarray,
     insert: InsertSize,
     parameters: MappingParameters,
     seeds: np.ndarray,
     contig_starts: np.ndarray,
     threads: int = 1,
-) -> Choice:
+) -> PrimarySelection:
     """Choose for pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
-    n_reads = len(places.offsets) - 1
-    choice = _empty_choice(n_reads)
-    likely = distance_scores(insert, parameters.match) if insert.highest else None
+    n_reads = len(hits.offsets) - 1
+    primary = _empty_choice(n_reads)
+    likely = insert_size_scores(insert, parameters.match) if insert.highest else None
 
     def run(first: int, last: int) -> None:
-        _choose_single(
-            *_of_places(places), lengths, unseen, seeds, *_scores_of(parameters),
+        _select_single(
+            *_columns_of(hits), lengths, unlocated, seeds, *_scores_of(parameters),
             parameters.least_score, 2 * first, 2 * last,
-            choice.places, choice.qualities, choice.others,
+            primary.hits, primary.qualities, primary.suboptimal,
         )  # fmt: skip
         if likely is not None:
-            _choose_pairs(
-                *_of_places(places), lengths, unseen, seeds, *_scores_of(parameters),
+            _select_pairs(
+                *_columns_of(hits), lengths, unlocated, seeds, *_scores_of(parameters),
                 contig_starts, likely, insert.lowest, insert.orientation, first, last,
-                choice.places, choice.qualities, choice.others, choice.proper,
+                primary.hits, primary.qualities, primary.suboptimal, primary.proper,
             )  # fmt: skip
 
     for_each_range(run, n_reads // 2, threads)
-    return choice
+    return primary
 
 
-def _empty_choice(n_reads: int) -> Choice:
-    return Choice(
+def _empty_choice(n_reads: int) -> PrimarySelection:
+    return PrimarySelection(
         np.full(n_reads, -1, np.int64),
         np.zeros(n_reads, np.uint8),
         np.zeros(n_reads, np.int32),
@@ -119,10 +127,10 @@ def _empty_choice(n_reads: int) -> Choice:
     )
 
 
-def _of_places(places: Places) -> tuple[np.ndarray, ...]:
+def _columns_of(hits: ScoredHits) -> tuple[np.ndarray, ...]:
     return (
-        places.offsets, places.scores, places.strands, places.starts, places.ends,
-        places.read_starts, places.read_ends, places.gapless,
+        hits.offsets, hits.scores, hits.strands, hits.starts, hits.ends,
+        hits.read_starts, hits.read_ends, hits.gapless,
     )  # fmt: skip
 
 
@@ -140,7 +148,7 @@ def read_span(strand, read_start, read_end, length):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _paid(score, read_start, read_end, gapless, length, clip):
+def _clip_penalised(score, read_start, read_end, gapless, length, clip):
     """A place's score with its clipped ends paid for.
 
     A gapped one's start is not known, so its end is not paid for either: strands are equal.
@@ -151,52 +159,59 @@ def _paid(score, read_start, read_end, gapless, length, clip):
 
 
 @numba.njit(cache=True, nogil=True)
-def others_of(
-    offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, chosen, margin
+def suboptimal_of(
+    offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, selected, margin
 ):  # fmt: skip
     """The best other place of the same bases of a read, its score and its score paid for, and how
     many such places are within `margin` of the chosen. The same bases: half of the shorter stretch
     or more.
     """
-    best = best_paid = np.int64(0)
+    best = best_penalised = np.int64(0)
     n = 0
-    chosen_paid = _paid(
-        scores[chosen], read_starts[chosen], read_ends[chosen], gapless[chosen], length, clip
+    selected_penalised = _clip_penalised(
+        scores[selected],
+        read_starts[selected],
+        read_ends[selected],
+        gapless[selected],
+        length,
+        clip,
     )
-    start, end = read_span(strands[chosen], read_starts[chosen], read_ends[chosen], length)
+    start, end = read_span(strands[selected], read_starts[selected], read_ends[selected], length)
     for i in range(offsets[read], offsets[read + 1]):
-        if i == chosen:
+        if i == selected:
             continue
         start_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], length)
         shared = min(end, end_2) - max(start, start_2)
         if 2 * shared < min(end - start, end_2 - start_2):
             continue
-        paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
+        penalised = _clip_penalised(
+            scores[i], read_starts[i], read_ends[i], gapless[i], length, clip
+        )
         best = max(best, np.int64(scores[i]))
-        best_paid = max(best_paid, paid)
-        n += chosen_paid - paid <= margin
-    return best, best_paid, n
+        best_penalised = max(best_penalised, penalised)
+        n += selected_penalised - penalised <= margin
+    return best, best_penalised, n
 
 
 @numba.njit(cache=True, nogil=True)
-def quality_alone(score, other, n_others, aligned, unseen, match, mismatch):
+def single_end_mapq(score, other, n_suboptimal, aligned, unlocated, match, mismatch):
     """bwa's mem_approx_mapq_se."""
-    other = max(other, unseen - UNSEEN_LOSS * match, _SHORTEST_SEED * match)
+    other = max(other, unlocated - UNLOCATED_LOSS * match, _SHORTEST_SEED * match)
     if other >= score:
         return 0
     identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
     factor = 1.0 if aligned < 50 else 3.0 / math.log(aligned)
     factor *= identity * identity
     quality = int(6.02 * (score - other) / match * factor * factor + 0.499)
-    if n_others > 0:
-        quality -= int(4.343 * math.log(n_others + 1) + 0.499)
+    if n_suboptimal > 0:
+        quality -= int(4.343 * math.log(n_suboptimal + 1) + 0.499)
     return min(max(quality, 0), 60)
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose_single(
-    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unseen, seeds,
-    match, mismatch, gap, clip, least, first, last, chosen, qualities, others,
+def _select_single(
+    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unlocated,
+    seeds, match, mismatch, gap, clip, least, first, last, selected, qualities, suboptimal,
 ):  # fmt: skip
     for read in range(first, last):
         begin, end = offsets[read], offsets[read + 1]
@@ -206,33 +221,39 @@ def _choose_single(
         length = lengths[read]
         best, equals = np.int64(-1), 0
         for i in range(begin, end):
-            paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
-            if scores[i] >= least and paid >= best:
-                equals = equals + 1 if paid == best else 1
-                best = paid
+            penalised = _clip_penalised(
+                scores[i], read_starts[i], read_ends[i], gapless[i], length, clip
+            )
+            if scores[i] >= least and penalised >= best:
+                equals = equals + 1 if penalised == best else 1
+                best = penalised
         drawn = np.int64(seeds[read] % np.uint64(equals))
-        place = begin
+        hit = begin
         for i in range(begin, end):
-            paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
-            if scores[i] >= least and paid == best:
+            penalised = _clip_penalised(
+                scores[i], read_starts[i], read_ends[i], gapless[i], length, clip
+            )
+            if scores[i] >= least and penalised == best:
                 if drawn == 0:
-                    place = i
+                    hit = i
                 drawn -= 1
-        chosen[read] = place
-        others[read], other, n = others_of(
-            offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, place,
+        selected[read] = hit
+        suboptimal[read], other, n = suboptimal_of(
+            offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, hit,
             max(match - mismatch, gap),
         )  # fmt: skip
-        qualities[read] = quality_alone(
-            best, other, n, ends[place] - starts[place], unseen[read], match, mismatch
+        qualities[read] = single_end_mapq(
+            best, other, n, ends[hit] - starts[hit], unlocated[read], match, mismatch
         )
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_paid(offsets, scores, read_starts, read_ends, gapless, length, clip, read):
+def _best_clip_penalised(offsets, scores, read_starts, read_ends, gapless, length, clip, read):
     best = np.int64(0)
     for i in range(offsets[read], offsets[read + 1]):
-        best = max(best, _paid(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip))
+        best = max(
+            best, _clip_penalised(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
+        )
     return best
 
 
@@ -249,16 +270,16 @@ def _one_contig(contig_starts, position, position_2):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _unseen_rival(unseen, other, match):
+def _unlocated_rival(unlocated, other, match):
     """What a place that was not looked at may score; 0 if there is none."""
-    return max(min(unseen, other), unseen - UNSEEN_LOSS * match) if unseen else 0
+    return max(min(unlocated, other), unlocated - UNLOCATED_LOSS * match) if unlocated else 0
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose_pairs(
-    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unseen, seeds,
-    match, mismatch, gap, clip, contig_starts, likely, lowest, orientation, first, last,
-    chosen, qualities, others, proper,
+def _select_pairs(
+    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unlocated,
+    seeds, match, mismatch, gap, clip, contig_starts, likely, lowest, orientation, first, last,
+    selected, qualities, suboptimal, proper,
 ):  # fmt: skip
     margin = max(match - mismatch, gap)
     same_strand, side = orientation >> 1, -1 if orientation & 1 else 1
@@ -273,7 +294,9 @@ def _choose_pairs(
         best_tie = np.uint64(0)
         for round_ in range(2):
             for i in range(offsets[a], offsets[a + 1]):
-                paid = _paid(scores[i], read_starts[i], read_ends[i], gapless[i], lengths[a], clip)
+                penalised = _clip_penalised(
+                    scores[i], read_starts[i], read_ends[i], gapless[i], lengths[a], clip
+                )
                 five_prime = _five_prime(
                     strands[i], starts[i], ends[i], read_starts[i], read_ends[i], lengths[a]
                 )
@@ -283,12 +306,12 @@ def _choose_pairs(
                     five_prime_2 = _five_prime(
                         strands[j], starts[j], ends[j], read_starts[j], read_ends[j], lengths[b]
                     )
-                    size = side * pair_distance(five_prime, strands[i], five_prime_2) - lowest
+                    size = side * signed_insert_size(five_prime, strands[i], five_prime_2) - lowest
                     if size < 0 or size >= likely.size:
                         continue
                     if not _one_contig(contig_starts, ends[i] - 1, ends[j] - 1):
                         continue
-                    score = paid + _paid(
+                    score = penalised + _clip_penalised(
                         scores[j], read_starts[j], read_ends[j], gapless[j], lengths[b], clip
                     )
                     score = SCORE_UNITS * score + likely[size]
@@ -309,7 +332,7 @@ def _choose_pairs(
             continue
         unpaired = -UNPAIRED_PENALTY * match
         for read in (a, b):
-            unpaired += _best_paid(
+            unpaired += _best_clip_penalised(
                 offsets, scores, read_starts, read_ends, gapless, lengths[read], clip, read
             )
         if best <= SCORE_UNITS * unpaired:
@@ -317,24 +340,24 @@ def _choose_pairs(
         proper[a] = proper[b] = True
         rivals = np.int64(0)
         for end in range(2):
-            read, place = (a, best_a) if end == 0 else (b, best_b)
-            chosen[read] = place
-            others[read], rival, n = others_of(
+            read, hit = (a, best_a) if end == 0 else (b, best_b)
+            selected[read] = hit
+            suboptimal[read], rival, n = suboptimal_of(
                 offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], clip,
-                read, place, margin,
+                read, hit, margin,
             )  # fmt: skip
-            paid = _paid(
-                scores[place],
-                read_starts[place],
-                read_ends[place],
-                gapless[place],
+            penalised = _clip_penalised(
+                scores[hit],
+                read_starts[hit],
+                read_ends[hit],
+                gapless[hit],
                 lengths[read],
                 clip,
             )
-            qualities[read] = quality_alone(
-                paid, rival, n, ends[place] - starts[place], unseen[read], match, mismatch
+            qualities[read] = single_end_mapq(
+                penalised, rival, n, ends[hit] - starts[hit], unlocated[read], match, mismatch
             )
-            rivals += _unseen_rival(unseen[read], rival, match)
+            rivals += _unlocated_rival(unlocated[read], rival, match)
         other = max(second, SCORE_UNITS * max(unpaired, rivals))
         together = int(6.02 * (best - other) / (SCORE_UNITS * match) + 0.499)
         if n_second > 0 and second >= SCORE_UNITS * unpaired:

@@ -65,7 +65,7 @@ def copy_bases(blocks, starts, lengths, n_copied: int):
     Returns
     -------
     codes : device array, shape=(n_copied,), dtype=uint8
-    places : device array, shape=(count,), dtype=int64
+    copied_starts : device array, shape=(count,), dtype=int64
         Where each stretch begins in `codes`.
     """
     count = lengths.size
@@ -73,9 +73,11 @@ def copy_bases(blocks, starts, lengths, n_copied: int):
     count_bases[-(-(count + 1) // BLOCK), BLOCK](lengths, sums)
     exclusive_sum(sums)
     codes = cuda.device_array(max(1, n_copied), np.uint8)
-    places = cuda.device_array(count, np.int64)
-    write_bases[-(-count * _WARP // BLOCK), BLOCK](blocks, starts, lengths, sums, codes, places)
-    return codes, places
+    copied_starts = cuda.device_array(count, np.int64)
+    write_bases[-(-count * _WARP // BLOCK), BLOCK](
+        blocks, starts, lengths, sums, codes, copied_starts
+    )
+    return codes, copied_starts
 
 
 @cuda.jit(cache=True)
@@ -140,22 +142,22 @@ def count_bases(lengths, counts):
 
 
 @cuda.jit(cache=True)
-def write_bases(blocks, starts, lengths, sums, codes, places):
+def write_bases(blocks, starts, lengths, sums, codes, copied_starts):
     """Write the bases of stretches. One warp a stretch, a thread every 32nd base; the threads of a
     warp read one block or two."""
     i = cuda.grid(1) // _WARP
     if i >= lengths.size:
         return
-    place = int64(sums[i])
+    copied_start = int64(sums[i])
     if cuda.laneid == 0:
-        places[i] = place
+        copied_starts[i] = copied_start
     for step in range(cuda.laneid, lengths[i], _WARP):
         at = starts[i] + step
         first = uint64(4) * (uint64(at) >> uint64(5))
         bit = uint32(at) & uint32(31)
         low, high, ambiguous, _ = load_uint32x4(blocks, first)
         code = ((low >> bit) & uint32(1)) | (((high >> bit) & uint32(1)) << uint32(1))
-        codes[place + step] = uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
+        codes[copied_start + step] = uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
 
 
 @cuda.jit(cache=True)

@@ -66,10 +66,10 @@ class Candidates:
         How many seeds lie there.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
         The candidates of read i are those from offsets[i] to offsets[i + 1].
-    unlisted : ndarray, shape=(n_reads,), dtype=int32
+    score_bounds : ndarray, shape=(n_reads,), dtype=int32
         What a place of the read that is not among the candidates can score at most, its clipped
         ends paid for.
-    unseen : ndarray, shape=(n_reads,), dtype=int32
+    unlocated : ndarray, shape=(n_reads,), dtype=int32
         Where hits of the read's seeds were left out, what such a place is likely to score; else 0.
     searched : ndarray, shape=(3,), dtype=int64, or None
         Seeds that were searched, hits of them that were located, and candidates that these made;
@@ -83,8 +83,8 @@ class Candidates:
     highest: np.ndarray
     seeds: np.ndarray
     offsets: np.ndarray
-    unlisted: np.ndarray
-    unseen: np.ndarray
+    score_bounds: np.ndarray
+    unlocated: np.ndarray
     searched: np.ndarray | None = None
 
 
@@ -138,7 +138,7 @@ def _in_blocks(
 ) -> Candidates:
     """Candidates of reads, a few at a time: their arrays stay in the processor's cache."""
     n_reads = len(offsets) - 1
-    unlisted, unseen = np.zeros((2, n_reads), np.int32)
+    score_bounds, unlocated = np.zeros((2, n_reads), np.int32)
 
     def gather(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         blocks = []
@@ -146,11 +146,11 @@ def _in_blocks(
         for first in range(start, stop, BLOCK):
             last = min(first + BLOCK, stop)
             rows = rows_between(first, last)
-            searched += rows.places.size, rows.taken.sum(dtype=np.int64)
+            searched += rows.read_positions.size, rows.taken.sum(dtype=np.int64)
             blocks.append(
                 _of_block(
-                    index, offsets, reads[first:last], rows, seeds.length, parameters, unlisted,
-                    unseen,
+                    index, offsets, reads[first:last], rows, seeds.length, parameters, score_bounds,
+                    unlocated,
                 )
             )  # fmt: skip
         return np.concatenate(blocks), searched
@@ -166,13 +166,13 @@ def _in_blocks(
         highest=found[:, 4].copy(),
         seeds=found[:, 5].astype(np.int32),
         offsets=np.searchsorted(found[:, 0], np.arange(n_reads + 1)),
-        unlisted=unlisted,
-        unseen=unseen,
+        score_bounds=score_bounds,
+        unlocated=unlocated,
         searched=np.append(searched, len(found)),
     )
 
 
-def _of_block(index, offsets, reads, seeds, k, parameters, unlisted, unseen) -> np.ndarray:
+def _of_block(index, offsets, reads, seeds, k, parameters, score_bounds, unlocated) -> np.ndarray:
     """Candidates of reads, a row each, from the rows of their seeds."""
     n_hits = int(seeds.taken.sum(dtype=np.int64))
     hit_firsts = np.empty(seeds.taken.size + 1, np.int64)
@@ -182,7 +182,7 @@ def _of_block(index, offsets, reads, seeds, k, parameters, unlisted, unseen) -> 
     keys = np.empty(n_hits, np.uint64)
     reference = index.reference
     _make_keys(
-        offsets, reads, k, seeds.firsts, seeds.places, hit_firsts, positions,
+        offsets, reads, k, seeds.firsts, seeds.read_positions, hit_firsts, positions,
         reference.segment_text, reference.segment_genome, keys,
     )  # fmt: skip
     keys.sort()
@@ -191,7 +191,7 @@ def _of_block(index, offsets, reads, seeds, k, parameters, unlisted, unseen) -> 
         keys, offsets, reads, k, seeds.firsts, seeds.counts, seeds.taken, seeds.differences,
         parameters.largest_gap, parameters.candidates_a_read, parameters.match,
         min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend),
-        found, unlisted, unseen,
+        found, score_bounds, unlocated,
     )  # fmt: skip
     return found[:n_found]
 
@@ -211,15 +211,24 @@ def _list_rows(starts, counts, taken, hit_firsts, rows):
 
 @numba.njit(cache=True, nogil=True)
 def _make_keys(
-    offsets, reads, k, firsts, places, hit_firsts, positions, segment_text, segment_genome, keys
+    offsets,
+    reads,
+    k,
+    firsts,
+    read_positions,
+    hit_firsts,
+    positions,
+    segment_text,
+    segment_genome,
+    keys,
 ):
     n_segments = segment_genome.size
     segment = 0
     for i in range(reads.size):
         room = offsets[reads[i] + 1] - offsets[reads[i]] - k
         for item in range(2 * firsts[i], 2 * firsts[i + 1]):
-            place = np.int64(places[item >> 1])
-            offset = room - place if item & 1 else place
+            read_position = np.int64(read_positions[item >> 1])
+            offset = room - read_position if item & 1 else read_position
             head = np.uint64(2 * i + (item & 1)) << np.uint64(35)
             for hit in range(hit_firsts[item], hit_firsts[item + 1]):
                 position = np.int64(positions[hit])
@@ -232,7 +241,7 @@ def _make_keys(
 @numba.njit(cache=True, nogil=True)
 def _group(
     keys, offsets, reads, k, firsts, counts, taken, differences, largest_gap, most, match, loss,
-    found, unlisted, unseen,
+    found, score_bounds, unlocated,
 ):  # fmt: skip
     """Gather sorted keys of reads; keep the `most` groups of each with most seeds.
 
@@ -296,9 +305,9 @@ def _group(
             differing = min(differing, max(0, lacking + overlap - 1) // overlap)
             all_seen = False
             n_found = first_found + most
-        unlisted[reads[i]] = max(0, match * length - loss * differing)
+        score_bounds[reads[i]] = max(0, match * length - loss * differing)
         if not all_seen:
-            unseen[reads[i]] = max(0, match * length - LIKELY * loss * differing)
+            unlocated[reads[i]] = max(0, match * length - LIKELY * loss * differing)
     return n_found
 
 
@@ -310,13 +319,13 @@ def _diagonal(key):
 @numba.njit(cache=True, nogil=True)
 def _insert(found, first, n_found, read, strand, diagonal, lowest, highest, count):
     """Insert by the number of seeds; on equal numbers the order of strand and place stays."""
-    place = n_found
-    while place > first and found[place - 1, 5] < count:
-        found[place] = found[place - 1]
-        place -= 1
-    found[place, 0] = read
-    found[place, 1] = strand
-    found[place, 2] = diagonal
-    found[place, 3] = lowest
-    found[place, 4] = highest
-    found[place, 5] = count
+    read_position = n_found
+    while read_position > first and found[read_position - 1, 5] < count:
+        found[read_position] = found[read_position - 1]
+        read_position -= 1
+    found[read_position, 0] = read
+    found[read_position, 1] = strand
+    found[read_position, 2] = diagonal
+    found[read_position, 3] = lowest
+    found[read_position, 4] = highest
+    found[read_position, 5] = count

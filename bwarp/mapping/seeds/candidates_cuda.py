@@ -84,14 +84,14 @@ def gather(
     entries = cuda.device_array(max(1, found.n_hits), np.uint64)
     longest = cuda.device_array(max(1, found.n_hits), np.int64)
     offsets = cuda.to_device(np.zeros(n_reads + 1, np.uint32))
-    unlisted, unseen = (cuda.to_device(np.zeros(n_reads, np.int32)) for _ in range(2))
+    score_bounds, unlocated = (cuda.to_device(np.zeros(n_reads, np.int32)) for _ in range(2))
     gap = parameters.gap_open + parameters.gap_extend
     group_keys[_blocks(n_wanted * _WARP), BLOCK](
-        found.keys, found.seed_firsts, found.places, found.n_rows, found.hit_firsts, reads.offsets,
-        wanted, n_wanted, k, found.differences, parameters.largest_gap,
+        found.keys, found.seed_firsts, found.read_positions, found.n_rows, found.hit_firsts,
+        reads.offsets, wanted, n_wanted, k, found.differences, parameters.largest_gap,
         parameters.candidates_a_read, parameters.match,
         min(parameters.match - parameters.mismatch, gap), entries, found.spare, longest, offsets,
-        unlisted, unseen,
+        score_bounds, unlocated,
     )  # fmt: skip
     n_found = add_up(offsets)
     candidates = Candidates(
@@ -102,8 +102,8 @@ def gather(
         highest=cuda.device_array(max(1, n_found), np.int64),
         seeds=cuda.device_array(max(1, n_found), np.int32),
         offsets=offsets,
-        unlisted=unlisted,
-        unseen=unseen,
+        score_bounds=score_bounds,
+        unlocated=unlocated,
         searched=np.array([found.n_seeds, found.n_hits, n_found]),
     )
     if n_found:
@@ -219,8 +219,8 @@ def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
 
 @cuda.jit(cache=True)
 def group_keys(
-    keys, firsts, places, n_rows, hit_firsts, offsets, wanted, n_wanted, k, differences,
-    largest_gap, most, match, loss, entries, spare, longest, counts, unlisted, unseen,
+    keys, firsts, read_positions, n_rows, hit_firsts, offsets, wanted, n_wanted, k, differences,
+    largest_gap, most, match, loss, entries, spare, longest, counts, score_bounds, unlocated,
 ):  # fmt: skip
     """Gather the keys of every read into candidates, as candidates_cpu says, and order those.
 
@@ -242,7 +242,7 @@ def group_keys(
     is_left_out = False
     for item in range(2 * int64(firsts[i]) + cuda.laneid, 2 * int64(firsts[i + 1]), int64(_WARP)):
         taken = int64(hit_firsts[item + 1]) - int64(hit_firsts[item])
-        is_left_out = is_left_out or taken != hits_of(places, n_rows, item)
+        is_left_out = is_left_out or taken != hits_of(read_positions, n_rows, item)
     is_left_out = cuda.any_sync(_ALL_LANES, is_left_out)
     if cuda.laneid > 0:
         return
@@ -261,9 +261,9 @@ def group_keys(
         is_left_out = True
         n_found = int64(most)
     counts[read] = n_found
-    unlisted[read] = max(int64(0), match * length - loss * n_different)
+    score_bounds[read] = max(int64(0), match * length - loss * n_different)
     if is_left_out:
-        unseen[read] = max(int64(0), match * length - LIKELY * loss * n_different)
+        unlocated[read] = max(int64(0), match * length - LIKELY * loss * n_different)
 
 
 @cuda.jit(cache=True)
@@ -278,8 +278,8 @@ def write_candidates(
     read = wanted[i]
     begin = int64(hit_firsts[2 * int64(firsts[i])])
     first = int64(offsets[read])
-    for place in range(first + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
-        entry = int64(entries[begin + place - first])
+    for read_position in range(first + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
+        entry = int64(entries[begin + read_position - first])
         n_keys = MOST_SEEDS - (entry >> 32)
         at = begin + ((entry & _LOW) >> 1)
         key = keys[at]
@@ -287,12 +287,12 @@ def write_candidates(
         if entry & 1 == 0:
             main = keys[begin + _LOW - (longest[at] & _LOW)]
             last = keys[at + n_keys - 1]
-        reads[place] = read
-        strands[place] = (key >> uint64(35)) & uint64(1)
-        diagonals[place] = diagonal_of(main)
-        lowest[place] = diagonal_of(key)
-        highest[place] = diagonal_of(last)
-        seeds[place] = n_keys
+        reads[read_position] = read
+        strands[read_position] = (key >> uint64(35)) & uint64(1)
+        diagonals[read_position] = diagonal_of(main)
+        lowest[read_position] = diagonal_of(key)
+        highest[read_position] = diagonal_of(last)
+        seeds[read_position] = n_keys
 
 
 _INTEGER, _LONGS, _WORDS = types.int64, types.int64[::1], types.uint64[::1]

@@ -34,7 +34,7 @@ class SeedRows:
     ----------
     firsts : ndarray, shape=(n_reads + 1,), dtype=int64
         The seeds of read i are those from firsts[i] to firsts[i + 1].
-    places : ndarray, shape=(n_seeds,), dtype=int32
+    read_positions : ndarray, shape=(n_seeds,), dtype=int32
         The base of the read that a seed begins at; -1 for one over an ambiguous base.
     starts, counts : ndarray, shape=(2 * n_seeds,), dtype=uint32
         The first row of every item, and how many there are.
@@ -45,7 +45,7 @@ class SeedRows:
     """
 
     firsts: np.ndarray
-    places: np.ndarray
+    read_positions: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
     taken: np.ndarray
@@ -57,7 +57,7 @@ class SeedRows:
         items = slice(2 * first, 2 * last)
         return SeedRows(
             self.firsts[start : stop + 1] - first,
-            self.places[first:last],
+            self.read_positions[first:last],
             self.starts[items],
             self.counts[items],
             self.taken[items],
@@ -89,24 +89,26 @@ def seed_rows_of(
     n, k = len(reads), seeds.length
     firsts = np.empty(n + 1, np.int64)
     n_seeds = _count_seeds(offsets, reads, k, seeds.step, firsts)
-    words = np.empty((n_seeds, 1), np.uint64)
-    places = np.empty(n_seeds, np.int32)
-    _cut_seeds(codes, offsets, reads, k, firsts, words, places)
-    starts, stops = exact_intervals(index, words, k)
+    kmers = np.empty((n_seeds, 1), np.uint64)
+    read_positions = np.empty(n_seeds, np.int32)
+    _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions)
+    starts, stops = exact_intervals(index, kmers, k)
     counts = stops - starts
     taken = np.zeros(counts.size, np.uint32)
     differences = np.zeros(n, np.int32)
-    _choose_seeds(firsts, places, k, counts, seeds.hits, seeds.least_hits, taken, differences)
-    return SeedRows(firsts, places, starts, counts, taken, differences)
+    _select_hits(
+        firsts, read_positions, k, counts, seeds.hits, seeds.least_hits, taken, differences
+    )
+    return SeedRows(firsts, read_positions, starts, counts, taken, differences)
 
 
 def _joined(parts: Sequence[SeedRows]) -> SeedRows:
     """The rows of reads, one part after another."""
-    before = np.cumsum([0, *(part.places.size for part in parts)])
+    before = np.cumsum([0, *(part.read_positions.size for part in parts)])
     firsts = [part.firsts[:-1] + shift for part, shift in zip(parts, before, strict=False)]
     return SeedRows(
         np.concatenate([*firsts, before[-1:]]),
-        np.concatenate([part.places for part in parts]),
+        np.concatenate([part.read_positions for part in parts]),
         np.concatenate([part.starts for part in parts]),
         np.concatenate([part.counts for part in parts]),
         np.concatenate([part.taken for part in parts]),
@@ -128,25 +130,25 @@ def _count_seeds(offsets, reads, k, step, firsts):
 
 
 @numba.njit(cache=True, nogil=True)
-def _cut_seeds(codes, offsets, reads, k, firsts, words, places):
+def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
     """Pack the seeds of reads; a place of -1 tells of an ambiguous base."""
     for i in range(reads.size):
         begin = offsets[reads[i]]
         room = offsets[reads[i] + 1] - begin - k
         n_steps = max(1, firsts[i + 1] - firsts[i] - 1)
         for seed in range(firsts[i], firsts[i + 1]):
-            place = (seed - firsts[i]) * room // n_steps
-            word = np.uint64(0)
+            read_position = (seed - firsts[i]) * room // n_steps
+            kmer = np.uint64(0)
             worst = np.uint8(0)
-            for at in range(begin + place, begin + place + k):
+            for at in range(begin + read_position, begin + read_position + k):
                 worst = max(worst, codes[at])
-                word = word << np.uint64(2) | np.uint64(codes[at] & 3)
-            words[seed, 0] = word << np.uint64(64 - 2 * k)
-            places[seed] = place if worst < 4 else -1
+                kmer = kmer << np.uint64(2) | np.uint64(codes[at] & 3)
+            kmers[seed, 0] = kmer << np.uint64(64 - 2 * k)
+            read_positions[seed] = read_position if worst < 4 else -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _choose_seeds(firsts, places, k, counts, most, least, taken, differences):
+def _select_hits(firsts, read_positions, k, counts, most, least, taken, differences):
     """How many hits of each seed to locate: of the rarest all, until a read has `most`.
 
     An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement. Equally
@@ -157,7 +159,7 @@ def _choose_seeds(firsts, places, k, counts, most, least, taken, differences):
         total = np.int64(0)
         for item in range(first, last):
             # A seed over an ambiguous base was searched as if that were A: it has no hits.
-            if places[item >> 1] < 0:
+            if read_positions[item >> 1] < 0:
                 counts[item] = 0
             total += counts[item]
         if total <= most:
@@ -179,6 +181,6 @@ def _choose_seeds(firsts, places, k, counts, most, least, taken, differences):
         for seed in range(firsts[i], firsts[i + 1]):
             full = taken[2 * seed] == counts[2 * seed]
             full = full and taken[2 * seed + 1] == counts[2 * seed + 1]
-            if full and places[seed] >= end:
+            if full and read_positions[seed] >= end:
                 differences[i] += 1
-                end = places[seed] + k
+                end = read_positions[seed] + k

@@ -53,7 +53,7 @@ class SeedKeys:
     ----------
     seed_firsts : shape=(n_wanted + 1,), dtype=uint32
         Where the seeds of each read begin.
-    places : shape=(n_seeds,), dtype=int32
+    read_positions : shape=(n_seeds,), dtype=int32
         Where in its read each seed begins; -1 for one over an ambiguous base.
     n_rows : shape=(2 * n_seeds,), dtype=uint32
         Hits of each item, as `hits_of` reads them.
@@ -68,7 +68,7 @@ class SeedKeys:
     """
 
     seed_firsts: object
-    places: object
+    read_positions: object
     n_rows: object
     hit_firsts: object
     differences: object
@@ -89,28 +89,28 @@ def find_keys(
     )
     n_seeds = add_up(firsts)
     items = cuda.device_array(2 * n_seeds + 1, np.uint64)
-    places, owners = (cuda.device_array(max(1, n_seeds), np.int32) for _ in range(2))
+    read_positions, owners = (cuda.device_array(max(1, n_seeds), np.int32) for _ in range(2))
     first_rows, n_rows = (cuda.device_array(max(1, 2 * n_seeds), np.uint32) for _ in range(2))
     if n_seeds:
         cut_seeds[_blocks(n_wanted * _WARP), BLOCK](
-            reads.both, reads.offsets, wanted, n_wanted, k, firsts, items, places, owners
+            reads.both, reads.offsets, wanted, n_wanted, k, firsts, items, read_positions, owners
         )
         exact_intervals(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
     # The seeds themselves have been searched: their place is room now.
     room = cuda.device_array(2 * n_seeds + 1, np.uint64)
-    choose_seeds[_blocks(n_wanted * _WARP), BLOCK](
-        n_wanted, firsts, places, k, n_rows, seeds.hits, seeds.least_hits, items, room, hit_firsts,
-        differences,
+    select_hits[_blocks(n_wanted * _WARP), BLOCK](
+        n_wanted, firsts, read_positions, k, n_rows, seeds.hits, seeds.least_hits, items, room,
+        hit_firsts, differences,
     )  # fmt: skip
     n_hits = add_up(hit_firsts)
     keys, spare = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
     if n_hits:
         rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
         list_hits[_blocks(2 * n_seeds), BLOCK](
-            first_rows, n_rows, hit_firsts, owners, places, reads.offsets, wanted, k, 2 * n_seeds,
-            rows, keys,
+            first_rows, n_rows, hit_firsts, owners, read_positions, reads.offsets, wanted, k,
+            2 * n_seeds, rows, keys,
         )  # fmt: skip
         rate = device.plan.suffix_rate
         step_to_sampled(device.forward, device.first_rows, rate, rows, steps, n_hits)
@@ -119,7 +119,9 @@ def find_keys(
             device.segment_genome, rows, steps, n_hits, keys,
         )  # fmt: skip
         sort_keys[_blocks(n_wanted * _WARP), BLOCK](keys, spare, firsts, hit_firsts, n_wanted)
-    return SeedKeys(firsts, places, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds)
+    return SeedKeys(
+        firsts, read_positions, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds
+    )
 
 
 def _blocks(threads: int) -> int:
@@ -147,7 +149,7 @@ def count_seeds(offsets, wanted, n_wanted, k, step, counts):
 
 
 @cuda.jit(cache=True)
-def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, places, owners):
+def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, read_positions, owners):
     """Pack the seeds of reads and their reverse complements; place -1 tells of an ambiguous base.
 
     One warp a read, a thread every 32nd seed; k bytes are read a seed, most from the cache.
@@ -160,32 +162,32 @@ def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, places, owners
     first, last = int64(firsts[i]), int64(firsts[i + 1])
     n_steps = max(int64(1), last - first - 1)
     for seed in range(first + cuda.laneid, last, _WARP):
-        place = (seed - first) * room // n_steps
-        start = offsets[read] + place
-        word = uint64(0)
+        read_position = (seed - first) * room // n_steps
+        start = offsets[read] + read_position
+        kmer = uint64(0)
         worst = uint8(0)
         for at in range(start, start + k):
             code = codes[at]
             worst = max(worst, code)
-            word = uint64(uint64(word << uint64(2)) | uint64(code & 3))
+            kmer = uint64(uint64(kmer << uint64(2)) | uint64(code & 3))
         shift = uint64(64 - 2 * k)
-        items[2 * seed] = uint64(word << shift)
-        items[2 * seed + 1] = uint64(uint64(reverse_complement_kmer(word, k)) << shift)
-        places[seed] = place if worst < 4 else -1
+        items[2 * seed] = uint64(kmer << shift)
+        items[2 * seed + 1] = uint64(uint64(reverse_complement_kmer(kmer, k)) << shift)
+        read_positions[seed] = read_position if worst < 4 else -1
         owners[seed] = i
 
 
 @cuda.jit(device=True)
-def hits_of(places, n_rows, item):
+def hits_of(read_positions, n_rows, item):
     """The hits of an item; a seed over an ambiguous base has none, whatever was found."""
-    if places[item >> 1] < 0:
+    if read_positions[item >> 1] < 0:
         return int64(0)
     rows = n_rows[item]
     return int64(1) if rows == uint32(LOCATED) else int64(rows)
 
 
 @cuda.jit(device=True)
-def take_rarest(places, n_rows, first, last, most, least, order, spare, taken):
+def take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken):
     """Take all hits of the rarest items while they fit in `most`. A whole warp calls it.
 
     The next item gives what is left where fewer than `least` are taken, evenly spread over its
@@ -193,7 +195,7 @@ def take_rarest(places, n_rows, first, last, most, least, order, spare, taken):
     """
     lane = int64(cuda.laneid)
     for item in range(first + lane, last, _WARP):
-        order[item] = (hits_of(places, n_rows, item) << 31) | (item - first)
+        order[item] = (hits_of(read_positions, n_rows, item) << 31) | (item - first)
         taken[item] = 0
     cuda.syncwarp()
     sort_list(order, spare, first, last)
@@ -201,8 +203,8 @@ def take_rarest(places, n_rows, first, last, most, least, order, spare, taken):
     for step in range(first, last, _WARP):
         item, count = int64(0), int64(most + 1)
         if step + lane < last:
-            word = int64(order[step + lane])
-            item, count = first + (word & _ITEM), word >> 31
+            kmer = int64(order[step + lane])
+            item, count = first + (kmer & _ITEM), kmer >> 31
         total = count
         for distance in (1, 2, 4, 8, 16):
             other = cuda.shfl_up_sync(_ALL_LANES, total, distance)
@@ -220,8 +222,8 @@ def take_rarest(places, n_rows, first, last, most, least, order, spare, taken):
 
 
 @cuda.jit(cache=True)
-def choose_seeds(
-    n_wanted, firsts, places, k, n_rows, most, least, order, spare, taken, differences
+def select_hits(
+    n_wanted, firsts, read_positions, k, n_rows, most, least, order, spare, taken, differences
 ):
     """How many hits of each item to locate: of the rarest all, until a read has `most`.
 
@@ -237,29 +239,29 @@ def choose_seeds(
         taken[last] = 0
     total = int64(0)
     for item in range(first + lane, last, _WARP):
-        count = hits_of(places, n_rows, item)
+        count = hits_of(read_positions, n_rows, item)
         taken[item] = count
         total += count
     for distance in (16, 8, 4, 2, 1):
         total += cuda.shfl_xor_sync(_ALL_LANES, total, distance)
     if total > most:
-        take_rarest(places, n_rows, first, last, most, least, order, spare, taken)
+        take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken)
     cuda.syncwarp()
     # A place that is not found differs in every seed located in full: those side by side.
     n_different, end = int32(0), int64(0)
     for step in range(first, last, 2 * _WARP):
         item = step + 2 * lane
-        place = int64(-1)
+        read_position = int64(-1)
         if item < last:
-            is_full = taken[item] == hits_of(places, n_rows, item)
-            if is_full and taken[item + 1] == hits_of(places, n_rows, item + 1):
-                place = int64(places[item >> 1])
+            is_full = taken[item] == hits_of(read_positions, n_rows, item)
+            if is_full and taken[item + 1] == hits_of(read_positions, n_rows, item + 1):
+                read_position = int64(read_positions[item >> 1])
         while True:
-            waiting = int64(cuda.ballot_sync(_ALL_LANES, place >= end)) & _ALL_LANES
+            waiting = int64(cuda.ballot_sync(_ALL_LANES, read_position >= end)) & _ALL_LANES
             if waiting == 0:
                 break
             n_different = int32(n_different + 1)
-            end = cuda.shfl_sync(_ALL_LANES, place, int32(cuda.ffs(waiting) - 1)) + k
+            end = cuda.shfl_sync(_ALL_LANES, read_position, int32(cuda.ffs(waiting) - 1)) + k
     if lane == 0:
         differences[i] = n_different
 
@@ -272,7 +274,7 @@ def hit_row(first_row, count, n, hit):
 
 @cuda.jit(cache=True)
 def list_hits(
-    item_rows, n_rows, hit_firsts, owners, places, offsets, wanted, k, n_items, rows, keys
+    item_rows, n_rows, hit_firsts, owners, read_positions, offsets, wanted, k, n_items, rows, keys
 ):
     """The rows of the hits to locate, evenly spread over an item's, and the keys that they begin.
 
@@ -288,7 +290,7 @@ def list_hits(
     key, first_row, count = int64(0), int64(0), int64(0)
     if n > 0:
         i = int64(owners[item >> 1])
-        offset = int64(places[item >> 1])
+        offset = int64(read_positions[item >> 1])
         if item & 1:
             read = wanted[i]
             offset = offsets[read + 1] - offsets[read] - k - offset
@@ -351,7 +353,7 @@ KERNEL_SIGNATURES = {
     cut_seeds: (
         _BYTES, _LONGS, _SIGNED, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _SIGNED, _SIGNED
     ),
-    choose_seeds: (
+    select_hits: (
         _INTEGER, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _INTEGER, _INTEGER, _WORDS, _WORDS,
         _NUMBERS, _SIGNED,
     ),

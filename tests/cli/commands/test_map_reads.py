@@ -290,8 +290,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
         for done in map_chunks(index, genome, chunks, MappingParameters(), threads):
             records = alignment_records(
-                genome.contig_starts, done.chunk, done.mapped, done.choice, done.supplementary,
-                done.alternatives,
+                genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
+                done.secondary,
             )  # fmt: skip
             tags = no_tags(done.chunk.n_reads)
             parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1", tags)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-from bwarp.mapping.output.alignment_records import Alternatives, Supplementary
+from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.record_text import ContigNames
-from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice
+from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
 CONTIGS = {"chr1": 3000, "none": 0, "HLA:A*01=2": 500, "a_long_name|of/a_contig": 900}
@@ -97,7 +97,7 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
     alignments = MappedReads(
         **whole, cigar_offsets=np.concatenate([[0], np.cumsum(counts)]), cigar=found.cigar
     )
-    choice = Choice(
+    primary = PrimarySelection(
         np.where(np.isin(np.arange(chunk.n_reads), mapped), 0, -1),
         rng.integers(0, 61, chunk.n_reads).astype(np.uint8),
         rng.integers(0, 300, chunk.n_reads).astype(np.int32),
@@ -111,5 +111,5 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
         rng.integers(0, 300, split.size).astype(np.int32),
     )
     other = np.sort(rng.choice(mapped, mapped.size // 2))
-    alternatives = Alternatives(other, random_alignments(rng, genome, chunk, both, other))
-    return both, (alignments, choice, supplementary, alternatives)
+    secondary = SecondaryHits(other, random_alignments(rng, genome, chunk, both, other))
+    return both, (alignments, primary, supplementary, secondary)

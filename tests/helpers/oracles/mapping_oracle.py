@@ -3,7 +3,7 @@
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
-from bwarp.mapping.extension.scored_hits_cpu import Places
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.seeds.candidates_cpu import Candidates
 from bwarp.reference import codes_of
 from bwarp.sequence import decode
@@ -42,16 +42,16 @@ def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
         highest=diagonals,
         seeds=np.ones(diagonals.size, np.int32),
         offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
-        unlisted=np.zeros(n_reads, np.int32),
-        unseen=np.zeros(n_reads, np.int32),
+        score_bounds=np.zeros(n_reads, np.int32),
+        unlocated=np.zeros(n_reads, np.int32),
     )
 
 
-def places_of(rows: list[list[tuple]]) -> Places:
+def hits_of_rows(rows: list[list[tuple]]) -> ScoredHits:
     """Places given as (score, strand, start, end) for every read, best first; reads in full."""
     flat_rows = [(read, *row) for read, part in enumerate(rows) for row in part]
     table = np.array(flat_rows, np.int64).reshape(-1, 5)
-    return Places(
+    return ScoredHits(
         reads=table[:, 0].astype(np.int32),
         strands=table[:, 2].astype(np.uint8),
         scores=table[:, 1].astype(np.int32),

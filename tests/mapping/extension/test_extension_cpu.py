@@ -55,31 +55,31 @@ def test_scores_and_the_rule_that_saves_alignments():
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     wanted = candidates_at(range(len(reads)), strands, diagonals, len(reads))
-    places = extend(genome, both, offsets, wanted, PARAMETERS)
-    assert len(places.reads) == len(reads)
+    hits = extend(genome, both, offsets, wanted, PARAMETERS)
+    assert len(hits.reads) == len(reads)
     n_sure = n_gapped = n_looked = 0
     for i, (read, strand) in enumerate(zip(reads, strands, strict=True)):
         turned = opposite(read) if strand else read
-        window = genome.codes[places.window_starts[i] : places.window_ends[i]].tolist()
+        window = genome.codes[hits.window_starts[i] : hits.window_ends[i]].tolist()
         local, priced = best_scores(turned.tolist(), window, PARAMETERS)
-        unpaid = best_stretch(turned, genome.codes, diagonals[i], 0, len(read), 0)
-        if not places.gapless[i]:
+        raw_scores = best_stretch(turned, genome.codes, diagonals[i], 0, len(read), 0)
+        if not hits.gapless[i]:
             n_gapped += 1
-            assert places.scores[i] == local > unpaid
+            assert hits.scores[i] == local > raw_scores
             continue
-        begin, end = places.read_starts[i], places.read_ends[i]
-        assert places.starts[i] - begin == places.ends[i] - end == diagonals[i]
+        begin, end = hits.read_starts[i], hits.read_ends[i]
+        assert hits.starts[i] - begin == hits.ends[i] - end == diagonals[i]
         clips = (begin > 0) + (end < len(read))
-        paid = places.scores[i] - PARAMETERS.clip * clips
+        penalised = hits.scores[i] - PARAMETERS.clip * clips
         stretch = best_stretch(turned, genome.codes, diagonals[i], 0, len(read), PARAMETERS.clip)
-        assert paid == stretch
+        assert penalised == stretch
         gap = PARAMETERS.gap_open + PARAMETERS.gap_extend
         if stretch >= len(read) - gap:
             n_sure += 1
-            assert paid == priced
+            assert penalised == priced
         elif clips or crowded_end(turned, genome.codes[diagonals[i] :]):
             n_looked += 1
-            assert local == unpaid
+            assert local == raw_scores
     assert n_sure > 30
     assert n_looked > 10
     assert n_gapped > 15
@@ -94,14 +94,14 @@ def test_a_read_over_a_border_is_clipped_where_it_scores_most():
         read = rng.integers(0, 4, 60).astype(np.uint8)
         read[first - start : last - start] = genome.codes[first:last]
         codes, offsets = flat([read])
-        places = extend(
+        hits = extend(
             genome, both_strands(codes, offsets), offsets, candidates_at([0], [0], [start], 1),
             PARAMETERS,
         )  # fmt: skip
         contig = np.searchsorted(genome.contig_starts, first, side="right") - 1
         border, after = genome.contig_starts[contig : contig + 2]
-        assert border <= places.starts[0] <= first
-        assert last <= places.ends[0] <= after
+        assert border <= hits.starts[0] <= first
+        assert last <= hits.ends[0] <= after
 
 
 def test_a_contig_shorter_than_the_read():
@@ -109,10 +109,10 @@ def test_a_contig_shorter_than_the_read():
     genome = genome_of(random_letters(rng, 40))
     read = np.concatenate([rng.integers(0, 4, 30), genome.codes, rng.integers(0, 4, 30)])
     codes, offsets = flat([read])
-    places = extend(
+    hits = extend(
         genome, both_strands(codes, offsets), offsets, candidates_at([0], [0], [-30], 1), PARAMETERS
     )
-    assert (places.starts[0], places.ends[0], places.scores[0]) == (0, 40, 40)
+    assert (hits.starts[0], hits.ends[0], hits.scores[0]) == (0, 40, 40)
 
 
 def test_low_scores_and_second_sights_are_left_out():
@@ -124,9 +124,9 @@ def test_low_scores_and_second_sights_are_left_out():
     least = MappingParameters(least_score=40)
     # Both diagonals of a read with a deletion lead to the same alignment.
     twice = candidates_at([0, 0, 1], [0, 0, 0], [50, 52, 100], 2)
-    places = extend(genome, both, offsets, twice, least)
-    assert places.offsets.tolist() == [0, 1, 1]
-    assert (places.scores[0], places.ends[0], places.gapless[0]) == (78 - 8, 130, False)
+    hits = extend(genome, both, offsets, twice, least)
+    assert hits.offsets.tolist() == [0, 1, 1]
+    assert (hits.scores[0], hits.ends[0], hits.gapless[0]) == (78 - 8, 130, False)
 
 
 def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
@@ -135,8 +135,8 @@ def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
     codes, offsets = flat([genome.codes[50:150]])
     # The second candidate's window ends 4 bases before the read's true place does.
     found = candidates_at([0, 0], [0, 0], [50, 150 - 4 - 30 - 100], 1)
-    places = extend(genome, both_strands(codes, offsets), offsets, found, PARAMETERS)
-    assert places.scores.tolist() == [100]
+    hits = extend(genome, both_strands(codes, offsets), offsets, found, PARAMETERS)
+    assert hits.scores.tolist() == [100]
 
 
 def test_merged_places_are_in_order_and_there_once():

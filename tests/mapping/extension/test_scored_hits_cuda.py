@@ -11,7 +11,7 @@ from numba import cuda
 
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping.extension import scored_hits_cpu, scored_hits_cuda
-from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DevicePlaces, places_on_host
+from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DeviceScoredHits, hits_on_host
 
 COUNTS = np.array([0, 1, 2, 31, 32, 33, 0, 64, 65, 130, 0])
 
@@ -30,10 +30,10 @@ def random_places(rng, counts):
     return rng.integers(0, 2, n).astype(np.uint8), rows
 
 
-def on_card(counts, strands, rows):
+def on_device(counts, strands, rows):
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
     arrays = (cuda.to_device(array) for array in (strands, rows.ravel(), offsets))
-    return DevicePlaces(*arrays, len(counts), len(rows))
+    return DeviceScoredHits(*arrays, len(counts), len(rows))
 
 
 def ranked(rng, counts, least):
@@ -41,15 +41,15 @@ def ranked(rng, counts, least):
     strands, rows = random_places(rng, counts)
     reads = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     offsets = np.concatenate([[0], np.cumsum(counts)])
-    places = on_card(counts, strands, rows)
+    hits = on_device(counts, strands, rows)
     return (
         scored_hits_cpu.ranked(offsets, reads, strands, rows, least),
-        scored_hits_cuda.ranked(places, least, places.offsets),
+        scored_hits_cuda.ranked(hits, least, hits.offsets),
     )
 
 
-def assert_same(places, expected):
-    found = places_on_host(places, PinnedBuffer())
+def assert_same(hits, expected):
+    found = hits_on_host(hits, PinnedBuffer())
     for field in fields(expected):
         got, wanted = getattr(found, field.name), getattr(expected, field.name)
         assert got.dtype == wanted.dtype, field.name
@@ -57,19 +57,19 @@ def assert_same(places, expected):
 
 
 @pytest.mark.parametrize("least", [0, 5, 12])
-def test_places_are_ranked(card, least):
-    expected, places = ranked(np.random.default_rng(least), COUNTS, least)
-    assert_same(places, expected)
+def test_places_are_ranked(device, least):
+    expected, hits = ranked(np.random.default_rng(least), COUNTS, least)
+    assert_same(hits, expected)
     assert 0 < len(expected.reads) < COUNTS.sum() or least == 12
 
 
 @pytest.mark.parametrize("dropped", [False, True])
-def test_places_are_joined(card, dropped):
+def test_places_are_joined(device, dropped):
     rng = np.random.default_rng(1)
-    expected, places = ranked(rng, COUNTS, 0)
+    expected, hits = ranked(rng, COUNTS, 0)
     more_expected, more = ranked(rng, COUNTS[::-1] * (np.arange(len(COUNTS)) % 3 > 0), 4)
     marks = np.full(len(COUNTS), dropped) & (np.arange(len(COUNTS)) % 2 == 0)
-    joined = scored_hits_cuda.merge(places, more, cuda.to_device(marks.astype(np.uint8)))
+    joined = scored_hits_cuda.merge(hits, more, cuda.to_device(marks.astype(np.uint8)))
     assert_same(
         joined, scored_hits_cpu.merge(scored_hits_cpu.without(expected, marks), more_expected)
     )

@@ -14,10 +14,10 @@ from bwarp.io.bam.bai_index import _read_places
 from bwarp.io.bam.block_writer import _gather
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.output.alignment_file import alignment_file
-from bwarp.mapping.output.alignment_records import Alternatives, Supplementary, alignment_records
+from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary, alignment_records
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
-from bwarp.mapping.pairing.primary_and_mapq_cpu import Choice
+from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import make_reference
 from tests.helpers.cases.random_alignment_records import (
@@ -70,12 +70,14 @@ def tiled(part, n_reads: int, times: int):
         fields = {name: np.tile(value, times) for name, value in vars(part).items()}
         sizes = np.tile(np.diff(part.cigar_offsets), times)
         return MappedReads(**fields | {"cigar_offsets": np.concatenate([[0], np.cumsum(sizes)])})
-    if isinstance(part, Choice):
-        return Choice(**{name: np.tile(value, times) for name, value in vars(part).items()})
+    if isinstance(part, PrimarySelection):
+        return PrimarySelection(
+            **{name: np.tile(value, times) for name, value in vars(part).items()}
+        )
     reads = part.reads[None] + n_reads * np.arange(times)[:, None]
-    more = {name: np.tile(getattr(part, name), times) for name in ("qualities", "others")
+    more = {name: np.tile(getattr(part, name), times) for name in ("qualities", "suboptimal")
             if isinstance(part, Supplementary)}  # fmt: skip
-    kind = Supplementary if more else Alternatives
+    kind = Supplementary if more else SecondaryHits
     return kind(reads=reads.reshape(-1), alignments=tiled(part.alignments, 0, times), **more)
 
 

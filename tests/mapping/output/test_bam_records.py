@@ -41,7 +41,7 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     chunk = random_chunk(rng, 1200, ends, has_qualities)
     both, mapped = random_mapped(rng, genome, chunk)
     mapped[0].scores[:3] = (70_000, 300, -5)
-    mapped[1].others[:3] = (-200, -70_000, 255)
+    mapped[1].suboptimal[:3] = (-200, -70_000, 255)
     records = alignment_records(genome.contig_starts, chunk, *mapped)
     tags = no_tags(chunk.n_reads)
     lines = b"".join(sam_lines(genome, names, chunk, both, records, b"a group", tags))

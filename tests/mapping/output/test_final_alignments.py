@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.evaluation.agreement import score_of
 from bwarp.mapping.extension.extension_cpu import both_strands, extend
-from bwarp.mapping.output.final_alignments import align_chosen
+from bwarp.mapping.output.final_alignments import align_hits
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
     best_scores,
@@ -60,25 +60,25 @@ def test_scores_with_clips_paid_are_the_best(clip):
     found = candidates_at(
         range(60), [strand for _, strand, _ in made], [start for *_, start in made], 60
     )
-    places = extend(genome, both, offsets, found, parameters)
-    assert len(places.reads) == 60
-    mapped = align_chosen(genome, both, offsets, places, np.arange(60), parameters)
+    hits = extend(genome, both, offsets, found, parameters)
+    assert len(hits.reads) == 60
+    mapped = align_hits(genome, both, offsets, hits, np.arange(60), parameters)
     n_gapped = n_missed = 0
     for row, (read, strand, _) in enumerate(made):
         assert mapped.strands[row] == strand
         cigar = cigar_of(mapped, row, len(read))
         assert sum(length for kind, length in cigar if kind != 2) == len(read)
-        paid = score_of(cigar, read, genome.codes, int(mapped.positions[row]), parameters)
+        penalised = score_of(cigar, read, genome.codes, int(mapped.positions[row]), parameters)
         clips = sum(kind == 4 for kind, _ in cigar)
-        assert paid == mapped.scores[row] - clip * clips
-        window = genome.codes[places.window_starts[row] : places.window_ends[row]]
+        assert penalised == mapped.scores[row] - clip * clips
+        window = genome.codes[hits.window_starts[row] : hits.window_ends[row]]
         _, best = best_scores(read, window, parameters)
         # Where no gap shows on the diagonal, none is looked for.
-        if places.gapless[row] and paid < best:
+        if hits.gapless[row] and penalised < best:
             n_missed += 1
             assert cigar == ((0, len(read)),)
         else:
-            assert paid == best
+            assert penalised == best
         n_gapped += any(kind in (1, 2) for kind, _ in cigar)
         borders = [0, 100, 200]
         end = mapped.positions[row] + sum(length for kind, length in cigar if kind in (0, 2))
@@ -100,20 +100,20 @@ def test_end_to_end_nothing_is_clipped():
     found = candidates_at(
         range(60), [strand for _, strand, _ in made], [start for *_, start in made], 60
     )
-    places = extend(genome, both, offsets, found, parameters)
-    mapped = align_chosen(genome, both, offsets, places, np.arange(len(places.reads)), parameters)
+    hits = extend(genome, both, offsets, found, parameters)
+    mapped = align_hits(genome, both, offsets, hits, np.arange(len(hits.reads)), parameters)
     dear = replace(parameters, clip=10**6)
     bests = []
     for read, *_, start in made:
         low, high = (0, 100) if start + 30 < 100 else (100, 200)
         window = genome.codes[max(low, start - 30) : min(high, start + len(read) + 30)]
         bests.append(best_scores(read, window, dear)[1])
-    scores = dict(zip(places.reads.tolist(), mapped.scores.tolist(), strict=True))
+    scores = dict(zip(hits.reads.tolist(), mapped.scores.tolist(), strict=True))
     inside = [i for i, (read, _, at) in enumerate(made) if at >= 0 and not at < 100 < at + 80]
     assert len(inside) > 15
     for i in inside:
         assert scores.get(i, 0) == max(bests[i], 0)
-    for row, read_number in enumerate(places.reads):
+    for row, read_number in enumerate(hits.reads):
         read = made[read_number][0]
         cigar = cigar_of(mapped, row, len(read))
         assert all(kind in (0, 1, 2) for kind, _ in cigar)
@@ -130,8 +130,8 @@ def test_where_clipping_costs_nothing_more_the_end_is_clipped():
     read[30] = (read[30] + 1) % 4
     codes, offsets = flat([read])
     both = both_strands(codes, offsets)
-    places = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
-    mapped = align_chosen(genome, both, offsets, places, np.array([0]), PARAMETERS)
+    hits = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
+    mapped = align_hits(genome, both, offsets, hits, np.array([0]), PARAMETERS)
     assert (mapped.read_starts[0], mapped.read_ends[0], mapped.scores[0]) == (5, 80, 70)
 
 
@@ -141,8 +141,8 @@ def test_a_short_gap_near_an_end_is_found():
     read = np.delete(genome.codes[60:142], [72, 73])
     codes, offsets = flat([read])
     both = both_strands(codes, offsets)
-    places = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
-    mapped = align_chosen(genome, both, offsets, places, np.array([0]), PARAMETERS)
+    hits = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
+    mapped = align_hits(genome, both, offsets, hits, np.array([0]), PARAMETERS)
     assert sum(length for kind, length in cigar_of(mapped, 0, 80) if kind == 2) == 2
     assert (mapped.read_ends[0], mapped.scores[0]) == (80, 72)
 
@@ -154,12 +154,12 @@ def test_rows_may_be_any_places_and_none():
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     found = candidates_at([0, 1], [0, 0], [20, 100], 2)
-    places = extend(genome, both, offsets, found, PARAMETERS)
-    mapped = align_chosen(genome, both, offsets, places, np.array([1, -1, 0, 1]), PARAMETERS)
+    hits = extend(genome, both, offsets, found, PARAMETERS)
+    mapped = align_hits(genome, both, offsets, hits, np.array([1, -1, 0, 1]), PARAMETERS)
     assert mapped.positions.tolist() == [100, -1, 20, 100]
     assert mapped.scores.tolist() == [72, 0, 60, 72]
     assert np.diff(mapped.cigar_offsets).tolist() == [3, 0, 1, 3]
-    nothing = align_chosen(genome, both, offsets, places, np.empty(0, np.int64), PARAMETERS)
+    nothing = align_hits(genome, both, offsets, hits, np.empty(0, np.int64), PARAMETERS)
     assert (nothing.positions.size, nothing.cigar_offsets.tolist()) == (0, [0])
 
 
@@ -173,8 +173,8 @@ def test_two_mismatches_near_an_end_may_be_a_gap():
     read = np.concatenate([codes[61:67], [3], codes[67:140]]).astype(np.uint8)
     codes, offsets = flat([read])
     both = both_strands(codes, offsets)
-    places = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
-    assert places.gapless.all()
-    mapped = align_chosen(genome, both, offsets, places, np.array([0]), PARAMETERS)
+    hits = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
+    assert hits.gapless.all()
+    mapped = align_hits(genome, both, offsets, hits, np.array([0]), PARAMETERS)
     assert sum(length for kind, length in cigar_of(mapped, 0, 80) if kind == 1) == 1
     assert (mapped.read_starts[0], mapped.scores[0]) == (0, 79 - 7)

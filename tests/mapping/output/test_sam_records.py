@@ -17,20 +17,20 @@ from tests.helpers.cases.random_alignment_records import (
 class Oracle:
     """Lines from lists of Python objects, one rule of SAM after the other."""
 
-    def __init__(self, genome, chunk, both, mapped, choice, supplementary, alternatives):
-        self.genome, self.chunk, self.both, self.choice = genome, chunk, both, choice
+    def __init__(self, genome, chunk, both, mapped, primary, supplementary, secondary):
+        self.genome, self.chunk, self.both, self.primary = genome, chunk, both, primary
         self.first = [self.alignment(mapped, read, read) for read in range(chunk.n_reads)]
         for read, alignment in enumerate(self.first):
-            alignment |= {"mapq": choice.qualities[read], "XS": choice.others[read]}
+            alignment |= {"mapq": primary.qualities[read], "XS": primary.suboptimal[read]}
         self.more = {read: [] for read in range(chunk.n_reads)}
-        self.others = {read: [] for read in range(chunk.n_reads)}
+        self.secondary = {read: [] for read in range(chunk.n_reads)}
         for row, read in enumerate(supplementary.reads):
             self.more[read].append(
                 self.alignment(supplementary.alignments, row, read)
-                | {"mapq": supplementary.qualities[row], "XS": supplementary.others[row]}
+                | {"mapq": supplementary.qualities[row], "XS": supplementary.suboptimal[row]}
             )
-        for row, read in enumerate(alternatives.reads):
-            self.others[read].append(self.alignment(alternatives.alignments, row, read))
+        for row, read in enumerate(secondary.reads):
+            self.secondary[read].append(self.alignment(secondary.alignments, row, read))
 
     def alignment(self, alignments, row, read):
         place = int(alignments.positions[row])
@@ -84,7 +84,7 @@ class Oracle:
                 flag = 4 * (not line["mapped"]) + 16 * line["reverse"] + 2048 * (number > 0)
                 place, size, there = line["place"], 0, ("*", -1)
                 if mate is not None:
-                    flag += 1 + (128 if read % 2 else 64) + 2 * bool(self.choice.proper[read])
+                    flag += 1 + (128 if read % 2 else 64) + 2 * bool(self.primary.proper[read])
                     flag += 8 * (not mate["mapped"]) + 32 * mate["reverse"]
                     place = place if line["mapped"] else mate["place"]
                     there = mate["place"] if mate["mapped"] else first["place"]
@@ -112,8 +112,8 @@ class Oracle:
                     fields += ["RG:Z:a group"]
                 if len(together) > 1:
                     fields.append("SA:Z:" + "".join(map(self.split, self.without(together, line))))
-                if number == 0 and self.others[read]:
-                    fields.append("XA:Z:" + "".join(map(self.alternative, self.others[read])))
+                if number == 0 and self.secondary[read]:
+                    fields.append("XA:Z:" + "".join(map(self.alternative, self.secondary[read])))
                 yield "\t".join(map(str, fields))
 
     def letters(self, begin, end):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import both_strands, extend
-from bwarp.mapping.output.final_alignments import align_chosen
-from bwarp.mapping.output.supplementary_and_secondary import alternatives_of, supplementary_of
-from bwarp.mapping.pairing.primary_and_mapq_cpu import choose_single
+from bwarp.mapping.output.final_alignments import align_hits
+from bwarp.mapping.output.supplementary_and_secondary import secondary_of, supplementary_of
+from bwarp.mapping.pairing.primary_and_mapq_cpu import select_single
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import Candidates
 from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
@@ -31,19 +31,19 @@ def lines_of(genome, reads, rows, parameters=PARAMETERS):
         highest=flat_rows[:, 2],
         seeds=np.ones(len(flat_rows), np.int32),
         offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        unlisted=np.zeros(len(reads), np.int32),
-        unseen=np.zeros(len(reads), np.int32),
+        score_bounds=np.zeros(len(reads), np.int32),
+        unlocated=np.zeros(len(reads), np.int32),
     )
-    places = extend(genome, both, offsets, candidates, parameters)
-    choice = choose_single(
-        places, np.diff(offsets), candidates.unseen, parameters, np.zeros(len(reads), np.uint64)
+    hits = extend(genome, both, offsets, candidates, parameters)
+    primary = select_single(
+        hits, np.diff(offsets), candidates.unlocated, parameters, np.zeros(len(reads), np.uint64)
     )
-    mapped = align_chosen(genome, both, offsets, places, choice.places, parameters)
+    mapped = align_hits(genome, both, offsets, hits, primary.hits, parameters)
     return (
         mapped,
-        choice,
-        supplementary_of(genome, both, offsets, places, mapped, choice, parameters),
-        alternatives_of(genome, both, offsets, places, choice, parameters),
+        primary,
+        supplementary_of(genome, both, offsets, hits, mapped, primary, parameters),
+        secondary_of(genome, both, offsets, hits, primary, parameters),
     )
 
 
@@ -65,14 +65,14 @@ def test_a_read_of_three_parts_has_three_lines():
     read = np.concatenate(parts)
     # On the other strand the middle part begins after the last one.
     rows = [[(0, 100), (1, 900 - 40), (0, 1500 - 130)], [(0, 300)]]
-    mapped, choice, found, alternatives = lines_of(genome, [read, whole], rows)
+    mapped, primary, found, secondary = lines_of(genome, [read, whole], rows)
     assert spans(mapped) == [(100, 0, 0, 80), (300, 0, 0, 150)]
     assert found.reads.tolist() == [0, 0]
     assert spans(found.alignments) == [(900, 1, 40, 90), (1500, 0, 130, 170)]
-    assert found.others.tolist() == [0, 0]
-    assert alternatives.reads.size == 0
-    assert choice.others.tolist() == [0, 0]
-    assert choice.qualities[0] == 60
+    assert found.suboptimal.tolist() == [0, 0]
+    assert secondary.reads.size == 0
+    assert primary.suboptimal.tolist() == [0, 0]
+    assert primary.qualities[0] == 60
     assert (found.qualities <= 60).all()
     assert (found.qualities > 0).all()
     # A part that scores less than the least is not told.
@@ -87,16 +87,16 @@ def test_a_supplementary_line_is_no_surer_than_the_first_and_knows_its_rivals():
     _, genome = index_and_genome([contig])
     read = np.concatenate([genome.codes[100:190], genome.codes[300:360]])
     copies = [(0, 300 - 90), (0, 660 - 90)]
-    _, choice, found, _ = lines_of(genome, [read], [[(0, 100), *copies]])
+    _, primary, found, _ = lines_of(genome, [read], [[(0, 100), *copies]])
     assert found.reads.tolist() == [0]
-    assert (found.qualities[0], found.others[0]) == (0, 60)
-    assert (choice.qualities[0], choice.others[0]) == (60, 0)
+    assert (found.qualities[0], found.suboptimal[0]) == (0, 60)
+    assert (primary.qualities[0], primary.suboptimal[0]) == (60, 0)
     # The other way round the first line is unsure, and the rest no surer.
     read = np.concatenate([genome.codes[300:360], genome.codes[100:140]])
-    _, choice, found, alternatives = lines_of(genome, [read], [[(0, 300), (0, 660), (0, 100 - 60)]])
-    assert (choice.qualities[0], choice.others[0]) == (0, 60)
+    _, primary, found, secondary = lines_of(genome, [read], [[(0, 300), (0, 660), (0, 100 - 60)]])
+    assert (primary.qualities[0], primary.suboptimal[0]) == (0, 60)
     assert found.qualities.tolist() == [0]
-    assert alternatives.reads.tolist() == [0]
+    assert secondary.reads.tolist() == [0]
 
 
 def test_alternatives_where_they_are_few_and_nearly_as_good():
@@ -114,15 +114,15 @@ def test_alternatives_where_they_are_few_and_nearly_as_good():
     for count in range(1, 8):
         reads.append(read)
         rows.append([(0, start) for start in starts[:count]])
-    _, choice, found, alternatives = lines_of(genome, reads, rows)
+    _, primary, found, secondary = lines_of(genome, reads, rows)
     assert found.reads.size == 0
     # The copy at 300 is too far from the best, that at 500 (80 of 100) is just near enough.
     named = {count: [] for count in range(1, 8)}
-    for read_number, row in zip(alternatives.reads, spans(alternatives.alignments), strict=True):
+    for read_number, row in zip(secondary.reads, spans(secondary.alignments), strict=True):
         named[read_number + 1].append(row[0])
-    assert choice.others.tolist()[:3] == [0, 60, 80]
+    assert primary.suboptimal.tolist()[:3] == [0, 60, 80]
     assert [len(named[count]) for count in range(1, 8)] == [0, 0, 1, 2, 3, 4, 5]
     assert named[3] == [500]
-    few = replace(PARAMETERS, alternatives=3)
-    alternatives = lines_of(genome, reads, rows, few)[3]
-    assert np.bincount(alternatives.reads, minlength=7).tolist() == [0, 0, 1, 2, 3, 0, 0]
+    few = replace(PARAMETERS, most_secondary=3)
+    secondary = lines_of(genome, reads, rows, few)[3]
+    assert np.bincount(secondary.reads, minlength=7).tolist() == [0, 0, 1, 2, 3, 0, 0]

@@ -8,14 +8,14 @@ import pytest
 from bwarp.mapping.pairing.insert_size import (
     SCORE_UNITS,
     InsertSize,
-    clear_distances,
-    distance_scores,
     given_insert_size,
     insert_size_of,
+    insert_size_scores,
     mate_lies,
+    unambiguous_insert_sizes,
 )
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
-from tests.helpers.oracles.mapping_oracle import places_of
+from tests.helpers.oracles.mapping_oracle import hits_of_rows
 
 CONTIG_STARTS = np.array([0, 5000, 5000, 30_000])
 LENGTHS = np.full(2, 100)
@@ -23,7 +23,9 @@ LENGTHS = np.full(2, 100)
 
 def distance(first, second, most_pairs=1):
     """(distance, orientation) of a pair, if it is clear."""
-    found = clear_distances(places_of([first, second]), LENGTHS, CONTIG_STARTS, most_pairs)
+    found = unambiguous_insert_sizes(
+        hits_of_rows([first, second]), LENGTHS, CONTIG_STARTS, most_pairs
+    )
     return [(size, ORIENTATIONS[number]) for size, number in zip(*found, strict=True)]
 
 
@@ -55,10 +57,10 @@ def test_a_clear_pair_in_every_orientation(first, second, expected):
 
 
 def test_clipped_ends_count():
-    places = places_of([[(90, 0, 210, 300)], [(80, 1, 450, 530)]])
-    places.read_starts[:] = [10, 0]
-    places.read_ends[:] = [100, 80]
-    assert clear_distances(places, LENGTHS, CONTIG_STARTS, 1)[0].tolist() == [350]
+    hits = hits_of_rows([[(90, 0, 210, 300)], [(80, 1, 450, 530)]])
+    hits.read_starts[:] = [10, 0]
+    hits.read_ends[:] = [100, 80]
+    assert unambiguous_insert_sizes(hits, LENGTHS, CONTIG_STARTS, 1)[0].tolist() == [350]
 
 
 @pytest.mark.parametrize(
@@ -83,17 +85,19 @@ def test_mean_deviation_and_limits():
     rng = np.random.default_rng(1)
     sizes = np.round(rng.normal(400, 50, 20_000)).astype(np.int64)
     outliers = np.full(600, 9000)
-    distances = rng.permutation(np.concatenate([sizes, outliers]))
+    insert_sizes = rng.permutation(np.concatenate([sizes, outliers]))
     # A tenth of another orientation, and half as far apart.
-    others = rng.random(distances.size) < 0.1
-    found = insert_size_of(np.where(others, distances // 2, distances), np.where(others, 1, 2))
+    others = rng.random(insert_sizes.size) < 0.1
+    found = insert_size_of(
+        np.where(others, insert_sizes // 2, insert_sizes), np.where(others, 1, 2)
+    )
     assert abs(found.mean - 400) < 2
-    assert abs(found.deviation - 50) < 2
+    assert abs(found.standard_deviation - 50) < 2
     assert 140 < found.lowest < 205
     assert 595 < found.highest < 660
     assert found.orientation == 2
     given = insert_size_of(
-        np.where(others, distances // 2, distances), np.where(others, 1, 2), "RF"
+        np.where(others, insert_sizes // 2, insert_sizes), np.where(others, 1, 2), "RF"
     )
     assert abs(given.mean - 200) < 5
     assert given.orientation == 1
@@ -121,10 +125,10 @@ def test_given():
 
 def test_scores_of_distances():
     insert = InsertSize(300.5, 20.0, 250, 360)
-    scores = distance_scores(insert, 2)
+    scores = insert_size_scores(insert, 2)
     assert scores.size == 111
     for size in (250, 290, 300, 360):
         likely = math.log(2 * math.erfc(abs(size - 300.5) / 20 / math.sqrt(2)), 4)
         assert abs(scores[size - 250] - 2 * SCORE_UNITS * likely) <= 0.5
     assert scores[50] == scores[51] == scores.max()
-    assert distance_scores(InsertSize(300.0, 1.0, 200, 400), 1)[0] < -100 * SCORE_UNITS
+    assert insert_size_scores(InsertSize(300.0, 1.0, 200, 400), 1)[0] < -100 * SCORE_UNITS

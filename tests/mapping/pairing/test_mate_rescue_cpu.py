@@ -9,9 +9,9 @@ from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
     flat,
+    hits_of_rows,
     index_and_genome,
     opposite,
-    places_of,
     random_letters,
 )
 
@@ -40,7 +40,7 @@ def pair_at(genome, start, size):
 def rescued(genome, reads, rows, threads=1, insert=INSERT):
     codes, offsets = flat(reads)
     found = rescue_candidates(
-        genome, both_strands(codes, offsets), offsets, places_of(rows), insert,
+        genome, both_strands(codes, offsets), offsets, hits_of_rows(rows), insert,
         MappingParameters(), threads,
     )  # fmt: skip
     assert found.offsets.tolist() == np.searchsorted(found.reads, range(len(reads) + 1)).tolist()
@@ -53,9 +53,9 @@ def test_a_mate_without_seeds_is_found(genome, start, size):
     if start == 1700 and size > 300:
         size = 300  # the fragment ends with the contig
     first, second = pair_at(genome, start, size)
-    place = (LENGTH, 0, start, start + LENGTH)
+    hit = (LENGTH, 0, start, start + LENGTH)
     mate = start + size - LENGTH
-    assert rescued(genome, [first, second], [[place], []]) == [(1, 1, mate)]
+    assert rescued(genome, [first, second], [[hit], []]) == [(1, 1, mate)]
     # Seen from the other end: the reverse read is the anchor, and first in its pair.
     anchor = (50, 1, mate, mate + LENGTH)
     assert rescued(genome, [second, worn(first)], [[anchor], []]) == [(1, 0, start)]
@@ -73,8 +73,8 @@ def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
     reads = [genome.codes[at : at + LENGTH] for at in (start, mate)]
     reads[1] = worn(reads[1])
     reads = [opposite(r) if turned else r for r, turned in zip(reads, (strand, other), strict=True)]
-    place = [(LENGTH, strand, start, start + LENGTH)]
-    rows = [place, []]
+    hit = [(LENGTH, strand, start, start + LENGTH)]
+    rows = [hit, []]
     if end:
         reads, rows = reads[::-1], rows[::-1]
     assert rescued(genome, reads, rows, insert=insert) == [(1 - end, other, mate)]
@@ -82,25 +82,25 @@ def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
 
 def test_where_nothing_is_to_be_found(genome):
     first, second = pair_at(genome, 300, 300)
-    place, partner = (LENGTH, 0, 300, 400), (50, 1, 500, 600)
-    assert rescued(genome, [first, second], [[place], [partner]]) == []
+    hit, partner = (LENGTH, 0, 300, 400), (50, 1, 500, 600)
+    assert rescued(genome, [first, second], [[hit], [partner]]) == []
     assert rescued(genome, [first, second], [[], []]) == []
     far, _ = pair_at(genome, 300, 300)
     too_far = opposite(genome.codes[300 + 281 + 10 : 300 + 381 + 10])
-    assert rescued(genome, [far, too_far], [[place], []]) == []
+    assert rescued(genome, [far, too_far], [[hit], []]) == []
     random = np.random.default_rng(2).integers(0, 4, LENGTH).astype(np.uint8)
-    assert rescued(genome, [first, random], [[place], []]) == []
+    assert rescued(genome, [first, random], [[hit], []]) == []
     for other in (np.empty(0, np.uint8), second[:5], np.full(LENGTH, 4, np.uint8)):
-        assert rescued(genome, [first, other], [[place], []]) == []
+        assert rescued(genome, [first, other], [[hit], []]) == []
 
 
 def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
     # 45 below the mate's best a place is aligned; farther below it is not.
     first, second = pair_at(genome, 300, 300)
-    place, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)
+    hit, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)
     for score, expected in ((55, []), (54, [(1, 1, 500)])):
         partner = (score, 1, 500, 600)
-        assert rescued(genome, [first, second], [[place], [elsewhere, partner]]) == expected
+        assert rescued(genome, [first, second], [[hit], [elsewhere, partner]]) == expected
 
 
 def test_a_window_ends_with_its_contig(genome):

@@ -8,22 +8,22 @@ import pytest
 
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_and_mapq_cpu import (
+    UNLOCATED_LOSS,
     UNPAIRED_PENALTY,
-    UNSEEN_LOSS,
-    choose_paired,
-    choose_single,
+    select_paired,
+    select_single,
 )
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
-from tests.helpers.oracles.mapping_oracle import places_of
+from tests.helpers.oracles.mapping_oracle import hits_of_rows
 
 PARAMETERS = MappingParameters()
 INSERT = InsertSize(400.0, 50.0, 200, 600)
 CONTIG_STARTS = np.array([0, 100_000, 200_000])
 
 
-def quality_alone(score, others, aligned, unseen=0):
+def single_end_mapq(score, others, aligned, unlocated=0):
     """bwa's mem_approx_mapq_se, with what was not looked at as one more place."""
-    sub = max([*others, unseen - UNSEEN_LOSS, 19])
+    sub = max([*others, unlocated - UNLOCATED_LOSS, 19])
     if sub >= score:
         return 0
     identity = 1 - (aligned - score) / 5 / aligned
@@ -35,14 +35,14 @@ def quality_alone(score, others, aligned, unseen=0):
     return min(max(quality, 0), 60)
 
 
-def single(scores, length=150, unseen=0, seed=0):
-    places = places_of(
+def single(scores, length=150, unlocated=0, seed=0):
+    hits = hits_of_rows(
         [[(score, 0, 1000 * i, 1000 * i + length) for i, score in enumerate(scores)]]
     )
-    return choose_single(
-        places,
+    return select_single(
+        hits,
         np.array([length]),
-        np.array([unseen], np.int32),
+        np.array([unlocated], np.int32),
         PARAMETERS,
         np.array([seed], np.uint64),
     )
@@ -53,56 +53,56 @@ def test_single_qualities(length):
     for loss, *losses in itertools.product((0, 5, 10), (0, 5, 12, 40, 100), (0, 8, 60)):
         best = length - loss
         scores = sorted([best, *(best - more for more in losses if best - more > 0)])[::-1]
-        for unseen in (0, length - 5, length + UNSEEN_LOSS):
-            choice = single(scores, length, unseen)
+        for unlocated in (0, length - 5, length + UNLOCATED_LOSS):
+            primary = single(scores, length, unlocated)
             others = scores[1:]
-            assert choice.qualities[0] == quality_alone(scores[0], others, length, unseen)
-            assert choice.others[0] == max(others, default=0)
+            assert primary.qualities[0] == single_end_mapq(scores[0], others, length, unlocated)
+            assert primary.suboptimal[0] == max(others, default=0)
 
 
 def test_reads_without_and_with_one_place():
-    assert single([]).places.tolist() == [-1]
+    assert single([]).hits.tolist() == [-1]
     assert single([]).qualities.tolist() == [0]
-    assert (single([150]).places[0], single([150]).qualities[0]) == (0, 60)
+    assert (single([150]).hits[0], single([150]).qualities[0]) == (0, 60)
     assert single([15], 15).qualities[0] == 0
 
 
 def test_equals_are_drawn_by_the_read_and_have_no_quality():
-    chosen = [single([150, 150, 150, 140], seed=seed) for seed in range(300)]
-    counts = np.bincount([choice.places[0] for choice in chosen], minlength=4)
+    selected = [single([150, 150, 150, 140], seed=seed) for seed in range(300)]
+    counts = np.bincount([primary.hits[0] for primary in selected], minlength=4)
     assert counts.tolist() == [100, 100, 100, 0]
-    assert {int(choice.qualities[0]) for choice in chosen} == {0}
+    assert {int(primary.qualities[0]) for primary in selected} == {0}
 
 
 def test_another_part_of_the_read_is_no_rival():
-    places = places_of([[(60, 0, 0, 60), (50, 0, 500, 550), (45, 1, 900, 945)]])
-    places.read_starts[:] = [0, 60, 0]
-    places.read_ends[:] = [60, 110, 45]
-    places.gapless[:] = [True, True, False]
+    hits = hits_of_rows([[(60, 0, 0, 60), (50, 0, 500, 550), (45, 1, 900, 945)]])
+    hits.read_starts[:] = [0, 60, 0]
+    hits.read_ends[:] = [60, 110, 45]
+    hits.gapless[:] = [True, True, False]
     # The third explains bases 65 to 110, for it is on the other strand.
-    choice = choose_single(
-        places, np.array([110]), np.zeros(1, np.int32), PARAMETERS, np.zeros(1, np.uint64)
+    primary = select_single(
+        hits, np.array([110]), np.zeros(1, np.int32), PARAMETERS, np.zeros(1, np.uint64)
     )
-    assert (choice.places[0], choice.others[0]) == (0, 0)
-    assert choice.qualities[0] == quality_alone(60, [], 60)
+    assert (primary.hits[0], primary.suboptimal[0]) == (0, 0)
+    assert primary.qualities[0] == single_end_mapq(60, [], 60)
 
 
 def test_low_scores_are_not_chosen_alone():
-    assert single([29], 35).places.tolist() == [-1]
-    assert single([30], 35).places.tolist() == [0]
+    assert single([29], 35).hits.tolist() == [-1]
+    assert single([30], 35).hits.tolist() == [0]
     rows = [[(150, 0, 100, 250)], [(25, 1, 375, 400)]]
     far = [[(150, 0, 100, 250)], [(25, 1, 7375, 7400)]]
     for pair, expected in ((rows, [0, 1]), (far, [0, -1])):
-        choice = paired(pair)
-        assert choice.places.tolist() == expected
-        assert choice.proper.tolist() == [expected[1] >= 0] * 2
+        primary = paired(pair)
+        assert primary.hits.tolist() == expected
+        assert primary.proper.tolist() == [expected[1] >= 0] * 2
 
 
-def paired(rows, insert=INSERT, seed=0, lengths=None, unseen=(0, 0)):
-    places = places_of(rows)
-    return choose_paired(
-        places, np.full(2, 150) if lengths is None else lengths, np.array(unseen, np.int32), insert,
-        PARAMETERS, np.array([seed, seed], np.uint64), CONTIG_STARTS,
+def paired(rows, insert=INSERT, seed=0, lengths=None, unlocated=(0, 0)):
+    hits = hits_of_rows(rows)
+    return select_paired(
+        hits, np.full(2, 150) if lengths is None else lengths, np.array(unlocated, np.int32),
+        insert, PARAMETERS, np.array([seed, seed], np.uint64), CONTIG_STARTS,
     )  # fmt: skip
 
 
@@ -141,50 +141,52 @@ def test_pairs_against_trying_all(orientation):
             for score in scores[::-1].tolist():
                 start = int(rng.integers(0, 1000)) + 100_000 * int(rng.integers(2))
                 rows[-1].append((score, int(rng.integers(2)), start, start + 150))
-        unseen = (0, 0) if number % 3 else tuple(rng.integers(100, 150, 2).tolist())
-        choice = paired(rows, insert, number, unseen=unseen)
+        unlocated = (0, 0) if number % 3 else tuple(rng.integers(100, 150, 2).tolist())
+        primary = paired(rows, insert, number, unlocated=unlocated)
         pairs = pair_by_trying_all(rows, orientation)
         unpaired = rows[0][0][0] + rows[1][0][0] - UNPAIRED_PENALTY
         first_of_second = len(rows[0])
         if not pairs or pairs[0][0] <= unpaired:
             n_apart += 1
-            assert choice.places.tolist() == [0, first_of_second]
-            assert not choice.proper.any()
+            assert primary.hits.tolist() == [0, first_of_second]
+            assert not primary.proper.any()
             continue
         n_proper += 1
-        assert choice.proper.all()
+        assert primary.proper.all()
         best = pairs[0][0]
         second = pairs[1][0] if len(pairs) > 1 else -(10**9)
         if best - second > 0.01:
-            assert choice.places.tolist() == [pairs[0][1], first_of_second + pairs[0][2]]
+            assert primary.hits.tolist() == [pairs[0][1], first_of_second + pairs[0][2]]
         rivals = 0
         for end in range(2):
-            mine = choice.places[end] - end * first_of_second
+            mine = primary.hits[end] - end * first_of_second
             others = [row[0] for i, row in enumerate(rows[end]) if i != mine]
-            assert choice.others[end] == max(others, default=0)
-            least = unseen[end] - UNSEEN_LOSS
-            rivals += max(min(unseen[end], max(others, default=0)), least) if unseen[end] else 0
+            assert primary.suboptimal[end] == max(others, default=0)
+            least = unlocated[end] - UNLOCATED_LOSS
+            rivals += (
+                max(min(unlocated[end], max(others, default=0)), least) if unlocated[end] else 0
+            )
         other = max(second, unpaired, rivals)
         together = 6.02 * (best - other)
         near = sum(second - score <= 7 for score, *_ in pairs[1:])
         if near and second >= unpaired:
             together -= int(4.343 * math.log(near + 1) + 0.499)
         for end in range(2):
-            mine = choice.places[end] - end * first_of_second
+            mine = primary.hits[end] - end * first_of_second
             others = [row[0] for i, row in enumerate(rows[end]) if i != mine]
-            alone = quality_alone(rows[end][mine][0], others, 150, unseen[end])
+            alone = single_end_mapq(rows[end][mine][0], others, 150, unlocated[end])
             expected = max(alone, min(max(together, 0), 60, alone + 40))
-            assert abs(choice.qualities[end] - expected) < 1.2
+            assert abs(primary.qualities[end] - expected) < 1.2
     assert n_proper > 50
     assert n_apart > 50
 
 
 def test_of_equal_pairs_the_likelier_distance_wins():
     rows = [[(150, 0, 1000, 1150)], [(150, 1, 1255, 1405), (150, 1, 1260, 1410)]]
-    assert {tuple(paired(rows, seed=seed).places.tolist()) for seed in range(20)} == {(0, 1)}
+    assert {tuple(paired(rows, seed=seed).hits.tolist()) for seed in range(20)} == {(0, 1)}
 
 
 def test_nothing_is_proper_where_the_insert_size_is_not_known():
-    choice = paired([[(150, 0, 100, 250)], [(150, 1, 350, 500)]], InsertSize(0.0, 0.0, 0, 0))
-    assert choice.places.tolist() == [0, 1]
-    assert not choice.proper.any()
+    primary = paired([[(150, 0, 100, 250)], [(150, 1, 350, 500)]], InsertSize(0.0, 0.0, 0, 0))
+    assert primary.hits.tolist() == [0, 1]
+    assert not primary.proper.any()

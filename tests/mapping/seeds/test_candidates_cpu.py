@@ -65,14 +65,14 @@ def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
     for start in starts:
         for strand in (0, 1):
             turned = opposite(read) if strand else read
-            place = room - start if strand else start
-            seed = turned[place : place + k]
+            read_position = room - start if strand else start
+            seed = turned[read_position : read_position + k]
             if seed.max() > 3:
                 continue
             for at in range(genome.codes.size - k + 1):
                 inside = not any(at < border < at + k for border in borders)
                 if inside and (genome.codes[at : at + k] == seed).all():
-                    found.append((strand, at - place))
+                    found.append((strand, at - read_position))
     return sorted(found)
 
 
@@ -82,7 +82,7 @@ def test_all_hits_are_in_candidates(repeats):
     reads += [np.full(50, 4, np.uint8), np.empty(0, np.uint8)]
     codes, offsets = flat(reads)
     found = candidates(index, codes, offsets, STEP, 10_000)
-    assert not found.unseen.any()
+    assert not found.unlocated.any()
     n_hits = 0
     for i, read in enumerate(reads):
         expected = diagonals_by_comparing(genome, read, K, STEP)
@@ -144,13 +144,13 @@ def test_what_was_not_looked_at_scores_no_more_than_said(step, hits, most):
                 for j in mine
             )
         )
-        if found.unseen[i]:
-            assert best <= found.unlisted[i] <= 60
-            assert found.unseen[i] == max(0, 2 * found.unlisted[i] - 60)
-            n_reached += best >= found.unlisted[i] - 10
-    assert np.count_nonzero(found.unlisted[:30]) > 20
-    assert found.unseen[:30].any()
-    assert found.unseen[30] == 0
+        if found.unlocated[i]:
+            assert best <= found.score_bounds[i] <= 60
+            assert found.unlocated[i] == max(0, 2 * found.score_bounds[i] - 60)
+            n_reached += best >= found.score_bounds[i] - 10
+    assert np.count_nonzero(found.score_bounds[:30]) > 20
+    assert found.unlocated[:30].any()
+    assert found.unlocated[30] == 0
     assert n_reached > 3
 
 
@@ -162,8 +162,8 @@ def test_of_frequent_seeds_some_hits_are_located():
     codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
     found = candidates(index, codes, offsets, STEP, 30)
     # One seed's hits fit: another place could differ by a single base.
-    assert found.unlisted.tolist() == [55, 45]
-    assert found.unseen.tolist() == [50, 0]
+    assert found.score_bounds.tolist() == [55, 45]
+    assert found.unlocated.tolist() == [50, 0]
     first = slice(0, found.offsets[1])
     assert 20 <= found.seeds[first].sum() <= 30
     assert set(found.diagonals[first].tolist()) <= {130 * i for i in range(20)}
@@ -177,7 +177,7 @@ def test_threads_change_nothing(repeats, threads):
     more = candidates(index, codes, offsets, STEP, 20, threads=threads)
     for name, values in vars(one).items():
         assert np.array_equal(values, getattr(more, name)), name
-    assert one.unseen.any()
+    assert one.unlocated.any()
 
 
 def test_no_reads(repeats):
@@ -198,4 +198,4 @@ def test_some_reads_as_if_alone(repeats):
     assert np.array_equal(np.diff(found.offsets)[some], np.diff(alone.offsets))
     for name in ("strands", "diagonals", "lowest", "highest", "seeds"):
         assert np.array_equal(getattr(found, name), getattr(alone, name)), name
-    assert np.array_equal(found.unlisted[some], alone.unlisted)
+    assert np.array_equal(found.score_bounds[some], alone.score_bounds)

@@ -17,7 +17,7 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds import candidates_cuda, seed_selection_cuda
 from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT, _group, _list_rows, _make_keys
-from bwarp.mapping.seeds.seed_selection_cpu import _choose_seeds
+from bwarp.mapping.seeds.seed_selection_cpu import _select_hits
 from bwarp.mapping.seeds.seed_selection_cuda import LOCATED, SeedKeys
 
 K = 20
@@ -82,7 +82,7 @@ def a_case(rng, hits_of_reads):
     n = len(hits_of_reads)
     wanted = np.arange(n) * 2 + 1
     lengths = rng.integers(0, 200, 2 * n + 1)
-    firsts, keys, counts, taken, places = [0], [], [], [], []
+    firsts, keys, counts, taken, read_positions = [0], [], [], [], []
     for i, hits in enumerate(hits_of_reads):
         n_seeds = int(rng.integers(1 if len(hits) else 0, 8))
         lengths[wanted[i]] = max(lengths[wanted[i]], K + n_seeds)
@@ -93,38 +93,38 @@ def a_case(rng, hits_of_reads):
         taken += here.tolist()
         left_out = rng.integers(1, 9, 2 * n_seeds) * (rng.random(2 * n_seeds) < 0.05)
         counts += (here + left_out).tolist()
-        places += [0] * n_seeds
+        read_positions += [0] * n_seeds
         keys += [(i << 36) + int(hit) + DIAGONAL_SHIFT for hit in hits]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     differences = rng.integers(0, 8, n)
     return (
         np.array(keys, np.uint64), offsets, wanted, np.array(firsts), np.array(counts, np.int64),
-        np.array(taken, np.int64), differences, np.array(places, np.int32),
+        np.array(taken, np.int64), differences, np.array(read_positions, np.int32),
     )  # fmt: skip
 
 
 def by_the_cpu(case, parameters):
     keys, offsets, wanted, firsts, counts, taken, differences, _ = case
     found = np.zeros((keys.size, 6), np.int64)
-    unlisted, unseen = np.zeros((2, offsets.size - 1), np.int32)
+    score_bounds, unlocated = np.zeros((2, offsets.size - 1), np.int32)
     n = _group(
         np.sort(keys), offsets, wanted, K, firsts, counts, taken, differences,
         parameters.largest_gap, parameters.candidates_a_read, parameters.match,
         min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend),
-        found, unlisted, unseen,
+        found, score_bounds, unlocated,
     )  # fmt: skip
-    return found[:n], unlisted, unseen
+    return found[:n], score_bounds, unlocated
 
 
 def by_the_card(case, parameters):
-    keys, offsets, wanted, firsts, counts, taken, differences, places = case
+    keys, offsets, wanted, firsts, counts, taken, differences, read_positions = case
     # A hit that the search has located itself.
     counts = np.where((counts == 1) & (taken == 1), LOCATED, counts)
     hit_firsts = np.concatenate([[0], np.cumsum(taken)])
     n_wanted = len(wanted)
 
     found = SeedKeys(
-        to_gpu(firsts, np.uint32), to_gpu(places, np.int32), to_gpu(counts, np.uint32),
+        to_gpu(firsts, np.uint32), to_gpu(read_positions, np.int32), to_gpu(counts, np.uint32),
         to_gpu(hit_firsts, np.uint32), to_gpu(differences, np.int32), to_gpu(keys, np.uint64),
         to_gpu(keys, np.uint64), keys.size, int(firsts[-1]),
     )  # fmt: skip
@@ -146,8 +146,8 @@ def by_the_card(case, parameters):
     assert np.array_equal(offsets_found, np.searchsorted(columns[0], np.arange(offsets.size)))
     return (
         np.stack([column.astype(np.int64) for column in columns], axis=1),
-        candidates.unlisted.copy_to_host(),
-        candidates.unseen.copy_to_host(),
+        candidates.score_bounds.copy_to_host(),
+        candidates.unlocated.copy_to_host(),
     )
 
 
@@ -161,7 +161,7 @@ def assert_same(case, parameters):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("most", [32, 1])
-def test_reads_with_few_hits_and_many(card, shape, most):
+def test_reads_with_few_hits_and_many(device, shape, most):
     rng = np.random.default_rng(most)
     sizes = [0, 1, 2, 31, 32, 33, 64, 65, 300, 0, 7, 0]
     case = a_case(rng, [rng.permutation(shape(rng, n)) for n in sizes])
@@ -170,21 +170,21 @@ def test_reads_with_few_hits_and_many(card, shape, most):
 
 
 @pytest.mark.parametrize("n", [2048, 5000])
-def test_reads_with_thousands_of_hits(card, n):
+def test_reads_with_thousands_of_hits(device, n):
     rng = np.random.default_rng(n)
     shapes = (twins, repeats) if n == 5000 else (far_apart, crowded)
     case = a_case(rng, [rng.permutation(shape(rng, n)) for shape in (*shapes, one_diagonal)])
     assert_same(case, MappingParameters())
 
 
-def test_no_read_has_a_hit(card):
+def test_no_read_has_a_hit(device):
     case = a_case(np.random.default_rng(0), [np.empty(0, np.int64)] * 3)
     assert len(assert_same(case, MappingParameters())) == 0
 
 
 @pytest.mark.parametrize(("most", "least"), [(16, 0), (64, 32), (2048, 0), (1, 1)])
 @pytest.mark.parametrize("highest", [1, 4, 100, 5000])
-def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, highest):
+def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, highest):
     rng = np.random.default_rng(most * highest)
     n_seeds = np.array([0, 1, 2, 15, 16, 17, 33, 0, 90, 150, 0])
     n_wanted = len(n_seeds)
@@ -192,25 +192,29 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, hig
     lengths = np.where(n_seeds, K + 3 * n_seeds, 0)
     wanted = np.arange(n_wanted)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    places = np.concatenate([np.arange(n) * 3 for n in n_seeds]).astype(np.int32)
-    places[rng.random(places.size) < 0.1] = -1
-    counts = (highest ** rng.random(2 * places.size)).astype(np.int64)
+    read_positions = np.concatenate([np.arange(n) * 3 for n in n_seeds]).astype(np.int32)
+    read_positions[rng.random(read_positions.size) < 0.1] = -1
+    counts = (highest ** rng.random(2 * read_positions.size)).astype(np.int64)
     counts[rng.random(counts.size) < 0.3] = rng.choice([0, 1, highest, 2**32 - 2])
     # A read whose rarest seed has too many.
-    places[0], counts[:2] = 0, (most + 2, most + 1)
+    read_positions[0], counts[:2] = 0, (most + 2, most + 1)
     starts = rng.integers(0, 1000, counts.size)
     found = np.where((counts == 1) & (rng.random(counts.size) < 0.5), LOCATED, counts)
     taken, differences = np.zeros(counts.size, np.uint32), np.zeros(n_wanted, np.int32)
-    _choose_seeds(firsts, places, K, counts, most, least, taken, differences)
+    _select_hits(firsts, read_positions, K, counts, most, least, taken, differences)
     blocks = seed_selection_cuda._blocks(32 * n_wanted)
-    on_card = [to_gpu(firsts, np.uint32), to_gpu(places, np.int32), to_gpu(found, np.uint32)]
+    on_device = [
+        to_gpu(firsts, np.uint32),
+        to_gpu(read_positions, np.int32),
+        to_gpu(found, np.uint32),
+    ]
     order, spare = (cuda.device_array(counts.size, np.uint64) for _ in range(2))
-    chosen = cuda.device_array(counts.size + 1, np.uint32)
+    selected = cuda.device_array(counts.size + 1, np.uint32)
     different = cuda.device_array(n_wanted, np.int32)
-    seed_selection_cuda.choose_seeds[blocks, seed_selection_cuda.BLOCK](
-        n_wanted, *on_card[:2], K, on_card[2], most, least, order, spare, chosen, different
+    seed_selection_cuda.select_hits[blocks, seed_selection_cuda.BLOCK](
+        n_wanted, *on_device[:2], K, on_device[2], most, least, order, spare, selected, different
     )
-    assert chosen.copy_to_host().tolist() == [*taken.tolist(), 0]
+    assert selected.copy_to_host().tolist() == [*taken.tolist(), 0]
     assert different.copy_to_host().tolist() == differences.tolist()
 
     hit_firsts = np.empty(counts.size + 1, np.int64)
@@ -218,13 +222,13 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(card, most, least, hig
     _list_rows(starts, counts, taken, hit_firsts, rows)
     # Rows pass for positions, and all lie in one segment: what is located later is their place.
     segment = np.array([0, 2**33]), np.array([0])
-    _make_keys(offsets, wanted, K, firsts, places, hit_firsts, rows, *segment, keys)
+    _make_keys(offsets, wanted, K, firsts, read_positions, hit_firsts, rows, *segment, keys)
     owners = np.repeat(wanted, n_seeds)
     listed, begun = to_gpu(rows * 0, np.uint32), to_gpu(keys * 0, np.uint64)
     shape = seed_selection_cuda._blocks(counts.size), seed_selection_cuda.BLOCK
     seed_selection_cuda.list_hits[shape](
-        to_gpu(starts, np.uint32), on_card[2], to_gpu(hit_firsts, np.uint32),
-        to_gpu(owners, np.int32), on_card[1], cuda.to_device(offsets), to_gpu(wanted, np.int32),
+        to_gpu(starts, np.uint32), on_device[2], to_gpu(hit_firsts, np.uint32),
+        to_gpu(owners, np.int32), on_device[1], cuda.to_device(offsets), to_gpu(wanted, np.int32),
         K, counts.size, listed, begun,
     )  # fmt: skip
     is_located = np.repeat(found == LOCATED, taken)
