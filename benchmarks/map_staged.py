@@ -57,8 +57,8 @@ def executions(index, reads: list, threads: int) -> dict[str, list[list[str]]]:
         program("seed_chunks.py", *of_index, "--reads", "reads", "-o", "rows"),
         program("locate_chunks.py", *of_index, "--rows", "rows", "-o", "candidates"),
         program("extend_candidates.py", *of_index, "--reads", "reads", "--candidates",
-                "candidates", "-o", "places"),
-        program("write_alignments.py", *of_index, "--reads", "reads", "--places", "places",
+                "candidates", "-o", "hits"),
+        program("write_alignments.py", *of_index, "--reads", "reads", "--hits", "hits",
                 "-o", "staged.bam", "--sort"),
     ]  # fmt: skip
     fused = ("map_reads.py", *of_index, *ends, "-o", "fused.bam", "--sort", "--backend", "cpu")
@@ -104,8 +104,7 @@ def main():
         if records_sum(folder / "fused.bam") != records_sum(folder / "staged.bam"):
             sys.exit("the executions do not agree")
         sizes = {
-            kind: (folder / kind).stat().st_size
-            for kind in ("reads", "rows", "candidates", "places")
+            kind: (folder / kind).stat().st_size for kind in ("reads", "rows", "candidates", "hits")
         }
     about = {
         "reference": reference.name,

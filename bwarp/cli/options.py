@@ -45,11 +45,13 @@ def add_stage_input(
     flag: str,
     program: str,
     or_input: str = "; - is standard input",
+    old: str | None = None,
 ) -> None:
-    """A chunk file that another program wrote."""
+    """A chunk file that another program wrote; `old` is what the flag was called before."""
     parser.add_argument(
-        flag, required=True, metavar=flag[2:].upper(), help=f"file that {program} wrote{or_input}"
-    )
+        *filter(None, [flag, old]), dest=flag[2:], required=True, metavar=flag[2:].upper(),
+        help=f"file that {program} wrote{or_input}",
+    )  # fmt: skip
 
 
 def add_queries_option(parser: argparse.ArgumentParser) -> None:

@@ -161,7 +161,7 @@ _MADE_BY = {
     "reads": "chunk_reads.py",
     "seed rows": "seed_chunks.py",
     "candidates": "locate_chunks.py",
-    "places": "extend_candidates.py",
+    "scored hits": "extend_candidates.py",
 }
 
 

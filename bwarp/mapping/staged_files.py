@@ -133,7 +133,7 @@ def write_hits(writer: ChunkFileWriter, scored: ScoredChunk) -> None:
     """Write the scored hits of a chunk's reads."""
     hits = vars(scored.hits)
     more = {"unlocated": scored.unlocated, "searched": scored.searched}
-    writer.write("places", chunk=_tag(scored.chunk), **more, **hits)
+    writer.write("scored hits", chunk=_tag(scored.chunk), **more, **hits)
 
 
 def stored_hits(reads: ChunkFileReader, reader: ChunkFileReader) -> Iterator[UnscoredChunk]:

@@ -12,7 +12,7 @@ ARGUMENTS = {
     "locate_chunks": ["--index", "index", "--rows", "IN", "-o", "IN"],
     "extend_candidates": ["--index", "index", "--reads", "r", "--candidates", "IN", "-o", "IN"],
     "write_alignments": [
-        "--index", "index", "--reads", "IN", "--places", "p", "-o", "o.sam", "--stats", "IN",
+        "--index", "index", "--reads", "IN", "--hits", "p", "-o", "o.sam", "--stats", "IN",
     ],
     "merge_alignments": ["IN.bam", "-o", "IN.bam"],
     "find_seeds": ["--index", "index", "--queries", "IN.over.tsv", "-o", "IN.tsv"],

@@ -164,13 +164,13 @@ def staged(index, genome, chunks, parameters, folder):
     with (
         open_chunk_file(folder / "reads", "reads") as reads,
         open_chunk_file(folder / "candidates", "candidates") as reader,
-        write_chunk_file(folder / "places", holds="places", **carried) as writer,
+        write_chunk_file(folder / "scored hits", holds="scored hits", **carried) as writer,
     ):
         for chunk, candidates in stored_candidates(reads, reader):
             write_hits(writer, score_chunk(index, genome, chunk, candidates, parameters))
     with (
         open_chunk_file(folder / "reads", "reads") as reads,
-        open_chunk_file(folder / "places", "places") as reader,
+        open_chunk_file(folder / "scored hits", "scored hits") as reader,
     ):
         assert read_parameters(reader) == parameters
         yield from finish_chunks(genome, stored_hits(reads, reader), parameters, 2)
@@ -221,7 +221,7 @@ def test_files_that_do_not_belong_together(tmp_path, repeats):
         with write_chunk_file(tmp_path / "others", holds="reads") as writer:
             for chunk in given:
                 write_reads(writer, chunk)
-        for kind, stored in (("candidates", stored_candidates), ("places", stored_hits)):
+        for kind, stored in (("candidates", stored_candidates), ("scored hits", stored_hits)):
             with (
                 open_chunk_file(tmp_path / "others", "reads") as reads,
                 open_chunk_file(tmp_path / kind, kind) as reader,
@@ -237,10 +237,10 @@ def test_files_that_do_not_belong_together(tmp_path, repeats):
 def test_parameters_of_another_version(tmp_path):
     known = asdict(PARAMETERS)
     for stored in (None, [1], known | {"new": 1}, known | {"first": {"length": 3}}):
-        with write_chunk_file(tmp_path / "a", holds="places", parameters=stored):
+        with write_chunk_file(tmp_path / "a", holds="scored hits", parameters=stored):
             pass
         with (
-            open_chunk_file(tmp_path / "a", "places") as reader,
+            open_chunk_file(tmp_path / "a", "scored hits") as reader,
             pytest.raises(InputError) as caught,
         ):
             read_parameters(reader)

@@ -91,7 +91,7 @@ rule extend_candidates:
         reads=rules.chunk_reads.output.reads,
         candidates=rules.locate_chunks.output.candidates,
     output:
-        places=temp("results/map/units/{sample}/{unit}.places"),
+        hits=temp("results/map/units/{sample}/{unit}.hits"),
     log:
         "logs/extend_candidates/{sample}.{unit}.log",
     benchmark:
@@ -109,14 +109,14 @@ rule extend_candidates:
         code=code("extend_candidates.py"),
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
-        " --candidates {input.candidates:q} -o {output.places:q} --threads {threads} 2> {log:q}"
+        " --candidates {input.candidates:q} -o {output.hits:q} --threads {threads} 2> {log:q}"
 
 
 rule write_alignments:
     input:
         index=INDEX,
         reads=rules.chunk_reads.output.reads,
-        places=rules.extend_candidates.output.places,
+        hits=rules.extend_candidates.output.hits,
     output:
         bam=temp("results/map/units/{sample}/{unit}.bam"),
         bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
@@ -139,5 +139,5 @@ rule write_alignments:
         options=output_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
-        " --places {input.places:q} --sort {params.options:q} -o {output.bam:q}"
+        " --hits {input.hits:q} --sort {params.options:q} -o {output.bam:q}"
         " --stats {output.stats:q} --threads {threads} 2> {log:q}"

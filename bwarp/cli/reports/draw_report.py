@@ -6,7 +6,6 @@ count_correct.py one of correct and incorrect reads. Plots without data are left
 a file NAME.svg a plot, and NAME_mqc.yaml a section.
 """
 
-import json
 import os
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from bwarp.errors import InputError
 from bwarp.index.index_size import parse_size_table
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.output_names import check_outputs
+from bwarp.mapping.output.statistics import parse_statistics
 from bwarp.report import figures
 from bwarp.report.mapping_summary import current_names
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
@@ -83,7 +83,7 @@ def name_of(path: str) -> str:
 def read(path: str, key: str) -> dict:
     """The counts in a file, which must hold one of this name."""
     try:
-        counts = json.loads(Path(path).read_text())
+        counts = parse_statistics(Path(path).read_text())
     except ValueError as error:
         raise InputError(f"{path}: is not JSON: {error}") from None
     counts = current_names(counts) if isinstance(counts, dict) else {}

@@ -18,7 +18,7 @@ from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 scripts/extend_candidates.py --index genome.index --reads sample.reads \\
-    --candidates sample.candidates -o sample.places
+    --candidates sample.candidates -o sample.hits
 """
 
 
@@ -27,7 +27,7 @@ def parse_options():
     add_index_option(parser)
     add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
     add_stage_input(parser, "--candidates", "locate_chunks.py")
-    parser.add_argument("-o", "--output", required=True, metavar="PLACES", help="file to write")
+    parser.add_argument("-o", "--output", required=True, metavar="HITS", help="file to write")
     return parser
 
 
@@ -49,7 +49,7 @@ def main(options):
 
         carried = {name: reader.holds[name] for name in ("index", "parameters")}
         with (
-            write_chunk_file(options.output, holds="places", **carried) as writer,
+            write_chunk_file(options.output, holds="scored hits", **carried) as writer,
             progress("reads", files=[options.candidates]) as report,
         ):
             for scored in in_order(score, stored_candidates(reads, reader), options.threads):

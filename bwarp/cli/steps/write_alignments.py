@@ -20,7 +20,7 @@ from bwarp.reference import codes_of
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
-scripts/write_alignments.py --index genome.index --reads sample.reads --places sample.places \\
+scripts/write_alignments.py --index genome.index --reads sample.reads --hits sample.hits \\
     -o sample.bam --sort --read-group '@RG\\tID:1\\tSM:sample'
 """
 
@@ -29,7 +29,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
     add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
-    add_stage_input(parser, "--places", "extend_candidates.py")
+    add_stage_input(parser, "--hits", "extend_candidates.py", old="--places")
     add_output_options(parser)
     return parser
 
@@ -41,7 +41,7 @@ def main(options):
     index = load_index(options.index)
     with (
         open_chunk_file(options.reads, "reads") as reads,
-        open_chunk_file(options.hits, "places") as reader,
+        open_chunk_file(options.hits, "scored hits") as reader,
         progress("reads", files=[options.hits]) as report,
     ):
         reader.check_index(index.checksum, index.folder)

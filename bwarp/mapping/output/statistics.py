@@ -17,6 +17,7 @@ __all__ = [
     "add_chunk",
     "empty_statistics",
     "merged_statistics",
+    "parse_statistics",
     "read_statistics",
     "statistics_sentence",
     "write_statistics",
@@ -24,6 +25,13 @@ __all__ = [
 
 #: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
 INSERT_BIN, INSERT_BINS = 10, 201
+
+#: What counts were called by the first programs, whose files may be merged with newer ones.
+_RENAMED = {
+    "places scored": "hits scored",
+    "places with gaps": "hits with gaps",
+    "deviation": "standard_deviation",
+}
 
 STAGES = (
     "reads",
@@ -132,6 +140,19 @@ def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
         file.write(json.dumps(statistics, indent=1) + "\n")
 
 
+def parse_statistics(text: str | bytes):
+    """The content of a file of counts, with what was renamed under its name of today."""
+
+    def renamed(counts: dict) -> dict:
+        # Units may have any name, and are dictionaries.
+        return {
+            name if isinstance(value, dict) else _RENAMED.get(name, name): value
+            for name, value in counts.items()
+        }
+
+    return json.loads(text, object_hook=renamed)
+
+
 def read_statistics(path: str | os.PathLike) -> dict:
     """The counts that `map_reads.py --stats` wrote.
 
@@ -143,7 +164,7 @@ def read_statistics(path: str | os.PathLike) -> dict:
     with open(path, "rb") as file:
         content = file.read()
     try:
-        statistics = json.loads(content)
+        statistics = parse_statistics(content)
         whole = all(_alike(statistics[key], like) for key, like in empty_statistics().items())
     except (ValueError, TypeError, KeyError):
         whole = False

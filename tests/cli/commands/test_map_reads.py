@@ -115,12 +115,12 @@ def test_where_pairs_are_from(folder, pairs_sam):
     qualities = Counter(r.mapping_quality for r in records(output) if not r.is_unmapped)
     assert statistics.pop("mapping_qualities") == [qualities[q] for q in range(61)]
     stages = statistics.pop("stages")
-    assert stages["reads"] == 3000 <= stages["places scored"]
+    assert stages["reads"] == 3000 <= stages["hits scored"]
     # Reads of 150 bases have five seeds in the first round.
     assert stages["seeds searched"] >= 5 * 3000
     assert stages["hits located"] > 5 * 2942
     assert 2942 <= stages["candidates"] < stages["hits located"]
-    assert 0 < stages["places with gaps"] < stages["places scored"]
+    assert 0 < stages["hits with gaps"] < stages["hits scored"]
     assert stages["reads mapped"] == 2942
     assert stages["reads of quality 30"] == sum(qualities[q] for q in range(30, 61))
     assert statistics == {
@@ -133,7 +133,7 @@ def test_where_pairs_are_from(folder, pairs_sam):
         "duplicates": None,
         "insert_size": {
             "mean": 399.323,
-            "deviation": 59.22,
+            "standard_deviation": 59.22,
             "lowest": 130,
             "highest": 669,
             "orientation": "FR",
@@ -619,7 +619,8 @@ def test_scores_and_pairs_as_given(map_reads, folder, tmp_path):
     done = map_reads(*files, "--match", 2, "--insert-size", "400,50.5", "--orientation", "FR")
     assert done.rc == 0, done.stderr
     assert json.loads(statistics.read_text())["insert_size"] == {
-        "mean": 400.0, "deviation": 50.5, "lowest": 198, "highest": 602, "orientation": "FR",
+        "mean": 400.0, "standard_deviation": 50.5, "lowest": 198, "highest": 602,
+        "orientation": "FR",
     }  # fmt: skip
     assert max(record.get_tag("AS") for record in records(output) if not record.is_unmapped) == 300
     assert outcome(output)["right", True] > 2500

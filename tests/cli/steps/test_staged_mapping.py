@@ -42,8 +42,8 @@ def stages(run_program, folder):
             ("seed_chunks.py", *index, "--reads", "reads", "-o", "rows", *alignment),
             ("locate_chunks.py", *index, "--rows", "rows", "-o", "candidates"),
             ("extend_candidates.py", *index, "--reads", "reads", "--candidates", "candidates",
-             "-o", "places"),
-            ("write_alignments.py", *index, "--reads", "reads", "--places", "places", *output),
+             "-o", "hits"),
+            ("write_alignments.py", *index, "--reads", "reads", "--hits", "hits", *output),
         ):  # fmt: skip
             done = run_program(*command, "--threads", 2, cwd=folder)
             assert (done.rc, done.stdout) == (0, ""), done.stderr
@@ -83,7 +83,7 @@ def test_what_is_not_what_is_asked_for(checkout, monkeypatch, capsys, folder, st
             ("reads", "reads", "chunk_reads.py"), ("candidates", "candidates", "locate_chunks.py")
         ],
         "write_alignments.py": [
-            ("reads", "reads", "chunk_reads.py"), ("places", "places", "extend_candidates.py")
+            ("reads", "reads", "chunk_reads.py"), ("hits", "scored hits", "extend_candidates.py")
         ],
     }  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_what_is_not_what_is_asked_for(checkout, monkeypatch, capsys, folder, st
             assert refused(script, files | {name: short}) == (
                 f"{short}: the file is damaged or cut off: make it again"
             )
-            wrong = folder / ("places" if name == "reads" else "reads")
+            wrong = folder / ("hits" if name == "reads" else "reads")
             assert refused(script, files | {name: wrong}) == (
                 f"{wrong}: not a file of {kind}: make one with scripts/{maker}"
             )
