@@ -33,7 +33,7 @@ from bwarp.mapping.output.bam_records import bam_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.record_text import ContigNames
-from bwarp.mapping.output.sam_records import sam_lines
+from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.threads import available_threads
@@ -157,7 +157,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
         return None, sum(
             part.size
             for chunk, table in zip(chunks, tables, strict=True)
-            for part in sam_lines(genome, names, *chunk[:2], table, GROUP, tags, options.threads)
+            for part in sam_records(genome, names, *chunk[:2], table, GROUP, tags, options.threads)
         )
 
     def encode():

@@ -25,7 +25,7 @@ from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.record_text import contig_names
-from bwarp.mapping.output.sam_records import sam_lines
+from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.read_chunks import paired_chunks
 from bwarp.mapping.seeds import candidates_cpu, seed_selection_cpu
@@ -99,7 +99,7 @@ def measure(options, index, *files) -> None:
             done.secondary,
         )  # fmt: skip
         tags = no_tags(done.chunk.n_reads)
-        return sam_lines(genome, names, done.chunk, done.both, records, b"", tags)
+        return sam_records(genome, names, done.chunk, done.both, records, b"", tags)
 
     written = timed(seconds, items, "lines", lines, lambda a: a[0].chunk.n_reads)
     best = None

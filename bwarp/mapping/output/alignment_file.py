@@ -23,25 +23,25 @@ from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
 from bwarp.mapping.output.cram_reference import write_sequences
 from bwarp.mapping.output.output_options import AlignmentOutput
 from bwarp.mapping.output.record_text import contig_names
-from bwarp.mapping.output.sam_records import sam_header, sam_lines
+from bwarp.mapping.output.sam_records import sam_header, sam_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import Reference
 from bwarp.runtime.signals import naming_outputs
 
-__all__ = ["LineWriter", "alignment_file", "files_of", "put_in_place"]
+__all__ = ["RecordWriter", "alignment_file", "files_of", "put_in_place"]
 
 _ENDINGS = (".sam", ".bam", ".cram")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
 
 
 @dataclass(frozen=True)
-class LineWriter:
-    """How lines are written: in two steps, of which the first may be done by many threads.
+class RecordWriter:
+    """How records are written: in two steps, of which the first may be done by many threads.
 
     Attributes
     ----------
     encode : function of (ReadChunk, ndarray, AlignmentRecords)
-        The lines of a chunk as they will stand in the file; `ndarray` holds both strands.
+        The records of a chunk as they will stand in the file; `ndarray` holds both strands.
     write : function of what `encode` returned
         Takes the chunks in their order.
     """
@@ -69,7 +69,7 @@ def _check(output: AlignmentOutput) -> None:
     if ending == ".cram" and not output.sort:
         raise UsageError(f"{output.path}: CRAM is written sorted: add --sort")
     if output.mark_duplicates and not output.sort:
-        raise UsageError("--mark-duplicates looks for reads at the same place: add --sort")
+        raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
     if output.reference_file and ending != ".cram":
         raise UsageError(f"{output.path}: only CRAM needs --reference: leave it out")
 
@@ -82,42 +82,42 @@ def alignment_file(
     genome: Genome,
     threads: int,
     count_duplicates: Callable[[int], None],
-) -> Iterator[LineWriter]:
-    """Yield what writes the lines of chunks, under a header with a @PG record, `program`.
+) -> Iterator[RecordWriter]:
+    """Yield what writes the records of chunks, under a header with a @PG record, `program`.
 
-    Nothing appears under the final names before it is complete. `count_duplicates` is told how
-    many were marked, if they were to be.
+    Nothing appears under the final names before it is complete. `count_duplicates` is called with
+    the number of marked duplicates, if they were to be marked.
     """
     _check(output)
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
     text = sam_header(reference, program, output.read_group, order)
     is_text = Path(output.path).suffix != ".bam" and not output.sort
     if is_text:
-        open_file = _lines(output, text, reference, genome)
+        open_file = _unsorted_sam(output, text, reference, genome)
     else:
-        open_file = _records(output, text, reference, genome, threads, count_duplicates)
+        open_file = _bam_or_sorted(output, text, reference, genome, threads, count_duplicates)
     with open_file as writer:
         yield writer
 
 
 @contextmanager
-def _lines(output, text: bytes, reference, genome) -> Iterator[LineWriter]:
+def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWriter]:
     """SAM in the order of the reads."""
     names = contig_names(reference)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
         tags = _tags(output, chunk)
-        return sam_lines(genome, names, chunk, both, records, output.read_group_id, tags)
+        return sam_records(genome, names, chunk, both, records, output.read_group_id, tags)
 
     with atomic_file(output.path) as file:
         file.write(text)
-        yield LineWriter(encode, file.writelines)
+        yield RecordWriter(encode, file.writelines)
 
 
 @contextmanager
-def _records(
+def _bam_or_sorted(
     output, text: bytes, reference, genome, threads: int, count_duplicates
-) -> Iterator[LineWriter]:
+) -> Iterator[RecordWriter]:
     """BAM, and whatever is sorted."""
     header = _bam_header(text, reference)
     names = contig_names(reference)
@@ -133,14 +133,14 @@ def _records(
             if made.suffix == ".cram":
                 write_sequences(reference, genome.codes, output.reference_file, folder)
             sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
-            yield LineWriter(encode, lambda parts: [sorter.add(part) for part in parts])
+            yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
             marked = partial(duplicates_marked, count=count_duplicates)
             open_file = marked if output.mark_duplicates else sorted_file
             with open_file(made, header, threads, output.path) as writer:
                 sorter.finish(writer)
         else:
             with open(made, "wb") as file, bam_file(file, header, threads) as writer:
-                yield LineWriter(
+                yield RecordWriter(
                     encode, lambda parts: [writer.write(part.data, part.starts) for part in parts]
                 )
         put_in_place(made, os.path.realpath(output.path))

@@ -1,4 +1,4 @@
-"""The lines of an output as a table: one row a line, whatever the format that is made of it.
+"""The records of an output as a table, a row a record, whatever the format of the file.
 
 A chunk of pairs, of which the second end of the first is split and the second pair is unmapped:
 
@@ -9,11 +9,11 @@ A chunk of pairs, of which the second end of the first is split and the second p
     3      2      first, unmapped   4
     4      3      last, unmapped    3
 
-What text or bytes a row becomes is in `sam_lines` and `bam_records`; edits (NM, MD) are counted
-there, while the bases are at hand.
+`record_writer` turns rows into text or bytes; it counts edits (NM, MD), too, as it has the bases.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -47,12 +47,12 @@ _SOFT_CLIP, _HARD_CLIP = 4, 5
 
 @dataclass(frozen=True)
 class Supplementary:
-    """Alignments of other parts of split reads, which get lines of their own.
+    """Alignments of other parts of split reads, which get records of their own.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        Never falling; the lines of a read come in this order, after its first.
+        Never falling; the records of a read come in this order, after its primary one.
     alignments : MappedReads
         Row i is of read ``reads[i]``.
     qualities : ndarray, shape=(n,), dtype=uint8
@@ -68,7 +68,7 @@ class Supplementary:
 
 @dataclass(frozen=True)
 class SecondaryHits:
-    """Other places of mapped reads, which are named on the read's first line: XA.
+    """Secondary hits of mapped reads, which the primary record names: XA.
 
     Attributes
     ----------
@@ -82,9 +82,8 @@ class SecondaryHits:
     alignments: MappedReads
 
 
-@dataclass(frozen=True)
-class AlignmentRecords:
-    """One row a line, in the order of the output: reads in order, a read's first line first.
+class AlignmentRecords(NamedTuple):
+    """A row a record, in the order of the output: reads in order, each read's primary record first.
 
     Attributes
     ----------
@@ -93,7 +92,7 @@ class AlignmentRecords:
     flags : ndarray, shape=(n,), dtype=uint16
         As in SAM.
     contigs : ndarray, shape=(n,), dtype=int64
-        Number of the contig that the line stands at, or -1.
+        Number of the contig at which the record stands, or -1.
     positions : ndarray, shape=(n,), dtype=int64
         Genome position of the first aligned base; of the mate's, for an unmapped read; or -1.
     spans : ndarray, shape=(n,), dtype=int64
@@ -101,18 +100,18 @@ class AlignmentRecords:
     mapping_qualities : ndarray, shape=(n,), dtype=uint8
     cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
-        ``length << 4 | operation`` as in BAM, clips included: S on first lines, H on others.
+        ``length << 4 | operation`` as in BAM, clips included: S in primary records, H in others.
     mates : ndarray, shape=(n,), dtype=int64
-        The row of the mate's first line; -1 for single reads.
+        The row of the mate's primary record; -1 for single reads.
     template_lengths : ndarray, shape=(n,), dtype=int64
     scores, suboptimal : ndarray, shape=(n,), dtype=int32
         AS and XS.
     first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
         The rows of a read.
-    alternative_offsets : ndarray, shape=(n + 1,), dtype=int64
-        Where the places that a row names in XA begin in the following.
-    alternative_strands, alternative_positions : ndarray, dtype=uint8, int64
-    alternative_cigar_offsets, alternative_cigar : ndarray, dtype=int64, uint32
+    secondary_offsets : ndarray, shape=(n + 1,), dtype=int64
+        Where the hits that a row names in XA begin in the following.
+    secondary_strands, secondary_positions : ndarray, dtype=uint8, int64
+    secondary_cigar_offsets, secondary_cigar : ndarray, dtype=int64, uint32
         Clips included, all S.
     """
 
@@ -129,11 +128,11 @@ class AlignmentRecords:
     scores: np.ndarray
     suboptimal: np.ndarray
     first_rows: np.ndarray
-    alternative_offsets: np.ndarray
-    alternative_strands: np.ndarray
-    alternative_positions: np.ndarray
-    alternative_cigar_offsets: np.ndarray
-    alternative_cigar: np.ndarray
+    secondary_offsets: np.ndarray
+    secondary_strands: np.ndarray
+    secondary_positions: np.ndarray
+    secondary_cigar_offsets: np.ndarray
+    secondary_cigar: np.ndarray
 
     @property
     def n_rows(self) -> int:
@@ -148,16 +147,16 @@ def alignment_records(
     supplementary: Supplementary | None = None,
     secondary: SecondaryHits | None = None,
 ) -> AlignmentRecords:
-    """The lines of a chunk's reads.
+    """The records of a chunk's reads.
 
     Parameters
     ----------
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     chunk : ReadChunk
     mapped : MappedReads
-        The alignment of every read's first line.
+        The primary alignment of every read.
     primary : PrimarySelection
-    supplementary, alternatives : optional
+    supplementary, secondary : optional
         Further alignments of some of the reads that are mapped.
     """
     lengths = np.diff(chunk.offsets)
@@ -172,16 +171,16 @@ def alignment_records(
         order = np.argsort(reads, kind="stable")
         reads = reads[order]
     first_rows = np.searchsorted(reads, np.arange(chunk.n_reads + 1))
-    is_first = np.zeros(reads.size, bool)
-    is_first[first_rows[:-1]] = True
+    is_primary = np.zeros(reads.size, bool)
+    is_primary[first_rows[:-1]] = True
     cigar_offsets, cigar, spans = _clipped(
-        order, lengths[reads], is_first, alignments.read_starts, alignments.read_ends,
+        order, lengths[reads], is_primary, alignments.read_starts, alignments.read_ends,
         alignments.cigar_offsets, alignments.cigar,
     )  # fmt: skip
     own = alignments.positions[order]
     has_place = own >= 0
     reverse = has_place & (alignments.strands[order] == 1)
-    flags = np.where(has_place, 0, UNMAPPED) + reverse * REVERSE + ~is_first * SUPPLEMENTARY
+    flags = np.where(has_place, 0, UNMAPPED) + reverse * REVERSE + ~is_primary * SUPPLEMENTARY
     mates = np.full(reads.size, -1)
     positions = own
     template_lengths = np.zeros(reads.size, np.int64)
@@ -199,14 +198,14 @@ def alignment_records(
         together = has_place & has_place[mates] & (contigs == contigs[mates])
         template_lengths[together] = (distances + np.sign(distances))[together]
     offsets = np.zeros(reads.size + 1, np.int64)
-    strands, places = np.empty(0, np.uint8), np.empty(0, np.int64)
-    other_offsets, other_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
+    hit_strands, hit_positions = np.empty(0, np.uint8), np.empty(0, np.int64)
+    hit_cigar_offsets, hit_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
     if secondary is not None and secondary.reads.size:
         rows = first_rows[secondary.reads]
         offsets[1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
         found = secondary.alignments
-        strands, places = found.strands, found.positions
-        other_offsets, other_cigar, _ = _clipped(
+        hit_strands, hit_positions = found.strands, found.positions
+        hit_cigar_offsets, hit_cigar, _ = _clipped(
             np.arange(rows.size), lengths[secondary.reads], np.ones(rows.size, bool),
             found.read_starts, found.read_ends, found.cigar_offsets, found.cigar,
         )  # fmt: skip
@@ -224,11 +223,11 @@ def alignment_records(
         scores=alignments.scores[order],
         suboptimal=suboptimal[order],
         first_rows=first_rows,
-        alternative_offsets=offsets,
-        alternative_strands=strands,
-        alternative_positions=places,
-        alternative_cigar_offsets=other_offsets,
-        alternative_cigar=other_cigar,
+        secondary_offsets=offsets,
+        secondary_strands=hit_strands,
+        secondary_positions=hit_positions,
+        secondary_cigar_offsets=hit_cigar_offsets,
+        secondary_cigar=hit_cigar,
     )
 
 

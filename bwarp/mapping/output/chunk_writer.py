@@ -49,8 +49,8 @@ def write_mapped(
             )  # fmt: skip
             return done, writer.encode(done.chunk, done.both, records)
 
-        for done, lines in in_order(encode, mapped_chunks, min(threads, MOST_ENCODED)):
-            writer.write(lines)
+        for done, encoded in in_order(encode, mapped_chunks, min(threads, MOST_ENCODED)):
+            writer.write(encoded)
             add_chunk(statistics, done)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
             report(statistics["reads"], f"{share:.1f} % mapped")

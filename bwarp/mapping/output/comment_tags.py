@@ -1,6 +1,6 @@
 """Comments of FASTQ headers as tags: what follows the name must be SAM tags, as for bwa mem -C.
 
-@read1 BC:Z:ACGT<tab>XI:i:7          the lines of read1 get the tags BC and XI
+@read1 BC:Z:ACGT<tab>XI:i:7          the records of read1 get the tags BC and XI
 """
 
 import re
@@ -16,7 +16,7 @@ from bwarp.mapping.reads.read_chunks import ReadChunk
 
 __all__ = ["ReadTags", "comment_tags", "no_tags"]
 
-#: Tags that the lines have anyway.
+#: Tags that the records have anyway.
 _OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"ms")
 
 # What the quick reader reports besides success.
@@ -60,7 +60,7 @@ def comment_tags(chunk: ReadChunk, has_group: bool) -> ReadTags:
     Raises
     ------
     InputError
-        If a comment is anything else, or holds a tag that the lines have anyway; the read group
+        If a comment is anything else, or holds a tag that the records have anyway; the read group
         is one of those where the run has one.
     """
     lengths = chunk.comments[:, 1] - chunk.comments[:, 0]
@@ -100,7 +100,7 @@ def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputEr
     )
     if problem == _OURS_ALREADY:
         return InputError(
-            f"{start} has a tag that its lines have anyway: leave --comments out, "
+            f"{start} has a tag that its records have anyway: leave --comments out, "
             "or take the tag out of the FASTQ"
         )
     return InputError(

@@ -1,4 +1,4 @@
-"""The whole alignment of every chosen place: where it begins, its CIGAR, what it differs in.
+"""The final alignment of every chosen hit: where it begins, and its CIGAR.
 
 What a clipped end costs is a bonus for not clipping it: read and window are framed, and the read's
 frame scores that much against anything.
@@ -68,12 +68,12 @@ def align_hits(
     pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
     threads: int = 1,
 ) -> MappedReads:
-    """Align reads at their chosen places.
+    """Align reads at their chosen hits.
 
     Parameters
     ----------
     selected : ndarray, shape=(n,), dtype=int64
-        The place of every row; -1 for none.
+        The hit of every row; -1 for none.
     pair_alignments : callable
         That of the CPU's engine or of the GPU's.
     """

@@ -26,7 +26,7 @@ class AlignmentOutput:
     mark_duplicates : bool
         Of sorted pairs and reads that are alike, flag all but the best, as samtools markdup does.
     read_group : str or None
-        The header's line of the reads' group.
+        The @RG record of the header.
     read_group_id : bytes
         The group that every read names; empty for none.
     comments : bool
@@ -76,7 +76,7 @@ def default_sort_bytes(threads: int) -> int:
 
 
 def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
-    """The header line of a read group and its ID; a typed \\t is a tab.
+    """The @RG record of a read group and its ID; a typed \\t is a tab.
 
     Raises
     ------

@@ -1,13 +1,13 @@
-"""Lines beyond a read's first one, and the places that a line names: split reads and repeats.
+"""Supplementary records of split reads, and secondary hits in repeats.
 
     read      0 .................................... 150
-    chosen    |==================>                       the first line, 95 bases
-    place 2                      |=================|     other bases: a supplementary line, SA
-    place 3   |================>                         the same bases: an alternative, XA
+    chosen    |==================>                       the primary record, 95 bases
+    hit 2                        |=================|     other bases: supplementary, SA
+    hit 3     |================>                         the same bases: secondary, XA
 
-Two places explain the same bases where they share half of the shorter stretch or more. Both lists
-follow bwa: supplementary lines are as sure as their own rivals let them be, but no surer than the
-first line; alternatives are named where they are few, for many say nothing.
+Two hits explain the same bases where they share half of the shorter stretch or more. Both lists
+follow bwa: a supplementary record has the mapping quality that its own rivals leave, but no more
+than the primary record; secondary hits are named where they are few.
 """
 
 import numba
@@ -38,9 +38,9 @@ def supplementary_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Supplementary:
-    """The places that explain what the first lines clip, best first for each read.
+    """The hits that explain what the primary records clip, best first for each read.
 
-    Only reads whose first line clips enough bases at one end to score `least_score` are looked at.
+    Only reads are looked at of which enough bases are clipped at one end to score `least_score`.
     """
     lengths = np.diff(offsets)
     clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
@@ -75,11 +75,11 @@ def secondary_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> SecondaryHits:
-    """The other places of the same bases that score nearly as well, where they are not too many."""
+    """The other hits of the same bases that score nearly as well, where they are not too many."""
     counts = np.diff(hits.offsets)
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
     rows = np.empty(reads.size * parameters.most_secondary, np.int64)
-    n = _find_alternatives(
+    n = _find_secondary(
         hits.offsets, hits.scores, hits.strands, hits.read_starts, hits.read_ends,
         np.diff(offsets), primary.hits, reads, parameters.most_secondary,
         parameters.secondary_share, rows,
@@ -129,7 +129,7 @@ def _find_supplementary(
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_alternatives(
+def _find_secondary(
     offsets, scores, strands, read_starts, read_ends, lengths, selected, reads, most, share, rows
 ):
     n = 0

@@ -22,7 +22,7 @@ from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.record_text import contig_names
-from bwarp.mapping.output.sam_records import sam_lines
+from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import map_chunks
 from bwarp.mapping.reads.read_chunks import LONGEST_READ, paired_chunks
@@ -294,7 +294,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
                 done.secondary,
             )  # fmt: skip
             tags = no_tags(done.chunk.n_reads)
-            parts = sam_lines(genome, names, done.chunk, done.both, records, b"g1", tags)
+            parts = sam_records(genome, names, done.chunk, done.both, records, b"g1", tags)
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts

@@ -202,7 +202,7 @@ REFUSED = [
     ({"path": "x.cram"}, "x.cram: CRAM is written sorted: add --sort"),
     (
         {"path": "x.bam", "mark_duplicates": True},
-        "--mark-duplicates looks for reads at the same place: add --sort",
+        "--mark-duplicates looks for reads at the same position: add --sort",
     ),
     (
         {"path": "x.bam", "reference_file": "x.fa"},

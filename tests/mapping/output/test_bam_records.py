@@ -10,7 +10,7 @@ from bwarp.io.bam.records import record_starts
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.bam_records import bam_records
 from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.sam_records import sam_lines
+from bwarp.mapping.output.sam_records import sam_records
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,
     random_chunk,
@@ -44,7 +44,7 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     mapped[1].suboptimal[:3] = (-200, -70_000, 255)
     records = alignment_records(genome.contig_starts, chunk, *mapped)
     tags = no_tags(chunk.n_reads)
-    lines = b"".join(sam_lines(genome, names, chunk, both, records, b"a group", tags))
+    lines = b"".join(sam_records(genome, names, chunk, both, records, b"a group", tags))
     expected, no_sums = by_samtools(lines, tmp_path), np.empty(0, np.int64)
     for threads in (1, 3):
         parts = bam_records(genome, names, chunk, both, records, b"a group", no_sums, tags, threads)

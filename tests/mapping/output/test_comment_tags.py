@@ -81,7 +81,7 @@ def test_refusals(rare, tmp_path):
         with pytest.raises(InputError) as error:
             comment_tags(chunk_of([*rare, "BC:Z:A", comment], tmp_path), has_group)
         assert str(error.value) == (
-            f"read 'r{1 + len(rare)}': its comment {comment!r} has a tag that its lines have "
+            f"read 'r{1 + len(rare)}': its comment {comment!r} has a tag that its records have "
             "anyway: leave --comments out, or take the tag out of the FASTQ"
         )
 

@@ -5,7 +5,7 @@ import pytest
 
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.sam_records import sam_lines
+from bwarp.mapping.output.sam_records import sam_records
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,
     random_chunk,
@@ -146,6 +146,6 @@ def test_lines_are_those_of_the_oracle(ends, has_qualities):
     expected = list(Oracle(genome, chunk, both, *mapped).lines())
     tags = no_tags(chunk.n_reads)
     for threads in (1, 3):
-        parts = sam_lines(genome, names, chunk, both, records, b"a group", tags, threads)
+        parts = sam_records(genome, names, chunk, both, records, b"a group", tags, threads)
         assert b"".join(parts).decode().splitlines() == expected
     assert records.n_rows == len(expected) > chunk.n_reads

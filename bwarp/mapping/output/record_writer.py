@@ -1,0 +1,366 @@
+"""SAM and BAM records of mapped reads, written straight into bytes by one function.
+
+Two passes over the rows of a range: one bounds how long the records can be, one writes them.
+
+    SAM    name, flag, contig, position, MAPQ, CIGAR, mate's contig, mate's position, template
+           length, bases, qualities, tags                                       a tab between them
+    BAM    size | contig, position | name length, MAPQ, bin | CIGAR length, flag | bases | mate's
+           contig, position | template length | name\\0 | CIGAR | bases, 4 bits each | qualities |
+           tags
+
+Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.io.bam.records import first_bin, put_int16, put_int32, put_integer_tag, put_tag
+from bwarp.io.put_text import put_bytes, put_field, put_number
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.output.alignment_records import (
+    MATE_UNMAPPED,
+    PAIRED,
+    REVERSE,
+    SUPPLEMENTARY,
+    UNMAPPED,
+    AlignmentRecords,
+)
+from bwarp.mapping.output.record_text import (
+    ContigNames,
+    count_edits,
+    put_cigar,
+    put_md,
+    put_secondary,
+    put_supplementary,
+)
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.threads import for_each_range
+
+__all__ = ["written_records"]
+
+_NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _XA = map(
+    tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"XA")
+)
+_INTEGER, _TEXT = b"iZ"
+_TAB, _NEWLINE, _STAR, _EQUAL, _COLON = b"\t\n*=:"
+_HARD_CLIP = 5
+
+
+def written_records(
+    genome: Genome,
+    contigs: ContigNames,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    records: AlignmentRecords,
+    read_group: bytes,
+    quality_sums: np.ndarray,
+    tags: tuple[np.ndarray, np.ndarray],
+    contig_numbers: np.ndarray,
+    is_binary: bool,
+    threads: int,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The bytes of all records, in parts, and where each record of a part begins and the last ends.
+
+    Parameters
+    ----------
+    both : ndarray, dtype=uint8
+        The reads, then their reverse complements, as codes.
+    read_group : bytes
+        Empty for none.
+    quality_sums : ndarray, dtype=int64
+        Of the reads, which their mates' primary records hold (ms); empty where none does.
+    tags : tuple of ndarray, dtype=uint8, int64
+        Further tags in the form of the output, end to end, and the offsets of each read's.
+    contig_numbers : ndarray, dtype=int64
+        The number of every contig in the header of BAM.
+    is_binary : bool
+        BAM, or else SAM.
+    """
+    group = np.frombuffer(read_group, np.uint8)
+    qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
+
+    def write(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        bound = _most_bytes(
+            first, last, chunk.ends, chunk.offsets, chunk.names, contigs.starts, group.size,
+            tags[1], records.reads, records.mates, records.cigar_offsets, records.cigar,
+            records.first_rows, records.secondary_offsets, records.secondary_cigar_offsets,
+        )  # fmt: skip
+        out = np.empty(bound, np.uint8)
+        starts = np.empty(last - first + 1, np.int64)
+        _write_records(
+            first, last, is_binary, out, starts,
+            chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, qualities, both,
+            genome.codes, genome.contig_starts, contigs.text, contigs.starts, contig_numbers,
+            group, quality_sums, *tags, *records,
+        )  # fmt: skip
+        return out[: starts[-1]], starts
+
+    return for_each_range(write, records.n_rows, threads)
+
+
+@numba.njit(cache=True, nogil=True)
+def _most_bytes(
+    first, last, ends, offsets, names, contig_names, group_size, tag_offsets, reads, mates,
+    cigar_offsets, cigar, first_rows, secondary_offsets, secondary_cigar_offsets,
+):  # fmt: skip
+    """More bytes than the records of some rows can take.
+
+    A number takes 20 at most, an operation of a CIGAR 12.
+    """
+    longest = np.diff(contig_names).max()
+    total = 0
+    for row in range(first, last):
+        read, mate = reads[row], mates[row]
+        template = read // ends
+        total += names[template, 1] - names[template, 0] + 2 * longest + group_size + 300
+        # Bases and qualities, and an MD that at worst names every base with a number before it.
+        total += 5 * (offsets[read + 1] - offsets[read])
+        total += tag_offsets[read + 1] - tag_offsets[read]
+        for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
+            total += 12
+            if cigar[at] & 15 == 2:
+                total += cigar[at] >> 4
+        if mate >= 0:
+            total += 12 * (cigar_offsets[mate + 1] - cigar_offsets[mate])
+        if first_rows[read + 1] - first_rows[read] > 1:
+            begin, end = first_rows[read], first_rows[read + 1]
+            total += (end - begin) * (longest + 60)
+            total += 12 * (cigar_offsets[end] - cigar_offsets[begin])
+        begin, end = secondary_offsets[row], secondary_offsets[row + 1]
+        total += (end - begin) * (longest + 60)
+        total += 12 * (secondary_cigar_offsets[end] - secondary_cigar_offsets[begin])
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_letters(out, at, codes, start, stop):
+    """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64(stop - start)):
+        code = codes[begin + i]
+        base = np.uint8(65) + (code == 1) * np.uint8(2) + (code == 2) * np.uint8(6)
+        out[to + i] = base + (code == 3) * np.uint8(19) + (code == 4) * np.uint8(13)
+    return at + stop - start
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_turned(out, at, source, start, stop):
+    """Bytes from the last to the first."""
+    to, last = np.uint64(at), np.uint64(stop - 1)
+    for i in range(np.uint64(stop - start)):
+        out[to + i] = source[last - i]
+    return at + stop - start
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _nibble(code):
+    """A, C, G, T are a bit each, and N is all of them."""
+    return min(np.uint8(1) << code, np.uint8(15))
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_nibbles(out, at, both, start, stop):
+    """Two bases a byte, the first in the upper half."""
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64((stop - start) // 2)):
+        two = begin + i + i
+        high, low = both[two], both[two + np.uint64(1)]
+        out[to + i] = _nibble(high) << np.uint8(4) | _nibble(low)
+    at += (stop - start) // 2
+    if (stop - start) % 2:
+        out[at] = _nibble(both[stop - 1]) << np.uint8(4)
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
+    """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
+    to, length = np.uint64(at), np.uint64(stop - start)
+    if qualities.size == 0:
+        for i in range(length):
+            out[to + i] = 255
+    elif turned:
+        begin = np.uint64(last - 1 - start)
+        for i in range(length):
+            out[to + i] = qualities[begin - i] - np.uint8(33)
+    else:
+        begin = np.uint64(first + start)
+        for i in range(length):
+            out[to + i] = qualities[begin + i] - np.uint8(33)
+    return at + stop - start
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _begin_tag(out, at, tag, kind, is_binary):
+    """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    if is_binary:
+        at = put_tag(out, at, tag[0], tag[1], kind)
+    else:
+        out[at] = _TAB
+        out[at + 1] = tag[0]
+        out[at + 2] = tag[1]
+        out[at + 3] = _COLON
+        out[at + 4] = kind
+        out[at + 5] = _COLON
+        at += 6
+    return at
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _end_text(out, at, is_binary):
+    if is_binary:
+        out[at] = 0
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _put_integer(out, at, tag, number, is_binary):
+    if is_binary:
+        at = put_integer_tag(out, at, tag[0], tag[1], number)
+    else:
+        at = put_number(out, _begin_tag(out, at, tag, _INTEGER, False), number)
+    return at
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _put_star(out, at):
+    out[at] = _STAR
+    return at + 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_records(
+    first_row, last_row, is_binary, out, starts,
+    ends, offsets, text, names, qualities, both, genome, contig_starts, contig_text, contig_names,
+    contig_numbers, group, quality_sums, tags, tag_offsets,
+    reads, flags, contigs, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
+    template_lengths, scores, suboptimal, first_rows, secondary_offsets, secondary_strands,
+    secondary_positions, secondary_cigar_offsets, secondary_cigar,
+):  # fmt: skip
+    # Every array is an argument: as members of tuples they take twice the time here.
+    at = np.int64(0)
+    for row in range(first_row, last_row):
+        starts[row - first_row] = begin_of_record = at
+        read, mate, flag = reads[row], mates[row], np.int64(flags[row])
+        is_mapped, turned = flag & UNMAPPED == 0, flag & REVERSE != 0
+        begin, end = cigar_offsets[row], cigar_offsets[row + 1]
+        contig, position = contigs[row], np.int64(-1)
+        if contig >= 0:
+            position = positions[row] - contig_starts[contig]
+        mate_contig, mate_position = np.int64(-1), np.int64(-1)
+        if mate >= 0 and contigs[mate] >= 0:
+            mate_contig = contigs[mate]
+            mate_position = positions[mate] - contig_starts[mate_contig]
+        name_begin, name_end = names[read // ends, 0], names[read // ends, 1]
+        read_begin, read_end = offsets[read], offsets[read + 1]
+        base = read_begin + (both.size // 2 if turned else 0)
+        # Hard-clipped bases are not written.
+        start, stop = np.int64(0), read_end - read_begin
+        if is_mapped:
+            start += np.int64(cigar[begin] >> 4) if cigar[begin] & 15 == _HARD_CLIP else 0
+            stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == _HARD_CLIP else 0
+        if is_binary:
+            at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else -1)
+            at = put_int32(out, at, position)
+            out[at] = max(name_end - name_begin, 1) + 1
+            out[at + 1] = mapping_qualities[row]
+            at = put_int16(out, at + 2, first_bin(position, position + max(spans[row], 1)))
+            at = put_int16(out, at, end - begin)
+            at = put_int16(out, at, flag)
+            at = put_int32(out, at, stop - start)
+            at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else -1)
+            at = put_int32(out, at, mate_position)
+            at = put_int32(out, at, template_lengths[row])
+            at = put_bytes(out, at, text, name_begin, name_end)
+            at = _put_star(out, at) if name_begin == name_end else at
+            at = _end_text(out, at, True)
+            for i in range(begin, end):
+                at = put_int32(out, at, np.int64(cigar[i]))
+            at = _put_nibbles(out, at, both, base + start, base + stop)
+            at = _put_raw_qualities(out, at, qualities, start, stop, read_begin, read_end, turned)
+        else:
+            at = put_bytes(out, at, text, name_begin, name_end)
+            at = _put_star(out, at) if name_begin == name_end else at
+            out[at] = _TAB
+            at = put_field(out, at + 1, flag, _TAB)
+            if contig >= 0:
+                at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
+            else:
+                at = _put_star(out, at)
+            out[at] = _TAB
+            at = put_field(out, at + 1, position + 1, _TAB)
+            at = put_field(out, at, mapping_qualities[row], _TAB)
+            at = put_cigar(out, at, cigar, begin, end) if is_mapped else _put_star(out, at)
+            out[at] = _TAB
+            at += 1
+            if mate_contig < 0:
+                at = _put_star(out, at)
+            elif mate_contig == contig:
+                out[at] = _EQUAL
+                at += 1
+            else:
+                at = put_bytes(
+                    out, at, contig_text, contig_names[mate_contig], contig_names[mate_contig + 1]
+                )
+            out[at] = _TAB
+            at = put_field(out, at + 1, mate_position + 1, _TAB)
+            at = put_field(out, at, template_lengths[row], _TAB)
+            at = _put_star(out, at) if start == stop else at
+            at = _put_letters(out, at, both, base + start, base + stop)
+            out[at] = _TAB
+            at += 1
+            if qualities.size == 0 or start == stop:
+                at = _put_star(out, at)
+            elif turned:
+                at = _put_turned(out, at, qualities, read_end - stop, read_end - start)
+            else:
+                at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
+        if is_mapped:
+            edits = count_edits(genome, positions[row], both, base, cigar, begin, end)
+            at = _put_integer(out, at, _NM, edits, is_binary)
+            at = _begin_tag(out, at, _MD, _TEXT, is_binary)
+            at = put_md(out, at, genome, positions[row], both, base, cigar, begin, end)
+            at = _end_text(out, at, is_binary)
+        if flag & PAIRED and flag & MATE_UNMAPPED == 0:
+            at = _begin_tag(out, at, _MC, _TEXT, is_binary)
+            at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
+            at = _end_text(out, at, is_binary)
+            at = _put_integer(out, at, _MQ, np.int64(mapping_qualities[mate]), is_binary)
+        if is_mapped:
+            at = _put_integer(out, at, _AS, np.int64(scores[row]), is_binary)
+            at = _put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
+        if quality_sums.size and mate >= 0 and flag & SUPPLEMENTARY == 0:
+            at = _put_integer(out, at, _MS, quality_sums[reads[mate]], is_binary)
+        if group.size:
+            at = _begin_tag(out, at, _RG, _TEXT, is_binary)
+            at = put_bytes(out, at, group, 0, group.size)
+            at = _end_text(out, at, is_binary)
+        if first_rows[read + 1] - first_rows[read] > 1:
+            at = _begin_tag(out, at, _SA, _TEXT, is_binary)
+            at = put_supplementary(
+                out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets,
+                cigar, first_rows, genome, contig_starts, contig_text, contig_names, both, offsets,
+            )  # fmt: skip
+            at = _end_text(out, at, is_binary)
+        if secondary_offsets[row] < secondary_offsets[row + 1]:
+            at = _begin_tag(out, at, _XA, _TEXT, is_binary)
+            at = put_secondary(
+                out, at, secondary_offsets[row], secondary_offsets[row + 1], secondary_strands,
+                secondary_positions, secondary_cigar_offsets, secondary_cigar, genome,
+                contig_starts, contig_text, contig_names, both, read_begin,
+            )  # fmt: skip
+            at = _end_text(out, at, is_binary)
+        if tag_offsets[read] < tag_offsets[read + 1]:
+            if not is_binary:
+                out[at] = _TAB
+                at += 1
+            at = put_bytes(out, at, tags, tag_offsets[read], tag_offsets[read + 1])
+        if is_binary:
+            put_int32(out, begin_of_record, at - begin_of_record - 4)
+        else:
+            out[at] = _NEWLINE
+            at += 1
+    starts[last_row - first_row] = at
