@@ -1,13 +1,13 @@
 """The final alignment of every chosen hit: where it begins, and its CIGAR.
 
-What a clipped end costs is a bonus for not clipping it: read and window are framed, and the read's
-frame scores that much against anything.
+The penalty for a clipped end is a bonus for not clipping it: read and window get sentinels at both
+ends, and the read's score that much against anything.
 
     window     |ACGTACGTACGTAC|        | in the window matches no base
-    read          >GTACCTACG<          > and < score `clip` against any letter, | included
+    read          >GTACCTACG<          > and < score `clip` against any base, | included
 
-A local alignment of the framed sequences is the best one with the clips paid for. Where clipping
-and reaching the end score the same, the end is clipped, as bwa does.
+The best local alignment with sentinels has the best clip-penalised score. Where clipping and
+reaching the end score the same, the end is clipped, as bwa does.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
-__all__ = ["MappedReads", "align_hits", "framed_scoring"]
+__all__ = ["MappedReads", "align_hits"]
 
 #: A gap this near to an end may leave no seed beyond it.
 _END = 16
 
-_READ_FRAME, _WINDOW_FRAME = len(LETTERS), len(LETTERS) + 1
+_READ_SENTINEL, _WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,7 @@ def align_hits(
     n_operations = mapped.astype(np.int64)
     found = None
     if gapped.size:
-        align = _end_to_end if parameters.mode == END_TO_END else _local
-        found = align(
+        found = _align_with_gaps(
             genome, both, offsets, hits, selected[gapped], parameters, pair_alignments, threads
         )
         positions[gapped], scores[gapped] = found.positions, found.scores
@@ -143,76 +142,66 @@ def _gaps_near_ends(
     return found
 
 
-def framed_scoring(parameters: MappingParameters) -> Scoring:
-    """The scores, and those of the frames."""
+def _scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
     plain = scoring_of(parameters)
     matrix = np.full((len(LETTERS) + 2,) * 2, -MATRIX_SCORE, np.int16)
-    matrix[:_READ_FRAME, :_READ_FRAME] = plain.matrix
-    matrix[_READ_FRAME] = parameters.clip
+    matrix[:_READ_SENTINEL, :_READ_SENTINEL] = plain.matrix
+    matrix[_READ_SENTINEL] = parameters.clip
     return Scoring(
         LETTERS + b">|", plain.code_of_byte, matrix, plain.gap_open, plain.gap_extend, AMBIGUOUS
     )
 
 
-def _local(genome, both, offsets, hits, hit, parameters, pair_alignments, threads) -> MappedReads:
-    reads, strands = hits.reads[hit], hits.strands[hit]
-    window_starts = hits.window_starts[hit]
+def _align_with_gaps(
+    genome, both, offsets, hits, hit, parameters, pair_alignments, threads
+) -> MappedReads:
+    strands, window_starts = hits.strands[hit], hits.window_starts[hit]
     queries, windows = window_sequences(
-        genome, both, offsets, reads, strands, window_starts, hits.window_ends[hit]
+        genome, both, offsets, hits.reads[hit], strands, window_starts, hits.window_ends[hit]
     )
-    pairs = PairBatch(_framed(queries, _READ_FRAME), _framed(windows, _WINDOW_FRAME))
-    found = pair_alignments(pairs, framed_scoring(parameters), LOCAL, threads)
-    at_start = found.query_starts == 0
-    at_end = found.query_ends == pairs.queries.lengths
+    if parameters.mode == END_TO_END:
+        pairs, scoring = PairBatch(queries, windows), scoring_of(parameters)
+        found = pair_alignments(pairs, scoring, FITTING, threads)
+        before, at_start = 0, np.zeros(hit.size, bool)
+        at_end = at_start
+    else:
+        queries = _with_sentinels(queries, _READ_SENTINEL)
+        pairs = PairBatch(queries, _with_sentinels(windows, _WINDOW_SENTINEL))
+        found = pair_alignments(pairs, _scoring_with_sentinels(parameters), LOCAL, threads)
+        before, at_start = 1, found.query_starts == 0
+        at_end = found.query_ends == queries.lengths
     cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, at_start, at_end)
     return MappedReads(
-        window_starts + found.reference_starts - 1 + at_start,
+        window_starts + found.reference_starts - before + at_start,
         strands,
-        found.query_starts - 1 + at_start,
-        found.query_ends - 1 - at_end,
+        found.query_starts - before + at_start,
+        found.query_ends - before - at_end,
         found.scores - parameters.clip * (at_start.astype(np.int32) + at_end),
         cigar_offsets,
         cigar,
     )
 
 
-def _end_to_end(
-    genome, both, offsets, hits, hit, parameters, pair_alignments, threads
-) -> MappedReads:
-    reads, strands = hits.reads[hit], hits.strands[hit]
-    window_starts = hits.window_starts[hit]
-    queries, windows = window_sequences(
-        genome, both, offsets, reads, strands, window_starts, hits.window_ends[hit]
-    )
-    found = pair_alignments(PairBatch(queries, windows), scoring_of(parameters), FITTING, threads)
-    no = np.zeros(hit.size, bool)
-    cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, no, no)
-    return MappedReads(
-        window_starts + found.reference_starts, strands, found.query_starts, found.query_ends,
-        found.scores, cigar_offsets, cigar,
-    )  # fmt: skip
-
-
-def _framed(sequences: Sequences, frame: int) -> Sequences:
-    """Copies of the sequences with a letter before and one after each."""
+def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
+    """Copies of the sequences with a code before and one after each."""
     lengths = sequences.lengths + np.int32(2)
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = ends - lengths
-    codes = np.full(ends[-1], frame, np.uint8)
+    codes = np.full(ends[-1], sentinel, np.uint8)
     _copy_inside(sequences.codes, sequences.starts, sequences.lengths, starts, codes)
     return Sequences(codes, starts, lengths)
 
 
 @numba.njit(cache=True, nogil=True)
-def _copy_inside(source, starts, lengths, framed_starts, out):
+def _copy_inside(source, starts, lengths, out_starts, out):
     for i in range(starts.size):
         for j in range(lengths[i]):
-            out[framed_starts[i] + 1 + j] = source[starts[i] + j]
+            out[out_starts[i] + 1 + j] = source[starts[i] + j]
 
 
 @numba.njit(cache=True, nogil=True)
 def _plain_cigars(offsets, cigar, at_start, at_end):
-    """CIGARs without the frames' letters, = and X joined to M."""
+    """CIGARs without the sentinels, = and X joined to M."""
     out_offsets = np.zeros(offsets.size, np.int64)
     out = np.empty(cigar.size, np.uint32)
     used = 0
