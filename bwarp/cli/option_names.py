@@ -2,32 +2,34 @@
 
 import difflib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-__all__ = ["NEGATIVE_NUMBER", "unknown_option"]
+__all__ = ["NEGATIVE_NUMBER", "in_todays_words", "unknown_option"]
 
 #: A value such as -4 or -0.5,3, which is no option.
 NEGATIVE_NUMBER = re.compile(r"-[0-9.][0-9.,]*")
 
-#: What bwa mem, samtools and others call what is here.
+#: What bwa mem, samtools and others call what is here, where their own names are not taken.
 _ELSEWHERE = {
-    "-t": "--threads",
-    "-@": "--threads",
     "--cores": "--threads",
     "--cpus": "--threads",
-    "-R": "--read-group",
+    "-j": "--threads",
     "--rg": "--read-group",
-    "-x": "--index",
-    "-A": "--match",
-    "-B": "--mismatch",
-    "-O": "--gap-open",
-    "-E": "--gap-extend",
-    "-L": "--clip",
-    "-T": "--min-score",
-    "-I": "--insert-size",
-    "-p": "--interleaved",
-    "-C": "--comments",
+    "-U": "-1",
+    "-S": "--output",
 }
+
+
+#: Names that options had before.
+_BEFORE = {"--places": "--hits", "--word-length": "--kmer-length"}
+
+
+def in_todays_words(words: Sequence[str], known: Collection[str]) -> Iterator[str]:
+    """The command line with options under the names that they have now, where these are known."""
+    for word in words:
+        name, *value = word.partition("=")
+        now = _BEFORE.get(name)
+        yield "".join([now if now in known else name, *value])
 
 
 def unknown_option(words: Sequence[str], known: Collection[str]) -> str | None:

@@ -1,8 +1,11 @@
-"""Options that several programs have, and what was typed of them."""
+"""Options that several programs have, and what was typed of them.
+
+Short names are those of bwa mem, samtools, minimap2 and bowtie where these agree.
+"""
 
 import argparse
 
-from bwarp.cli.program import bounded_int
+from bwarp.cli.program import bounded_int, whole
 from bwarp.errors import UsageError
 from bwarp.mapping.output.output_options import (
     AlignmentOutput,
@@ -17,14 +20,20 @@ from bwarp.mapping.parameters import (
     MappingParameters,
     mapping_parameters,
 )
+from bwarp.seeding.hits import ALGORITHMS, LOCATE_MODES, MOST_MISMATCHES
+from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 
 __all__ = [
+    "SEQUENCES",
     "add_index_option",
     "add_kmer_options",
     "add_mapping_options",
+    "add_output_option",
     "add_output_options",
     "add_queries_option",
     "add_read_options",
+    "add_score_options",
+    "add_search_options",
     "add_stage_input",
     "add_table_option",
     "kmer_options",
@@ -32,65 +41,57 @@ __all__ = [
     "output_options",
 ]
 
+#: Files of sequences.
+SEQUENCES = "FASTA or FASTQ, plain or compressed"
 
-def add_index_option(parser: argparse.ArgumentParser) -> None:
+
+def add_index_option(parser, required: bool = True) -> None:
     """The index to search, or that was searched."""
     parser.add_argument(
-        "--index", required=True, metavar="INDEX", help="folder that index_reference.py made"
-    )
-
-
-def add_stage_input(
-    parser: argparse.ArgumentParser,
-    flag: str,
-    program: str,
-    or_input: str = "; - is standard input",
-    old: str | None = None,
-) -> None:
-    """A chunk file that another program wrote; `old` is what the flag was called before."""
-    parser.add_argument(
-        *filter(None, [flag, old]), dest=flag[2:], required=True, metavar=flag[2:].upper(),
-        help=f"file that {program} wrote{or_input}",
+        "-x", "--index", required=required, metavar="INDEX",
+        help="folder that index_reference.py made",
     )  # fmt: skip
 
 
-def add_queries_option(parser: argparse.ArgumentParser) -> None:
+def add_stage_input(
+    parser, flag: str, program: str, or_input: str = "; - is standard input"
+) -> None:
+    """A file of chunks that another program wrote."""
+    parser.add_argument(
+        flag, required=True, metavar=flag[2:].upper(), help=f"file that {program} wrote{or_input}"
+    )
+
+
+def add_queries_option(parser) -> None:
     """Queries of DNA or RNA."""
     parser.add_argument(
-        "--queries",
-        required=True,
-        metavar="Q.fa",
+        "--queries", required=True, metavar="Q.fa",
         help="FASTA or FASTQ of DNA or RNA, plain or compressed; - is standard input",
-    )
+    )  # fmt: skip
 
 
-def add_table_option(parser: argparse.ArgumentParser) -> None:
+def add_output_option(parser, metavar: str, meaning: str) -> None:
+    """What is written."""
+    parser.add_argument("-o", "--output", required=True, metavar=metavar, help=meaning)
+
+
+def add_table_option(parser) -> None:
     """A table in a format that its ending names."""
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="table to write: .tsv, .bed (each also .gz) or .parquet by its ending; "
-        "- is TSV on standard output",
-    )
+    formats = ".tsv, .bed (each also .gz) or .parquet by its ending; - is TSV on standard output"
+    add_output_option(parser, "OUT", f"table to write: {formats}")
 
 
-def add_kmer_options(parser: argparse.ArgumentParser, shortest: int, longest: int) -> None:
+def add_kmer_options(parser) -> None:
     """What of the queries is searched."""
     parser.add_argument(
-        "-k",
-        type=bounded_int(shortest, longest),
-        metavar="K",
-        help=f"cut k-mers of this length, {shortest} to {longest} "
-        "(default: take every query whole)",
-    )
+        "-k", type=bounded_int(SHORTEST_KMER, LONGEST_KMER), metavar="K",
+        help=f"cut queries into k-mers of this length, {SHORTEST_KMER} to {LONGEST_KMER} "
+        "(default: search every query whole)",
+    )  # fmt: skip
     parser.add_argument(
-        "--step",
-        type=bounded_int(1, 10**9),
-        metavar="S",
+        "--step", **whole(1, 10**9),
         help="with -k: bases between the starts of two k-mers (default: 1)",
-    )
+    )  # fmt: skip
 
 
 def kmer_options(options: argparse.Namespace) -> tuple[int | None, int]:
@@ -100,36 +101,65 @@ def kmer_options(options: argparse.Namespace) -> tuple[int | None, int]:
     return options.k, options.step or 1
 
 
-def add_mapping_options(parser: argparse.ArgumentParser) -> None:
+def add_search_options(parser, locate: str) -> None:
+    """How k-mers are searched in an index; `locate` is the help of --locate."""
+    parser.add_argument(
+        "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=0,
+        help=f"most substitutions in a hit, 0 to {MOST_MISMATCHES}",
+    )  # fmt: skip
+    parser.add_argument(
+        "-m", "--max-hits", **whole(0, 2**32), default=128,
+        help="list a k-mer with more hits on both strands together in OUT.over.tsv instead; "
+        "0: no limit",
+    )  # fmt: skip
+    parser.add_argument("--locate", choices=LOCATE_MODES, default="auto", help=locate)
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="schemes",
+        help="how to search with mismatches: bidirectional search schemes, or Liu and Schmidt's "
+        "bounded backtracking. Results are the same",
+    )  # fmt: skip
+
+
+def add_score_options(parser, most: int, most_gap: int, least: int = 0, **helps: str) -> None:
+    """Scores of matches, mismatches and gaps; `helps` replaces the help of some."""
+    penalty = bounded_int(least, most)
+    for flags, kind, meaning in (
+        ("-A --match", bounded_int(least, most), "score of a match (default: 1)"),
+        ("--mismatch", bounded_int(-most, -least), "score of a mismatch (default: -4)"),
+        ("-B", lambda text: -penalty(text), "the same as a penalty, a positive number"),
+        ("-O --gap-open", bounded_int(0, most_gap),
+         "cost of a gap, besides that of its bases (default: 6)"),
+        ("-E --gap-extend", bounded_int(least, most_gap), "cost of each base (default: 1)"),
+    ):  # fmt: skip
+        name = "mismatch" if flags == "-B" else flags.partition("--")[2].replace("-", "_")
+        meaning = helps.get(name, meaning) if flags != "-B" else meaning
+        parser.add_argument(*flags.split(), dest=name, type=kind, metavar="N", help=meaning)
+
+
+def add_mapping_options(parser) -> None:
     """How reads are aligned: scores, what may be clipped, and how pairs lie."""
     group = parser.add_argument_group("alignment")
     group.add_argument(
-        "--mode",
-        choices=MODES,
-        default=LOCAL,
-        help="local: ends of reads may be clipped; end-to-end: not (default: %(default)s)",
-    )
-    whole = bounded_int(0, MOST_SCORE)
-    for flag, kind, meaning in (
-        ("--match", bounded_int(1, MOST_SCORE), "score of a match (default: 1)"),
-        ("--mismatch", bounded_int(-MOST_SCORE, -1), "score of a mismatch (default: -4)"),
-        ("--gap-open", whole, "a gap of n bases costs this and n times the next (default: 6)"),
-        ("--gap-extend", bounded_int(1, MOST_SCORE), "cost of each base of a gap (default: 1)"),
-        ("--clip", whole, "cost of a clipped end (default: 5)"),
-        ("--min-score", bounded_int(1, 10**6), "lower alignments are not told (default: 30)"),
-    ):
-        group.add_argument(flag, type=kind, metavar="N", help=meaning)
+        "--mode", choices=MODES, default=LOCAL,
+        help="local: ends of reads may be clipped; end-to-end: not",
+    )  # fmt: skip
+    add_score_options(group, MOST_SCORE, MOST_SCORE, least=1)
     group.add_argument(
-        "--insert-size",
-        type=_mean_and_deviation,
-        metavar="MEAN,SD",
-        help="distance of pairs, both reads included (default: that of the first pairs)",
+        "-L", "--clip", **whole(0, MOST_SCORE), help="cost of a clipped end (default: 5)"
     )
     group.add_argument(
-        "--orientation",
-        choices=ORIENTATIONS,
-        help="how the ends of a pair lie (default: as most of the first pairs do)",
-    )
+        "-T", "--min-score", **whole(1, 10**6),
+        help="lowest score of an alignment that is reported (default: 30)",
+    )  # fmt: skip
+    group.add_argument(
+        "-I", "--insert-size", type=_mean_and_sd, metavar="MEAN,SD",
+        help="mean and standard deviation of the insert size, both reads included (default: "
+        "estimated from the first pairs)",
+    )  # fmt: skip
+    group.add_argument(
+        "--orientation", choices=ORIENTATIONS,
+        help="orientation of pairs (default: that of most of the first pairs)",
+    )  # fmt: skip
 
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
@@ -147,64 +177,54 @@ def mapping_options(options: argparse.Namespace) -> MappingParameters:
     )
 
 
-def _mean_and_deviation(text: str) -> tuple[float, float]:
-    parts = text.split(",")
+def _mean_and_sd(text: str) -> tuple[float, float]:
     try:
-        mean, deviation = (float(part) for part in parts)
+        mean, sd = map(float, text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r}: write mean and deviation with a comma between, such as 400,60"
+            f"{text!r}: write mean and standard deviation with a comma between, such as 400,60"
         ) from None
-    return mean, deviation
+    return mean, sd
 
 
-def add_read_options(parser: argparse.ArgumentParser) -> None:
+def add_read_options(parser) -> None:
     """Which reads are mapped."""
     parser.add_argument(
         "-1", dest="first", required=True, metavar="R1.fq[.gz]", help="reads, or first reads"
     )
     parser.add_argument("-2", dest="second", metavar="R2.fq[.gz]", help="second reads of pairs")
     parser.add_argument(
-        "--interleaved", action="store_true", help="pairs stand one after the other in R1"
+        "-p", "--interleaved", action="store_true", help="both reads of each pair are in R1"
     )
 
 
-def add_output_options(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser) -> None:
     """What is written of mapped reads, and how."""
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT.bam|OUT.cram|OUT.sam",
-        help="- is SAM to stdout",
-    )
+    add_output_option(parser, "OUT.bam|OUT.cram|OUT.sam", "file to write; - is SAM to stdout")
     parser.add_argument(
         "--sort", action="store_true", help="sort by position; BAM and CRAM get an index"
     )
     parser.add_argument(
-        "--mark-duplicates",
-        action="store_true",
-        help="flag all but the best of pairs and reads that are alike, as samtools markdup does",
+        "--mark-duplicates", action="store_true",
+        help="flag all but the best of duplicate pairs and reads, as samtools markdup does",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reference", metavar="REF.fa[.gz]",
+        help="for CRAM, if the reference has IUPAC letters other than N",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sort-memory", type=bounded_int(1, 1 << 20), metavar="MB",
+        help="memory for sorting; more records are sorted in parts, on disk beside the output "
+        "(default: 512 a thread, at most a quarter of the machine's memory)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-R", "--read-group", metavar="'@RG\\tID:..'", help="read group of the reads"
     )
     parser.add_argument(
-        "--reference",
-        metavar="REF.fa[.gz]",
-        help="for CRAM, where the reference has IUPAC letters other than N",
-    )
-    parser.add_argument(
-        "--sort-memory",
-        type=bounded_int(1, 1 << 20),
-        metavar="MB",
-        help="records sorted in memory; more are sorted in parts, on disk beside the output "
-        "(default: 512 a thread, at most a quarter of the memory there is)",
-    )
-    parser.add_argument("--read-group", metavar="'@RG\\tID:..'", help="header line of the reads")
-    parser.add_argument(
-        "--comments",
-        action="store_true",
-        help="keep what follows the names, which must be SAM tags, such as BC:Z:ACGT",
-    )
-    parser.add_argument("--stats", metavar="OUT.json", help="counts of what became of the reads")
+        "-C", "--comments", action="store_true",
+        help="copy the comments of the FASTQ headers, which must be SAM tags such as BC:Z:ACGT",
+    )  # fmt: skip
+    parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
 
 
 def output_options(options: argparse.Namespace) -> AlignmentOutput:

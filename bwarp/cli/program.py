@@ -16,7 +16,7 @@ import numba.core.event
 
 from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
-from bwarp.cli.option_names import NEGATIVE_NUMBER, unknown_option
+from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
 from bwarp.cli.subcommands import as_called
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
@@ -33,7 +33,17 @@ __all__ = [
     "program_parser",
     "run_program",
     "say",
+    "whole",
 ]
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps line breaks, and ends the help of an option with its default."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        has_default = action.nargs != 0 and isinstance(action.default, int | float | str)
+        shown = has_default and action.option_strings and "default" not in action.help
+        return action.help + (" (default: %(default)s)" if shown else "")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,8 +66,9 @@ class _Parser(argparse.ArgumentParser):
     def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
         """--mismatch -4 as --mismatch=-4: beside an option -1, argparse takes -4 for another."""
         words: list[str] = []
-        for word in sys.argv[1:] if arguments is None else arguments:
-            option = self._option_string_actions.get(words[-1]) if words else None
+        known = self._option_string_actions
+        for word in in_todays_words(sys.argv[1:] if arguments is None else arguments, known):
+            option = known.get(words[-1]) if words else None
             takes_number = option and option.type and option.nargs is None
             if takes_number and words[-1].startswith("--") and NEGATIVE_NUMBER.fullmatch(word):
                 words[-1] += f"={word}"
@@ -84,23 +95,17 @@ def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
             textwrap.fill(paragraph, 80) for paragraph in description.split("\n\n")
         ),
         epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--threads",
-        type=bounded_int(1, 1024),
-        default=available_threads(),
-        metavar="N",
+        "-t", "-@", "--threads", **whole(1, 1024), default=available_threads(),
         help="CPU threads to use (default: all that this process may use, %(default)s)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--backend",
-        choices=BACKENDS,
-        default="auto",
-        help="engine: cuda needs an NVIDIA GPU; auto takes it where there is one "
-        "(default: %(default)s). Results are the same",
-    )
+        "--backend", choices=BACKENDS, default="auto",
+        help="cuda needs an NVIDIA GPU; auto uses one if there is one. Results are the same",
+    )  # fmt: skip
     parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
     parser.add_argument("--version", action="version", version=f"bwarp {__version__}")
     return parser
@@ -121,6 +126,11 @@ def bounded_int(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return parse
+
+
+def whole(least: int, most: int) -> dict:
+    """What `add_argument` takes for an option that is a whole number."""
+    return {"type": bounded_int(least, most), "metavar": "N"}
 
 
 def choose_engine(requested: str, gpus: int = 1) -> str:

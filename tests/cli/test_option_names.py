@@ -1,8 +1,8 @@
-"""An option that does not exist is told, and the one that was meant where that is likely."""
+"""An option that does not exist is named, and the one that was meant where that is likely."""
 
 import pytest
 
-from bwarp.cli.option_names import unknown_option
+from bwarp.cli.option_names import in_todays_words, unknown_option
 
 KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k", "--index")
 
@@ -14,10 +14,11 @@ KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k
         ("--thread=3", "--threads"),
         ("--min_score", "--min-score"),
         ("-threads", "--threads"),
-        ("-t", "--threads"),
-        ("-t4", "--threads"),
-        ("-@", "--threads"),
-        ("-R", "--read-group"),
+        ("--cores", "--threads"),
+        ("-j", "--threads"),
+        ("-j4", "--threads"),
+        ("-U", "-1"),
+        ("-S", "--output"),
         ("--read-grp=@RG\tID:a b", "--read-group"),
         ("--idx", "--index"),
     ],
@@ -43,3 +44,11 @@ def test_no_options_or_known_ones(words):
 
 def test_the_first_of_several():
     assert unknown_option(["--indx", "--thread"], KNOWN).startswith("there is no option --indx:")
+
+
+def test_a_former_name_stands_for_the_one_of_today_where_there_is_that():
+    words = ["--places", "--places=a=b", "--places-x", "-o", "places"]
+    assert list(in_todays_words(words, ["--hits"])) == [
+        "--hits", "--hits=a=b", "--places-x", "-o", "places"
+    ]  # fmt: skip
+    assert list(in_todays_words(words, KNOWN)) == words

@@ -132,7 +132,7 @@ def test_wrong_options_name_the_help(run):
         "prog.py: error: unrecognized arguments: two (see prog.py --help)\n"
     )
     assert run("--threads", "0", "pass")[2] == (
-        "prog.py: error: argument --threads: '0' is not a whole number from 1 to 1024 "
+        "prog.py: error: argument -t/-@/--threads: '0' is not a whole number from 1 to 1024 "
         "(see prog.py --help)\n"
     )
 

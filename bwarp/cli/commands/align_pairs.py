@@ -1,19 +1,20 @@
 """Align pairs of sequences: query i with reference i, with score, position and CIGAR.
 
-A gap of n letters costs gap-open + n * gap-extend; costs are positive numbers. TSV positions are
-where the alignment starts in the reference, from 0; query letters outside it are S in the CIGAR.
+A gap of n bases costs gap-open + n * gap-extend; costs are positive numbers. TSV positions are
+where the alignment starts in the reference, from 0; query bases outside it are S in the CIGAR.
 Among equally good alignments the answer is the one with the smallest reference end, then query
 end, and with gaps as far left as they go.
 
 --mode gatk is GATK's SmithWatermanJavaAligner, base for base (GATK's alternate is the query). Its
-gap costs follow GATK: the first letter of a gap costs gap-open, each further one gap-extend.
+gap costs follow GATK: the first base of a gap costs gap-open, each further one gap-extend.
 """
 
 from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairwise.pair_aligner import FREE_ENDS, PAIR_MODES, pair_aligner
 from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
 from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_lines, tsv_lines
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
+from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
@@ -43,67 +44,43 @@ ALIGNER_OPTIONS = (
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--references", metavar="R.fa", help="FASTA or FASTQ, plain or compressed")
-    parser.add_argument("--queries", metavar="Q.fa", help="FASTA or FASTQ, plain or compressed")
+    parser.add_argument("--references", metavar="R.fa", help=SEQUENCES)
+    parser.add_argument("--queries", metavar="Q.fa", help=SEQUENCES)
     parser.add_argument(
-        "--pairs",
-        metavar="TABLE",
+        "--pairs", metavar="TABLE",
         help="instead of two files, a tab-separated table: query, reference; "
         "or query name, query, reference name, reference",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT",
-        help="alignments as .tsv, .paf or .sam by its ending, .gz after it compresses; "
+    )  # fmt: skip
+    add_output_option(
+        parser, "OUT", "alignments as .tsv, .paf or .sam by its ending, .gz after it compresses; "
         "- is TSV on standard output",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--mode",
-        choices=PAIR_MODES,
-        default="semiglobal",
+        "--mode", choices=PAIR_MODES, default="semiglobal",
         help="semiglobal: every end of both sequences is free; fitting: the whole query anywhere "
-        "in the reference (default: %(default)s)",
-    )
+        "in the reference",
+    )  # fmt: skip
     parser.add_argument(
-        "--free-ends",
-        metavar="ENDS",
+        "--free-ends", metavar="ENDS",
         help="with semiglobal, the ends that are free instead of all: some of "
         f"{', '.join(FREE_ENDS)}, with commas between them",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--match", type=bounded_int(0, LARGEST), metavar="N", help="score (default: 1)"
-    )
-    parser.add_argument(
-        "--mismatch", type=bounded_int(-LARGEST, 0), metavar="N", help="score (default: -4)"
-    )
-    parser.add_argument(
-        "--matrix",
-        metavar="NAME",
+        "--matrix", metavar="NAME",
         help="a matrix in place of match and mismatch, for proteins or nucleotides, such as "
         "BLOSUM62, PAM250 or NUC.4.4",
-    )
+    )  # fmt: skip
+    gap_open = "cost of a gap, besides that of its bases (default: 6; 11 with a matrix)"
+    add_score_options(parser, LARGEST, LARGEST, gap_open=gap_open)
     parser.add_argument(
-        "--gap-open",
-        type=bounded_int(0, LARGEST),
-        metavar="N",
-        help="cost, 0 for linear gaps (default: 6; 11 with a matrix)",
-    )
+        "--overhang", choices=OVERHANGS,
+        help="with gatk, what becomes of query bases beyond the reference (default: softclip)",
+    )  # fmt: skip
     parser.add_argument(
-        "--gap-extend", type=bounded_int(0, LARGEST), metavar="N", help="cost (default: 1)"
-    )
-    parser.add_argument(
-        "--overhang",
-        choices=OVERHANGS,
-        help="with gatk, what becomes of query letters beyond the reference (default: softclip)",
-    )
-    parser.add_argument(
-        "--parameters",
-        choices=GATK_PARAMETERS,
+        "--parameters", choices=GATK_PARAMETERS,
         help="with gatk, one of its parameter sets (default: new-sw-parameters), of which the "
-        "four options above replace single ones",
-    )
+        "scores above replace single ones",
+    )  # fmt: skip
     return parser
 
 

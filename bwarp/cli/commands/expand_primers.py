@@ -5,7 +5,8 @@ Y becomes four records, named by what those letters became: 16S_AC, 16S_AT, 16S_
 primer of plain bases keeps its name.
 """
 
-from bwarp.cli.program import bounded_int, program_parser, say
+from bwarp.cli.options import add_output_option
+from bwarp.cli.program import program_parser, say, whole
 from bwarp.errors import InputError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
@@ -21,14 +22,11 @@ scripts/find_seeds.py --index genome.index --queries plain.fa -o hits.tsv --mism
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument("primers", metavar="PRIMERS.fa", help="FASTA or FASTQ; - is standard input")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.fa", help="FASTA to write")
+    add_output_option(parser, "OUT.fa", "FASTA to write")
     parser.add_argument(
-        "--most",
-        type=bounded_int(1, 10**6),
-        default=4096,
-        metavar="N",
-        help="refuse a primer that stands for more sequences than this (default: %(default)s)",
-    )
+        "--most", **whole(1, 10**6), default=4096,
+        help="refuse a primer that stands for more sequences than this",
+    )  # fmt: skip
     return parser
 
 

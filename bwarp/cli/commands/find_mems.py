@@ -17,8 +17,8 @@ For one comparison of genomes the reference can be given as FASTA, without an in
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bwarp.cli.options import add_queries_option
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.cli.options import add_index_option, add_output_option, add_queries_option
+from bwarp.cli.program import bounded_int, choose_engine, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -50,65 +50,44 @@ OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     reference = parser.add_mutually_exclusive_group(required=True)
-    reference.add_argument("--index", metavar="INDEX", help="folder that index_reference.py made")
+    add_index_option(reference, required=False)
     reference.add_argument(
-        "--reference",
-        metavar="REF.fa",
+        "--reference", metavar="REF.fa",
         help="FASTA file, plain or compressed: for one comparison of genomes, on the CPU",
-    )
+    )  # fmt: skip
     add_queries_option(parser)
+    add_output_option(
+        parser, "OUT.mums", "file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet) by "
+        "its ending, else MUMmer's format; .gz compresses; - is standard output",
+    )  # fmt: skip
     parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT.mums",
-        help="file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet) by its ending, else "
-        "MUMmer's format; .gz compresses; - is standard output",
+        "-l", "--min-length", type=bounded_int(1, 2**31), default=20, metavar="L",
+        help="least bases of a match",
+    )  # fmt: skip
+    parser.add_argument(
+        "--kind", choices=KINDS, default="mumreference",
+        help="all matches, those unique in the reference, or those unique in the query as well",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strands", choices=STRANDS, default="forward", help="strands of the queries to search"
     )
     parser.add_argument(
-        "-l",
-        "--min-length",
-        type=bounded_int(1, 2**31),
-        default=20,
-        metavar="L",
-        help="least bases of a match (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--kind",
-        choices=KINDS,
-        default="mumreference",
-        help="all matches, those unique in the reference, or those unique in the query as well "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--strands",
-        choices=STRANDS,
-        default="forward",
-        help="strands of the queries to search (default: %(default)s)",
-    )
-    parser.add_argument(
-        "-c",
-        "--forward-positions",
-        action="store_true",
+        "-c", "--forward-positions", action="store_true",
         help="positions on the reverse strand are those of the match's first base on the "
         "forward strand",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "-F",
-        "--four-column",
-        action="store_true",
+        "-F", "--four-column", action="store_true",
         help="name the contig in every line, as is done for several contigs anyhow",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "-L", "--show-lengths", action="store_true", help="write the queries' lengths in headers"
     )
     parser.add_argument(
-        "--chunk-bases",
-        type=bounded_int(10**3, 2**32),
-        metavar="N",
-        help="search the reference in chunks of N bases, each indexed when its turn comes: for one "
-        "whose index is larger than the memory, or the GPU's. Results are the same",
-    )
+        "--chunk-bases", **whole(10**3, 2**32),
+        help="search the reference in chunks of N bases, each indexed in its turn: for a reference "
+        "whose index exceeds the memory, or the GPU's. Results are the same",
+    )  # fmt: skip
     return parser
 
 

@@ -1,5 +1,5 @@
-"""Find every place where a k-mer, or its reverse complement, lies in a reference, with at most so
-many mismatches at any position.
+"""Find every hit of k-mers and their reverse complements in a reference, with a given number of
+mismatches at any position.
 
 Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. The table has the
 columns query, kmer_start, strand, contig, position and mismatches. Positions are 0-based, and of
@@ -15,24 +15,18 @@ from bwarp.cli.options import (
     add_index_option,
     add_kmer_options,
     add_queries_option,
+    add_search_options,
     add_table_option,
     kmer_options,
 )
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.seeding.find import count_seeds, find_in_passes, prepare
-from bwarp.seeding.hits import (
-    ALGORITHMS,
-    LOCATE_MODES,
-    MOST_MISMATCHES,
-    SeedOptions,
-    check_options,
-)
-from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
+from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.output.seed_tables import (
     open_count_table,
     open_seed_tables,
@@ -58,41 +52,15 @@ def parse_options():
     add_index_option(parser)
     add_queries_option(parser)
     add_table_option(parser)
-    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
+    add_kmer_options(parser)
+    add_search_options(
+        parser, "where SA rows become positions; hybrid: the GPU steps to sampled rows, the CPU "
+        "looks them up. Results are the same",
+    )  # fmt: skip
     parser.add_argument(
-        "--mismatches",
-        type=bounded_int(0, MOST_MISMATCHES),
-        default=0,
-        metavar="M",
-        help=f"most substitutions in a hit, 0 to {MOST_MISMATCHES} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--max-hits",
-        type=bounded_int(0, 2**32),
-        default=128,
-        metavar="N",
-        help="a k-mer with more hits on both strands together is listed in OUT.over.tsv instead; "
-        "0: no limit (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--locate",
-        choices=LOCATE_MODES,
-        default="auto",
-        help="where rows of the index become positions; hybrid: the GPU walks, the CPU looks up. "
-        "Results are the same (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--algorithm",
-        choices=ALGORITHMS,
-        default="schemes",
-        help="how mismatches are searched: bidirectional search schemes, or Liu and Schmidt's "
-        "bounded backtracking. Results are the same (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--count-only",
-        action="store_true",
+        "--count-only", action="store_true",
         help="only how many hits every k-mer has, whatever the limit: query, kmer_start, hits",
-    )
+    )  # fmt: skip
     return parser
 
 

@@ -1,5 +1,6 @@
 """Index a reference for every other program of bwarp."""
 
+from bwarp.cli.options import add_output_option
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.building.build import build_index
@@ -15,7 +16,7 @@ from bwarp.runtime.progress import steps
 EXAMPLES = """
 scripts/index_reference.py genome.fa.gz -o genome.index
 scripts/index_reference.py genome.fa -o genome.index --sa-rate 1 --prefix-length 12
-scripts/index_reference.py --verify -o genome.index     prove an index that is there
+scripts/index_reference.py --verify -o genome.index     prove an existing index
 """
 
 #: Contigs named in one warning.
@@ -25,42 +26,29 @@ MOST_NAMED = 5
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument(
-        "reference",
-        metavar="REF.fa[.gz]",
-        nargs="?",
+        "reference", metavar="REF.fa[.gz]", nargs="?",
         help="FASTA file of DNA or RNA; may be left out with --verify",
-    )
+    )  # fmt: skip
+    add_output_option(parser, "INDEX", "folder to write the index to")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="INDEX", help="folder to write the index to"
-    )
-    parser.add_argument(
-        "--occ-rate",
-        type=int,
-        default=DEFAULT_OCC_RATE,
-        metavar="Q",
+        "--occ-rate", type=int, default=DEFAULT_OCC_RATE, metavar="Q",
         help="rows between two counts of ROcc: a multiple of 32; smaller is larger and, below "
-        "64, not faster (default: %(default)s)",
-    )
+        "64, not faster",
+    )  # fmt: skip
     parser.add_argument(
-        "--sa-rate",
-        type=int,
-        default=DEFAULT_SA_RATE,
-        metavar="P",
-        help="rows between two entries of the suffix array; 1 keeps all (default: %(default)s)",
-    )
+        "--sa-rate", type=int, default=DEFAULT_SA_RATE, metavar="P",
+        help="rows between two entries of the suffix array; 1 keeps all",
+    )  # fmt: skip
     parser.add_argument(
-        "--prefix-length",
-        type=int,
-        metavar="K",
-        help="length of the k-mers whose rows are tabulated; 0 for no table "
+        "--prefix-length", type=int, metavar="K",
+        help="length of the k-mers whose SA intervals are tabulated; 0 for no table "
         "(default: by the reference's size)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--verify",
-        action="store_true",
-        help="prove the index against its text: after building it, or without REF.fa one that "
-        "is there",
-    )
+        "--verify", action="store_true",
+        help="prove the index against its text: after building it, or without REF.fa an existing "
+        "one",
+    )  # fmt: skip
     return parser
 
 
@@ -73,9 +61,9 @@ def main(options):
         raise UsageError("no reference: give a FASTA file, or --verify to prove an index")
     if options.verify:
         say("verifying ...")
-        # What was built is proved as it lies on the disk.
+        # What was built is proved as it is on the disk.
         verify_index(load_index(options.output), options.threads)
-        say("verified: both transforms spell the text, and the tables agree with it")
+        say("verified: both BWTs spell the text, and the tables agree with it")
     print(size_table(index))
 
 

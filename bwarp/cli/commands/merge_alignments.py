@@ -1,4 +1,4 @@
-"""Merge the sorted BAM files of a sample's units, and the counts beside them."""
+"""Merge the sorted BAM files of a sample's units, and the statistics beside them."""
 
 import json
 import os
@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, private_folder
@@ -24,17 +25,16 @@ scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam
 
 def parse_options():
     parser = program_parser(
-        __doc__ + " Beside every X.bam lies X.stats.json, as map_reads.py --stats writes it; "
-        "beside the output will lie their sum and an index.",
+        __doc__ + " Every X.bam has its X.stats.json beside it, as map_reads.py --stats writes "
+        "it; the output gets their sum and an index beside it.",
         EXAMPLES,
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.bam")
+    add_output_option(parser, "OUT.bam", "sorted BAM to write, with an index beside it")
     parser.add_argument(
-        "--mark-duplicates",
-        action="store_true",
-        help="look for them across the units, which map_reads.py --mark-duplicates has written",
-    )
+        "--mark-duplicates", action="store_true",
+        help="mark duplicates across units that map_reads.py --mark-duplicates wrote",
+    )  # fmt: skip
     return parser
 
 
@@ -61,8 +61,9 @@ def main(options):
         header = merged_header(options.units, headers)
         made = folder.absolute() / "out.bam"
         duplicates = []
-        marked = partial(duplicates_marked, count=duplicates.append)
-        open_file = marked if options.mark_duplicates else sorted_file
+        open_file = sorted_file
+        if options.mark_duplicates:
+            open_file = partial(duplicates_marked, count=duplicates.append)
         with open_file(made, header, options.threads, options.output) as writer:
             for records, order in merged(runs):
                 writer.write(records.data, records.starts, order)
@@ -71,5 +72,5 @@ def main(options):
             file.write(json.dumps(merged_counts, indent=1) + "\n")
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]
-    told = "" if found is None else f", {found:,} duplicates"
-    say(f"{output}: {len(statistics)} units merged{told}")
+    marked = "" if found is None else f", {found:,} duplicates"
+    say(f"{output}: {len(statistics)} units merged{marked}")

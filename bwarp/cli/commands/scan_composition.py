@@ -1,9 +1,9 @@
-"""Find every window whose letter counts are like a query's: all queries against all references.
+"""Find every window whose base counts are like a query's: all queries against all references.
 
 A window of the query's length is a hit if 1 - D / length >= S, where D is the sum over A, C, G and
-T of the differences between the counts of query and window. U counts as T; ambiguous letters are
-counted in no bin, so each one in a window or query adds to D. One strand is scanned: the forward
-one. Positions are 0-based.
+T of the differences between the counts of query and window. U counts as T; ambiguous bases are
+counted in no bin, so each one in a window or query adds to D. Only the forward strand is scanned.
+Positions are 0-based.
 """
 
 import math
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.cli.options import add_table_option
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.cli.options import SEQUENCES, add_table_option
+from bwarp.cli.program import choose_engine, program_parser, say, whole
 from bwarp.composition.histogram import group_queries
 from bwarp.composition.hit_blocks import join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
@@ -59,48 +59,34 @@ BYTES_OF_PARQUET_ROW = 8
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--reference", required=True, metavar="R.fa", help="FASTA or FASTQ, plain or compressed"
-    )
-    parser.add_argument(
-        "--queries", required=True, metavar="Q.fa", help="FASTA or FASTQ, plain or compressed"
-    )
+    parser.add_argument("--reference", required=True, metavar="R.fa", help=SEQUENCES)
+    parser.add_argument("--queries", required=True, metavar="Q.fa", help=SEQUENCES)
     add_table_option(parser)
     parser.add_argument(
-        "--similarity",
-        required=True,
-        metavar="S",
+        "--similarity", required=True, metavar="S",
         help="least similarity of a hit, above 0 and at most 1, taken exactly: 0.95 or 19/20",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--regions",
-        action="store_true",
+        "--regions", action="store_true",
         help="join a query's hit windows that begin at neighbouring positions",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--best",
-        type=bounded_int(1, 10**6),
-        metavar="N",
-        help="only the N nearest windows of each query, the first ones where several are as near",
-    )
+        "--best", **whole(1, 10**6),
+        help="only the N nearest windows of each query, the first ones of equally near ones",
+    )  # fmt: skip
     parser.add_argument(
         "--count-only", action="store_true", help="only how many windows each query hits"
     )
     parser.add_argument(
-        "--max-hits",
-        type=bounded_int(0, 10**15),
-        default=10**9,
-        metavar="N",
-        help="refuse to list more hits than this; they are counted first (default: %(default)s)",
-    )
+        "--max-hits", **whole(0, 10**15), default=10**9,
+        help="refuse to list more hits than this; they are counted first",
+    )  # fmt: skip
     parser.add_argument(
-        "--algorithm",
-        choices=ALGORITHMS,
-        default="auto",
+        "--algorithm", choices=ALGORITHMS, default="auto",
         help="classes: distinct compositions against distinct compositions; tiles: every window; "
         "gather: every window, as Breland et al. published it; auto takes the quickest. Results "
-        "are the same (default: %(default)s)",
-    )
+        "are the same",
+    )  # fmt: skip
     return parser
 
 
@@ -164,11 +150,11 @@ def describe(references, names, groups):
     say(
         f"{len(names):,} queries of {len(groups):,} lengths and "
         f"{sum(len(g.counts) for g in groups):,} compositions, "
-        f"{len(references.names):,} references of {references.codes.size:,} letters: "
+        f"{len(references.names):,} references of {references.codes.size:,} bases: "
         f"{comparisons:,} comparisons"
     )
     if n_grouped < len(names):
-        say(f"{len(names) - n_grouped:,} queries have no letters, and so no hits")
+        say(f"{len(names) - n_grouped:,} queries have no bases, and so no hits")
 
 
 def refuse_too_many(options, output_format, total, names, references):

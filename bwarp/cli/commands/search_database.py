@@ -1,8 +1,9 @@
 """Search a database of proteins or nucleotides: exact Smith-Waterman scores, the best hits.
 
-A gap of n letters costs gap-open + n * gap-extend, as BLAST counts it. The table has, query after
-query and best first, the letters of query and target up to where the alignment ends. Hits of equal
-score stand as in the database; among equal alignments the first end in the target counts.
+A gap of n residues costs gap-open + n * gap-extend, as BLAST counts it. The table has the hits of
+query after query, the best first, with their scores and the ends of the alignment in query and
+target. Hits of equal score are in the order of the database; of equal alignments the first end in
+the target counts.
 Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, as NCBI does.
 """
 
@@ -30,7 +31,8 @@ from bwarp.alignment.search.top_hits import (
     hit_pairs,
     significance,
 )
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.cli.options import SEQUENCES, add_score_options
+from bwarp.cli.program import choose_engine, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -50,61 +52,41 @@ LARGEST = 127
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--queries", metavar="Q.fa", help="FASTA or FASTQ, plain or compressed")
+    parser.add_argument("--queries", metavar="Q.fa", help=SEQUENCES)
     parser.add_argument(
-        "--database",
-        required=True,
-        metavar="D.fa",
-        help="FASTA or FASTQ, plain or compressed, or a folder that --prepare wrote",
-    )
-    parser.add_argument("-o", "--output", metavar="OUT.tsv", help="table to write, .gz too; - too")
+        "--database", required=True, metavar="D.fa",
+        help=f"{SEQUENCES}, or a folder that --prepare wrote",
+    )  # fmt: skip
     parser.add_argument(
-        "--prepare",
-        metavar="FOLDER",
+        "-o", "--output", metavar="OUT.tsv",
+        help="table to write; .gz compresses; - is standard output",
+    )  # fmt: skip
+    parser.add_argument(
+        "--prepare", metavar="FOLDER",
         help="write the database to this folder, which later runs map instead of reading FASTA",
-    )
+    )  # fmt: skip
     parser.add_argument("--matrix", metavar="NAME", help="substitution matrix (default: BLOSUM62)")
+    add_score_options(
+        parser, LARGEST, 10_000, match="search nucleotides with this score of a match, no matrix",
+        mismatch="score of a mismatch (default: -3)", gap_extend="cost of each residue or base",
+        gap_open="cost of a gap, besides that of its residues or bases",
+    )  # fmt: skip
+    parser.set_defaults(gap_open=11, gap_extend=1)
+    parser.add_argument("--top", **whole(1, 10**9), default=10, help="hits of each query to report")
     parser.add_argument(
-        "--match",
-        type=bounded_int(0, LARGEST),
-        metavar="N",
-        help="search nucleotides with this score for a match, in place of a matrix",
+        "-T", "--min-score", **whole(1, 2**30), default=1, help="lowest score of a hit"
     )
     parser.add_argument(
-        "--mismatch",
-        type=bounded_int(-LARGEST, 0),
-        metavar="N",
-        help="score of a mismatch (default: -3)",
-    )
-    parser.add_argument(
-        "--gap-open", type=bounded_int(0, 10_000), default=11, metavar="N",
-        help="cost (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gap-extend", type=bounded_int(0, 10_000), default=1, metavar="N",
-        help="cost (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--top", type=bounded_int(1, 10**9), default=10, metavar="N",
-        help="hits of each query to report (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--min-score", type=bounded_int(1, 2**30), default=1, metavar="N",
-        help="least score of a hit (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--evalue",
-        action="store_true",
+        "--evalue", action="store_true",
         help="add columns evalue and bits, for matrices and gap costs with published parameters",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--alignments",
-        metavar="OUT.m8",
+        "--alignments", metavar="OUT.m8",
         help="align the hits too, and write them in BLAST's tabular form (outfmt 6)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--gpus", type=bounded_int(1, 1024), default=1, metavar="N",
-        help="share the database among up to N cards, those that are free (default: %(default)s)",
+        "--gpus", **whole(1, 1024), default=1,
+        help="distribute the database over up to N GPUs, those that are free",
     )  # fmt: skip
     return parser
 
@@ -128,7 +110,7 @@ def main(options):
         database = load_database(options.database, scoring.letters)
     else:
         database = read_database(options.database, scoring.code_of_byte)
-    say(f"database: {database.count:,} sequences of {int(database.offsets[-1]):,} letters")
+    say(f"database: {database.count:,} sequences of {int(database.offsets[-1]):,} residues")
     if options.prepare:
         save_database(database, scoring.letters, options.prepare)
         say(f"prepared {options.prepare}")

@@ -3,6 +3,7 @@
 import gzip
 import os
 
+from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -17,7 +18,7 @@ scripts/preview_table.py results/mems/reads.mums -o reads.html --no-header
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument("table", metavar="TABLE", help="plain or gz")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.html")
+    add_output_option(parser, "OUT.html", "page to write")
     parser.add_argument(
         "--no-header", action="store_true", help="the first line is a row, not the columns' names"
     )

@@ -4,11 +4,15 @@ The first of three stages that together do what scripts/find_seeds.py does in on
 chunk file with the k-mers of reads and the names of these; - is standard output.
 """
 
-from bwarp.cli.options import add_kmer_options, add_queries_option, kmer_options
+from bwarp.cli.options import (
+    add_kmer_options,
+    add_output_option,
+    add_queries_option,
+    kmer_options,
+)
 from bwarp.cli.program import program_parser, say
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.queries import read_kmers
 from bwarp.seeding.staged_files import write_kmers
 
@@ -21,8 +25,8 @@ scripts/batch_reads.py --queries guides.fa -o guides.kmers
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_queries_option(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="KMERS", help="file to write")
-    add_kmer_options(parser, SHORTEST_KMER, LONGEST_KMER)
+    add_output_option(parser, "KMERS", "file to write")
+    add_kmer_options(parser)
     return parser
 
 

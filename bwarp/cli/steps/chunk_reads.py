@@ -4,7 +4,7 @@ The first of five stages that together do what scripts/map_reads.py does in one.
 chunk file; - is standard output.
 """
 
-from bwarp.cli.options import add_read_options
+from bwarp.cli.options import add_output_option, add_read_options
 from bwarp.cli.program import program_parser, say
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
@@ -20,7 +20,7 @@ scripts/chunk_reads.py -1 R1.fq.gz -2 R2.fq.gz -o sample.reads
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_read_options(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="READS", help="file to write")
+    add_output_option(parser, "READS", "file to write")
     return parser
 
 

@@ -1,11 +1,11 @@
-"""Drop candidates whose letter or word counts prove that no wanted alignment exists.
+"""Drop candidates whose base or k-mer counts prove that no wanted alignment exists.
 
 Lossless: a candidate is dropped only where the counts of the read and of its window prove that no
 alignment of the whole read with at most the allowed edits exists (bwarp/filtering/
 histogram_bound.py has the proofs). Reads READS.npz: `packed`, the 2-bit bases end to end, and
 `starts`. Candidates C.npz: `reads`, `strands` (1 for reverse), `starts`, `stops` (windows of the
 genome, slack included) and `max_edits`. OUT.npz has the rows that were kept, and `edits`, what any
-alignment must have at least; OUT.stats.json says how many were seen, dropped and kept.
+alignment has at least; OUT.stats.json says how many there were, were dropped and kept.
 """
 
 import json
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bwarp.cli.options import add_index_option, add_output_option
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
 from bwarp.errors import InputError, UsageError
 from bwarp.filtering.candidates import Candidates, check_word_length
@@ -24,7 +25,7 @@ from bwarp.io.output_names import check_outputs
 EXAMPLES = """
 scripts/filter_candidates.py --index genome.index --reads reads.npz --candidates c.npz -o kept.npz
 scripts/filter_candidates.py --index genome.index --reads reads.npz --candidates c.npz \\
-    -o kept.npz --word-length 0      letters alone: quicker, and drops less
+    -o kept.npz --kmer-length 0      bases alone: quicker, and drops less
 """
 
 CANDIDATE_TYPES = {
@@ -40,18 +41,14 @@ LONGEST_WINDOW = 65_535
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--index", required=True, help="index of the reference")
+    add_index_option(parser)
     parser.add_argument("--reads", required=True, metavar="READS.npz", help="packed reads")
-    parser.add_argument("--candidates", required=True, metavar="C.npz", help="what to look at")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.npz", help="what is kept")
+    parser.add_argument("--candidates", required=True, metavar="C.npz", help="candidates")
+    add_output_option(parser, "OUT.npz", "candidates that are kept")
     parser.add_argument(
-        "--word-length",
-        type=bounded_int(0, 5),
-        default=4,
-        metavar="Q",
-        help="length of the words that are counted after the letters; 0 for letters alone "
-        "(default: %(default)s)",
-    )
+        "--kmer-length", type=bounded_int(0, 5), default=4, metavar="Q",
+        help="length of the k-mers that are counted after the bases; 0 for bases alone",
+    )  # fmt: skip
     return parser
 
 
@@ -61,7 +58,7 @@ def main(options):
     statistics_file = Path(options.output).with_suffix(".stats.json")
     inputs = [options.index, options.reads, options.candidates]
     check_outputs([options.output, statistics_file], inputs)
-    check_word_length(options.word_length)
+    check_word_length(options.kmer_length)
     backend = choose_engine(options.backend)
     if backend == "cuda":
         from bwarp.filtering.filter_cuda import filter_candidates
@@ -77,7 +74,7 @@ def main(options):
         reads["starts"],
         np.ascontiguousarray(reference.packed),
         Candidates(**arrays),
-        options.word_length,
+        options.kmer_length,
         options.threads,
     )
     kept = {name: array[found.kept] for name, array in arrays.items()}
@@ -85,15 +82,15 @@ def main(options):
         np.savez(file, **kept, edits=found.edits[found.kept])
     statistics = {
         "candidates": found.seen,
-        "dropped_by_letters": found.dropped_by_letters,
-        "dropped_by_words": found.dropped_by_words,
+        "dropped_by_bases": found.dropped_by_letters,
+        "dropped_by_kmers": found.dropped_by_words,
         "kept": int(found.kept.sum()),
     }
     with atomic_file(statistics_file, "w") as file:
         file.write(json.dumps(statistics, indent=1) + "\n")
     say(
-        f"{found.seen:,} candidates: {found.dropped_by_letters:,} dropped by letters, "
-        f"{found.dropped_by_words:,} by words, {statistics['kept']:,} kept"
+        f"{found.seen:,} candidates: {found.dropped_by_letters:,} dropped by bases, "
+        f"{found.dropped_by_words:,} by k-mers, {statistics['kept']:,} kept"
     )
 
 
@@ -117,7 +114,7 @@ def read_arrays(path, types) -> dict:
 
 
 def check_reads(path, reads):
-    """Refuse reads that end after the packed letters do, or before they begin."""
+    """Refuse reads that end after the packed bases do, or before they begin."""
     starts = reads["starts"]
     if not starts.size or starts[0] < 0 or (np.diff(starts) < 0).any():
         raise InputError(f"{path}: 'starts' must ascend from 0 on: write it again")

@@ -5,7 +5,7 @@ looked up, on the CPU, and seeds are gathered by strand and diagonal. The output
 file; - is standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_stage_input
+from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
@@ -24,7 +24,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
     add_stage_input(parser, "--rows", "seed_chunks.py")
-    parser.add_argument("-o", "--output", required=True, metavar="CANDIDATES", help="file to write")
+    add_output_option(parser, "CANDIDATES", "file to write")
     return parser
 
 

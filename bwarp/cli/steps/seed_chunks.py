@@ -10,6 +10,7 @@ from dataclasses import asdict
 from bwarp.cli.options import (
     add_index_option,
     add_mapping_options,
+    add_output_option,
     add_stage_input,
     mapping_options,
 )
@@ -32,7 +33,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
     add_stage_input(parser, "--reads", "chunk_reads.py")
-    parser.add_argument("-o", "--output", required=True, metavar="ROWS", help="file to write")
+    add_output_option(parser, "ROWS", "file to write")
     add_mapping_options(parser)
     return parser
 

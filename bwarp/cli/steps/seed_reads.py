@@ -1,13 +1,18 @@
 """Search packed k-mers in an index: what scripts/batch_reads.py wrote, for scripts/locate_seeds.py.
 
 The second of three stages that together do what scripts/find_seeds.py does in one. The output is a
-chunk file with the SA intervals of the k-mers; or with --locate hybrid a
-sampled row and the steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the
-positions. - is standard output.
+chunk file with the SA intervals of the k-mers; or with --locate hybrid a sampled SA row and the
+steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the positions. - is
+standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_stage_input
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
+from bwarp.cli.options import (
+    add_index_option,
+    add_output_option,
+    add_search_options,
+    add_stage_input,
+)
+from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
@@ -15,12 +20,7 @@ from bwarp.io.output_names import check_outputs
 from bwarp.runtime.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
 from bwarp.seeding.find_intervals_cpu import search_in_passes
-from bwarp.seeding.hits import (
-    ALGORITHMS,
-    LOCATE_MODES,
-    MOST_MISMATCHES,
-    SeedOptions,
-)
+from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.staged_files import (
     kmers_of_chunk,
     write_intervals,
@@ -39,36 +39,12 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
     add_stage_input(parser, "--kmers", "batch_reads.py")
-    parser.add_argument("-o", "--output", required=True, metavar="SEEDS", help="file to write")
-    parser.add_argument(
-        "--mismatches",
-        type=bounded_int(0, MOST_MISMATCHES),
-        default=0,
-        metavar="M",
-        help=f"most substitutions in a hit, 0 to {MOST_MISMATCHES} (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--max-hits",
-        type=bounded_int(0, 2**32),
-        default=128,
-        metavar="N",
-        help="k-mers with more hits on both strands together are only counted; 0: no limit "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--locate",
-        choices=LOCATE_MODES,
-        default="auto",
-        help="cpu: leave it to locate_seeds.py; hybrid: walk to sampled rows here, and leave the "
-        "looking up; both search on the CPU. gpu: search and locate on a GPU. auto: gpu where "
-        "there is one, else cpu. Results are the same (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--algorithm",
-        choices=ALGORITHMS,
-        default="schemes",
-        help="how mismatches are searched, as for find_seeds.py (default: %(default)s)",
-    )
+    add_output_option(parser, "SEEDS", "file to write")
+    add_search_options(
+        parser, "cpu: leave it to locate_seeds.py; hybrid: step to sampled SA rows here, and look "
+        "them up there; both search on the CPU. gpu: search and locate on a GPU. auto: gpu if "
+        "there is one, else cpu. Results are the same",
+    )  # fmt: skip
     return parser
 
 

@@ -29,7 +29,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
     add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
-    add_stage_input(parser, "--hits", "extend_candidates.py", old="--places")
+    add_stage_input(parser, "--hits", "extend_candidates.py")
     add_output_options(parser)
     return parser
 

@@ -139,7 +139,7 @@ def test_fastq_and_large_files_stream(run_program, tmp_path):
             "as many",
         ),
         (QUERIES, ("--gap-open", "-6"), 2,
-         "argument --gap-open: '-6' is not a whole number from 0 to 10000 (see align_pairs.py "
+         "argument -O/--gap-open: '-6' is not a whole number from 0 to 10000 (see align_pairs.py "
          "--help)"),
         (QUERIES, ("--mismatch", "4"), 2,
          "argument --mismatch: '4' is not a whole number from -10000 to 0 (see align_pairs.py "

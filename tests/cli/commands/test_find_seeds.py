@@ -181,12 +181,12 @@ def test_no_queries(run_program, index, tmp_path):
         ),
         (
             ["--mismatches", "5"],
-            "argument --mismatches: '5' is not a whole number from 0 to 4 "
+            "argument -v/--mismatches: '5' is not a whole number from 0 to 4 "
             "(see find_seeds.py --help)",
         ),
         (
             ["--max-hits", "many"],
-            "argument --max-hits: 'many' is not a whole number from 0 to 4294967296 "
+            "argument -m/--max-hits: 'many' is not a whole number from 0 to 4294967296 "
             "(see find_seeds.py --help)",
         ),
     ],

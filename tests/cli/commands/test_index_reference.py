@@ -73,7 +73,7 @@ def test_help_version_and_a_whole_run(run_program, fasta, tmp_path):
     assert done.stderr.splitlines()[0].startswith("indexing 30 bases of 2 contigs on c")
     assert done.stderr.splitlines()[-2:] == [
         "verifying ...",
-        "verified: both transforms spell the text, and the tables agree with it",
+        "verified: both BWTs spell the text, and the tables agree with it",
     ]
 
 

@@ -631,8 +631,8 @@ def test_scores_and_pairs_as_given(map_reads, folder, tmp_path):
     [
         (
             ("--insert-size", "400"),
-            "argument --insert-size: '400': write mean and deviation with a comma between, such as "
-            "400,60 (see map_reads.py --help)\n",
+            "argument -I/--insert-size: '400': write mean and standard deviation with a comma "
+            "between, such as 400,60 (see map_reads.py --help)\n",
         ),
         (
             ("--mismatch", "4"),

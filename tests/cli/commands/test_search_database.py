@@ -131,7 +131,7 @@ def test_nucleotides(run_program, tmp_path):
          "--matrix takes the place of --match and --mismatch: give one of both"),
         (("--mismatch", -2), 2, "--mismatch goes with --match: give both, or a --matrix"),
         (("--gap-extend", "-1"), 2,
-         "argument --gap-extend: '-1' is not a whole number from 0 to 10000 "
+         "argument -E/--gap-extend: '-1' is not a whole number from 0 to 10000 "
          "(see search_database.py --help)"),
         (("--database", "none.fa"), 1, "none.fa: no such file or folder: check the path"),
         (("--queries", "empty.fa"), 1, "empty.fa: record 2 (y) has no sequence: remove it"),

@@ -45,7 +45,7 @@ def run(run_program, folder, *arguments, candidates="c.npz", reads="reads.npz"):
 @pytest.mark.parametrize("word_length", [0, 4])
 def test_what_is_kept_is_what_the_library_keeps(stage, run_program, word_length):
     folder, sequences, arrays = stage
-    done = run(run_program, folder, "--word-length", word_length)
+    done = run(run_program, folder, "--kmer-length", word_length)
     assert done.rc == 0, done.stderr
     found = filter_cpu.filter_candidates(*sequences, Candidates(**arrays), word_length, 1)
     with np.load(folder / "out.npz") as out:
@@ -55,8 +55,8 @@ def test_what_is_kept_is_what_the_library_keeps(stage, run_program, word_length)
     statistics = json.loads((folder / "out.stats.json").read_text())
     assert statistics == {
         "candidates": 400,
-        "dropped_by_letters": found.dropped_by_letters,
-        "dropped_by_words": found.dropped_by_words,
+        "dropped_by_bases": found.dropped_by_letters,
+        "dropped_by_kmers": found.dropped_by_words,
         "kept": int(found.kept.sum()),
     }
     assert 150 < statistics["kept"] < 400
