@@ -15,7 +15,7 @@ version = release = __version__
 
 extensions = ["myst_parser"]
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/*.md"]
-exclude_patterns = [".*", "[!CRcd]*"]  # folders without pages are not walked
+exclude_patterns = [".*", "[!CRcd]*"]  # folders without pages are skipped
 root_doc = "docs/index"
 myst_heading_anchors = 3  # the anchors that the web view of a repository gives to headings
 

@@ -1,4 +1,4 @@
-"""Imported first by every program: what ends it before it begins is told in one line.
+"""Imported first by every program: what ends it before it begins is said in one line.
 
 Importing takes a second or more. A signal in that time ends the program with its code, and nothing
 is there to be undone; where Python lacks packages, or memory for them, a line says what to do.

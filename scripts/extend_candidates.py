@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Score the candidates of scripts/locate_chunks.py, and search on for reads without a clear
-place."""
+"""Score the candidates of scripts/locate_chunks.py, and search unresolved reads again."""
 
 import _environment  # noqa: F401
 

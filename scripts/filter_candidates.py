@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drop candidates whose letter or word counts prove that no wanted alignment exists."""
+"""Drop candidates whose base or k-mer counts prove that no wanted alignment exists."""
 
 import _environment  # noqa: F401
 

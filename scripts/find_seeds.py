@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Find every place where a k-mer, or its reverse complement, lies in a reference, with at most so
-many mismatches at any position."""
+"""Find every hit of k-mers in a reference, with mismatches, on both strands."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turn the rows of scripts/seed_chunks.py into candidates: places where reads may belong."""
+"""Turn the SA rows of scripts/seed_chunks.py into candidates: where reads may align."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make up a genome with the repeats and gaps of a real one."""
+"""Simulate a genome with the repeats and gaps of a real one."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make up sequencing reads of a reference, with the truth in their names."""
+"""Simulate sequencing reads of a reference, with the truth in their names."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Choose among the places of scripts/extend_candidates.py: SAM, BAM or CRAM out."""
+"""Select primary alignments of scripts/extend_candidates.py: SAM, BAM or CRAM out."""
 
 import _environment  # noqa: F401
 

@@ -19,8 +19,8 @@ def write_data(folder: Path) -> None:
 
     ============================  =================================================================
     genome.fa                     two contigs with a repeat, a tandem repeat and a run of N
-    1.fq, 2.fq, single.fq         reads with mismatches and gaps, some split, some of no place
-    words.fa                      words of the genome
+    1.fq, 2.fq, single.fq         reads with mismatches and gaps, some split, some random
+    words.fa                      k-mers of the genome
     windows.fa, reads.fa          windows of the genome, and a read of each
     database.fa, proteins.fa      proteins, and some of them with changes
     ============================  =================================================================
@@ -35,8 +35,8 @@ def write_data(folder: Path) -> None:
     pairs = [_pair(rng, one, two, number) for number in range(400)]
     _write_fastq(folder / "1.fq", [first for first, _ in pairs])
     _write_fastq(folder / "2.fq", [second for _, second in pairs])
-    places = [(int(rng.integers(11_000)), length) for length in _SINGLE_LENGTHS * 50]
-    singles = [_changed(rng, one[at : at + length], _DNA) for at, length in places]
+    starts = [(int(rng.integers(11_000)), length) for length in _SINGLE_LENGTHS * 50]
+    singles = [_changed(rng, one[at : at + length], _DNA) for at, length in starts]
     _write_fastq(folder / "single.fq", singles)
 
     starts = range(100, 4_000, 100)
@@ -69,11 +69,11 @@ def _pair(rng: np.random.Generator, one: str, two: str, number: int) -> tuple[st
     start, size = int(rng.integers(len(one) - 600)), int(rng.normal(400, 40))
     first = _changed(rng, one[start : start + 150], _DNA)
     second = _changed(rng, one[start + size - 150 : start + size], _DNA)
-    if number % 10 == 1:  # split: its halves are of two places
+    if number % 10 == 1:  # split: its halves are of two contigs
         first = first[:75] + two[start // 4 : start // 4 + 75]
-    elif number % 10 == 2:  # too poor for seeds: only its mate tells where it is from
+    elif number % 10 == 2:  # too poor for seeds: only its mate leads to it
         second = "".join("A" if i % 9 == 0 else letter for i, letter in enumerate(second))
-    elif number % 10 == 3:  # of no place
+    elif number % 10 == 3:  # random
         second = _letters(rng, 150, _DNA)
     elif number % 10 == 4:  # the same every time
         first, second = one[1_000:1_150], one[1_250:1_400]

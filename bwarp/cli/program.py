@@ -167,10 +167,10 @@ def run_program(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        told = explanation(error)
-        if told is None or "--debug" in arguments:
+        explained = explanation(error)
+        if explained is None or "--debug" in arguments:
             raise
-        message, code = told
+        message, code = explained
         with contextlib.suppress(OSError):  # standard output may be what failed
             flush_standard_output()
         say(f"{parser.prog}: error: {as_called(message)}")

@@ -28,9 +28,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "merge": Subcommand("commands.merge_alignments", "sorted BAM files of one sample to one"),
     },
     "Find all of something": {
-        "seeds": Subcommand("commands.find_seeds", "every place of k-mers, with mismatches"),
+        "seeds": Subcommand("commands.find_seeds", "every hit of k-mers, with mismatches"),
         "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
-        "scan": Subcommand("commands.scan_composition", "windows that are composed like a query"),
+        "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),
         "expand-primers": Subcommand(
             "commands.expand_primers", "every sequence that R, Y or N stand for, for seeds"
         ),
@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "pairs": Subcommand("commands.align_pairs", "query i with reference i, with CIGAR"),
         "search": Subcommand("commands.search_database", "the best hits of queries in a database"),
     },
-    "Make up data": {
+    "Simulate data": {
         "simulate-genome": Subcommand("commands.simulate_genome", "a genome with repeats and gaps"),
         "simulate-reads": Subcommand(
             "commands.simulate_reads", "reads of a genome, with the truth in their names"
@@ -55,14 +55,14 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     "Map step by step, each through a file": {
         "chunk-reads": Subcommand("steps.chunk_reads", "FASTQ to chunks of packed reads"),
         "seed-chunks": Subcommand("steps.seed_chunks", "their seeds, searched in an index"),
-        "locate-chunks": Subcommand("steps.locate_chunks", "where the seeds lie: candidates"),
+        "locate-chunks": Subcommand("steps.locate_chunks", "their positions: candidates"),
         "extend-candidates": Subcommand("steps.extend_candidates", "candidates, scored"),
         "write-alignments": Subcommand("steps.write_alignments", "SAM, BAM or CRAM of them"),
     },
     "Find seeds step by step": {
         "batch-reads": Subcommand("steps.batch_reads", "k-mers of reads, packed"),
         "seed-reads": Subcommand("steps.seed_reads", "k-mers, searched in an index"),
-        "locate-seeds": Subcommand("steps.locate_seeds", "where they lie: the tables of seeds"),
+        "locate-seeds": Subcommand("steps.locate_seeds", "their positions: the tables of seeds"),
         "filter-candidates": Subcommand(
             "steps.filter_candidates", "drop what cannot align, by its composition"
         ),

@@ -37,7 +37,7 @@ def choose_parameters(
     if occ_rate not in OCC_RATES:
         raise UsageError(
             f"occ_rate {occ_rate} cannot be used: it must be a multiple of 32 from "
-            f"{OCC_RATES[0]} to {OCC_RATES[-1]}; 64 is a good choice"
+            f"{OCC_RATES[0]} to {OCC_RATES[-1]}; 64 is good"
         )
     if sa_rate not in SA_RATES:
         raise UsageError(

@@ -171,7 +171,7 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
         mean, standard_deviation = given["insert_size"]
         if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):
             raise UsageError(
-                f"insert size {mean:g},{standard_deviation:g}: give mean and deviation, "
+                f"insert size {mean:g},{standard_deviation:g}: give mean and standard deviation, "
                 f"from 1 to {MOST_INSERT_SIZE:,}"
             )
     return MappingParameters(match=match, **scaled)

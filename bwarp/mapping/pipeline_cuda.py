@@ -183,7 +183,7 @@ class _ChunkScorer:
             part = attempt(partial(work, here, offsets - offsets[0]))
             if part is None:
                 if stop - first <= chunk.ends:
-                    raise GpuMemoryError("placing a read takes more GPU memory than is free")
+                    raise GpuMemoryError("mapping a read takes more GPU memory than is free")
                 self._reads_at_once = max(chunk.ends, (stop - first) // 2)
                 continue
             found.append(part)

@@ -26,7 +26,7 @@ def test_wrong_occ_rates(occ_rate):
         choose_parameters(100, occ_rate)
     assert str(error.value) == (
         f"occ_rate {occ_rate} cannot be used: it must be a multiple of 32 from 32 to 1024; "
-        "64 is a good choice"
+        "64 is good"
     )
 
 

@@ -32,7 +32,7 @@ def test_what_is_not_given_grows_with_the_match():
         ({"least_score": 0}, "min-score is 0: write a whole number from 1 to 1000000"),
         (
             {"insert_size": (400.0, 0.0)},
-            "insert size 400,0: give mean and deviation, from 1 to 100,000",
+            "insert size 400,0: give mean and standard deviation, from 1 to 100,000",
         ),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_similarity_that_is_no_number(schemas, value):
     problems = config_problems(
         yaml.safe_load(text), schemas["config"], [ConfigFile.parse("c.yaml", text)]
     )
-    (told,) = [str(problem) for problem in problems if "similarity" in problem.place]
+    (told,) = [str(problem) for problem in problems if "similarity" in problem.where]
     assert told.startswith("c.yaml line 5, scan.similarity: ")
     assert told.endswith(
         " cannot be used; write a number above 0 and at most 1, such as 0.95 or 19/20"

@@ -1,4 +1,4 @@
-"""Checking a workflow's configuration and sample sheet: every problem at once, each with its place.
+"""Checking a workflow's configuration and sample sheet: every problem at once, with file and line.
 
 A schema (JSON Schema, draft 2020-12, kept as YAML) says what is allowed. Every property in it has
 a ``write`` entry, half a sentence that completes "write ...", so that each message can say what
@@ -41,12 +41,12 @@ class Problem:
 
     file: str
     line: int | None  # None: it stands in no line, because it is missing or was typed
-    place: str  # a key such as index.occ_rate, or "column fq1"
+    where: str  # a key such as index.occ_rate, or "column fq1"
     message: str
 
     def __str__(self) -> str:
         line = f" line {self.line}" if self.line else ""
-        return f"{self.file}{line}, {self.place}: {self.message}"
+        return f"{self.file}{line}, {self.where}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def sheet_problems(
     """
     problems = []
     validator = _validator(schema)
-    first_line = {}
+    line_of_key = {}
     for row in rows:
         for error in validator.iter_errors(row.cells):
             for path, message in _explain(error, schema):
@@ -189,14 +189,14 @@ def sheet_problems(
         key = tuple(
             row.cells.get(column, schema["properties"][column].get("default")) for column in unique
         )
-        if None not in key and first_line.setdefault(key, row.line) != row.line:
+        if None not in key and line_of_key.setdefault(key, row.line) != row.line:
             columns = " and ".join(unique)
             problems.append(
                 Problem(
                     name,
                     row.line,
                     f"column {unique[-1]}",
-                    f"{' '.join(key)} stands in line {first_line[key]} too; "
+                    f"{' '.join(key)} stands in line {line_of_key[key]} too; "
                     f"give each line its own {columns}",
                 )
             )
@@ -206,9 +206,9 @@ def sheet_problems(
 def sheet_file_problems(
     name: str, rows: Iterable[Row], schema: Mapping, made: Container[str] = ()
 ) -> list[Problem]:
-    """The input files named in a sheet that are not there, or stand in two places."""
+    """The input files named in a sheet that are not there, or are given twice."""
     problems = []
-    first_place = {}
+    first_use = {}
     columns = [column for column, rule in schema["properties"].items() if rule.get("file")]
     for row in rows:
         for column in columns:
@@ -216,13 +216,13 @@ def sheet_file_problems(
             if path is None:
                 continue
             message = _file_message(path, made)
-            place = f"column {column}"
-            line, earlier = first_place.setdefault(os.path.normpath(path), (row.line, place))
-            if (line, earlier) != (row.line, place):
-                where = earlier if line == row.line else f"line {line}, {earlier}"
-                message = f"{_printable(path)} stands in {where} too; give each file once"
+            where = f"column {column}"
+            line, earlier = first_use.setdefault(os.path.normpath(path), (row.line, where))
+            if (line, earlier) != (row.line, where):
+                other = earlier if line == row.line else f"line {line}, {earlier}"
+                message = f"{_printable(path)} stands in {other} too; give each file once"
             if message:
-                problems.append(Problem(name, row.line, place, message))
+                problems.append(Problem(name, row.line, where, message))
     return problems
 
 

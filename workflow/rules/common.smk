@@ -224,9 +224,9 @@ def jobs_run_here():
 
 
 def gpus(wildcards):
-    """The GPUs of a job: none where it was told to use none, or runs here and none is here.
+    """The GPUs of a job: none with `backend: cpu`, or if it runs here and there is none here.
 
-    Jobs that count on a GPU run one at a time, or as many as there are cards. On a cluster the
+    Jobs that count on a GPU run one at a time, or as many as there are GPUs. On a cluster the
     machine that sends the jobs says nothing about those that run them.
     """
     if config["backend"] == "auto" and jobs_run_here():

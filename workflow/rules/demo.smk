@@ -1,5 +1,5 @@
 # The demo that config/config.yaml begins with: a genome with repeats, and reads of it that carry
-# the place they come from in their names.
+# their origin in their names.
 
 
 rule simulate_genome:

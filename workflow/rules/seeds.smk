@@ -1,6 +1,6 @@
-# Every place of the queries, or of their k-mers, in the reference, with mismatches.
+# Every hit of the queries, or of their k-mers, in the reference, with mismatches.
 
-RESULTS[result_of("seeds", ".tsv")] = "every place of the words of the queries"
+RESULTS[result_of("seeds", ".tsv")] = "every hit of the k-mers of the queries"
 
 # What the target all finds: nothing without a section, and the demo's reads in the demo alone, so
 # that a genome of one's own is not searched for what config/config.yaml begins with.

@@ -70,7 +70,7 @@ class GatkParameters:
         if self.gap_open > self.gap_extend:
             raise UsageError(
                 f"gap-open {self.gap_open} is less of a penalty than gap-extend "
-                f"{self.gap_extend}: in GATK's mode it is what the first letter of a gap scores"
+                f"{self.gap_extend}: in GATK's mode it is what the first base of a gap scores"
             )
 
 

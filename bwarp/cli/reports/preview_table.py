@@ -20,7 +20,7 @@ def parse_options():
     parser.add_argument("table", metavar="TABLE", help="plain or gz")
     add_output_option(parser, "OUT.html", "page to write")
     parser.add_argument(
-        "--no-header", action="store_true", help="the first line is a row, not the columns' names"
+        "--no-header", action="store_true", help="the table has no line of column names"
     )
     return parser
 

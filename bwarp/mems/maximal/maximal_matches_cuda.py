@@ -57,7 +57,7 @@ def maximal_matches(
         if hits is None:
             if last - first == 1:
                 raise UsageError(
-                    "the matches at one place are more than the GPU has room for: give a larger "
+                    "the matches at one position are more than the GPU has room for: give a larger "
                     "--min-length, or use --backend cpu"
                 )
             middle = (first + last) // 2

@@ -134,7 +134,7 @@ def test_bad_references(index_reference, tmp_path, content, message):
          "(see index_reference.py --help)"),
         (["-o", "i"], 2, "no reference: give a FASTA file, or --verify to prove an index"),
         (["r.fa", "-o", "i", "--occ-rate", "48"], 2, "occ_rate 48 cannot be used: it must be a "
-         "multiple of 32 from 32 to 1024; 64 is a good choice"),
+         "multiple of 32 from 32 to 1024; 64 is good"),
         (["r.fa", "-o", "i", "--sa-rate", "0"], 2, "sa_rate 0 cannot be used: it must be from 1 "
          "to 1024; 1 keeps the whole suffix array"),
         (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "prefix_length 15 cannot be used: it "
