@@ -8,7 +8,7 @@ processes that each run some programs keep all cores busy. What they compile is 
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import bwarp
@@ -84,12 +84,12 @@ def run_all(
         The last line of a program that failed.
     """
     write_data(folder)
-    started: set[subprocess.Popen] = set()
     # Programs that wait for each other's GPU would not compile at a time.
     environment = os.environ | {HELD: os.environ.get(HELD, "shared")}
     # They run in another folder, with the library that runs here.
     paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    started, waiting, failed = [], {}, []
 
     def run(name: str) -> str | None:
         if name != _INDEXING and "index" in " ".join(RUNS[name]).split():
@@ -100,26 +100,22 @@ def run_all(
                 cwd=folder, env=environment, text=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             )  # fmt: skip
-            started.add(process)
+            started.append(process)
             _, said = process.communicate()
             if process.returncode:
                 return (said.strip().splitlines() or [f"{line}: {process.returncode}"])[-1]
         return None
 
     with ThreadPoolExecutor(processes) as pool:
-        waiting, failed = {}, []
         try:
             for name in RUNS:
                 waiting[name] = pool.submit(run, name)
-            left = {future: name for name, future in waiting.items()}
-            while left:
-                done, _ = wait(left, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=list(left).index):
-                    name = left.pop(future)
-                    if future.result() is None:
-                        yield name, None
-                    else:
-                        failed.append(name)
+            names = {future: name for name, future in waiting.items()}
+            for future in as_completed(names):
+                if future.result() is None:
+                    yield names[future], None
+                else:
+                    failed.append(names[future])
             for name in failed:
                 yield name, run(name)
         finally:

@@ -164,16 +164,11 @@ def add_mapping_options(parser) -> None:
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
     """The parameters that were typed; what counts in matches grows with --match."""
+    named = ("mode", "mismatch", "gap_open", "gap_extend", "clip", "insert_size", "orientation")
     return mapping_parameters(
-        match=1 if options.match is None else options.match,
-        mode=options.mode,
-        mismatch=options.mismatch,
-        gap_open=options.gap_open,
-        gap_extend=options.gap_extend,
-        clip=options.clip,
+        match=options.match or 1,
         least_score=options.min_score,
-        insert_size=options.insert_size,
-        orientation=options.orientation,
+        **{name: getattr(options, name) for name in named},
     )
 
 

@@ -7,7 +7,28 @@ from pathlib import Path
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import check_place, is_standard_output, real_path, refuse_folder
 
-__all__ = ["check_outputs"]
+__all__ = ["check_outputs", "table_format"]
+
+_TABLES = ("tsv", "bed", "parquet")
+
+
+def table_format(path: str | os.PathLike) -> str:
+    """``"tsv"``, ``"bed"`` or ``"parquet"``, by a file's ending; ``-``, standard output, is TSV.
+
+    Raises
+    ------
+    UsageError
+        For an ending that says none of these.
+    """
+    if str(path) == "-":
+        return "tsv"
+    name = Path(path).name
+    ending = Path(name.removesuffix(".gz")).suffix[1:]
+    if ending not in _TABLES or name.endswith(".parquet.gz"):
+        raise UsageError(
+            f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
+        )
+    return ending
 
 
 def check_outputs(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.io.output_names import check_outputs
+from bwarp.io.output_names import check_outputs, table_format
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,27 @@ def test_what_cannot_be_written_is_known_beforehand(tmp_path, monkeypatch, outpu
     with pytest.raises(UsageError) as caught:
         check_outputs(["table", output], [])
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("-", "tsv"),
+        ("a.tsv", "tsv"),
+        ("x/a.b.tsv.gz", "tsv"),
+        ("a.bed", "bed"),
+        ("a.bed.gz", "bed"),
+        ("a.parquet", "parquet"),
+    ],
+)
+def test_endings(path, expected):
+    assert table_format(path) == expected
+
+
+@pytest.mark.parametrize("path", ["a", "a.txt", "tsv", ".tsv", "a.gz", "a.parquet.gz", "a.tsv.bz2"])
+def test_endings_that_say_nothing(path):
+    with pytest.raises(UsageError) as caught:
+        table_format(path)
+    assert str(caught.value) == (
+        f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
+    )

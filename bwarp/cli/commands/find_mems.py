@@ -15,6 +15,7 @@ For one comparison of genomes the reference can be given as FASTA, without an in
 """
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from bwarp.cli.options import add_index_option, add_output_option, add_queries_option
@@ -102,7 +103,9 @@ def main(options):
         match_writer(file, output_format, options, reference, strands) as write,
         progress("queries", files=[options.queries]) as report,
     ):
-        for batch in read_sequences(options.queries, chunk_bytes=bytes_at_once(options)):
+        # Indexing the chunks of the reference costs much: once for many queries.
+        at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
+        for batch in read_sequences(options.queries, chunk_bytes=at_once):
             refuse_nameless(options.queries, batch)
             text = make_query_text(
                 batch.codes, batch.offsets, strands, options.min_length, options.threads
@@ -115,64 +118,63 @@ def main(options):
 
 
 def format_of(options) -> str:
-    suffixes = Path(options.output).suffixes
-    if suffixes[-1:] == [".gz"]:
-        suffixes = suffixes[:-1]
-        if suffixes[-1:] == [".parquet"]:
-            raise UsageError(f"{options.output}: Parquet is compressed already: leave out .gz")
-    ending = suffixes[-1] if suffixes else ""
+    name = Path(options.output.removesuffix(".gz"))
+    ending = name.suffix
+    if ending == ".parquet" and name.name != Path(options.output).name:
+        raise UsageError(f"{options.output}: Parquet is compressed already: leave out .gz")
     if ending in OTHER_FORMATS:
         raise UsageError(
             f"{options.output}: matches are not written as {ending}: end the name in .mums for "
             "MUMmer's format, or in .tsv, .paf or .parquet"
         )
-    output_format = {".tsv": "tsv", ".paf": "paf", ".parquet": "parquet"}.get(ending, "mummer")
-    if output_format != "mummer":
-        for option in ("forward_positions", "four_column", "show_lengths"):
-            if getattr(options, option):
-                raise UsageError(
-                    f"--{option.replace('_', '-')} is for MUMmer's format: leave it out, or give "
-                    f"an output that does not end in {ending}"
-                )
-    return output_format
-
-
-def bytes_at_once(options) -> int:
-    """Bytes of queries to take on at a time: many where every time costs indexing the chunks."""
-    return 1 << 30 if options.chunk_bases else CHUNK_BYTES
+    if ending not in (".tsv", ".paf", ".parquet"):
+        return "mummer"
+    for option in ("forward_positions", "four_column", "show_lengths"):
+        if getattr(options, option):
+            raise UsageError(
+                f"--{option.replace('_', '-')} is for MUMmer's format: leave it out, or give "
+                f"an output that does not end in {ending}"
+            )
+    return ending[1:]
 
 
 def searcher(options):
     """A function from a query text to its matches, and the reference."""
     length, kind, threads = options.min_length, options.kind, options.threads
-    if options.chunk_bases:
-        backend = choose_engine(options.backend)
-        if options.reference:
-            reference = read_reference(options.reference, threads)
-        else:
-            reference = load_index(options.index).reference
-        return lambda text: [
-            find_in_chunks(reference, options.chunk_bases, text, length, kind, backend, threads)
-        ], reference
+    alone = options.reference and not options.chunk_bases
+    if alone and options.backend == "cuda":
+        raise UsageError(
+            "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"
+        )
+    backend = "cpu" if alone else choose_engine(options.backend)
     if options.reference:
-        if options.backend == "cuda":
-            raise UsageError(
-                "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"
-            )
         reference = read_reference(options.reference, threads)
+    else:
+        stored = load_index(options.index)
+        reference = stored.reference
+    if options.chunk_bases:
+
+        def search(text):
+            size = options.chunk_bases
+            return [find_in_chunks(reference, size, text, length, kind, backend, threads)]
+
+    elif alone:
         table = build_kmer_table(reference, length, threads)
-        return lambda text: find_table_matches(table, text, length, kind, threads), reference
-    backend = choose_engine(options.backend)
-    stored = load_index(options.index)
-    backend, index = or_on_cpu(
-        options.backend, backend, lambda engine: prepare(stored, engine), say
-    )
-    if backend == "cuda":
-        say(str(index.plan))
-    return (
-        lambda text: find_matches(index, text, length, kind, backend, threads),
-        stored.reference,
-    )
+
+        def search(text):
+            return find_table_matches(table, text, length, kind, threads)
+
+    else:
+        backend, index = or_on_cpu(
+            options.backend, backend, lambda engine: prepare(stored, engine), say
+        )
+        if backend == "cuda":
+            say(str(index.plan))
+
+        def search(text):
+            return find_matches(index, text, length, kind, backend, threads)
+
+    return search, reference
 
 
 @contextmanager
@@ -196,16 +198,16 @@ def match_writer(file, output_format, options, reference, strands):
                 strands, options.forward_positions, options.four_column, options.show_lengths
             )
 
+            lines_of = {
+                "tsv": partial(table_lines, strands=strands),
+                "paf": partial(paf_lines, strands=strands),
+                "mummer": partial(mummer_lines, layout=layout),
+            }[output_format]
+
             def write(blocks, batch):
                 passed = []
                 blocks = (passed.append(matches) or matches for matches in blocks)
-                if output_format == "tsv":
-                    lines = table_lines(blocks, batch, reference, strands, options.threads)
-                elif output_format == "paf":
-                    lines = paf_lines(blocks, batch, reference, strands, options.threads)
-                else:
-                    lines = mummer_lines(blocks, batch, reference, layout, options.threads)
-                for text in lines:
+                for text in lines_of(blocks, batch, reference, threads=options.threads):
                     file.write(memoryview(text))
                     yield from passed
                     passed.clear()

@@ -22,7 +22,7 @@ from bwarp.cli.options import (
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.output_names import check_outputs
+from bwarp.io.output_names import check_outputs, table_format
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.seeding.find import count_seeds, find_in_passes, prepare
@@ -30,7 +30,6 @@ from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.output.seed_tables import (
     open_count_table,
     open_seed_tables,
-    seed_format,
     sibling,
     tables_at,
 )
@@ -66,9 +65,9 @@ def parse_options():
 
 def main(options):
     batches = read_kmers(options.queries, *kmer_options(options))
-    table_format = seed_format(options.output)
+    output_format = table_format(options.output)
     check_outputs(tables_at(options.output), [options.index, options.queries])
-    if options.count_only and table_format != "tsv":
+    if options.count_only and output_format != "tsv":
         raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
     backend = choose_engine(options.backend)
     seed_options = SeedOptions(

@@ -39,7 +39,7 @@ from bwarp.composition.similarity import parse_similarity
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
-from bwarp.io.output_names import check_outputs
+from bwarp.io.output_names import check_outputs, table_format
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -53,7 +53,6 @@ scripts/scan_composition.py --reference chr20.fa --queries reads.fq.gz -o counts
     --similarity 0.9 --count-only
 """
 
-FORMATS = ("tsv", "bed", "parquet")
 BYTES_OF_PARQUET_ROW = 8
 
 
@@ -104,22 +103,23 @@ def main(options):
     groups = group_queries(counts, lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
-    total = None
+    total = None  # with --best, and of regions
     if options.best:
         blocks = scan_best(scan, groups, options.best)
     else:
         with progress("queries", total=len(names)) as report:
             hits = count_hits(scan, groups, report)
-        total = sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
+        of_queries = hits_of_queries(groups, hits, len(names))
+        total = int(of_queries.sum())
         say(f"{total:,} hits at similarity {options.similarity}")
         if options.count_only:
-            write_counts(options.output, output_format, names, lengths, groups, hits)
+            write_counts(options.output, output_format, names, lengths, of_queries)
             return
         refuse_too_many(options, output_format, total, names, references)
         blocks = scan_hits(scan, groups, hits)
     if options.regions:
         blocks = (join_regions(block, references.starts) for block in blocks)
-        total = None  # of regions
+        total = None
     n_rows = write_rows(options, output_format, names, references, blocks, total)
     say(f"wrote {n_rows:,} {'regions' if options.regions else 'hits'} to {options.output}")
 
@@ -129,16 +129,7 @@ def format_of(options) -> str:
         raise UsageError("--count-only lists no hits: leave out --best and --regions")
     if options.best and options.regions:
         raise UsageError("--best and --regions exclude each other: choose one")
-    if options.output == "-":
-        return "tsv"
-    suffixes = Path(options.output).suffixes[-2:]
-    ending = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
-    output_format = ending[0][1:] if ending else ""
-    if output_format not in FORMATS or suffixes[-2:] == [".parquet", ".gz"]:
-        raise UsageError(
-            f"{options.output}: the ending says no format: "
-            "use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
-        )
+    output_format = table_format(options.output)
     if output_format == "bed" and options.count_only:
         raise UsageError("--count-only has no positions for BED: write .tsv or .parquet")
     return output_format
@@ -190,18 +181,17 @@ def shown(size: float) -> str:
     return f"{size / 1000**power:.{min(power, 1)}f} {units[power]}"
 
 
-def write_counts(path, output_format, names, lengths, groups, hits):
-    of_query = hits_of_queries(groups, hits, len(names))
+def write_counts(path, output_format, names, lengths, counts):
     with atomic_file(path) as file:
         if output_format == "parquet":
             import pyarrow.parquet
 
             from bwarp.composition.output.hit_parquet import count_table
 
-            pyarrow.parquet.write_table(count_table(names, lengths, of_query), file)
+            pyarrow.parquet.write_table(count_table(names, lengths, counts), file)
             return
+        rows = zip(names, lengths.tolist(), counts.tolist(), strict=True)
         file.write(COUNT_HEADER)
-        rows = zip(names, lengths.tolist(), of_query.tolist(), strict=True)
         file.write("".join(f"{name}\t{length}\t{n}\n" for name, length, n in rows).encode())
 
 

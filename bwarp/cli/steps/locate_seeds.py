@@ -8,9 +8,9 @@ from bwarp.cli.options import add_index_option, add_stage_input, add_table_optio
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.output_names import check_outputs, table_format
 from bwarp.runtime.progress import progress
-from bwarp.seeding.output.seed_tables import open_seed_tables, seed_format, tables_at
+from bwarp.seeding.output.seed_tables import open_seed_tables, tables_at
 from bwarp.seeding.staged_files import read_found
 
 EXAMPLES = """
@@ -28,7 +28,7 @@ def parse_options():
 
 
 def main(options):
-    seed_format(options.output)
+    table_format(options.output)
     check_outputs(tables_at(options.output), [options.index, options.seeds])
     index = load_index(options.index)
     with (

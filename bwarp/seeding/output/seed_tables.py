@@ -16,8 +16,8 @@ from typing import IO
 
 import numpy as np
 
-from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_files
+from bwarp.io.output_names import table_format
 from bwarp.reference import Reference
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.kmers import REASONS, KmerBatch
@@ -31,37 +31,15 @@ __all__ = [
     "SeedTables",
     "open_count_table",
     "open_seed_tables",
-    "seed_format",
     "sibling",
     "tables_at",
 ]
-
-FORMATS = ("tsv", "bed", "parquet")
 
 HITS_HEADER = b"query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
 NUMBER_HEADER = b"query\tkmer_start\thits\n"
 _SKIPPED_HEADER = b"query\tkmer_start\treason\n"
 
 _REASONS = Names.of(REASONS)
-
-
-def seed_format(path: str | os.PathLike) -> str:
-    """``"tsv"``, ``"bed"`` or ``"parquet"``, by a file's ending; ``-``, standard output, is TSV.
-
-    Raises
-    ------
-    UsageError
-        For an ending that says none of these.
-    """
-    if str(path) == "-":
-        return "tsv"
-    name = Path(path).name
-    ending = Path(name.removesuffix(".gz")).suffix[1:]
-    if ending not in FORMATS or name.endswith(".parquet.gz"):
-        raise UsageError(
-            f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
-        )
-    return ending
 
 
 def sibling(path: str | os.PathLike, kind: str) -> Path:
@@ -187,7 +165,7 @@ def open_seed_tables(
 
     Standard output (``-``) has no siblings: what would stand there is only counted.
     """
-    layout = seed_format(path)
+    layout = table_format(path)
     with ExitStack() as stack:
         *siblings, file = stack.enter_context(atomic_files(tables_at(path)))
         over, skipped = siblings or (None, None)

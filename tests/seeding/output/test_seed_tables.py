@@ -9,12 +9,11 @@ import pytest
 
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
-from bwarp.errors import UsageError
 from bwarp.io.fastx import read_sequences
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.output import seed_parquet
-from bwarp.seeding.output.seed_tables import open_seed_tables, seed_format, sibling
+from bwarp.seeding.output.seed_tables import open_seed_tables, sibling
 from bwarp.seeding.output.seed_text import query_names
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
@@ -179,30 +178,6 @@ def test_nothing_appears_when_something_goes_wrong(ending, reads, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         stop_in_the_middle()
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("-", "tsv"),
-        ("a.tsv", "tsv"),
-        ("x/a.b.tsv.gz", "tsv"),
-        ("a.bed", "bed"),
-        ("a.bed.gz", "bed"),
-        ("a.parquet", "parquet"),
-    ],
-)
-def test_endings(path, expected):
-    assert seed_format(path) == expected
-
-
-@pytest.mark.parametrize("path", ["a", "a.txt", "tsv", ".tsv", "a.gz", "a.parquet.gz", "a.tsv.bz2"])
-def test_endings_that_say_nothing(path):
-    with pytest.raises(UsageError) as caught:
-        seed_format(path)
-    assert str(caught.value) == (
-        f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
-    )
 
 
 def test_siblings():
