@@ -50,7 +50,9 @@ def main(options):
         genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
         unscored = stored_hits(reads, reader)
         mapped_chunks = finish_chunks(genome, unscored, parameters, options.threads)
-        statistics = write_mapped(output, reference, genome, mapped_chunks, report, options.threads)
+        statistics = write_mapped(
+            output, parameters, reference, genome, mapped_chunks, report, options.threads
+        )
     say(statistics_sentence(statistics))
     if options.stats:
         write_statistics(options.stats, statistics)

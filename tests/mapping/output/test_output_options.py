@@ -1,12 +1,84 @@
-"""What a run of mapping writes, and how its header says how it was called."""
+"""Read groups are header lines that samtools reads; the header says how the program was called."""
 
+import os
 from dataclasses import replace
 
+import pysam
+import pytest
+
 from bwarp import __version__
-from bwarp.mapping.output.output_options import AlignmentOutput, mapping_program
+from bwarp.errors import UsageError
+from bwarp.mapping.output.output_options import (
+    AlignmentOutput,
+    mapping_program,
+    parse_read_group,
+)
 from bwarp.mapping.parameters import END_TO_END, mapping_parameters
 
 OUTPUT = AlignmentOutput("/home/me/o.bam", False, False, "@RG\tID:1", b"1", False, None, 1 << 20)
+
+
+@pytest.mark.parametrize(
+    ("typed", "group"),
+    [
+        (r"@RG\tID:1\tSM:sample", "1"),
+        ("@RG\tSM:s\tID:a group", "a group"),
+        (r"@RG\tID:a:b\tDS:caf" + "\u00e9" + r"\tPL:ILLUMINA\tb1:x", "a:b"),
+        (r"@RG\tID:C:\data", r"C:\data"),
+    ],
+)
+def test_a_group_is_what_samtools_reads(tmp_path, typed, group):
+    line, name = parse_read_group(typed)
+    assert name == group.encode()
+    path = tmp_path / "r.sam"
+    path.write_bytes(
+        b"@HD\tVN:1.6\n%b\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\tRG:Z:%b\n" % (line.encode(), name)
+    )
+    with pysam.AlignmentFile(path, check_sq=False) as file:
+        (found,) = file.header.to_dict()["RG"]
+        assert found == dict(tag.split(":", 1) for tag in line.split("\t")[1:])
+        assert next(file).get_tag("RG") == found["ID"] == group
+
+
+def test_no_group():
+    assert parse_read_group(None) == (None, b"")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "ID:1",
+        "@RG",
+        r"@RG\tSM:s",
+        r"@RG\tID:",
+        r"@RG\tID:\tSM:s",
+        r"@RG ID:1\tSM:s",
+        r"@RG\tID:1\tID:2",
+        r"@RG\tID:1\tSM:s\tSM:t",
+        r"@RG\tID:1\nSM:s",
+        "@RG\tID:1\n@CO\tmore",
+        "@RG\tID:1\tSM:s\n",
+        "@RG\tID:1\tSM:s\r",
+        "@RG\tID:1\tSM:a\x00b",
+        "@RG\tID:1\tSM:a\x7f",
+        r"@RG\tID:1\t",
+        r"@RG\tID:1\tsample",
+        r"@RG\tID:1\tS:s",
+        r"@RG\tID:1\t SM:s",
+        "@RG\tID:caf\u00e9",
+        os.fsdecode(b"@RG\tID:caf\xe9"),
+        os.fsdecode(b"@RG\tID:1\tSM:caf\xe9"),
+    ],
+)
+def test_what_is_no_group(typed):
+    with pytest.raises(UsageError) as error:
+        parse_read_group(typed)
+    assert str(error.value) == (
+        rf"read group {typed!r} is not one line like '@RG\tID:1\tSM:sample': it needs an ID, "
+        "each tag once, and plain text"
+    )
+    assert str(error.value).isprintable()
 
 
 def test_the_command_line_has_every_option_that_decides_the_records_in_a_fixed_order():
