@@ -37,7 +37,7 @@ __all__ = [
     "text_of",
 ]
 
-#: Rows of the index and positions in the genome are 32-bit numbers.
+#: SA rows and positions in the genome are 32-bit numbers.
 LONGEST_TEXT = 2**32 - 2
 
 _HEADER = ord(">")

@@ -1,20 +1,35 @@
 """Words that this project has given up do not come back: the field has others for what they meant.
 
-A pattern is for the retired meaning alone, so "takes place" and "the right strand" may stand. To
-hold more texts to the list, such as help or messages, add a function to `SOURCES`.
+A pattern is for the retired meaning alone, so "takes place" and "the right strand" may stand. Held
+to the list are the pages, the help of every program, every message, and the files of `FOLDERS`. To
+hold more to it, add a folder there, or a function to `SOURCES`.
 """
 
+import ast
+import io
 import re
+import sys
+import tokenize
 from collections.abc import Iterator
+from importlib import import_module
 
 import pytest
+
+from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
+from tests.helpers.programs.messages import messages, notes, sentences
+
+#: Folders and files whose comments, texts and names are held to the list.
+FOLDERS = (
+    *("bwarp/__init__.py", "bwarp/errors.py", "bwarp/reference.py", "bwarp/sequence.py"),
+    *("bwarp/cli", "bwarp/simulation"),
+    *("scripts", "workflow", "config", "docs"),
+)
 
 #: What is not written, and what is written instead.
 RETIRED = {
     r"\btold\b": "reported",
-    r"(?<!takes )(?<!take )(?<!in )(?<!first )\bplaces?\b(?! (of|in) (his|her|their|its))": (
-        "alignment, hit, locus or position"
-    ),
+    r"(?<!--)(?<!takes )(?<!take )(?<!takes the )(?<!in )(?<!first )\bplaces?\b"
+    r"(?! (of|in) (his|her|their|its))": "alignment, hit, locus or position",
     r"\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
     r"\bunseen\b|\bunlisted\b": "score bound of unlocated hits",
     r"\b(un)?settled?\b": "resolved, unresolved",
@@ -67,8 +82,58 @@ def pages(checkout) -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(checkout)), without_code(path.read_text())
 
 
+def helps(checkout) -> Iterator[tuple[str, str]]:
+    """The help of every program, under both of its names, and the list of all."""
+    yield "bwarp --help", " ".join([*GROUPS, *(command.does for command in SUBCOMMANDS.values())])
+    typed = sys.argv
+    for name, command in SUBCOMMANDS.items():
+        for called in (f"bwarp {name}", f"{command.program}.py"):
+            sys.argv = [called]
+            try:
+                module = import_module(f"bwarp.cli.{command.module}")
+                said = module.parse_options().format_help()
+            finally:
+                sys.argv = typed
+            yield f"{called} --help", " ".join(said.split())
+
+
+def all_messages(checkout) -> Iterator[tuple[str, str]]:
+    """Every message, note and warning."""
+    for text, where in (messages(checkout) | sentences(checkout) | notes(checkout)).items():
+        yield where, text
+
+
+def sources(checkout) -> Iterator[tuple[str, str]]:
+    """Comments, texts and defined names of the files of `FOLDERS`."""
+    for folder in FOLDERS:
+        top = checkout / folder
+        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+            where = str(path.relative_to(checkout))
+            if path.suffix == ".py":
+                yield where, python_text(path.read_text())
+            elif path.suffix in (".smk", ".yaml", ".tsv"):
+                yield where, path.read_text()
+
+
+def python_text(source: str) -> str:
+    """Comments and texts of a Python file, and the names that it defines as words, in its lines."""
+    lines = [""] * (source.count("\n") + 2)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            for number, line in enumerate(token.string.split("\n"), token.start[0] - 1):
+                lines[number] += f" {line.strip('#')}"
+    for node in ast.walk(ast.parse(source)):
+        stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        name = getattr(node, "name", None) or getattr(node, "arg", None)
+        if stored or isinstance(node, ast.FunctionDef | ast.ClassDef | ast.arg):
+            name = name or getattr(node, "id", None) or getattr(node, "attr", None)
+            words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name or "").split("_")
+            lines[node.lineno - 1] += f" ; {' '.join(words)}"
+    return "\n".join(lines)
+
+
 #: Functions that give what is held to the list.
-SOURCES = (pages,)
+SOURCES = (pages, helps, all_messages, sources)
 
 
 def uses(text: str) -> list[str]:
@@ -80,14 +145,17 @@ def uses(text: str) -> list[str]:
     ]
 
 
-def test_retired_words_stay_away(checkout):
-    found = [
-        f"{where} {use}"
-        for source in SOURCES
-        for where, text in source(checkout)
-        for use in uses(text)
-    ]
+@pytest.mark.parametrize("source", SOURCES)
+def test_retired_words_stay_away(checkout, source):
+    found = [f"{where} {use}" for where, text in source(checkout) for use in uses(text)]
     assert not found, "\n".join(found)
+
+
+def test_all_that_a_file_says_is_read():
+    said = python_text('def best_places(x):\n    """A place.\n\n    Told."""\n    y = 1  # paid\n')
+    assert [use.split(";")[0] for use in uses(said)] == [
+        "line 4: 'Told'", "line 1: 'places'", "line 2: 'place'", "line 5: 'paid'"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

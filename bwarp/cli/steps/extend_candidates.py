@@ -1,10 +1,10 @@
-"""Score the candidates of scripts/locate_chunks.py, and search on for reads without a clear place.
+"""Score the candidates of scripts/locate_chunks.py, and search unresolved reads again.
 
 The fourth of five stages that together do what scripts/map_reads.py does in one; it runs on the
-CPU. The output is a chunk file with scored places; - is standard output.
+CPU. The output is a chunk file with scored hits; - is standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_stage_input
+from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
@@ -27,7 +27,7 @@ def parse_options():
     add_index_option(parser)
     add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
     add_stage_input(parser, "--candidates", "locate_chunks.py")
-    parser.add_argument("-o", "--output", required=True, metavar="HITS", help="file to write")
+    add_output_option(parser, "HITS", "file to write")
     return parser
 
 

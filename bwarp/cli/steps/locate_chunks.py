@@ -1,8 +1,8 @@
-"""Turn the rows of scripts/seed_chunks.py into candidates: places where reads may belong.
+"""Turn the SA rows of scripts/seed_chunks.py into candidates: where reads may align.
 
 The third of five stages that together do what scripts/map_reads.py does in one: the suffix array is
-looked up, on the CPU, and seeds are gathered by strand and diagonal. The output is a chunk
-file; - is standard output.
+looked up, on the CPU, and seeds are grouped by strand and diagonal. The output is a chunk file;
+- is standard output.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option, add_stage_input

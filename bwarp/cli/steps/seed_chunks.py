@@ -1,8 +1,8 @@
 """Search the first seeds of reads in an index: what scripts/chunk_reads.py wrote.
 
 The second of five stages that together do what scripts/map_reads.py does in one; it runs on the
-CPU. How reads are aligned is said here and stands in the output, for the stages that follow. The
-output is a chunk file with the rows of the index that seeds match in; - is standard output.
+CPU. The options of alignment are given here and are kept in the output for the stages that follow.
+The output is a chunk file with the SA intervals of the seeds; - is standard output.
 """
 
 from dataclasses import asdict

@@ -90,7 +90,7 @@ def writer_on_gpu(writer, index, locate, options):
 
 
 def writer_on_cpu(writer, index, locate, options):
-    """The same; the rows of the hits are left as they are, or walked to sampled ones."""
+    """The same; SA rows are left as they are, or replaced by sampled rows and steps to them."""
     seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm)
 
     def write_seeds(kmers):

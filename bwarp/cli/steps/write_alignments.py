@@ -1,8 +1,8 @@
-"""Choose among the places of scripts/extend_candidates.py: SAM, BAM or CRAM out.
+"""Select primary alignments from the hits of scripts/extend_candidates.py: SAM, BAM or CRAM out.
 
 The last of five stages that together do what scripts/map_reads.py does in one, with the same bytes
-in the output and the statistics: the distance of pairs is estimated, mates are looked for, places
-are chosen and aligned.
+in the output and the statistics: the insert size is estimated, mates are rescued, and primary hits
+are selected and aligned.
 """
 
 from bwarp.cli.options import add_index_option, add_output_options, add_stage_input, output_options
