@@ -22,7 +22,7 @@ from tests.helpers.programs.messages import messages, notes, sentences
 FOLDERS = (
     *("bwarp/__init__.py", "bwarp/errors.py", "bwarp/reference.py", "bwarp/sequence.py"),
     *("bwarp/cli", "bwarp/simulation"),
-    *("scripts", "workflow", "config", "docs"),
+    *("scripts", "workflow", "profiles", "config", "docs"),
 )
 
 #: What is not written, and what is written instead.
@@ -76,7 +76,10 @@ def without_code(text: str) -> str:
 def pages(checkout) -> Iterator[tuple[str, str]]:
     """Where a text stands, and the text: of every page."""
     for path in (
-        *(checkout / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),
+        *(
+            checkout / name
+            for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md")
+        ),
         *sorted((checkout / "docs").glob("*.md")),
     ):
         yield str(path.relative_to(checkout)), without_code(path.read_text())
@@ -111,7 +114,7 @@ def sources(checkout) -> Iterator[tuple[str, str]]:
             where = str(path.relative_to(checkout))
             if path.suffix == ".py":
                 yield where, python_text(path.read_text())
-            elif path.suffix in (".smk", ".yaml", ".tsv"):
+            elif path.suffix in (".smk", ".yaml", ".tsv", ".rst"):
                 yield where, path.read_text()
 
 
