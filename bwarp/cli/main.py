@@ -1,6 +1,7 @@
 """The command `bwarp`: lists its subcommands, or imports and runs the one that is asked for."""
 
 import importlib
+import os
 import sys
 
 from bwarp import __version__
@@ -15,10 +16,10 @@ def main() -> None:
     """Run the subcommand that was typed, with what stands behind it."""
     words = sys.argv[1:]
     if not words or words[0] in ("-h", "--help", "help"):
-        print(overview())
+        _show(overview())
         return
     if words[0] == "--version":
-        print(f"bwarp {__version__}")
+        _show(f"bwarp {__version__}")
         return
     try:
         command = _subcommand(words[0])
@@ -39,6 +40,14 @@ def main() -> None:
         print(f"{sys.argv[0]}: error: {error}: {says}", file=sys.stderr)
         sys.exit(2)
     run_program(program.parse_options(), program.main)
+
+
+def _show(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The reader went away (`| head`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def overview() -> str:

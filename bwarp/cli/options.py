@@ -129,7 +129,8 @@ def add_score_options(parser, most: int, most_gap: int, least: int = 0, **helps:
         ("-B", lambda text: -penalty(text), "the same as a penalty, a positive number"),
         ("-O --gap-open", bounded_int(0, most_gap),
          "cost of a gap, besides that of its bases (default: 6)"),
-        ("-E --gap-extend", bounded_int(least, most_gap), "cost of each base (default: 1)"),
+        ("-E --gap-extend", bounded_int(least, most_gap),
+         "cost of each base of a gap (default: 1)"),
     ):  # fmt: skip
         name = "mismatch" if flags == "-B" else flags.partition("--")[2].replace("-", "_")
         meaning = helps.get(name, meaning) if flags != "-B" else meaning

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import re
 import resource
 import signal
@@ -145,6 +146,16 @@ def test_without_the_memory_to_import():
     last = done.stderr.splitlines()[-1]
     assert last.startswith("bwarp mems: error: Python cannot load its packages (")
     assert last.endswith("): give the job more memory")
+
+
+@pytest.mark.parametrize("words", [[], ["--version"], ["map", "--help"], ["map", "--version"]])
+def test_a_reader_that_goes_away_is_not_an_error_message(words):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "bwarp", *words]
+    with os.fdopen(writing, "w") as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_version(bwarp):

@@ -6,6 +6,9 @@ steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the 
 standard output.
 """
 
+from dataclasses import replace
+from functools import partial
+
 from bwarp.cli.options import (
     add_index_option,
     add_output_option,
@@ -59,44 +62,31 @@ def main(options):
             "locate gpu needs a GPU, and the backend is cpu: use --locate cpu or hybrid"
         )
     index = load_index(options.index)
+    search, write_found = engine(index, locate, options)
     searched = hits = 0
     with (
         open_chunk_file(options.kmers, "k-mers") as reader,
         write_chunk_file(options.output, holds="seeds", index=index.checksum) as writer,
         progress("k-mers", files=[options.kmers]) as report,
     ):
-        write_found = writer_on_gpu if locate == "gpu" else writer_on_cpu
-        write_seeds = write_found(writer, index, locate, options)
         for _, arrays in reader:
             kmers, queries = kmers_of_chunk(arrays)
             write_kmers(writer, kmers, queries)
-            hits += write_seeds(kmers)
+            hits += sum(write_found(writer, found) for found in search(kmers))
             searched += kmers.count
             report(searched, f"{hits:,} hits")
     say(f"{searched:,} k-mers searched: {hits:,} hits")
 
 
-def writer_on_gpu(writer, index, locate, options):
-    """A function that writes the seeds of a batch of k-mers and returns how many hits they have."""
-    seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm, locate)
-    index = prepare(index, seeds, "cuda")
-    say(str(index.plan))
-
-    def write_seeds(kmers):
-        passes = find_in_passes(index, kmers, seeds, "cuda", options.threads)
-        return sum(write_located(writer, found) for found in passes)
-
-    return write_seeds
-
-
-def writer_on_cpu(writer, index, locate, options):
-    """The same; SA rows are left as they are, or replaced by sampled rows and steps to them."""
+def engine(index, locate, options):
+    """What searches a batch of k-mers in passes, and what writes a pass and counts its hits."""
     seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm)
-
-    def write_seeds(kmers):
-        passes = search_in_passes(index, kmers, seeds, options.threads)
-        if locate == "hybrid":
-            return sum(write_sampled(writer, found, index, options.threads) for found in passes)
-        return sum(write_intervals(writer, found) for found in passes)
-
-    return write_seeds
+    if locate == "gpu":
+        seeds = replace(seeds, locate="gpu")
+        index = prepare(index, seeds, "cuda")
+        say(str(index.plan))
+        return lambda k: find_in_passes(index, k, seeds, "cuda", options.threads), write_located
+    write = write_intervals
+    if locate == "hybrid":
+        write = partial(write_sampled, index=index, threads=options.threads)
+    return lambda k: search_in_passes(index, k, seeds, options.threads), write
