@@ -27,7 +27,12 @@ from bwarp.filtering.filter_cpu import filter_candidates
 from bwarp.index.store import load_index
 from bwarp.mapping.extension import extension_cpu
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
-from bwarp.mapping.extension.scored_hits_cpu import best_scores
+from bwarp.mapping.extension.scored_hits_cpu import (
+    FIELDS,
+    WINDOW_END,
+    WINDOW_START,
+    best_scores,
+)
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.read_chunks import paired_chunks
 from bwarp.mapping.seeds.candidates_cpu import find_candidates
@@ -56,9 +61,10 @@ def measure(options, index, *reads) -> None:
     genome = Genome(codes_of(index.reference), index.reference.contig_starts)
     unsure, list_unsure = {}, extension_cpu._list_unsure
 
-    def listed(offsets, lowest, highest, margin, scored, numbers):
-        n = list_unsure(offsets, lowest, highest, margin, scored, numbers)
-        unsure.update(numbers=numbers[:n].copy(), starts=scored[:, 6].copy(), stops=scored[:, 7])
+    def listed(candidates, margin, scored, numbers):
+        n = list_unsure(candidates, margin, scored, numbers)
+        starts, stops = scored.reshape(-1, FIELDS)[:, [WINDOW_START, WINDOW_END]].T
+        unsure.update(numbers=numbers[:n].copy(), starts=starts, stops=stops)
         return n
 
     extension_cpu._list_unsure = listed

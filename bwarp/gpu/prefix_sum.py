@@ -19,7 +19,7 @@ from numba.cuda import types
 
 from bwarp.gpu.workspace import device_array
 
-__all__ = ["KERNEL_SIGNATURES", "exclusive_sum"]
+__all__ = ["KERNEL_SIGNATURES", "add_up", "exclusive_sum"]
 
 #: Elements a warp adds up at most, and all of an array of no more; a multiple of 32.
 TILE = 2048
@@ -61,6 +61,12 @@ def _tile_size(count: int) -> int:
         return TILE
     step = PART * _WARP
     return min(TILE, -(-isqrt(count) // step) * step)
+
+
+def add_up(counts) -> int:
+    """Replace counts, of which the last is 0, by their running sums; returns the total."""
+    exclusive_sum(counts)
+    return int(counts[counts.size - 1 :].copy_to_host()[0])
 
 
 @cuda.jit(cache=True)

@@ -143,6 +143,16 @@ class MappingParameters:
     insert_size: tuple[float, float] | None = None
     orientation: str | None = None
 
+    @property
+    def least_loss(self) -> int:
+        """What an alignment loses at least by one difference."""
+        return min(self.match - self.mismatch, self.gap_open + self.gap_extend)
+
+    @property
+    def most_loss(self) -> int:
+        """What one mismatch or gap of one base costs at most: hits as close are near-optimal."""
+        return max(self.match - self.mismatch, self.gap_open + self.gap_extend)
+
 
 def mapping_parameters(match: int = 1, **given) -> MappingParameters:
     """Parameters with some of them given; None stands for the default.

@@ -1,7 +1,7 @@
 """From chunks of reads to alignments: the stages of mapping in a row.
 
-reads -> seeds, diagonals -> scored places -.-> again, with more seeds, where not settled
-                                            '-> insert size (once) -> mates -> choice -> CIGARs
+reads -> seeds -> candidates -> scored hits -.-> seeding rounds, where not resolved
+                                             '-> insert size (once) -> mates -> primary -> CIGARs
 """
 
 from collections import deque
@@ -31,8 +31,9 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     select_paired,
     select_single,
 )
-from bwarp.mapping.parameters import MappingParameters, SeedRound, good_scores
+from bwarp.mapping.parameters import MappingParameters, good_scores
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of
 from bwarp.mapping.seeds.candidates_cpu import Candidates, find_candidates
 from bwarp.runtime.threads import in_order
 
@@ -45,46 +46,13 @@ __all__ = [
     "finish_chunks",
     "first_chunks",
     "map_chunks",
-    "mapped_chunk",
     "score_chunk",
 ]
 
 
 @dataclass(frozen=True)
-class MappedChunk:
-    """What became of the reads of a chunk.
-
-    Attributes
-    ----------
-    chunk : ReadChunk
-    both : ndarray, shape=(2 * n_bases,), dtype=uint8
-        The reads, then their reverse complements.
-    mapped : MappedReads
-    primary : PrimarySelection
-    insert : InsertSize
-        Of the whole run; nothing is known for single reads.
-    supplementary : Supplementary
-    secondary : SecondaryHits
-    hits : ScoredHits
-        All that the choice was made among.
-    searched : ndarray, shape=(3,), dtype=int64
-        Seeds, hits and candidates of all rounds, as `ScoredChunk` counts them.
-    """
-
-    chunk: ReadChunk
-    both: np.ndarray
-    mapped: MappedReads
-    primary: PrimarySelection
-    insert: InsertSize
-    supplementary: Supplementary
-    secondary: SecondaryHits
-    hits: ScoredHits
-    searched: np.ndarray
-
-
-@dataclass(frozen=True)
 class ScoredChunk:
-    """A chunk whose reads have scored places, but no choice among them yet.
+    """A chunk whose reads have scored hits, but no primary ones yet.
 
     Attributes
     ----------
@@ -93,7 +61,7 @@ class ScoredChunk:
         The reads, then their reverse complements.
     hits : ScoredHits
     unlocated : ndarray, shape=(n_reads,), dtype=int32
-        Where hits were left out, what a place not looked at is likely to score; else 0.
+        Where hits are not located, what one of them is likely to score; else 0.
     searched : ndarray, shape=(3,), dtype=int64
         Seeds that were searched, hits of them that were located, and candidates that these made, in
         all rounds.
@@ -104,6 +72,33 @@ class ScoredChunk:
     hits: ScoredHits
     unlocated: np.ndarray
     searched: np.ndarray
+
+
+@dataclass(frozen=True)
+class MappedChunk:
+    """The alignments of the reads of a chunk.
+
+    Attributes
+    ----------
+    chunk, both, hits, searched
+        As in `ScoredChunk`; `hits` includes rescued mates.
+    mapped : MappedReads
+    primary : PrimarySelection
+    insert : InsertSize
+        Of the whole run; nothing is known for single reads.
+    supplementary : Supplementary
+    secondary : SecondaryHits
+    """
+
+    chunk: ReadChunk
+    both: np.ndarray
+    hits: ScoredHits
+    searched: np.ndarray
+    mapped: MappedReads
+    primary: PrimarySelection
+    insert: InsertSize
+    supplementary: Supplementary
+    secondary: SecondaryHits
 
 
 UnscoredChunk = tuple[ReadChunk, Callable[[], ScoredChunk]]
@@ -135,19 +130,17 @@ def finish_chunks(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Iterator[MappedChunk]:
-    """Place and map chunks in threads, in their order.
+    """Score and map chunks in threads, in their order.
 
-    The insert size of pairs is given, or that of the first `FIRST_PAIRS`: the others wait for it.
+    The insert size of pairs is given, or that of the first `FIRST_PAIRS`: the other pairs wait for
+    it.
 
     Parameters
     ----------
-    unplaced : iterator of (ReadChunk, function)
-        Chunks, and functions that give them with their places.
+    unscored : iterator of (ReadChunk, function)
+        Chunks, and functions that give them with their hits.
     """
     insert = given_insert_size(parameters)
-
-    def hit(one: UnscoredChunk) -> ScoredChunk:
-        return one[1]()
 
     def finish(scored: ScoredChunk) -> MappedChunk:
         scored = _add_mates(genome, scored, insert, parameters)
@@ -155,20 +148,21 @@ def finish_chunks(
 
     scored = deque()
     if insert is None:
-        scored += in_order(hit, first_chunks(unscored, lambda one: one[0]), threads)
+        first = first_chunks(unscored, lambda one: one[0])
+        scored += in_order(lambda one: one[1](), first, threads)
         insert = estimate_insert_size(scored, genome, parameters)
-    # What has been placed already is not kept longer than others.
+    # A chunk that is scored already is not kept longer than the others.
     first = (partial(finish, scored.popleft()) for _ in range(len(scored)))
-    others = (partial(lambda one: finish(hit(one)), one) for one in unscored)
+    others = (partial(lambda one: finish(one[1]()), one) for one in unscored)
     yield from in_order(lambda mapped: mapped(), chain(first, others), threads)
 
 
 def first_chunks(
     items: Iterator, chunk_of: Callable[..., ReadChunk] = lambda chunk: chunk
 ) -> Iterator:
-    """What has the chunks of the first `FIRST_PAIRS` pairs; of single reads one.
+    """Those items that hold the chunks of the first `FIRST_PAIRS` pairs; of single reads one.
 
-    Others may be taken from `items` afterwards.
+    The others may be taken from `items` afterwards.
     """
     for item in items:
         yield item
@@ -202,66 +196,45 @@ def score_chunk(
     found: Candidates,
     parameters: MappingParameters,
 ) -> ScoredChunk:
-    """Scored places of a chunk's reads, and what a place not looked at can score at most.
-
-    1. All reads have been searched with few seeds: `found`, the candidates of the first round. A
-       read whose best place scores clearly more than any place without these seeds could is
-       settled.
-    2. The others begin anew with as many seeds as have room side by side.
-    3. Of those that still are not settled, reads with hits left out are searched with longer
-       seeds, which are rarer.
-    4. Reads of which a place not looked at is likely to be as good, or as good but for one
-       mismatch, as the best one get many more hits.
-    5. Reads with no place that scores well, and short reads with places that may have been hidden
-       from the seeds, are searched with shorter ones that overlap.
+    """Scored hits of a chunk's reads: those of the candidates `found` in the first seeding round,
+    and of the rounds after it (seeding_rounds.py).
     """
     both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
-    good = good_scores(int(lengths.max(initial=0)), parameters)
-    searched = found.searched.copy()
-
-    def search(reads: np.ndarray, seeds: SeedRound) -> tuple[Candidates, ScoredHits]:
-        nonlocal searched
-        found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
-        searched += found.searched
-        return found, extend(genome, both, chunk.offsets, found, parameters)
-
+    good = good_scores(int(lengths.max(initial=0)), parameters)[lengths]
     hits = extend(genome, both, chunk.offsets, found, parameters)
-    unlocated = found.unlocated.copy()
-    unresolved = best_scores(hits) < found.score_bounds + parameters.resolved_margin
-    reads = np.flatnonzero(unresolved)
-    if reads.size:
-        found, more = search(reads, parameters.second)
-        hits = merge(without(hits, unresolved), more)
-        unlocated[reads] = found.unlocated[reads]
-        unresolved &= best_scores(hits) < found.score_bounds + parameters.resolved_margin
-
-    for seeds in (parameters.long, parameters.more_hits, parameters.short):
-        if seeds is parameters.long:
-            wanted = unresolved & (unlocated > 0)
-        elif seeds is parameters.more_hits:
-            rival = unlocated + parameters.match - parameters.mismatch
-            wanted = (unlocated > 0) & (best_scores(hits) <= rival)
+    searched, bounds, unlocated = found.searched, found.score_bounds, found.unlocated.copy()
+    for number, seeds in rounds_of(parameters):
+        needed = needs_round(
+            number, best_scores(hits), bounds, unlocated, good, parameters.resolved_margin,
+            parameters.match - parameters.mismatch,
+        )  # fmt: skip
+        reads = np.flatnonzero(needed)
+        if not reads.size:
+            continue
+        found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
+        more = extend(genome, both, chunk.offsets, found, parameters)
+        searched = searched + found.searched
+        if number == SECOND:
+            hits = without(hits, needed)
+            bounds = np.where(needed, found.score_bounds, bounds)
+            unlocated[reads] = found.unlocated[reads]
         else:
-            wanted = best_scores(hits) < good[lengths]
-        reads = np.flatnonzero(wanted)
-        if reads.size:
-            found, more = search(reads, seeds)
-            hits = merge(hits, more)
-            # What was seen in neither round scores no more than the lower of both bounds.
+            # A hit that neither round located scores no more than the lower of both bounds.
             unlocated[reads] = np.minimum(unlocated[reads], found.unlocated[reads])
+        hits = merge(hits, more)
     return ScoredChunk(chunk, both, hits, unlocated, searched)
 
 
 def _add_mates(
     genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
 ) -> ScoredChunk:
-    """The places, and those that the mates of pairs tell of."""
+    """The chunk with the hits of rescued mates."""
     if not insert.highest or scored.chunk.ends == 1:
         return scored
     both, offsets = scored.both, scored.chunk.offsets
     candidates = rescue_candidates(genome, both, offsets, scored.hits, insert, parameters)
-    # A mate that lies where it should is believed with fewer bases.
+    # A mate where it is expected is believed with fewer bases.
     low = replace(parameters, least_score=parameters.least_mate_score)
     more = extend(genome, both, offsets, candidates, low)
     return replace(scored, hits=merge(scored.hits, more))
@@ -270,41 +243,26 @@ def _add_mates(
 def finish_chunk(
     genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
 ) -> MappedChunk:
-    """Choose among the places of a chunk's reads, and align them there."""
-    chunk, hits = scored.chunk, scored.hits
-    lengths, seeds = np.diff(chunk.offsets), tie_seeds(chunk)
+    """Select the primary hits of a chunk's reads, and align them there."""
+    chunk, both, hits = scored.chunk, scored.both, scored.hits
+    offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
     if chunk.ends == 1:
-        primary = select_single(hits, lengths, scored.unlocated, parameters, seeds)
+        primary = select_single(hits, lengths, scored.unlocated, parameters, tie_seeds(chunk))
     else:
         primary = select_paired(
-            hits, lengths, scored.unlocated, insert, parameters, seeds, genome.contig_starts
-        )
-    return mapped_chunk(genome, scored, primary, insert, parameters)
-
-
-def mapped_chunk(
-    genome: Genome,
-    scored: ScoredChunk,
-    primary: PrimarySelection,
-    insert: InsertSize,
-    parameters: MappingParameters,
-    threads: int = 1,
-) -> MappedChunk:
-    """The alignments of a chunk whose reads have their places chosen."""
-    chunk, both, hits = scored.chunk, scored.both, scored.hits
-    offsets = chunk.offsets
-    mapped = align_hits(genome, both, offsets, hits, primary.hits, parameters, threads=threads)
-    supplementary = supplementary_of(
-        genome, both, offsets, hits, mapped, primary, parameters, threads
-    )
-    secondary = secondary_of(genome, both, offsets, hits, primary, parameters, threads)
+            hits, lengths, scored.unlocated, insert, parameters, tie_seeds(chunk),
+            genome.contig_starts,
+        )  # fmt: skip
+    mapped = align_hits(genome, both, offsets, hits, primary.hits, parameters)
     return MappedChunk(
-        chunk, both, mapped, primary, insert, supplementary, secondary, hits, scored.searched
-    )
+        chunk, both, hits, scored.searched, mapped, primary, insert,
+        supplementary_of(genome, both, offsets, hits, mapped, primary, parameters),
+        secondary_of(genome, both, offsets, hits, primary, parameters),
+    )  # fmt: skip
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:
-    """A number a read that breaks ties: of its template, so that it does not depend on chunks."""
+    """A number a read to break ties by: of its template, so that it does not depend on chunks."""
     templates = np.arange(chunk.n_reads, dtype=np.uint64) // np.uint64(chunk.ends)
     mixed = (templates + np.uint64(chunk.first_template + 1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)

@@ -1,24 +1,24 @@
-"""From chunks of reads to alignments with a GPU: several chunks at once, in turn on the card.
+"""From chunks of reads to alignments with a GPU: several chunks at once, in turn on the GPU.
 
-    the card      chunk 4: places of reads and of their mates
+    GPU           chunk 4: scored hits of reads and of their mates
     threads       chunk 5: on its way to pinned memory
-                  chunks 3, 2, 1: out of it; choice, alignments      chunk 0: handed on
+                  chunks 3, 2, 1: out of it; primary hits, alignments      chunk 0: handed on
 
-A chunk is mapped by one thread from start to end. The card is used by one of them at a time: two
-would take more of its memory and, measured, no less time. Meanwhile others are chosen for, aligned
-with gaps, encoded and written. What goes there and comes back passes through pinned memory: between
-that and the card it takes a tenth of the time, and the rest of the way is gone outside of the turn.
+A chunk is mapped by one thread from start to end. The GPU is used by one of them at a time: two
+would take more of its memory and, measured, no less time. Meanwhile the others select primary hits,
+align with gaps, encode and write. Reads and hits pass through pinned memory: between that and the
+GPU a copy takes a tenth of the time, and the rest of the way is outside of the turn.
 
-Where the card's memory is too small for a chunk it is placed in parts, and so are the chunks that
-follow: reads do not know of one another, but for the two of a pair.
+Where the GPU's memory is too small for a chunk it is scored in parts, and so are the chunks that
+follow: reads are independent, but for the two of a pair.
 """
 
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from functools import partial
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def map_chunks(
     Parameters
     ----------
     device : DeviceData, optional
-        What `bwarp.mapping.seeding_rounds_cuda.prepare` has made of the index already.
+        What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned for the index already.
     """
     scorer = _ChunkScorer(device or prepare(index), parameters)
     chunks = iter(chunks)
@@ -80,7 +80,7 @@ def map_chunks(
     def finish(one: tuple[ReadChunk, list[ScoredReads] | None]) -> MappedChunk:
         chunk, scored = one
         both = both_strands(chunk.codes, chunk.offsets)
-        return finish_chunk(genome, scorer.hit(chunk, both, insert, scored), insert, parameters)
+        return finish_chunk(genome, scorer.score(chunk, both, insert, scored), insert, parameters)
 
     first = deque()
     if insert is None:
@@ -91,15 +91,14 @@ def map_chunks(
             on_host.append(without_mates)
         insert = estimate_insert_size(on_host, genome, parameters)
         del on_host
-    # What has been placed already is not kept longer than others.
+    # A chunk that is scored already is not kept longer than the others.
     scored_first = (first.popleft() for _ in range(len(first)))
     others = ((chunk, None) for chunk in chunks)
     yield from in_order(finish, chain(scored_first, others), in_work)
 
 
-@dataclass(frozen=True)
-class _OnHost:
-    """What the card has found of some reads; `hits` may be views of pinned memory."""
+class _OnHost(NamedTuple):
+    """What the GPU has found of some reads; `hits` may be views of pinned memory."""
 
     hits: ScoredHits
     unlocated: np.ndarray
@@ -107,7 +106,7 @@ class _OnHost:
 
 
 class _ChunkScorer:
-    """Places chunks on the card, one at a time, with as many reads at once as have room there."""
+    """Scores chunks on the GPU, one at a time, with as many reads at once as fit."""
 
     def __init__(self, device: DeviceData, parameters: MappingParameters):
         self._device, self._parameters = device, parameters
@@ -116,7 +115,7 @@ class _ChunkScorer:
         self._reads_at_once = device.index.plan.elements
 
     def score_first(self, chunk: ReadChunk) -> tuple[list[ScoredReads], ScoredChunk]:
-        """What is found of a chunk before mates can be looked for, kept on the card for `place`."""
+        """The hits of a chunk before mates can be rescued, kept on the GPU for `score`."""
         with self._pinned.lent() as pinned:
 
             def work(codes, offsets) -> tuple[ScoredReads, _OnHost]:
@@ -128,14 +127,14 @@ class _ChunkScorer:
         on_host = _scored_chunk(chunk, nothing, [there for _, there in found])
         return [scored for scored, _ in found], on_host
 
-    def hit(
+    def score(
         self,
         chunk: ReadChunk,
         both: np.ndarray,
         insert: InsertSize | None,
         scored: list[ScoredReads] | None,
     ) -> ScoredChunk:
-        """The places of a chunk's reads and of their mates.
+        """The hits of a chunk's reads and of their mates.
 
         Parameters
         ----------
@@ -165,14 +164,14 @@ class _ChunkScorer:
                 found = None
                 if scored is not None:
                     found = attempt(lambda: [with_mates(part, is_copied=True) for part in scored])
-                    # What the card kept of the chunk is freed.
+                    # What the GPU kept of the chunk is freed.
                     scored.clear()
                 if found is None:
                     found = self._in_parts(chunk, codes, work)
             return _scored_chunk(chunk, both, found)
 
     def _in_parts(self, chunk: ReadChunk, codes: np.ndarray, work) -> list:
-        """``work(codes, offsets)`` of a chunk's reads, in as few parts as have room."""
+        """``work(codes, offsets)`` of a chunk's reads, in as few parts as fit."""
         found, first = [], 0
         while not found or first < chunk.n_reads:
             stop = min(first + self._reads_at_once // chunk.ends * chunk.ends, chunk.n_reads)
@@ -193,22 +192,13 @@ class _ChunkScorer:
 
 def _on_host(scored: ScoredReads, hits, pinned: PinnedBuffer, is_copied: bool) -> _OnHost:
     on_host = hits_on_host(hits, pinned)
-    return _OnHost(
-        _copy(on_host) if is_copied else on_host, scored.unlocated.copy_to_host(), scored.searched
-    )
+    if is_copied:
+        on_host = ScoredHits(*map(np.array, on_host))
+    return _OnHost(on_host, scored.unlocated.copy_to_host(), scored.searched)
 
 
 def _scored_chunk(chunk: ReadChunk, both: np.ndarray, found: list[_OnHost]) -> ScoredChunk:
-    """The chunk, its places in memory of their own, so that the pinned one can be used again."""
-    hits = joined([part.hits for part in found])
-    return ScoredChunk(
-        chunk,
-        both,
-        _copy(hits) if len(found) == 1 else hits,
-        np.concatenate([part.unlocated for part in found]),
-        sum(part.searched for part in found),
-    )
-
-
-def _copy(hits: ScoredHits) -> ScoredHits:
-    return ScoredHits(*(np.array(getattr(hits, field.name)) for field in fields(hits)))
+    """The chunk, its hits in memory of their own, so that the pinned memory can be used again."""
+    hits, unlocated, searched = zip(*found, strict=True)
+    hits = joined(hits) if len(found) > 1 else ScoredHits(*map(np.array, hits[0]))
+    return ScoredChunk(chunk, both, hits, np.concatenate(unlocated), sum(searched))

@@ -107,7 +107,7 @@ def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
 def write_rows(writer: ChunkFileWriter, chunk: ReadChunk, rows: SeedRows) -> None:
     """Write what was found of the seeds of a chunk."""
     lengths = np.diff(chunk.offsets).astype(np.int32)
-    writer.write("rows", chunk=_tag(chunk), lengths=lengths, **vars(rows))
+    writer.write("rows", chunk=_tag(chunk), lengths=lengths, **rows._asdict())
 
 
 def stored_rows(reader: ChunkFileReader) -> Iterator[tuple[np.ndarray, np.ndarray, SeedRows]]:
@@ -118,7 +118,7 @@ def stored_rows(reader: ChunkFileReader) -> Iterator[tuple[np.ndarray, np.ndarra
 
 def write_candidates(writer: ChunkFileWriter, tag: np.ndarray, candidates: Candidates) -> None:
     """Write the candidates of the chunk that has this tag."""
-    writer.write("candidates", chunk=tag, **vars(candidates))
+    writer.write("candidates", chunk=tag, **candidates._asdict())
 
 
 def stored_candidates(
@@ -131,9 +131,8 @@ def stored_candidates(
 
 def write_hits(writer: ChunkFileWriter, scored: ScoredChunk) -> None:
     """Write the scored hits of a chunk's reads."""
-    hits = vars(scored.hits)
     more = {"unlocated": scored.unlocated, "searched": scored.searched}
-    writer.write("scored hits", chunk=_tag(scored.chunk), **more, **hits)
+    writer.write("scored hits", chunk=_tag(scored.chunk), **more, **scored.hits._asdict())
 
 
 def stored_hits(reads: ChunkFileReader, reader: ChunkFileReader) -> Iterator[UnscoredChunk]:

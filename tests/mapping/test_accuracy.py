@@ -71,7 +71,7 @@ def test_both_engines_place_long_reads_alike(monkeypatch):
         seeding_rounds_cuda.prepare(index, genome), codes, offsets, parameters
     )
     got = hits_on_host(scored.hits, PinnedBuffer())
-    for name, values in vars(expected.hits).items():
+    for name, values in expected.hits._asdict().items():
         assert getattr(got, name).tolist() == values.tolist(), name
     assert set(expected.hits.reads.tolist()) == {0, 1, 2, 3}
 

@@ -1,6 +1,6 @@
 """Places found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,10 +76,12 @@ def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
 
 
 def assert_same(hits, expected):
-    for field in fields(expected):
-        got, wanted = getattr(hits, field.name), getattr(expected, field.name)
-        assert got.dtype == wanted.dtype, field.name
-        assert got.tolist() == wanted.tolist(), field.name
+    """Of arrays in a named tuple or a dataclass."""
+    names = getattr(expected, "_fields", None) or vars(expected)
+    for name in names:
+        got, wanted = getattr(hits, name), getattr(expected, name)
+        assert got.dtype == wanted.dtype, name
+        assert got.tolist() == wanted.tolist(), name
 
 
 def bases_of(blocks, n_bases: int) -> list[int]:
@@ -103,8 +105,8 @@ def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, 
     names = np.zeros((12, 2), np.int64)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 2, 0)
     alone = pipeline._score(index, genome, chunk, parameters)
-    insert = replace(INSERT, orientation=orientation)
-    candidates = rescue_candidates(genome, alone.both, offsets, alone.hits, insert, parameters, 1)
+    insert = INSERT._replace(orientation=orientation)
+    candidates = rescue_candidates(genome, alone.both, offsets, alone.hits, insert, parameters)
     low = replace(parameters, least_score=parameters.least_mate_score)
     more = extend(genome, alone.both, offsets, candidates, low)
     assert len(candidates.reads) > 0 or orientation != 0

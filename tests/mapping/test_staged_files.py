@@ -133,9 +133,9 @@ def test_seeds_searched_before_they_are_located(monkeypatch, repeats):
             for module in ("seed_selection_cpu", "candidates_cpu"):
                 monkeypatch.setattr(f"bwarp.mapping.seeds.{module}.BLOCK", block)
             rows = search_seeds(index, chunk.codes, chunk.offsets, seeds)
-            found = locate_candidates(index, chunk.offsets, rows, seeds, PARAMETERS, 2)
-            for name, values in vars(expected).items():
-                assert vars(found)[name].tolist() == values.tolist(), name
+            found = locate_candidates(index, chunk.offsets, rows, seeds, PARAMETERS)
+            for name, values in expected._asdict().items():
+                assert getattr(found, name).tolist() == values.tolist(), name
     nothing = search_seeds(index, np.empty(0, np.uint8), np.zeros(1, np.int64), PARAMETERS.first)
     none = locate_candidates(index, np.zeros(1, np.int64), nothing, PARAMETERS.first, PARAMETERS)
     assert none.offsets.tolist() == [0]

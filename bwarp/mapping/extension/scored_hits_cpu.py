@@ -1,43 +1,53 @@
-"""Scored places of reads: put in order, and joined.
+"""Scored hits of reads: ordered by score, without redundant ones, and merged.
 
-A read's places are in the order of score, equal ones as their candidates were; a second sight of a
-better place is left out. A place that is not in columns yet is a strand and a row of numbers:
+Equal scores stay in the order of their candidates. A hit that is not in columns yet is a strand and
+a row of eight numbers, here and on a GPU:
 
-    scored   0      1      2    3           4         5      6             7
-             score  start  end  read start  read end  sure   window start  window end
+    row   SCORE  START  END  READ_START  READ_END  GAPLESS  WINDOW_START  WINDOW_END
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
-__all__ = ["FIELDS", "ScoredHits", "best_scores", "joined", "merge", "ranked", "without"]
+__all__ = [
+    "FIELDS",
+    "ScoredHits",
+    "are_redundant",
+    "best_scores",
+    "joined",
+    "merge",
+    "put_row",
+    "ranked",
+    "without",
+]
 
-#: Numbers a row.
+#: Numbers a row, and where each stands.
 FIELDS = 8
+SCORE, START, END, READ_START, READ_END, GAPLESS, WINDOW_START, WINDOW_END = range(FIELDS)
 
 
-@dataclass(frozen=True)
-class ScoredHits:
-    """Scored places of reads, in the order of reads, best first.
+class ScoredHits(NamedTuple):
+    """Scored hits, in the order of reads, best first.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int32
     strands : ndarray, shape=(n,), dtype=uint8
     scores : ndarray, shape=(n,), dtype=int32
-        Of the local alignment, without what clipping costs.
+        Raw scores of the local alignments, without penalties for clipping.
     starts, ends : ndarray, shape=(n,), dtype=int64
-        Genome positions; the start of a gapped alignment is not known yet and is where its first
+        Genome positions. The start of a gapped alignment is not known yet: it is where its first
         base would be without its gaps.
     read_starts, read_ends : ndarray, shape=(n,), dtype=int32
-        The aligned bases of the read on its strand; the start of a gapped alignment is not known
-        and is what `extension_cpu.gapped_start` says.
+        The aligned bases of the read on its strand; the start of a gapped alignment is an estimate
+        (`extension_cpu.gapped_start`).
     gapless : ndarray, shape=(n,), dtype=bool
         Whether the alignment is a stretch of one diagonal, and so known in full.
     window_starts, window_ends : ndarray, shape=(n,), dtype=int64
-        What was or would be aligned with.
+        The window of the genome for an alignment with gaps.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
 
@@ -55,7 +65,7 @@ class ScoredHits:
 
 
 def best_scores(hits: ScoredHits) -> np.ndarray:
-    """The best score of every read, 0 where it has no place, dtype int32."""
+    """The best score of every read, 0 where it has no hit, dtype int32."""
     best = np.zeros(len(hits.offsets) - 1, np.int32)
     filled = hits.offsets[:-1] < hits.offsets[1:]
     best[filled] = hits.scores[hits.offsets[:-1][filled]]
@@ -63,107 +73,104 @@ def best_scores(hits: ScoredHits) -> np.ndarray:
 
 
 def merge(hits: ScoredHits, more: ScoredHits) -> ScoredHits:
-    """The places of both for every read, each once, best first."""
+    """The hits of both for every read, each once, best first."""
     if len(more.reads) == 0:
         return hits
-    merged = _room_for(len(hits.reads) + len(more.reads), len(hits.offsets))
-    n = _merge(
-        hits.offsets, _columns(hits), more.offsets, _columns(more), merged.offsets,
-        _columns(merged),
-    )  # fmt: skip
-    return _cut(merged, n)
+    merged = _empty(len(hits.reads) + len(more.reads), len(hits.offsets))
+    return _first(merged, _merge(hits, more, merged))
 
 
-def joined(parts: list[ScoredHits]) -> ScoredHits:
-    """The places of reads that follow one another, out of those of each part of the reads."""
-    if len(parts) == 1:
-        return parts[0]
-    columns = {
-        field.name: np.concatenate([getattr(part, field.name) for part in parts])
-        for field in fields(ScoredHits)
-        if field.name not in ("reads", "offsets")
-    }
+def joined(parts: Sequence[ScoredHits]) -> ScoredHits:
+    """The hits of consecutive parts of the reads as one."""
     n_reads = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
-    counts = [np.diff(part.offsets) for part in parts]
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
     reads = [part.reads + np.int32(first) for part, first in zip(parts, n_reads, strict=False)]
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
-    return ScoredHits(reads=np.concatenate(reads), offsets=offsets, **columns)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return ScoredHits(*columns)._replace(
+        reads=np.concatenate(reads), offsets=np.concatenate([[0], np.cumsum(counts)])
+    )
 
 
 def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
-    """The places of the other reads than those that `dropped` (bool, one a read) tells."""
+    """The hits without those of the reads that `dropped` (bool, one a read) marks."""
     counts = np.where(dropped, 0, np.diff(hits.offsets))
     kept = np.flatnonzero(~dropped[hits.reads])
-    columns = {name: values[kept] for name, values in vars(hits).items() if name != "offsets"}
-    return ScoredHits(**columns, offsets=np.concatenate([[0], np.cumsum(counts)]))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return ScoredHits(*(column[kept] for column in hits[:-1]), offsets=offsets)
 
 
 def ranked(
-    offsets: np.ndarray,
-    reads: np.ndarray,
-    strands: np.ndarray,
-    scored: np.ndarray,
-    least_score: int,
+    offsets: np.ndarray, strands: np.ndarray, scored: np.ndarray, least_score: int
 ) -> ScoredHits:
-    """Each read's places by score, without low ones and second sights of one place.
+    """Each read's hits by score, without low and redundant ones.
 
     Parameters
     ----------
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-        Where the places of each read begin.
-    reads : ndarray, shape=(n,), dtype=int32
+        Where the hits of each read begin.
     strands : ndarray, shape=(n,), dtype=uint8
-    scored : ndarray, shape=(n, FIELDS), dtype=int64
+    scored : ndarray, shape=(FIELDS * n,), dtype=int64
+        Rows, one after another.
     """
-    hits = _room_for(len(reads), len(offsets))
-    n = _rank(offsets, reads, strands, scored, least_score, hits.offsets, _columns(hits))
-    return _cut(hits, n)
+    hits = _empty(len(strands), len(offsets))
+    return _first(hits, _rank(offsets, strands, scored, least_score, hits))
 
 
-def _room_for(n: int, n_offsets: int) -> ScoredHits:
-    """Room for so many places, to be written."""
+def _empty(n: int, n_offsets: int) -> ScoredHits:
+    """Columns for n hits, to be written."""
     types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.int32, np.int32, np.bool_)
     columns = [np.empty(n, dtype) for dtype in (*types, np.int64, np.int64)]
     return ScoredHits(*columns, offsets=np.zeros(n_offsets, np.int64))
 
 
-def _columns(hits: ScoredHits) -> tuple[np.ndarray, ...]:
-    """All arrays but the offsets, as compiled functions take them."""
-    return tuple(vars(hits).values())[:-1]
-
-
-def _cut(hits: ScoredHits, n: int) -> ScoredHits:
-    """The first n places."""
-    return ScoredHits(*(column[:n] for column in _columns(hits)), offsets=hits.offsets)
+def _first(hits: ScoredHits, n: int) -> ScoredHits:
+    """The first n hits."""
+    return ScoredHits(*(column[:n] for column in hits[:-1]), offsets=hits.offsets)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _are_redundant(start, end, read_start, read_end, start_2, end_2, read_start_2, read_end_2):
-    """Whether two alignments of a read on one strand are sights of one: they end on one diagonal,
-    as where a window cut one short, or share 95 % of the genome and the read, as bwa says it.
+def put_row(
+    scored, row, score, start, end, read_start, read_end, gapless, window_start, window_end
+):
+    """Write a row, `row` being where it begins; both engines use it."""
+    scored[row + SCORE] = score
+    scored[row + START], scored[row + END] = start, end
+    scored[row + READ_START], scored[row + READ_END] = read_start, read_end
+    scored[row + GAPLESS] = gapless
+    scored[row + WINDOW_START], scored[row + WINDOW_END] = window_start, window_end
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def are_redundant(scored, a, b):
+    """Whether two rows (where they begin) of one strand are one alignment; both engines use it.
+
+    They end on one diagonal, as where a window cut one short, or share 95 % of the genome and of
+    the read, as in bwa.
     """
+    end, end_2 = scored[a + END], scored[b + END]
+    start, start_2 = scored[a + START], scored[b + START]
+    read_start, read_start_2 = scored[a + READ_START], scored[b + READ_START]
+    read_end, read_end_2 = scored[a + READ_END], scored[b + READ_END]
     shared = min(end, end_2) - max(start, start_2)
     if end - read_end == end_2 - read_end_2:
         return shared > 0
     read_shared = min(read_end, read_end_2) - max(read_start, read_start_2)
-    return 20 * shared > 19 * min(end - start, end_2 - start_2) and 20 * read_shared > 19 * min(
-        read_end - read_start, read_end_2 - read_start_2
-    )
+    shortest = min(end - start, end_2 - start_2)
+    read_shortest = min(read_end - read_start, read_end_2 - read_start_2)
+    return 20 * shared > 19 * shortest and 20 * read_shared > 19 * read_shortest
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _rank_read(strands, scored, start, stop, least, kept):
-    """List the rows of a read by score, without low ones and second sights of one place.
-
-    Equal ones stay in their order. Ranking again changes nothing. Returns how many are listed.
-    """
+    """List the hits from start to stop by score, without low and redundant ones; how many."""
     n_listed = 0
     for i in range(start, stop):
-        if scored[i, 0] < least:
+        score = scored[FIELDS * i + SCORE]
+        if score < least:
             continue
         # Insertion sort: few, and nearly in order already.
         j = n_listed
-        while j > 0 and scored[kept[j - 1], 0] < scored[i, 0]:
+        while j > 0 and scored[FIELDS * kept[j - 1] + SCORE] < score:
             kept[j] = kept[j - 1]
             j -= 1
         kept[j] = i
@@ -171,77 +178,80 @@ def _rank_read(strands, scored, start, stop, least, kept):
     n_kept = 0
     for at in range(n_listed):
         i = kept[at]
-        same = False
+        known = False
         for j in range(n_kept):
             other = kept[j]
-            if strands[other] == strands[i] and _are_redundant(
-                scored[other, 1], scored[other, 2], scored[other, 3], scored[other, 4],
-                scored[i, 1], scored[i, 2], scored[i, 3], scored[i, 4],
-            ):  # fmt: skip
-                same = True
+            same_strand = strands[other] == strands[i]
+            if same_strand and are_redundant(scored, FIELDS * other, FIELDS * i):
+                known = True
                 break
-        if not same:
+        if not known:
             kept[n_kept] = i
             n_kept += 1
     return n_kept
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _put_hit(columns, at, read, strand, scored, i):
-    columns[0][at], columns[1][at] = read, strand
-    columns[2][at], columns[3][at], columns[4][at] = scored[i, 0], scored[i, 1], scored[i, 2]
-    columns[5][at], columns[6][at], columns[7][at] = scored[i, 3], scored[i, 4], scored[i, 5] == 1
-    columns[8][at], columns[9][at] = scored[i, 6], scored[i, 7]
+def _put_hit(hits, at, read, strand, scored, row):
+    hits.reads[at], hits.strands[at] = read, strand
+    hits.scores[at] = scored[row + SCORE]
+    hits.starts[at], hits.ends[at] = scored[row + START], scored[row + END]
+    hits.read_starts[at], hits.read_ends[at] = scored[row + READ_START], scored[row + READ_END]
+    hits.gapless[at] = scored[row + GAPLESS] == 1
+    hits.window_starts[at] = scored[row + WINDOW_START]
+    hits.window_ends[at] = scored[row + WINDOW_END]
 
 
 @numba.njit(cache=True, nogil=True)
-def _rank(offsets, reads, strands, scored, least, ranked_offsets, ranked):
-    """Put every read's places in order; returns how many there are."""
+def _rank(offsets, strands, scored, least, hits):
+    """Write every read's hits in order; returns how many there are."""
     n = 0
     kept = np.empty(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int64)
     for read in range(offsets.size - 1):
         n_kept = _rank_read(strands, scored, offsets[read], offsets[read + 1], least, kept)
         for j in range(n_kept):
-            _put_hit(ranked, n, read, strands[kept[j]], scored, kept[j])
+            _put_hit(hits, n, read, strands[kept[j]], scored, FIELDS * kept[j])
             n += 1
-        ranked_offsets[read + 1] = n
+        hits.offsets[read + 1] = n
     return n
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _get_hits(columns, start, stop, strands, scored, first):
-    for i in range(start, stop):
-        j = first + i - start
-        strands[j] = columns[1][i]
-        scored[j, 0], scored[j, 1], scored[j, 2] = columns[2][i], columns[3][i], columns[4][i]
-        scored[j, 3], scored[j, 4], scored[j, 5] = columns[5][i], columns[6][i], columns[7][i]
-        scored[j, 6], scored[j, 7] = columns[8][i], columns[9][i]
+def _get_hits(hits, read, strands, scored, first):
+    """Write a read's hits as rows, the first as number `first`; returns the number after."""
+    for i in range(hits.offsets[read], hits.offsets[read + 1]):
+        strands[first] = hits.strands[i]
+        put_row(
+            scored, FIELDS * first, hits.scores[i], hits.starts[i], hits.ends[i],
+            hits.read_starts[i], hits.read_ends[i], hits.gapless[i], hits.window_starts[i],
+            hits.window_ends[i],
+        )  # fmt: skip
+        first += 1
+    return first
 
 
 @numba.njit(cache=True, nogil=True)
-def _merge(offsets, hits, more_offsets, more, merged_offsets, merged):
-    """Rank the places of both together; reads without more keep theirs as they are."""
+def _merge(hits, more, merged):
+    """Rank the hits of both together; reads without more keep theirs as they are."""
     n = 0
+    n_reads = hits.offsets.size - 1
     longest = np.int64(0)
-    for read in range(offsets.size - 1):
-        both = offsets[read + 1] - offsets[read] + more_offsets[read + 1] - more_offsets[read]
-        longest = max(longest, both)
+    for read in range(n_reads):
+        both = hits.offsets[read + 1] - hits.offsets[read]
+        longest = max(longest, both + more.offsets[read + 1] - more.offsets[read])
     strands = np.empty(longest, np.uint8)
-    scored = np.empty((longest, FIELDS), np.int64)
+    scored = np.empty(FIELDS * longest, np.int64)
     kept = np.empty(longest, np.int64)
-    for read in range(offsets.size - 1):
-        n_old = offsets[read + 1] - offsets[read]
-        n_new = more_offsets[read + 1] - more_offsets[read]
-        _get_hits(hits, offsets[read], offsets[read + 1], strands, scored, 0)
-        if n_new == 0:
-            n_kept = n_old
+    for read in range(n_reads):
+        n_kept = n_old = _get_hits(hits, read, strands, scored, 0)
+        n_all = _get_hits(more, read, strands, scored, n_old)
+        if n_all == n_old:
             for j in range(n_old):
                 kept[j] = j
         else:
-            _get_hits(more, more_offsets[read], more_offsets[read + 1], strands, scored, n_old)
-            n_kept = _rank_read(strands, scored, 0, n_old + n_new, 0, kept)
+            n_kept = _rank_read(strands, scored, 0, n_all, 0, kept)
         for j in range(n_kept):
-            _put_hit(merged, n, read, strands[kept[j]], scored, kept[j])
+            _put_hit(merged, n, read, strands[kept[j]], scored, FIELDS * kept[j])
             n += 1
-        merged_offsets[read + 1] = n
+        merged.offsets[read + 1] = n
     return n

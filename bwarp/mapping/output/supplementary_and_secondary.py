@@ -20,6 +20,7 @@ from bwarp.mapping.output.final_alignments import MappedReads, align_hits
 from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     PrimarySelection,
     read_span,
+    same_bases,
     single_end_mapq,
     suboptimal_of,
 )
@@ -50,12 +51,9 @@ def supplementary_of(
     most = int(np.diff(hits.offsets)[reads].sum())
     rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
     qualities = np.empty(most, np.uint8)
-    gap = parameters.gap_open + parameters.gap_extend
     n = _find_supplementary(
-        hits.offsets, hits.scores, hits.strands, hits.starts, hits.ends,
-        hits.read_starts, hits.read_ends, hits.gapless, lengths, mapped.strands,
-        mapped.read_starts, mapped.read_ends, primary.hits, primary.qualities, reads,
-        parameters.least_score, parameters.match, parameters.mismatch, gap,
+        hits, lengths, mapped.strands, mapped.read_starts, mapped.read_ends, primary, reads,
+        parameters.least_score, parameters.match, parameters.mismatch, parameters.most_loss,
         rows, qualities, suboptimal,
     )  # fmt: skip
     return Supplementary(
@@ -80,8 +78,7 @@ def secondary_of(
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
     rows = np.empty(reads.size * parameters.most_secondary, np.int64)
     n = _find_secondary(
-        hits.offsets, hits.scores, hits.strands, hits.read_starts, hits.read_ends,
-        np.diff(offsets), primary.hits, reads, parameters.most_secondary,
+        hits, np.diff(offsets), primary.hits, reads, parameters.most_secondary,
         parameters.secondary_share, rows,
     )  # fmt: skip
     return SecondaryHits(
@@ -92,9 +89,8 @@ def secondary_of(
 
 @numba.njit(cache=True, nogil=True)
 def _find_supplementary(
-    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths,
-    first_strands, first_starts, first_ends, selected, primary_qualities, reads, least, match,
-    mismatch, gap, rows, qualities, suboptimal,
+    hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
+    margin, rows, qualities, suboptimal,
 ):  # fmt: skip
     n = 0
     for read in reads:
@@ -103,50 +99,38 @@ def _find_supplementary(
         begin, end = np.int64(first_starts[read]), np.int64(first_ends[read])
         if first_strands[read]:
             begin, end = length - end, length - begin
-        for i in range(offsets[read], offsets[read + 1]):
-            if i == selected[read] or scores[i] < least:
+        for i in range(hits.offsets[read], hits.offsets[read + 1]):
+            if i == primary.hits[read] or hits.scores[i] < least:
                 continue
-            begin_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], length)
-            shared = min(end, end_2) - max(begin, begin_2)
-            taken = 2 * shared >= min(end - begin, end_2 - begin_2)
+            span = read_span(hits, i, length)
+            taken = same_bases((begin, end), span)
             for at in range(first_of_read, n):
-                j = rows[at]
-                begin_3, end_3 = read_span(strands[j], read_starts[j], read_ends[j], length)
-                shared = min(end_2, end_3) - max(begin_2, begin_3)
-                taken = taken or 2 * shared >= min(end_2 - begin_2, end_3 - begin_3)
+                taken = taken or same_bases(span, read_span(hits, rows[at], length))
             if taken:
                 continue
             rows[n] = i
-            # Both ends of parts may be clipped: no price is paid for that.
-            suboptimal[n], other, near = suboptimal_of(
-                offsets, scores, strands, read_starts, read_ends, gapless, length, 0, read, i,
-                max(match - mismatch, gap),
-            )  # fmt: skip
-            alone = single_end_mapq(scores[i], other, near, ends[i] - starts[i], 0, match, mismatch)
-            qualities[n] = min(alone, primary_qualities[read])
+            # Both ends of parts may be clipped: there is no penalty for that.
+            suboptimal[n], other, near = suboptimal_of(hits, read, i, length, 0, margin)
+            aligned = hits.ends[i] - hits.starts[i]
+            alone = single_end_mapq(hits.scores[i], other, near, aligned, 0, match, mismatch)
+            qualities[n] = min(alone, primary.qualities[read])
             n += 1
     return n
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_secondary(
-    offsets, scores, strands, read_starts, read_ends, lengths, selected, reads, most, share, rows
-):
+def _find_secondary(hits, lengths, selected, reads, most, share, rows):
     n = 0
     for read in reads:
         hit = selected[read]
-        begin, end = read_span(strands[hit], read_starts[hit], read_ends[hit], lengths[read])
+        span = read_span(hits, hit, lengths[read])
         first_of_read = n
-        for i in range(offsets[read], offsets[read + 1]):
-            if scores[i] < share * scores[hit]:
+        for i in range(hits.offsets[read], hits.offsets[read + 1]):
+            if hits.scores[i] < share * hits.scores[hit]:
                 break
-            if i == hit:
+            if i == hit or not same_bases(span, read_span(hits, i, lengths[read])):
                 continue
-            begin_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], lengths[read])
-            shared = min(end, end_2) - max(begin, begin_2)
-            if 2 * shared < min(end - begin, end_2 - begin_2):
-                continue
-            if n == first_of_read + most:
+            if n - first_of_read == most:
                 n = first_of_read
                 break
             rows[n] = i

@@ -1,7 +1,7 @@
-"""How the ends of pairs lie to each other: orientation and distance, estimated once a run as bwa
-does, or given.
+"""How the ends of pairs lie to each other: orientation and insert size, estimated once a run as in
+bwa, or given.
 
-A read's first base is its 5' end, on either strand. The distance of a pair goes from the first
+A read's first base is its 5' end, on either strand. The insert size of a pair goes from the first
 base of read 1 to that of read 2, counted in the direction in which read 1 is read:
 
     FR  1 ====>           <==== 2     other strand, ahead     the usual one
@@ -11,7 +11,7 @@ base of read 1 to that of read 2, counted in the direction in which read 1 is re
 """
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -23,37 +23,37 @@ __all__ = [
     "FIRST_PAIRS",
     "SCORE_UNITS",
     "InsertSize",
-    "unambiguous_insert_sizes",
-    "insert_size_scores",
+    "five_prime",
     "given_insert_size",
     "insert_size_of",
+    "insert_size_scores",
     "mate_lies",
+    "mate_window",
     "signed_insert_size",
-    "template_ends",
+    "unambiguous_insert_sizes",
 ]
 
 #: How many pairs of a run the estimate is made from, whatever the chunks they come in.
 FIRST_PAIRS = 1 << 15
 
-#: Fewer confident pairs than this say nothing.
+#: An estimate needs so many unambiguous pairs.
 LEAST_PAIRS = 25
 
-#: Pairs farther apart are of two places.
+#: Ends farther apart are not of one template.
 LARGEST = 10_000
 
-#: Scores of pairs are counted in parts, so that the more likely distance breaks a tie.
+#: Scores of pairs are counted in parts, so that the more likely insert size breaks a tie.
 SCORE_UNITS = 256
 
 
-@dataclass(frozen=True)
-class InsertSize:
+class InsertSize(NamedTuple):
     """How the ends of a run's pairs lie to each other.
 
     Attributes
     ----------
     mean, standard_deviation : float
     lowest, highest : int
-        A pair whose distance is within is a proper pair. 0 and 0 where nothing is known.
+        A pair whose insert size is within is a proper pair. 0 and 0 where nothing is known.
     orientation : int
         Its number in `ORIENTATIONS`.
     """
@@ -68,7 +68,7 @@ class InsertSize:
 def unambiguous_insert_sizes(
     hits: ScoredHits, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Distances and orientations of the pairs of which both ends have one clearly best place.
+    """Insert sizes and orientations of pairs of which both ends have one clearly best hit.
 
     Only the first `most_pairs` pairs are looked at.
 
@@ -81,7 +81,7 @@ def unambiguous_insert_sizes(
 
     Returns
     -------
-    distances, orientations : ndarray, dtype=int64
+    insert_sizes, orientations : ndarray, dtype=int64
     """
     firsts, counts = hits.offsets[:-1], np.diff(hits.offsets)
     clear = counts > 0
@@ -90,7 +90,8 @@ def unambiguous_insert_sizes(
     clear[several] = second <= 0.8 * hits.scores[firsts[several]]
     templates = np.flatnonzero((clear[0::2] & clear[1::2])[:most_pairs])
     one, two = firsts[2 * templates], firsts[2 * templates + 1]
-    starts, ends = template_ends(hits, lengths)
+    starts = hits.starts - hits.read_starts
+    ends = hits.ends + lengths[hits.reads] - hits.read_ends
     five_primes = np.where(hits.strands == 0, starts, ends)
     ahead = (five_primes[two] - five_primes[one]) * np.where(hits.strands[one] == 0, 1, -1)
     orientations = 2 * (hits.strands[one] == hits.strands[two]) + (ahead < 0)
@@ -104,9 +105,9 @@ def unambiguous_insert_sizes(
 def insert_size_of(
     insert_sizes: np.ndarray, orientations: np.ndarray, orientation: str | None = None
 ) -> InsertSize:
-    """Mean, deviation and limits from clear pairs of the commonest orientation, or of the given.
+    """The estimate from unambiguous pairs of the commonest orientation, or of the given one.
 
-    Outliers are left out as bwa does.
+    Outliers are left out as in bwa.
     """
     if orientation is None:
         number = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
@@ -117,28 +118,26 @@ def insert_size_of(
         return InsertSize(0.0, 0.0, 0, 0, number)
     low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
     inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
-    mean, standard_deviation = float(inside.mean()), max(float(inside.std()), 1.0)
-    lowest = min(low - 3 * (high - low), round(mean - 4 * standard_deviation))
-    highest = max(high + 3 * (high - low), round(mean + 4 * standard_deviation))
-    return InsertSize(mean, standard_deviation, max(1, int(lowest)), int(highest), number)
+    mean, deviation = float(inside.mean()), max(float(inside.std()), 1.0)
+    lowest = min(low - 3 * (high - low), round(mean - 4 * deviation))
+    highest = max(high + 3 * (high - low), round(mean + 4 * deviation))
+    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest), number)
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
-    """What the user says of the pairs, or None; proper ones are within four deviations."""
+    """What the user gives, or None; proper pairs are within four standard deviations."""
     if parameters.insert_size is None:
         return None
-    mean, standard_deviation = parameters.insert_size
-    lowest, highest = round(mean - 4 * standard_deviation), round(mean + 4 * standard_deviation)
+    mean, deviation = map(float, parameters.insert_size)
+    lowest, highest = (max(1, round(mean + 4 * sign * deviation)) for sign in (-1, 1))
     number = ORIENTATIONS.index(parameters.orientation or "FR")
-    return InsertSize(
-        float(mean), float(standard_deviation), max(1, lowest), max(1, highest), number
-    )
+    return InsertSize(mean, deviation, lowest, highest, number)
 
 
 def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
-    """What a pair's distance adds to its score, for distances from `lowest` to `highest`.
+    """What an insert size, from `lowest` to `highest`, adds to the score of a pair.
 
-    bwa's: the logarithm, to the base 4, of how likely a distance as far from the mean is.
+    As in bwa: the logarithm, to the base 4, of the probability of one as far from the mean.
 
     Returns
     -------
@@ -148,7 +147,7 @@ def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
     scores = []
     for size in range(insert.lowest, insert.highest + 1):
         far = abs(size - insert.mean) / insert.standard_deviation
-        # Beyond 37 deviations erfc is 0.
+        # Beyond 37 standard deviations erfc is 0.
         likely = math.log(max(2.0 * math.erfc(far * math.sqrt(0.5)), 1e-300)) / math.log(4.0)
         scores.append(round(likely * match * SCORE_UNITS))
     return np.array(scores, np.int64)
@@ -172,7 +171,18 @@ def mate_lies(orientation, is_second, strand):
     return (strand if same else 1 - strand), (side if strand == 0 else -side)
 
 
-def template_ends(hits: ScoredHits, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each place's whole read would begin and end, clipped bases included."""
-    starts = hits.starts - hits.read_starts
-    return starts, hits.ends + lengths[hits.reads] - hits.read_ends
+@numba.njit(cache=True, nogil=True, inline="always")
+def five_prime(strand, start, end, read_start, read_end, length):
+    """Where a read's first base lies by a hit, clipped bases included; both engines use it."""
+    return end + length - read_end if strand else start - read_start
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def mate_window(orientation, is_second, strand, first_base, lowest, highest, mate_length):
+    """The strand of the mate of a hit, and its lowest diagonal in a proper pair.
+
+    The highest is ``highest - lowest`` more. Both engines use it.
+    """
+    mate_strand, side = mate_lies(orientation, is_second, strand)
+    low = first_base + lowest if side > 0 else first_base - highest
+    return mate_strand, low - mate_length if mate_strand else low

@@ -1,12 +1,12 @@
-"""Candidates for a read where its mate says that it should be: what seeds missed or left out.
+"""Candidates for a read near its mate: what seeds missed or left out.
 
     anchor, forward          its mate in FR, reverse, begins on one of these diagonals
     |=====>                              |..........|   <=====|
     start                    start + lowest - length    start + highest - length
 
-The diagonal with most words of eight bases in common is the candidate, if they are enough; it is
-extended like any other. Every place of the anchor close to its best one is tried, so that a mate of
-a repeat is seen wherever it could be.
+The diagonal with most 8-mers in common is the candidate, if they are enough; it is extended like
+any other. Every hit of the anchor close to its best one is tried, so that a mate in a repeat is
+found wherever it could be.
 """
 
 import numba
@@ -14,16 +14,16 @@ import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.pairing.insert_size import InsertSize, mate_lies, template_ends
+from bwarp.mapping.pairing.insert_size import InsertSize, five_prime, mate_window
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.seeds.candidates_cpu import Candidates
-from bwarp.runtime.threads import for_each_range
+from bwarp.mapping.seeds.candidates_cpu import Candidates, candidates_of
 
 __all__ = ["rescue_candidates"]
 
+#: Bases of a k-mer.
 KMER = 8
 
-#: So many words on one diagonal make a candidate: random sequence has one or two.
+#: So many k-mers on one diagonal make a candidate: random sequence has one or two.
 LEAST_KMERS = 6
 
 
@@ -34,99 +34,73 @@ def rescue_candidates(
     hits: ScoredHits,
     insert: InsertSize,
     parameters: MappingParameters,
-    threads: int = 1,
 ) -> Candidates:
-    """At most one candidate for every good place of the mate that has no partner yet."""
-    starts, ends = template_ends(hits, np.diff(offsets))
-    contigs = np.searchsorted(genome.contig_starts, hits.starts, side="right") - 1
-
-    def find(first: int, last: int) -> np.ndarray:
-        most = int(hits.offsets[2 * last] - hits.offsets[2 * first])
-        found = np.empty((most, 4), np.int64)
-        n_found = _find_mates(
-            genome.codes, genome.contig_starts, both, offsets, hits.offsets, hits.scores,
-            hits.strands, starts, ends, contigs, insert.lowest, insert.highest,
-            insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, first, last,
-            found,
-        )  # fmt: skip
-        return found[:n_found]
-
-    parts = for_each_range(find, (len(offsets) - 1) // 2, threads)
-    found = np.concatenate([*parts, np.empty((0, 4), np.int64)])
+    """At most one candidate for every good hit of the mate that has no partner yet."""
+    found = np.empty((len(hits.reads), 6), np.int64)
+    n_found = _find_mates(
+        genome, both, offsets, hits, insert, parameters.rescue_margin, parameters.hopeless_margin,
+        found,
+    )  # fmt: skip
+    found = found[:n_found]
     found = found[np.argsort(found[:, 0], kind="stable")]
-    return Candidates(
-        reads=found[:, 0].astype(np.int32),
-        strands=found[:, 1].astype(np.uint8),
-        diagonals=found[:, 2].copy(),
-        lowest=found[:, 2].copy(),
-        highest=found[:, 2].copy(),
-        seeds=found[:, 3].astype(np.int32),
-        offsets=np.searchsorted(found[:, 0], np.arange(len(offsets))),
-        score_bounds=np.zeros(len(offsets) - 1, np.int32),
-        unlocated=np.zeros(len(offsets) - 1, np.int32),
-    )
+    nothing = np.zeros(len(offsets) - 1, np.int32)
+    return candidates_of(found, nothing, nothing, np.zeros(2, np.int64))
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_mates(
-    genome, contig_starts, both, offsets, hit_offsets, scores, strands, starts, ends, contigs,
-    lowest, highest, orientation, margin, hopeless_margin, first, last, found,
-):  # fmt: skip
+def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, found):
+    contig_starts, lowest, highest = genome.contig_starts, insert.lowest, insert.highest
     n_found = 0
-    # heads[word] is 1 + the last place of the word in the read, before[] 1 + the one before it.
+    # heads[kmer] is 1 + the last position of the k-mer in the read, before[] 1 + the one before it.
     heads = np.zeros(1 << (2 * KMER), np.int32)
-    before = np.zeros(1, np.int32)
+    before = np.zeros(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int32)
     counts = np.zeros(highest - lowest + 1, np.int32)
-    for anchor in range(2 * first, 2 * last):
+    for anchor in range(offsets.size - 1):
         mate = anchor ^ 1
         length = offsets[mate + 1] - offsets[mate]
-        if hit_offsets[anchor] == hit_offsets[anchor + 1] or length < KMER:
+        first, last = hits.offsets[anchor], hits.offsets[anchor + 1]
+        if first == last or length < KMER:
             continue
-        best = scores[hit_offsets[anchor]]
+        best = hits.scores[first]
         least_of_mate = 0
-        if hit_offsets[mate] < hit_offsets[mate + 1]:
-            least_of_mate = scores[hit_offsets[mate]] - hopeless_margin
-        listed = -1  # the strand of the mate whose words are in the table
-        for hit in range(hit_offsets[anchor], hit_offsets[anchor + 1]):
-            if scores[hit] < best - margin:
+        if hits.offsets[mate] < hits.offsets[mate + 1]:
+            least_of_mate = hits.scores[hits.offsets[mate]] - hopeless_margin
+        listed = -1  # the strand of the mate whose k-mers are in the table
+        for hit in range(first, last):
+            if hits.scores[hit] < best - margin:
                 break
-            strand, side = mate_lies(orientation, anchor & 1, strands[hit])
-            first_base = ends[hit] if strands[hit] else starts[hit]
-            low = first_base + lowest if side > 0 else first_base - highest
-            low -= length if strand else 0
+            first_base = five_prime(
+                hits.strands[hit], hits.starts[hit], hits.ends[hit], hits.read_starts[hit],
+                hits.read_ends[hit], offsets[anchor + 1] - offsets[anchor],
+            )  # fmt: skip
+            strand, low = mate_window(
+                insert.orientation, anchor & 1, hits.strands[hit], first_base, lowest, highest,
+                length,
+            )  # fmt: skip
             high = low + highest - lowest
+            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
             partner = False
-            for other in range(hit_offsets[mate], hit_offsets[mate + 1]):
+            for other in range(hits.offsets[mate], hits.offsets[mate + 1]):
                 # One far below the mate's best was not aligned with gaps: it may be better.
-                if scores[other] < least_of_mate:
+                if hits.scores[other] < least_of_mate:
                     break
-                if strands[other] == strand and low <= starts[other] <= high:
-                    partner = partner or contigs[other] == contigs[hit]
+                start = hits.starts[other] - hits.read_starts[other]
+                if hits.strands[other] == strand and low <= start <= high:
+                    partner = partner or contig_start <= hits.starts[other] < contig_end
             if partner:
                 continue
-            base = offsets[mate] + (both.size // 2 if strand else 0)
             if listed != strand:
-                if listed >= 0:
-                    _list_kmers(both, offsets[mate] + (0 if strand else both.size // 2), length,
-                                heads, before, False)  # fmt: skip
-                if before.size < length:
-                    before = np.zeros(length, np.int32)
-                _list_kmers(both, base, length, heads, before, True)
+                for turn in (listed, strand):
+                    if turn >= 0:
+                        base = offsets[mate] + (both.size // 2 if turn else 0)
+                        _list_kmers(both, base, length, heads, before, turn == strand)
                 listed = strand
-            diagonal, count = _best_diagonal(
-                genome,
-                max(low, contig_starts[contigs[hit]]),
-                min(high + length, contig_starts[contigs[hit] + 1]),
-                low,
-                heads,
-                before,
-                counts,
-            )
+            start, stop = max(low, contig_start), min(high + length, contig_end)
+            diagonal, count = _best_diagonal(genome.codes, start, stop, low, heads, before, counts)
             if count >= LEAST_KMERS:
-                found[n_found, 0] = mate
-                found[n_found, 1] = strand
-                found[n_found, 2] = diagonal
-                found[n_found, 3] = count
+                found[n_found, 0], found[n_found, 1], found[n_found, 2:5] = mate, strand, diagonal
+                found[n_found, 5] = count
                 n_found += 1
         if listed >= 0:
             base = offsets[mate] + (both.size // 2 if listed else 0)
@@ -134,15 +108,19 @@ def _find_mates(
     return n_found
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _next_kmer(kmer, clean, code):
+    """The k-mer that ends with this base, and how many bases it has without an ambiguous one."""
+    kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)
+    return kmer, clean + 1 if code < 4 else 0
+
+
 @numba.njit(cache=True, nogil=True)
 def _list_kmers(both, base, length, heads, before, enter):
-    """Enter the words of a read into the table, or take them out again."""
-    kmer = np.uint32(0)
-    clean = 0
+    """Enter the k-mers of a read into the table, or take them out again."""
+    kmer, clean = np.uint32(0), 0
     for at in range(length):
-        code = both[base + at]
-        clean = clean + 1 if code < 4 else 0
-        kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)
+        kmer, clean = _next_kmer(kmer, clean, both[base + at])
         if clean >= KMER:
             if enter:
                 before[at - KMER + 1] = heads[kmer]
@@ -153,15 +131,12 @@ def _list_kmers(both, base, length, heads, before, enter):
 
 @numba.njit(cache=True, nogil=True)
 def _best_diagonal(genome, start, stop, low, heads, before, counts):
-    """The diagonal from `low` on with most words in common, the first of several, and how many."""
+    """The diagonal from `low` on with most k-mers in common, the first of several, and how many."""
     counts[:] = 0
-    kmer = np.uint32(0)
-    clean = 0
+    kmer, clean = np.uint32(0), 0
     best, best_count = np.int64(-1), np.int32(0)
     for at in range(start, stop):
-        code = genome[at]
-        clean = clean + 1 if code < 4 else 0
-        kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)
+        kmer, clean = _next_kmer(kmer, clean, genome[at])
         if clean < KMER:
             continue
         item = heads[kmer]

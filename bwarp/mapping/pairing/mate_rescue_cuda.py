@@ -1,7 +1,6 @@
-"""Candidates for reads where their mates say that they should be, on the card.
+"""Candidates for reads near their mates, on the GPU, by the rules of mate_rescue_cpu.
 
-By the rules of mate_rescue_cpu: the diagonal with most words in common, the lowest of several. A
-word in common is eight equal bases in a row: each thread counts them on diagonals of its own,
+An 8-mer in common is eight equal bases in a row: each thread counts them on diagonals of its own,
 comparing 32 bases at a time; neighbouring threads read the same blocks.
 """
 
@@ -9,10 +8,19 @@ import numpy as np
 from numba import cuda, int32, int64, uint32
 from numba.cuda import types
 
-from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
-from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DeviceScoredHits
-from bwarp.mapping.pairing.insert_size import InsertSize, mate_lies
+from bwarp.mapping.extension.scored_hits_cpu import (
+    END,
+    FIELDS,
+    READ_END,
+    READ_START,
+    SCORE,
+    START,
+)
+from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
+from bwarp.mapping.pairing.insert_size import InsertSize, five_prime, mate_lies, mate_window
 from bwarp.mapping.pairing.mate_rescue_cpu import KMER, LEAST_KMERS
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cuda import differing
@@ -21,13 +29,7 @@ from bwarp.mapping.seeds.candidates_cpu import Candidates
 
 __all__ = ["KERNEL_SIGNATURES", "rescue_candidates"]
 
-#: Threads a block.
-BLOCK = 128
-
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
-
-#: Words of eight bases that begin in 32.
+#: K-mers that begin within 32 bases.
 _STEP = 25
 
 
@@ -38,41 +40,39 @@ def rescue_candidates(
     insert: InsertSize,
     parameters: MappingParameters,
 ) -> Candidates:
-    """At most one candidate for every good place of the mate that has no partner yet."""
+    """At most one candidate for every good hit of the mate that has no partner yet."""
     n_reads = reads.n_reads
     diagonals = cuda.device_array(max(1, hits.count), np.int64)
     kmers = cuda.to_device(np.zeros(max(1, hits.count), np.int32))
     offsets = cuda.device_array(n_reads + 1, np.uint32)
-    find_mates[_blocks(n_reads * _WARP), BLOCK](
+    find_mates[launch(n_reads * WARP)](
         genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
         n_reads, hits.offsets, hits.strands, hits.scored, insert.lowest, insert.highest,
         insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, diagonals, kmers,
     )  # fmt: skip
-    count_mates[_blocks(n_reads + 1), BLOCK](hits.offsets, kmers, n_reads, offsets)
-    exclusive_sum(offsets)
-    n_found = int(offsets[n_reads:].copy_to_host()[0])
+    count_mates[launch(n_reads + 1)](hits.offsets, kmers, n_reads, offsets)
+    n_found = add_up(offsets)
     numbers = cuda.device_array(max(1, n_found), np.int32)
     strands = cuda.device_array(max(1, n_found), np.uint8)
     found = cuda.device_array(max(1, n_found), np.int64)
     seeds = cuda.device_array(max(1, n_found), np.int32)
     if n_found:
-        write_mates[_blocks(n_reads), BLOCK](
+        write_mates[launch(n_reads)](
             hits.offsets, hits.strands, diagonals, kmers, n_reads, insert.orientation, offsets,
             numbers, strands, found, seeds,
         )  # fmt: skip
     nothing = cuda.to_device(np.zeros(n_reads, np.int32))
-    return Candidates(numbers, strands, found, found, found, seeds, offsets, nothing, nothing)
-
-
-def _blocks(threads: int) -> int:
-    return max(1, -(-threads // BLOCK))
+    searched = np.zeros(3, np.int64)
+    return Candidates(
+        numbers, strands, found, found, found, seeds, offsets, nothing, nothing, searched
+    )
 
 
 @cuda.jit(device=True)
 def kmers_on(both, base, length, genome, start, stop, diagonal):
-    """How many words of a read lie on a diagonal between two genome positions.
+    """How many k-mers of a read lie on a diagonal between two genome positions.
 
-    Of 32 bases at a time; each step begins so many bases later as words begin in one.
+    Of 32 bases at a time; each step begins as many bases later as k-mers begin in one.
     """
     kmers = int32(0)
     last = min(length, stop - diagonal)
@@ -93,13 +93,13 @@ def find_mates(
     genome, contig_starts, both, offsets, n_bases, n_reads, hit_offsets, strands, scored, lowest,
     highest, orientation, margin, hopeless_margin, diagonals, kmers,
 ):  # fmt: skip
-    """For every good place of a read, where its mate may be, and how many words say so (0: none).
+    """For every good hit of a read the best diagonal of its mate, and its k-mers (0: none).
 
-    One warp a read and its places in turn; a thread every 32nd place of the mate, and every 32nd
-    diagonal. A place whose mate must be looked for takes a step for 25 bases and 32 diagonals, what
-    it reads coming from the cache.
+    One warp a read and its hits in turn; a thread every 32nd hit of the mate, and every 32nd
+    diagonal. A hit whose mate must be looked for takes a step for 25 bases and 32 diagonals, read
+    from the cache.
     """
-    anchor = cuda.grid(1) // _WARP
+    anchor = cuda.grid(1) // WARP
     if anchor >= n_reads:
         return
     mate = anchor ^ 1
@@ -107,50 +107,51 @@ def find_mates(
     length = offsets[mate + 1] - offsets[mate]
     if first == last or length < KMER:
         return
-    least = scored[FIELDS * first] - margin
+    least = scored[FIELDS * first + SCORE] - margin
     first_of_mate, last_of_mate = int64(hit_offsets[mate]), int64(hit_offsets[mate + 1])
     least_of_mate = int64(0)
     if first_of_mate < last_of_mate:
-        least_of_mate = scored[FIELDS * first_of_mate] - hopeless_margin
+        least_of_mate = scored[FIELDS * first_of_mate + SCORE] - hopeless_margin
     anchor_length = offsets[anchor + 1] - offsets[anchor]
     for hit in range(first, last):
         row = FIELDS * hit
-        if scored[row] < least:
+        if scored[row + SCORE] < least:
             break
-        strand, side = mate_lies(orientation, anchor & 1, strands[hit])
-        first_base = scored[row + 1] - scored[row + 3]
-        if strands[hit]:
-            first_base = scored[row + 2] + anchor_length - scored[row + 4]
-        low = first_base + lowest if side > 0 else first_base - highest
-        if strand:
-            low -= length
+        first_base = five_prime(
+            strands[hit], scored[row + START], scored[row + END], scored[row + READ_START],
+            scored[row + READ_END], anchor_length,
+        )  # fmt: skip
+        strand, low = mate_window(
+            orientation, anchor & 1, strands[hit], first_base, lowest, highest, length
+        )
         high = low + highest - lowest
-        contig = contig_at(contig_starts, scored[row + 1])
+        contig = contig_at(contig_starts, scored[row + START])
         has_partner = False
-        for other in range(first_of_mate + cuda.laneid, last_of_mate, int64(_WARP)):
+        for other in range(first_of_mate + cuda.laneid, last_of_mate, int64(WARP)):
             # One far below the mate's best was not aligned with gaps: it may be better.
-            if scored[FIELDS * other] < least_of_mate:
+            other_row = FIELDS * other
+            if scored[other_row + SCORE] < least_of_mate:
                 break
-            start = scored[FIELDS * other + 1] - scored[FIELDS * other + 3]
+            start = scored[other_row + START] - scored[other_row + READ_START]
             if strands[other] == strand and low <= start and start <= high:
-                other_contig = contig_at(contig_starts, scored[FIELDS * other + 1])
+                other_contig = contig_at(contig_starts, scored[other_row + START])
                 has_partner = has_partner or other_contig == contig
-        if cuda.any_sync(_ALL_LANES, has_partner):
+        if cuda.any_sync(ALL_LANES, has_partner):
             continue
         base = offsets[mate]
         if strand:
             base += n_bases
         start = max(low, contig_starts[contig])
         stop = min(high + length, contig_starts[contig + 1])
-        # More words first, then the lower diagonal: one number to maximise.
+        # More k-mers first, then the lower diagonal: one number to maximise.
         best = int64(0)
-        for step in range(0, highest - lowest + 1, _WARP):
+        for step in range(0, highest - lowest + 1, WARP):
             diagonal = step + cuda.laneid
             if diagonal <= highest - lowest:
                 count = kmers_on(both, base, length, genome, start, stop, low + diagonal)
                 best = max(best, (int64(count) << 32) - diagonal)
         for distance in (16, 8, 4, 2, 1):
-            best = max(best, cuda.shfl_xor_sync(_ALL_LANES, best, distance))
+            best = max(best, cuda.shfl_xor_sync(ALL_LANES, best, distance))
         count = (best + 0xFFFFFFFF) >> 32
         if cuda.laneid == 0 and count >= LEAST_KMERS:
             diagonals[hit] = low + (count << 32) - best
@@ -177,7 +178,7 @@ def write_mates(
     hit_offsets, strands, diagonals, kmers, n_reads, orientation, offsets, reads, mate_strands,
     found, seeds,
 ):  # fmt: skip
-    """The candidates of each read in the order of its mate's places. One thread a read."""
+    """The candidates of each read in the order of its mate's hits. One thread a read."""
     read = cuda.grid(1)
     if read >= n_reads:
         return

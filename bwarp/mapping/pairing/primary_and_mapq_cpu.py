@@ -1,20 +1,20 @@
-"""Which place of each read is the one, and how sure that is: bwa's pairing and mapping quality.
+"""Primary hits and their mapping qualities, by bwa's rules for pairs and single reads.
 
-A pair of places that lie to each other as the run's pairs do scores the sum of both and the
-logarithm of its distance's probability; it is taken where that beats the two best places by
-themselves less a penalty. The quality compares the chosen place with the best other one that
-explains the same bases: of the read by itself, and of the pair.
+A pair of hits that lie to each other as the run's pairs do scores the sum of both and the logarithm
+of its insert size's probability; it is taken where that beats the two best hits by themselves less
+a penalty. The mapping quality compares the primary hit with the best other one of the same bases:
+of the read by itself, and of the pair.
 
-Places are compared by their scores with clipped ends paid for: two mismatches at a read's end are
-worse than one, although both are clipped to the same score.
+Hits are compared by clip-penalised scores: two mismatches at a read's end are worse than one,
+although both are clipped to the same raw score.
 
-Places that nobody looked at have a bound (Candidates.unlocated), not a score. They are copies of a
-repeat of which other copies were seen; one of them is taken to be as good as the best copy seen,
-or as `UNLOCATED_LOSS` below the bound, whichever is more.
+Unlocated hits have a bound (Candidates.unlocated), not a score. They are copies of a repeat of
+which other copies were located; one of them is taken to be as good as the best located copy, or
+`UNLOCATED_LOSS` below the bound, whichever is more.
 """
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -23,19 +23,20 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import (
     SCORE_UNITS,
     InsertSize,
+    five_prime,
     insert_size_scores,
     signed_insert_size,
 )
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.runtime.threads import for_each_range
 
 __all__ = [
     "PrimarySelection",
+    "read_span",
+    "same_bases",
     "select_paired",
     "select_single",
-    "suboptimal_of",
     "single_end_mapq",
-    "read_span",
+    "suboptimal_of",
 ]
 
 UNPAIRED_PENALTY = 17
@@ -43,17 +44,16 @@ UNLOCATED_LOSS = 10
 _SHORTEST_SEED = 19
 
 
-@dataclass(frozen=True)
-class PrimarySelection:
+class PrimarySelection(NamedTuple):
     """The outcome for every read.
 
     Attributes
     ----------
     hits : ndarray, shape=(n_reads,), dtype=int64
-        The number of the chosen place, or -1.
+        The index of the primary hit, or -1.
     qualities : ndarray, shape=(n_reads,), dtype=uint8
     suboptimal : ndarray, shape=(n_reads,), dtype=int32
-        The best score of any other place of the same bases, 0 where there is none: XS.
+        The best score of any other hit of the same bases, 0 where there is none: XS.
     proper : ndarray, shape=(n_reads,), dtype=bool
     """
 
@@ -63,26 +63,38 @@ class PrimarySelection:
     proper: np.ndarray
 
 
+class _Reads(NamedTuple):
+    """What is known of reads besides their hits."""
+
+    lengths: np.ndarray
+    unlocated: np.ndarray
+    seeds: np.ndarray
+
+
+class _Scores(NamedTuple):
+    match: int
+    mismatch: int
+    clip: int
+    margin: int
+    least: int
+
+
 def select_single(
     hits: ScoredHits,
     lengths: np.ndarray,
     unlocated: np.ndarray,
     parameters: MappingParameters,
     seeds: np.ndarray,
-    threads: int = 1,
 ) -> PrimarySelection:
-    """Choose for reads that have no mates; `seeds` (uint64 a read) break ties."""
+    """Primary hits of reads that have no mates; `seeds` (uint64 a read) break ties."""
     n_reads = len(hits.offsets) - 1
-    primary = _empty_choice(n_reads)
-    for_each_range(
-        lambda first, last: _select_single(
-            *_columns_of(hits), lengths, unlocated, seeds, *_scores_of(parameters),
-            parameters.least_score, first, last, primary.hits, primary.qualities,
-            primary.suboptimal,
-        ),
-        n_reads,
-        threads,
-    )  # fmt: skip
+    primary = PrimarySelection(
+        np.full(n_reads, -1, np.int64),
+        np.zeros(n_reads, np.uint8),
+        np.zeros(n_reads, np.int32),
+        np.zeros(n_reads, bool),
+    )
+    _select_single(hits, _Reads(lengths, unlocated, seeds), _scores_of(parameters), primary)
     return primary
 
 
@@ -94,173 +106,142 @@ def select_paired(
     parameters: MappingParameters,
     seeds: np.ndarray,
     contig_starts: np.ndarray,
-    threads: int = 1,
 ) -> PrimarySelection:
-    """Choose for pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
-    n_reads = len(hits.offsets) - 1
-    primary = _empty_choice(n_reads)
-    likely = insert_size_scores(insert, parameters.match) if insert.highest else None
-
-    def run(first: int, last: int) -> None:
-        _select_single(
-            *_columns_of(hits), lengths, unlocated, seeds, *_scores_of(parameters),
-            parameters.least_score, 2 * first, 2 * last,
-            primary.hits, primary.qualities, primary.suboptimal,
+    """Primary hits of pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
+    primary = select_single(hits, lengths, unlocated, parameters, seeds)
+    if insert.highest:
+        likely = insert_size_scores(insert, parameters.match)
+        reads = _Reads(lengths, unlocated, seeds)
+        _select_pairs(
+            hits, reads, _scores_of(parameters), contig_starts, likely, insert.lowest,
+            insert.orientation, primary,
         )  # fmt: skip
-        if likely is not None:
-            _select_pairs(
-                *_columns_of(hits), lengths, unlocated, seeds, *_scores_of(parameters),
-                contig_starts, likely, insert.lowest, insert.orientation, first, last,
-                primary.hits, primary.qualities, primary.suboptimal, primary.proper,
-            )  # fmt: skip
-
-    for_each_range(run, n_reads // 2, threads)
     return primary
 
 
-def _empty_choice(n_reads: int) -> PrimarySelection:
-    return PrimarySelection(
-        np.full(n_reads, -1, np.int64),
-        np.zeros(n_reads, np.uint8),
-        np.zeros(n_reads, np.int32),
-        np.zeros(n_reads, bool),
-    )
-
-
-def _columns_of(hits: ScoredHits) -> tuple[np.ndarray, ...]:
-    return (
-        hits.offsets, hits.scores, hits.strands, hits.starts, hits.ends,
-        hits.read_starts, hits.read_ends, hits.gapless,
-    )  # fmt: skip
-
-
-def _scores_of(parameters: MappingParameters) -> tuple[int, int, int, int]:
-    gap = parameters.gap_open + parameters.gap_extend
-    return parameters.match, parameters.mismatch, gap, parameters.clip
+def _scores_of(parameters: MappingParameters) -> _Scores:
+    p = parameters
+    return _Scores(p.match, p.mismatch, p.clip, p.most_loss, p.least_score)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def read_span(strand, read_start, read_end, length):
-    """The bases of the read, as it was read, that a place explains."""
-    if strand:
-        return length - read_end, length - read_start
-    return np.int64(read_start), np.int64(read_end)
+def read_span(hits, i, length):
+    """The bases of the read, as it was read, that a hit aligns."""
+    start, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
+    return (length - end, length - start) if hits.strands[i] else (start, end)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _clip_penalised(score, read_start, read_end, gapless, length, clip):
-    """A place's score with its clipped ends paid for.
+def same_bases(span, span_2):
+    """Whether two stretches of a read share half of the shorter one or more."""
+    shared = min(span[1], span_2[1]) - max(span[0], span_2[0])
+    return 2 * shared >= min(span[1] - span[0], span_2[1] - span_2[0])
 
-    A gapped one's start is not known, so its end is not paid for either: strands are equal.
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _clip_penalised(hits, i, length, clip):
+    """A hit's score with its clipped ends penalised.
+
+    Not that of a gapped hit: its start is not known, and strands are to be equal.
     """
-    if not gapless:
-        return np.int64(score)
-    return np.int64(score) - clip * (np.int64(read_start > 0) + np.int64(read_end < length))
+    score = np.int64(hits.scores[i])
+    if not hits.gapless[i]:
+        return score
+    return score - clip * (np.int64(hits.read_starts[i] > 0) + np.int64(hits.read_ends[i] < length))
 
 
 @numba.njit(cache=True, nogil=True)
-def suboptimal_of(
-    offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, selected, margin
-):  # fmt: skip
-    """The best other place of the same bases of a read, its score and its score paid for, and how
-    many such places are within `margin` of the chosen. The same bases: half of the shorter stretch
-    or more.
+def suboptimal_of(hits, read, primary, length, clip, margin):
+    """The best other hit of the same bases of a read, its raw and its clip-penalised score, and how
+    many such hits are within `margin` of the primary one.
     """
     best = best_penalised = np.int64(0)
     n = 0
-    selected_penalised = _clip_penalised(
-        scores[selected],
-        read_starts[selected],
-        read_ends[selected],
-        gapless[selected],
-        length,
-        clip,
-    )
-    start, end = read_span(strands[selected], read_starts[selected], read_ends[selected], length)
-    for i in range(offsets[read], offsets[read + 1]):
-        if i == selected:
+    least = _clip_penalised(hits, primary, length, clip) - margin
+    span = read_span(hits, primary, length)
+    for i in range(hits.offsets[read], hits.offsets[read + 1]):
+        if i == primary or not same_bases(span, read_span(hits, i, length)):
             continue
-        start_2, end_2 = read_span(strands[i], read_starts[i], read_ends[i], length)
-        shared = min(end, end_2) - max(start, start_2)
-        if 2 * shared < min(end - start, end_2 - start_2):
-            continue
-        penalised = _clip_penalised(
-            scores[i], read_starts[i], read_ends[i], gapless[i], length, clip
-        )
-        best = max(best, np.int64(scores[i]))
+        penalised = _clip_penalised(hits, i, length, clip)
+        best = max(best, np.int64(hits.scores[i]))
         best_penalised = max(best_penalised, penalised)
-        n += selected_penalised - penalised <= margin
+        n += penalised >= least
     return best, best_penalised, n
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _lost_to_others(n):
+    """What n suboptimal hits nearly as good take from a mapping quality."""
+    return int(4.343 * math.log(n + 1) + 0.499) if n > 0 else 0
+
+
 @numba.njit(cache=True, nogil=True)
-def single_end_mapq(score, other, n_suboptimal, aligned, unlocated, match, mismatch):
+def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, mismatch):
     """bwa's mem_approx_mapq_se."""
-    other = max(other, unlocated - UNLOCATED_LOSS * match, _SHORTEST_SEED * match)
-    if other >= score:
+    suboptimal = max(suboptimal, unlocated - UNLOCATED_LOSS * match, _SHORTEST_SEED * match)
+    if suboptimal >= score:
         return 0
     identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
     factor = 1.0 if aligned < 50 else 3.0 / math.log(aligned)
     factor *= identity * identity
-    quality = int(6.02 * (score - other) / match * factor * factor + 0.499)
-    if n_suboptimal > 0:
-        quality -= int(4.343 * math.log(n_suboptimal + 1) + 0.499)
-    return min(max(quality, 0), 60)
+    quality = int(6.02 * (score - suboptimal) / match * factor * factor + 0.499)
+    return min(max(quality - _lost_to_others(n_suboptimal), 0), 60)
 
 
 @numba.njit(cache=True, nogil=True)
-def _select_single(
-    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unlocated,
-    seeds, match, mismatch, gap, clip, least, first, last, selected, qualities, suboptimal,
-):  # fmt: skip
-    for read in range(first, last):
-        begin, end = offsets[read], offsets[read + 1]
-        if begin == end or scores[begin] < least:
+def _select(hits, reads, scores, read, hit, primary):
+    """Make a hit the primary one of its read; returns the best clip-penalised score of others."""
+    length = reads.lengths[read]
+    primary.hits[read] = hit
+    primary.suboptimal[read], suboptimal, n = suboptimal_of(
+        hits, read, hit, length, scores.clip, scores.margin
+    )
+    primary.qualities[read] = single_end_mapq(
+        _clip_penalised(hits, hit, length, scores.clip), suboptimal, n,
+        hits.ends[hit] - hits.starts[hit], reads.unlocated[read], scores.match, scores.mismatch,
+    )  # fmt: skip
+    return suboptimal
+
+
+@numba.njit(cache=True, nogil=True)
+def _select_single(hits, reads, scores, primary):
+    for read in range(hits.offsets.size - 1):
+        begin, end = hits.offsets[read], hits.offsets[read + 1]
+        if begin == end or hits.scores[begin] < scores.least:
             continue
-        # Among equals one is taken by the read's own number, so that no repeat is favoured.
-        length = lengths[read]
+        # Among equals one is drawn by the read's own number, so that no repeat is favoured.
+        length = reads.lengths[read]
         best, equals = np.int64(-1), 0
         for i in range(begin, end):
-            penalised = _clip_penalised(
-                scores[i], read_starts[i], read_ends[i], gapless[i], length, clip
-            )
-            if scores[i] >= least and penalised >= best:
+            penalised = _clip_penalised(hits, i, length, scores.clip)
+            if hits.scores[i] >= scores.least and penalised >= best:
                 equals = equals + 1 if penalised == best else 1
                 best = penalised
-        drawn = np.int64(seeds[read] % np.uint64(equals))
-        hit = begin
+        drawn = np.int64(reads.seeds[read] % np.uint64(equals))
+        selected = begin
         for i in range(begin, end):
-            penalised = _clip_penalised(
-                scores[i], read_starts[i], read_ends[i], gapless[i], length, clip
-            )
-            if scores[i] >= least and penalised == best:
+            penalised = _clip_penalised(hits, i, length, scores.clip)
+            if hits.scores[i] >= scores.least and penalised == best:
                 if drawn == 0:
-                    hit = i
+                    selected = i
                 drawn -= 1
-        selected[read] = hit
-        suboptimal[read], other, n = suboptimal_of(
-            offsets, scores, strands, read_starts, read_ends, gapless, length, clip, read, hit,
-            max(match - mismatch, gap),
-        )  # fmt: skip
-        qualities[read] = single_end_mapq(
-            best, other, n, ends[hit] - starts[hit], unlocated[read], match, mismatch
-        )
+        _select(hits, reads, scores, read, selected, primary)
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_clip_penalised(offsets, scores, read_starts, read_ends, gapless, length, clip, read):
+def _best_clip_penalised(hits, read, length, clip):
     best = np.int64(0)
-    for i in range(offsets[read], offsets[read + 1]):
-        best = max(
-            best, _clip_penalised(scores[i], read_starts[i], read_ends[i], gapless[i], length, clip)
-        )
+    for i in range(hits.offsets[read], hits.offsets[read + 1]):
+        best = max(best, _clip_penalised(hits, i, length, clip))
     return best
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _five_prime(strand, start, end, read_start, read_end, length):
-    """Where the read's first base lies, clipped bases included."""
-    return end + length - read_end if strand else start - read_start
+def _five_prime_of(hits, i, length):
+    return five_prime(
+        hits.strands[i], hits.starts[i], hits.ends[i], hits.read_starts[i], hits.read_ends[i],
+        length,
+    )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -269,58 +250,41 @@ def _one_contig(contig_starts, position, position_2):
     return contig_starts[contig - 1] <= position_2 < contig_starts[contig]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
-def _unlocated_rival(unlocated, other, match):
-    """What a place that was not looked at may score; 0 if there is none."""
-    return max(min(unlocated, other), unlocated - UNLOCATED_LOSS * match) if unlocated else 0
-
-
 @numba.njit(cache=True, nogil=True)
-def _select_pairs(
-    offsets, scores, strands, starts, ends, read_starts, read_ends, gapless, lengths, unlocated,
-    seeds, match, mismatch, gap, clip, contig_starts, likely, lowest, orientation, first, last,
-    selected, qualities, suboptimal, proper,
-):  # fmt: skip
-    margin = max(match - mismatch, gap)
+def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientation, primary):
+    match, clip = scores.match, scores.clip
     same_strand, side = orientation >> 1, -1 if orientation & 1 else 1
     nothing = np.int64(-(1 << 60))
-    for template in range(first, last):
-        a, b = 2 * template, 2 * template + 1
-        if offsets[a] == offsets[a + 1] or offsets[b] == offsets[b + 1]:
-            continue
+    for a in range(0, hits.offsets.size - 1, 2):
+        b = a + 1
+        first_a, first_b, end_b = hits.offsets[a], hits.offsets[b], hits.offsets[b + 1]
+        length_a, length_b = reads.lengths[a], reads.lengths[b]
         best, second = nothing, nothing
         n_second = 0
         best_a, best_b = np.int64(-1), np.int64(-1)
         best_tie = np.uint64(0)
         for round_ in range(2):
-            for i in range(offsets[a], offsets[a + 1]):
-                penalised = _clip_penalised(
-                    scores[i], read_starts[i], read_ends[i], gapless[i], lengths[a], clip
-                )
-                five_prime = _five_prime(
-                    strands[i], starts[i], ends[i], read_starts[i], read_ends[i], lengths[a]
-                )
-                for j in range(offsets[b], offsets[b + 1]):
-                    if (strands[i] == strands[j]) != same_strand:
+            for i in range(first_a, first_b):
+                penalised = _clip_penalised(hits, i, length_a, clip)
+                five_prime_a = _five_prime_of(hits, i, length_a)
+                for j in range(first_b, end_b):
+                    if (hits.strands[i] == hits.strands[j]) != same_strand:
                         continue
-                    five_prime_2 = _five_prime(
-                        strands[j], starts[j], ends[j], read_starts[j], read_ends[j], lengths[b]
-                    )
-                    size = side * signed_insert_size(five_prime, strands[i], five_prime_2) - lowest
+                    five_prime_b = _five_prime_of(hits, j, length_b)
+                    size = signed_insert_size(five_prime_a, hits.strands[i], five_prime_b)
+                    size = side * size - lowest
                     if size < 0 or size >= likely.size:
                         continue
-                    if not _one_contig(contig_starts, ends[i] - 1, ends[j] - 1):
+                    if not _one_contig(contig_starts, hits.ends[i] - 1, hits.ends[j] - 1):
                         continue
-                    score = penalised + _clip_penalised(
-                        scores[j], read_starts[j], read_ends[j], gapless[j], lengths[b], clip
-                    )
+                    score = penalised + _clip_penalised(hits, j, length_b, clip)
                     score = SCORE_UNITS * score + likely[size]
                     if round_ == 1:
-                        near = second - score <= SCORE_UNITS * margin
+                        near = second - score <= SCORE_UNITS * scores.margin
                         n_second += near and (i != best_a or j != best_b)
                         continue
-                    number = np.uint64((i - offsets[a]) * 7919 + j - offsets[b])
-                    tie = (seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
+                    number = np.uint64((i - first_a) * 7919 + j - first_b)
+                    tie = (reads.seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
                     if score > best or (score == best and tie > best_tie):
                         second = max(second, best)
                         best, best_a, best_b, best_tie = score, i, j, tie
@@ -332,38 +296,22 @@ def _select_pairs(
             continue
         unpaired = -UNPAIRED_PENALTY * match
         for read in (a, b):
-            unpaired += _best_clip_penalised(
-                offsets, scores, read_starts, read_ends, gapless, lengths[read], clip, read
-            )
+            unpaired += _best_clip_penalised(hits, read, reads.lengths[read], clip)
         if best <= SCORE_UNITS * unpaired:
             continue
-        proper[a] = proper[b] = True
+        primary.proper[a] = primary.proper[b] = True
         rivals = np.int64(0)
-        for end in range(2):
-            read, hit = (a, best_a) if end == 0 else (b, best_b)
-            selected[read] = hit
-            suboptimal[read], rival, n = suboptimal_of(
-                offsets, scores, strands, read_starts, read_ends, gapless, lengths[read], clip,
-                read, hit, margin,
-            )  # fmt: skip
-            penalised = _clip_penalised(
-                scores[hit],
-                read_starts[hit],
-                read_ends[hit],
-                gapless[hit],
-                lengths[read],
-                clip,
-            )
-            qualities[read] = single_end_mapq(
-                penalised, rival, n, ends[hit] - starts[hit], unlocated[read], match, mismatch
-            )
-            rivals += _unlocated_rival(unlocated[read], rival, match)
-        other = max(second, SCORE_UNITS * max(unpaired, rivals))
-        together = int(6.02 * (best - other) / (SCORE_UNITS * match) + 0.499)
-        if n_second > 0 and second >= SCORE_UNITS * unpaired:
-            together -= int(4.343 * math.log(n_second + 1) + 0.499)
+        for read, hit in ((a, best_a), (b, best_b)):
+            suboptimal = _select(hits, reads, scores, read, hit, primary)
+            unlocated = np.int64(reads.unlocated[read])
+            if unlocated:
+                rivals += max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
+        suboptimal = max(second, SCORE_UNITS * max(unpaired, rivals))
+        together = int(6.02 * (best - suboptimal) / (SCORE_UNITS * match) + 0.499)
+        if second >= SCORE_UNITS * unpaired:
+            together -= _lost_to_others(n_second)
         together = min(max(together, 0), 60)
         for read in (a, b):
-            alone = np.int64(qualities[read])
+            alone = np.int64(primary.qualities[read])
             if together > alone:
-                qualities[read] = min(together, alone + 40)
+                primary.qualities[read] = min(together, alone + 40)

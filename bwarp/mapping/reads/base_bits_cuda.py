@@ -10,16 +10,11 @@ import numpy as np
 from numba import cuda, int64, uint8, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
 
 __all__ = ["KERNEL_SIGNATURES", "base_blocks", "blocks_of_packed", "copy_bases", "differing"]
-
-#: Threads a block of a kernel.
-BLOCK = 128
-
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
 
 
 def base_blocks(codes):
@@ -27,9 +22,9 @@ def base_blocks(codes):
 
     There are two blocks more than bases need, of ambiguous ones.
     """
-    n_blocks = codes.size // _WARP + 3
+    n_blocks = codes.size // WARP + 3
     blocks = cuda.device_array(4 * n_blocks, np.uint32)
-    fill_blocks[-(-n_blocks * _WARP // BLOCK), BLOCK](codes, n_blocks, blocks)
+    fill_blocks[launch(n_blocks * WARP)](codes, n_blocks, blocks)
     return blocks
 
 
@@ -43,12 +38,12 @@ def blocks_of_packed(packed, n_bases: int, stretches: np.ndarray):
     stretches : ndarray, shape=(n, 2), dtype=int64
         Where ambiguous bases begin and end.
     """
-    n_blocks = n_bases // _WARP + 3
+    n_blocks = n_bases // WARP + 3
     blocks = cuda.device_array(4 * n_blocks, np.uint32)
-    turn_words[-(-n_blocks // BLOCK), BLOCK](packed, n_bases, n_blocks, blocks)
+    turn_words[launch(n_blocks)](packed, n_bases, n_blocks, blocks)
     if len(stretches):
         starts, stops = (cuda.to_device(np.ascontiguousarray(stretches[:, i])) for i in (0, 1))
-        mark_ambiguous[len(stretches), BLOCK](starts, stops, blocks)
+        mark_ambiguous[len(stretches), 4 * WARP](starts, stops, blocks)
     return blocks
 
 
@@ -70,13 +65,11 @@ def copy_bases(blocks, starts, lengths, n_copied: int):
     """
     count = lengths.size
     sums = cuda.device_array(count + 1, np.uint32)
-    count_bases[-(-(count + 1) // BLOCK), BLOCK](lengths, sums)
+    count_bases[launch(count + 1)](lengths, sums)
     exclusive_sum(sums)
     codes = cuda.device_array(max(1, n_copied), np.uint8)
     copied_starts = cuda.device_array(count, np.int64)
-    write_bases[-(-count * _WARP // BLOCK), BLOCK](
-        blocks, starts, lengths, sums, codes, copied_starts
-    )
+    write_bases[launch(count * WARP)](blocks, starts, lengths, sums, codes, copied_starts)
     return codes, copied_starts
 
 
@@ -94,9 +87,9 @@ def turn_words(packed, n_bases, n_blocks, blocks):
         word = uint64(cuda.brev(packed[i]))
     # Turned, a base's high bit comes first.
     high, low = even_bits(word), even_bits(word >> uint64(1))
-    here = n_bases - int64(i) * _WARP
+    here = n_bases - int64(i) * WARP
     ambiguous = uint32(0)
-    if here < _WARP:
+    if here < WARP:
         ambiguous = uint32(uint64(0xFFFFFFFF) << uint64(max(here, int64(0))))
     first = uint64(4) * uint64(i)
     blocks[first] = low & ~ambiguous
@@ -123,7 +116,7 @@ def mark_ambiguous(starts, stops, blocks):
     Two stretches may begin and end in one block, so bits are set by atomic operations.
     """
     start, stop = starts[cuda.blockIdx.x], stops[cuda.blockIdx.x]
-    first, last = start // _WARP, (stop - 1) // _WARP
+    first, last = start // WARP, (stop - 1) // WARP
     for i in range(first + cuda.threadIdx.x, last + 1, cuda.blockDim.x):
         marked = uint32(0xFFFFFFFF)
         if i == first:
@@ -145,13 +138,13 @@ def count_bases(lengths, counts):
 def write_bases(blocks, starts, lengths, sums, codes, copied_starts):
     """Write the bases of stretches. One warp a stretch, a thread every 32nd base; the threads of a
     warp read one block or two."""
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1) // WARP
     if i >= lengths.size:
         return
     copied_start = int64(sums[i])
     if cuda.laneid == 0:
         copied_starts[i] = copied_start
-    for step in range(cuda.laneid, lengths[i], _WARP):
+    for step in range(cuda.laneid, lengths[i], WARP):
         at = starts[i] + step
         first = uint64(4) * (uint64(at) >> uint64(5))
         bit = uint32(at) & uint32(31)
@@ -164,14 +157,14 @@ def write_bases(blocks, starts, lengths, sums, codes, copied_starts):
 def fill_blocks(codes, n_blocks, blocks):
     """One warp a block, a thread a base."""
     i = cuda.grid(1)
-    if i // _WARP >= n_blocks:
+    if i // WARP >= n_blocks:
         return
     code = uint32(4)
     if i < codes.size:
         code = uint32(codes[i])
-    low = cuda.ballot_sync(_ALL_LANES, (code & uint32(1)) != 0)
-    high = cuda.ballot_sync(_ALL_LANES, (code & uint32(2)) != 0)
-    ambiguous = cuda.ballot_sync(_ALL_LANES, code > uint32(3))
+    low = cuda.ballot_sync(ALL_LANES, (code & uint32(1)) != 0)
+    high = cuda.ballot_sync(ALL_LANES, (code & uint32(2)) != 0)
+    ambiguous = cuda.ballot_sync(ALL_LANES, code > uint32(3))
     if cuda.laneid == 0:
         first = uint64(4) * (uint64(i) >> uint64(5))
         blocks[first] = uint32(low)

@@ -6,15 +6,11 @@ import numpy as np
 from numba import cuda, uint8
 from numba.cuda import types
 
-from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.gpu.launch import WARP, launch
+from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.reads.base_bits_cuda import base_blocks
 
 __all__ = ["KERNEL_SIGNATURES", "DeviceReads", "both_strands", "marked_reads"]
-
-#: Threads a block.
-BLOCK = 128
-
-_WARP = 32
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ def both_strands(codes: np.ndarray, offsets: np.ndarray) -> DeviceReads:
     offsets_there = cuda.to_device(np.ascontiguousarray(offsets, np.int64))
     if codes.size:
         both[: codes.size].copy_to_device(codes)
-        turn_reads[-(-n_reads * _WARP // BLOCK), BLOCK](offsets_there, n_reads, codes.size, both)
+        turn_reads[launch(n_reads * WARP)](offsets_there, n_reads, codes.size, both)
     longest = int(np.diff(offsets).max(initial=0))
     return DeviceReads(both, base_blocks(both), offsets_there, n_reads, longest)
 
@@ -67,23 +63,21 @@ def marked_reads(marks):
     """
     n_reads = marks.size
     sums = cuda.device_array(n_reads + 1, np.uint32)
-    blocks = -(-(n_reads + 1) // BLOCK)
-    count_marks[blocks, BLOCK](marks, sums)
-    exclusive_sum(sums)
-    n_marked = int(sums[n_reads:].copy_to_host()[0])
+    count_marks[launch(n_reads + 1)](marks, sums)
+    n_marked = add_up(sums)
     reads = cuda.device_array(max(1, n_marked), np.int32)
     if n_marked:
-        list_marked[blocks, BLOCK](marks, sums, reads)
+        list_marked[launch(n_reads)](marks, sums, reads)
     return reads, n_marked
 
 
 @cuda.jit(cache=True)
 def turn_reads(offsets, n_reads, n_bases, both):
     """Write every read's reverse complement. One warp a read, 32 bases a step."""
-    read = cuda.grid(1) // _WARP
+    read = cuda.grid(1) // WARP
     if read < n_reads:
         first, last = offsets[read], offsets[read + 1]
-        for i in range(cuda.laneid, last - first, _WARP):
+        for i in range(cuda.laneid, last - first, WARP):
             code = both[last - 1 - i]
             both[n_bases + first + i] = uint8(3 - code) if code < 4 else uint8(code)
 

@@ -1,10 +1,10 @@
-"""Candidate places of reads on the card: those that candidates_cpu gathers, from the same keys.
+"""Candidate loci of reads on the GPU: those that candidates_cpu finds, from the same keys.
 
     keys of a read, in order  ->  candidates, most seeds first  ->  side by side with all others
                         (group_keys)                    (write_candidates)
 
-A warp gathers a read's keys, 32 at a time, each lane one. Votes of the lanes say where groups and
-diagonals begin, and running maxima which diagonal of a group has most keys:
+A warp groups a read's keys, 32 at a time, each lane one. Votes of the lanes find where groups and
+diagonals begin, and running maxima the diagonal of a group with most keys:
 
     diagonals   7  7  9 | 80 | 310 310 311 311 311 313 | ...       opens a group 2, a diagonal 1
     opens       2  0  1 | 2  | 2   0   1   0   0   1   | 2
@@ -22,20 +22,21 @@ import numpy as np
 from numba import cuda, int64, uint64
 from numba.cuda import types
 
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
+from bwarp.gpu.prefix_sum import add_up
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
-from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT, LIKELY, Candidates
-from bwarp.mapping.seeds.seed_selection_cuda import SeedKeys, add_up, find_keys, hits_of
+from bwarp.mapping.seeds.candidates_cpu import (
+    Candidates,
+    diagonal_of,
+    differences_of_rest,
+    put_bounds,
+)
+from bwarp.mapping.seeds.seed_selection_cuda import SeedKeys, find_keys, hits_of
 
 __all__ = ["KERNEL_SIGNATURES", "find_candidates"]
-
-#: Threads a block.
-BLOCK = 128
-
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
 
 #: The low half of a number.
 _LOW = 0xFFFFFFFF
@@ -55,7 +56,7 @@ def find_candidates(
     seeds: SeedRound,
     parameters: MappingParameters,
 ) -> Candidates:
-    """The candidates of some reads from exact seeds, as arrays on the card.
+    """The candidates of some reads from exact seeds, as arrays on the GPU.
 
     Parameters
     ----------
@@ -85,13 +86,11 @@ def gather(
     longest = cuda.device_array(max(1, found.n_hits), np.int64)
     offsets = cuda.to_device(np.zeros(n_reads + 1, np.uint32))
     score_bounds, unlocated = (cuda.to_device(np.zeros(n_reads, np.int32)) for _ in range(2))
-    gap = parameters.gap_open + parameters.gap_extend
-    group_keys[_blocks(n_wanted * _WARP), BLOCK](
+    group_keys[launch(n_wanted * WARP)](
         found.keys, found.seed_firsts, found.read_positions, found.n_rows, found.hit_firsts,
         reads.offsets, wanted, n_wanted, k, found.differences, parameters.largest_gap,
         parameters.candidates_a_read, parameters.match,
-        min(parameters.match - parameters.mismatch, gap), entries, found.spare, longest, offsets,
-        score_bounds, unlocated,
+        parameters.least_loss, entries, found.spare, longest, offsets, score_bounds, unlocated,
     )  # fmt: skip
     n_found = add_up(offsets)
     candidates = Candidates(
@@ -107,21 +106,12 @@ def gather(
         searched=np.array([found.n_seeds, found.n_hits, n_found]),
     )
     if n_found:
-        write_candidates[_blocks(n_wanted * _WARP), BLOCK](
+        write_candidates[launch(n_wanted * WARP)](
             entries, longest, found.keys, found.seed_firsts, found.hit_firsts, wanted, n_wanted,
             offsets, candidates.reads, candidates.strands, candidates.diagonals, candidates.lowest,
             candidates.highest, candidates.seeds,
         )  # fmt: skip
     return candidates
-
-
-def _blocks(threads: int) -> int:
-    return max(1, -(-threads // BLOCK))
-
-
-@cuda.jit(device=True)
-def diagonal_of(key):
-    return int64(key & uint64((1 << 35) - 1)) - DIAGONAL_SHIFT
 
 
 @cuda.jit(device=True)
@@ -132,7 +122,7 @@ def opened(keys, begin, end, at, largest_gap):
     key, before = int64(keys[at]), int64(keys[at - 1])
     if key == before:
         return 0
-    # Keys of the two strands are farther apart than any two places of a genome.
+    # Keys of the two strands are farther apart than any two loci of a genome.
     return _GROUP if key - before > largest_gap else _DIAGONAL
 
 
@@ -140,14 +130,14 @@ def opened(keys, begin, end, at, largest_gap):
 def last_opened(opens, step, before):
     """Where what this lane's key belongs to was opened: by the last lane up to this one that opens
     it, or `before` this step. All lanes of a warp call it."""
-    lanes = int64(cuda.ballot_sync(_ALL_LANES, opens)) & ((int64(2) << cuda.laneid) - 1)
+    lanes = int64(cuda.ballot_sync(ALL_LANES, opens)) & ((int64(2) << cuda.laneid) - 1)
     return step + 63 - int64(cuda.clz(lanes)) if lanes != 0 else before
 
 
 @cuda.jit(device=True)
 def lanes_before(truth):
     """How many lanes before this one have it true, and how many of all. A whole warp calls it."""
-    lanes = int64(cuda.ballot_sync(_ALL_LANES, truth)) & _ALL_LANES
+    lanes = int64(cuda.ballot_sync(ALL_LANES, truth)) & ALL_LANES
     return cuda.popc(lanes & ((int64(1) << cuda.laneid) - 1)), cuda.popc(lanes)
 
 
@@ -163,18 +153,18 @@ def list_groups(keys, begin, end, largest_gap, entries, longest):
     n_groups = int64(0)
     has_more = False
     group, diagonal, most = begin, begin, int64(0)
-    for step in range(begin, end, _WARP):
+    for step in range(begin, end, WARP):
         at = step + lane
         opens = opened(keys, begin, end, at, largest_gap)
         closes = opened(keys, begin, end, at + 1, largest_gap)
-        group = last_opened(opens == _GROUP, step, cuda.shfl_sync(_ALL_LANES, group, _WARP - 1))
-        diagonal = last_opened(opens > 0, step, cuda.shfl_sync(_ALL_LANES, diagonal, _WARP - 1))
-        most_before = cuda.shfl_sync(_ALL_LANES, most, _WARP - 1)
+        group = last_opened(opens == _GROUP, step, cuda.shfl_sync(ALL_LANES, group, WARP - 1))
+        diagonal = last_opened(opens > 0, step, cuda.shfl_sync(ALL_LANES, diagonal, WARP - 1))
+        most_before = cuda.shfl_sync(ALL_LANES, most, WARP - 1)
         most = int64(0)
         if at < end and closes > 0:
             most = ((at + 1 - diagonal) << 32) | (_LOW - (at - begin))
         for distance in (1, 2, 4, 8, 16):
-            other = cuda.shfl_up_sync(_ALL_LANES, most, distance)
+            other = cuda.shfl_up_sync(ALL_LANES, most, distance)
             if lane >= distance and at - distance >= group:
                 most = max(most, other)
         if group < step:
@@ -189,19 +179,19 @@ def list_groups(keys, begin, end, largest_gap, entries, longest):
             longest[group] = most
             has_more = has_more or 1 < most >> 32 < n_keys
         n_groups += n_here
-    return n_groups, cuda.any_sync(_ALL_LANES, has_more)
+    return n_groups, cuda.any_sync(ALL_LANES, has_more)
 
 
 @cuda.jit(device=True)
 def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
     """List diagonals with half as many keys as their group's main one; how many are listed now."""
     group, diagonal = begin, begin
-    for step in range(begin, end, _WARP):
+    for step in range(begin, end, WARP):
         at = step + int64(cuda.laneid)
         opens = opened(keys, begin, end, at, largest_gap)
         closes = opened(keys, begin, end, at + 1, largest_gap)
-        group = last_opened(opens == _GROUP, step, cuda.shfl_sync(_ALL_LANES, group, _WARP - 1))
-        diagonal = last_opened(opens > 0, step, cuda.shfl_sync(_ALL_LANES, diagonal, _WARP - 1))
+        group = last_opened(opens == _GROUP, step, cuda.shfl_sync(ALL_LANES, group, WARP - 1))
+        diagonal = last_opened(opens > 0, step, cuda.shfl_sync(ALL_LANES, diagonal, WARP - 1))
         n_keys = at + 1 - diagonal
         is_one = False
         if at < end and closes > 0:
@@ -222,12 +212,12 @@ def group_keys(
     keys, firsts, read_positions, n_rows, hit_firsts, offsets, wanted, n_wanted, k, differences,
     largest_gap, most, match, loss, entries, spare, longest, counts, score_bounds, unlocated,
 ):  # fmt: skip
-    """Gather the keys of every read into candidates, as candidates_cpu says, and order those.
+    """Group the keys of every read into candidates by the rules of candidates_cpu, and sort those.
 
     One warp a read, its candidates where its keys are: there are never more. Reads every key once,
     or twice where a group has several diagonals.
     """
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1) // WARP
     if i >= n_wanted:
         return
     begin = int64(hit_firsts[2 * int64(firsts[i])])
@@ -240,10 +230,10 @@ def group_keys(
         cuda.syncwarp()
         sort_list(entries, spare, begin, begin + n_found)
     is_left_out = False
-    for item in range(2 * int64(firsts[i]) + cuda.laneid, 2 * int64(firsts[i + 1]), int64(_WARP)):
+    for item in range(2 * int64(firsts[i]) + cuda.laneid, 2 * int64(firsts[i + 1]), int64(WARP)):
         taken = int64(hit_firsts[item + 1]) - int64(hit_firsts[item])
         is_left_out = is_left_out or taken != hits_of(read_positions, n_rows, item)
-    is_left_out = cuda.any_sync(_ALL_LANES, is_left_out)
+    is_left_out = cuda.any_sync(ALL_LANES, is_left_out)
     if cuda.laneid > 0:
         return
     read = wanted[i]
@@ -251,19 +241,12 @@ def group_keys(
     length = offsets[read + 1] - offsets[read]
     n_different = int64(differences[i])
     if n_found > most:
-        # A base lies in so many seeds at most, so what a group lacks in seeds says how much it
-        # differs at least.
-        overlap = int64(1)
-        if n_seeds > 1:
-            overlap += (k - 1) // ((length - k) // (n_seeds - 1))
-        lacking = n_seeds - (MOST_SEEDS - (int64(entries[begin + most]) >> 32))
-        n_different = min(n_different, max(int64(0), lacking + overlap - 1) // overlap)
+        n_shared = MOST_SEEDS - (int64(entries[begin + most]) >> 32)
+        n_different = differences_of_rest(n_different, n_seeds, n_shared, length, k)
         is_left_out = True
         n_found = int64(most)
     counts[read] = n_found
-    score_bounds[read] = max(int64(0), match * length - loss * n_different)
-    if is_left_out:
-        unlocated[read] = max(int64(0), match * length - LIKELY * loss * n_different)
+    put_bounds(read, length, n_different, not is_left_out, match, loss, score_bounds, unlocated)
 
 
 @cuda.jit(cache=True)
@@ -272,13 +255,13 @@ def write_candidates(
     diagonals, lowest, highest, seeds,
 ):  # fmt: skip
     """Write candidates out to where the running sums say. One warp a read, a lane a candidate."""
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1) // WARP
     if i >= n_wanted:
         return
     read = wanted[i]
     begin = int64(hit_firsts[2 * int64(firsts[i])])
     first = int64(offsets[read])
-    for read_position in range(first + cuda.laneid, int64(offsets[read + 1]), int64(_WARP)):
+    for read_position in range(first + cuda.laneid, int64(offsets[read + 1]), int64(WARP)):
         entry = int64(entries[begin + read_position - first])
         n_keys = MOST_SEEDS - (entry >> 32)
         at = begin + ((entry & _LOW) >> 1)

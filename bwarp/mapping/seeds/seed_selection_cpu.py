@@ -1,7 +1,7 @@
-"""Seeds of reads, searched: the rows of the index they match in, and how many hits are located.
+"""Seeds of reads, searched: their SA intervals, and how many hits of each are located.
 
-An item is a seed (even number) or its reverse complement (the odd number after it); which seeds a
-read has, and which of their hits are taken, is said in candidates_cpu.py.
+An item is a seed (even number) or its reverse complement (the odd number after it). Which seeds a
+read has, and which of their hits are located, is defined in candidates_cpu.py.
 
     read         0                       1
     firsts       0                       3             5
@@ -9,25 +9,31 @@ read has, and which of their hits are taken, is said in candidates_cpu.py.
     items        0   1   2   3   4   5   6   7  8   9
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba import int64, uint8, uint64
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.parameters import SeedRound
-from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.algorithms.exact_cpu import exact_intervals
 
-__all__ = ["BLOCK", "SeedRows", "search_seeds", "seed_rows_of"]
+__all__ = [
+    "BLOCK",
+    "SeedRows",
+    "search_seeds",
+    "seed_count",
+    "seed_kmer",
+    "seed_position",
+    "seed_rows_of",
+]
 
 #: Reads that are searched together: their arrays stay in the processor's cache.
 BLOCK = 2048
 
 
-@dataclass(frozen=True)
-class SeedRows:
+class SeedRows(NamedTuple):
     """Where the seeds of some reads match in the index.
 
     Attributes
@@ -37,11 +43,11 @@ class SeedRows:
     read_positions : ndarray, shape=(n_seeds,), dtype=int32
         The base of the read that a seed begins at; -1 for one over an ambiguous base.
     starts, counts : ndarray, shape=(2 * n_seeds,), dtype=uint32
-        The first row of every item, and how many there are.
+        The first SA row of every item, and how many there are.
     taken : ndarray, shape=(2 * n_seeds,), dtype=uint32
         How many of them are located.
     differences : ndarray, shape=(n_reads,), dtype=int32
-        In how many bases a place without hits that are located differs at least.
+        In how many bases a locus without located hits differs at least.
     """
 
     firsts: np.ndarray
@@ -66,20 +72,18 @@ class SeedRows:
 
 
 def search_seeds(
-    index: FMIndex, codes: np.ndarray, offsets: np.ndarray, seeds: SeedRound, threads: int = 1
+    index: FMIndex, codes: np.ndarray, offsets: np.ndarray, seeds: SeedRound
 ) -> SeedRows:
     """Search the seeds of all reads (flat codes and offsets)."""
     reads = np.arange(len(offsets) - 1)
-
-    def search(start: int, stop: int) -> list[SeedRows]:
-        return [
-            seed_rows_of(index, codes, offsets, reads[first : min(first + BLOCK, stop)], seeds)
-            for first in range(start, stop, BLOCK)
-        ]
-
-    parts = for_each_range(search, len(reads), threads)
-    blocks = [block for part in parts for block in part]
-    return _joined(blocks or [seed_rows_of(index, codes, offsets, reads, seeds)])
+    parts = [
+        seed_rows_of(index, codes, offsets, reads[first : first + BLOCK], seeds)
+        for first in range(0, max(1, reads.size), BLOCK)
+    ]
+    before = np.cumsum([0, *(part.read_positions.size for part in parts)])
+    firsts = [part.firsts[:-1] + shift for part, shift in zip(parts, before, strict=False)]
+    columns = list(zip(*parts, strict=True))[1:]
+    return SeedRows(np.concatenate([*firsts, before[-1:]]), *map(np.concatenate, columns))
 
 
 def seed_rows_of(
@@ -93,27 +97,33 @@ def seed_rows_of(
     read_positions = np.empty(n_seeds, np.int32)
     _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions)
     starts, stops = exact_intervals(index, kmers, k)
-    counts = stops - starts
-    taken = np.zeros(counts.size, np.uint32)
-    differences = np.zeros(n, np.int32)
-    _select_hits(
-        firsts, read_positions, k, counts, seeds.hits, seeds.least_hits, taken, differences
-    )
-    return SeedRows(firsts, read_positions, starts, counts, taken, differences)
+    taken, differences = np.zeros(2 * n_seeds, np.uint32), np.zeros(n, np.int32)
+    rows = SeedRows(firsts, read_positions, starts, stops - starts, taken, differences)
+    _select_hits(rows, k, seeds.hits, seeds.least_hits)
+    return rows
 
 
-def _joined(parts: Sequence[SeedRows]) -> SeedRows:
-    """The rows of reads, one part after another."""
-    before = np.cumsum([0, *(part.read_positions.size for part in parts)])
-    firsts = [part.firsts[:-1] + shift for part, shift in zip(parts, before, strict=False)]
-    return SeedRows(
-        np.concatenate([*firsts, before[-1:]]),
-        np.concatenate([part.read_positions for part in parts]),
-        np.concatenate([part.starts for part in parts]),
-        np.concatenate([part.counts for part in parts]),
-        np.concatenate([part.taken for part in parts]),
-        np.concatenate([part.differences for part in parts]),
-    )
+@numba.njit(cache=True, nogil=True, inline="always")
+def seed_count(length, k, step):
+    """How many seeds a read of so many bases has; both engines use it."""
+    return max(int64(1), min(length // step, length - k + 1)) if length >= k else int64(0)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def seed_position(number, n_seeds, length, k):
+    """The base that a seed of a read begins at; both engines use it."""
+    return number * (length - k) // max(int64(1), n_seeds - 1)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def seed_kmer(codes, start, k):
+    """The k-mer from a base on, in the low bits, and the highest of its codes; for both engines."""
+    kmer, worst = uint64(0), uint8(0)
+    for at in range(start, start + k):
+        code = codes[at]
+        worst = max(worst, code)
+        kmer = uint64(uint64(kmer << uint64(2)) | uint64(code & 3))
+    return kmer, worst
 
 
 @numba.njit(cache=True, nogil=True)
@@ -122,40 +132,31 @@ def _count_seeds(offsets, reads, k, step, firsts):
     n_seeds = 0
     for i in range(reads.size):
         firsts[i] = n_seeds
-        length = offsets[reads[i] + 1] - offsets[reads[i]]
-        if length >= k:
-            n_seeds += max(1, min(length // step, length - k + 1))
+        n_seeds += seed_count(offsets[reads[i] + 1] - offsets[reads[i]], k, step)
     firsts[reads.size] = n_seeds
     return n_seeds
 
 
 @numba.njit(cache=True, nogil=True)
 def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
-    """Pack the seeds of reads; a place of -1 tells of an ambiguous base."""
+    """Pack the seeds of reads, the first base in the highest bits."""
     for i in range(reads.size):
         begin = offsets[reads[i]]
-        room = offsets[reads[i] + 1] - begin - k
-        n_steps = max(1, firsts[i + 1] - firsts[i] - 1)
-        for seed in range(firsts[i], firsts[i + 1]):
-            read_position = (seed - firsts[i]) * room // n_steps
-            kmer = np.uint64(0)
-            worst = np.uint8(0)
-            for at in range(begin + read_position, begin + read_position + k):
-                worst = max(worst, codes[at])
-                kmer = kmer << np.uint64(2) | np.uint64(codes[at] & 3)
-            kmers[seed, 0] = kmer << np.uint64(64 - 2 * k)
-            read_positions[seed] = read_position if worst < 4 else -1
+        length = offsets[reads[i] + 1] - begin
+        n_seeds = firsts[i + 1] - firsts[i]
+        for number in range(n_seeds):
+            position = seed_position(number, n_seeds, length, k)
+            kmer, worst = seed_kmer(codes, begin + position, k)
+            kmers[firsts[i] + number, 0] = kmer << np.uint64(64 - 2 * k)
+            read_positions[firsts[i] + number] = position if worst < 4 else -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _select_hits(firsts, read_positions, k, counts, most, least, taken, differences):
-    """How many hits of each seed to locate: of the rarest all, until a read has `most`.
-
-    An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement. Equally
-    rare ones are taken in that order.
-    """
-    for i in range(firsts.size - 1):
-        first, last = 2 * firsts[i], 2 * firsts[i + 1]
+def _select_hits(seeds, k, most, least):
+    """How many hits of each item to locate: of the rarest all, until a read has `most`."""
+    counts, taken, read_positions = seeds.counts, seeds.taken, seeds.read_positions
+    for i in range(seeds.firsts.size - 1):
+        first, last = 2 * seeds.firsts[i], 2 * seeds.firsts[i + 1]
         total = np.int64(0)
         for item in range(first, last):
             # A seed over an ambiguous base was searched as if that were A: it has no hits.
@@ -163,8 +164,7 @@ def _select_hits(firsts, read_positions, k, counts, most, least, taken, differen
                 counts[item] = 0
             total += counts[item]
         if total <= most:
-            for item in range(first, last):
-                taken[item] = counts[item]
+            taken[first:last] = counts[first:last]
         else:
             used = np.int64(0)
             for item in np.argsort(counts[first:last], kind="mergesort"):
@@ -176,11 +176,11 @@ def _select_hits(firsts, read_positions, k, counts, most, least, taken, differen
                     # Nothing rare enough: some hits of this one, evenly spread over its rows.
                     taken[first + item] = most - used
                     used = most
-        # A place that is not found differs in every seed located in full: those side by side.
+        # A locus that is not found differs in every seed located in full, of those side by side.
         end = 0
-        for seed in range(firsts[i], firsts[i + 1]):
-            full = taken[2 * seed] == counts[2 * seed]
-            full = full and taken[2 * seed + 1] == counts[2 * seed + 1]
-            if full and read_positions[seed] >= end:
-                differences[i] += 1
-                end = read_positions[seed] + k
+        for item in range(first, last, 2):
+            position = read_positions[item >> 1]
+            full = taken[item] == counts[item] and taken[item + 1] == counts[item + 1]
+            if full and position >= end:
+                seeds.differences[i] += 1
+                end = position + k

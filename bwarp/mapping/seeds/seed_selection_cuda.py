@@ -1,40 +1,36 @@
-"""The hits of reads' seeds on the card, as keys in order: the first half of candidates_cuda.
+"""The hits of reads' seeds on the GPU, as sorted keys: the first half of candidates_cuda.
 
-    reads  ->  seeds, both strands  ->  rows  ->  how many hits to take  ->  positions  ->  keys
-               (cut_seeds)      (exact_cuda)   (choose_seeds)       (list_hits, locate_hits)
+    reads  ->  seeds, both strands  ->  SA rows  ->  how many hits to take  ->  positions  ->  keys
+               (cut_seeds)      (exact_cuda)     (select_hits)         (list_hits, locate_hits)
 
-A key is a number as candidates_cpu has it, with the read's place in the list of reads searched. The
-keys of a read lie side by side; mostly they are few, but they may be thousands: a warp puts them in
-order. What has no bound that the card could plan by (seeds, hits) is counted first, added up, and
-written where the sums say.
+A key is a number as in candidates_cpu, with the read's index in the list of reads searched. The
+keys of a read are contiguous; mostly they are few, but they may be thousands: a warp sorts them.
+Seeds and hits, whose number has no bound, are counted first, and written where the running sums
+say.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int32, int64, uint8, uint32, uint64
+from numba import cuda, int32, int64, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
-from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.gpu.prefix_sum import add_up
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import genome_position, position_of, step_to_sampled
 from bwarp.mapping.parameters import SeedRound
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT
+from bwarp.mapping.seeds.seed_selection_cpu import seed_count, seed_kmer, seed_position
 from bwarp.seeding.algorithms.exact_cuda import LOCATED, exact_intervals
 from bwarp.sequence import reverse_complement_kmer
 
-__all__ = ["KERNEL_SIGNATURES", "SeedKeys", "add_up", "find_keys", "hits_of"]
-
-#: Threads a block.
-BLOCK = 128
+__all__ = ["KERNEL_SIGNATURES", "SeedKeys", "find_keys", "hits_of"]
 
 #: Hits of an item that a thread lists alone.
 FEW = 4
-
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
 
 #: The low bits of a number that orders items: which of its read's it is.
 _ITEM = (1 << 31) - 1
@@ -45,7 +41,7 @@ _IS_LOCATED = 1 << 63
 
 @dataclass(frozen=True)
 class SeedKeys:
-    """What the seeds of some reads have found; device arrays.
+    """The located hits of some reads' seeds; device arrays.
 
     An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement.
 
@@ -60,10 +56,10 @@ class SeedKeys:
     hit_firsts : shape=(2 * n_seeds + 1,), dtype=uint32
         Where the keys of each item's hits were, and those of each read are.
     differences : shape=(n_wanted,), dtype=int32
-        Of every place that was not found, at least.
+        Of every locus that is not located, at least.
     keys : shape=(n_hits,), dtype=uint64
     spare : shape=(n_hits,), dtype=uint64
-        Room that is not used any more.
+        Memory to sort in.
     n_hits, n_seeds : int
     """
 
@@ -84,54 +80,42 @@ def find_keys(
     """Search the seeds of some reads (device array, dtype=int32), and locate their hits."""
     k = seeds.length
     firsts = cuda.device_array(n_wanted + 1, np.uint32)
-    count_seeds[_blocks(n_wanted + 1), BLOCK](
-        reads.offsets, wanted, n_wanted, k, seeds.step, firsts
-    )
+    count_seeds[launch(n_wanted + 1)](reads.offsets, wanted, n_wanted, k, seeds.step, firsts)
     n_seeds = add_up(firsts)
     items = cuda.device_array(2 * n_seeds + 1, np.uint64)
     read_positions, owners = (cuda.device_array(max(1, n_seeds), np.int32) for _ in range(2))
     first_rows, n_rows = (cuda.device_array(max(1, 2 * n_seeds), np.uint32) for _ in range(2))
     if n_seeds:
-        cut_seeds[_blocks(n_wanted * _WARP), BLOCK](
+        cut_seeds[launch(n_wanted * WARP)](
             reads.both, reads.offsets, wanted, n_wanted, k, firsts, items, read_positions, owners
         )
         exact_intervals(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
-    # The seeds themselves have been searched: their place is room now.
-    room = cuda.device_array(2 * n_seeds + 1, np.uint64)
-    select_hits[_blocks(n_wanted * _WARP), BLOCK](
-        n_wanted, firsts, read_positions, k, n_rows, seeds.hits, seeds.least_hits, items, room,
-        hit_firsts, differences,
+    # The seeds themselves have been searched: their memory is free.
+    spare_items = cuda.device_array(2 * n_seeds + 1, np.uint64)
+    select_hits[launch(n_wanted * WARP)](
+        n_wanted, firsts, read_positions, k, n_rows, seeds.hits, seeds.least_hits, items,
+        spare_items, hit_firsts, differences,
     )  # fmt: skip
     n_hits = add_up(hit_firsts)
     keys, spare = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
     if n_hits:
         rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
-        list_hits[_blocks(2 * n_seeds), BLOCK](
+        list_hits[launch(2 * n_seeds)](
             first_rows, n_rows, hit_firsts, owners, read_positions, reads.offsets, wanted, k,
             2 * n_seeds, rows, keys,
         )  # fmt: skip
         rate = device.plan.suffix_rate
         step_to_sampled(device.forward, device.first_rows, rate, rows, steps, n_hits)
-        locate_hits[_blocks(n_hits), BLOCK](
+        locate_hits[launch(n_hits)](
             device.suffixes, rate, device.forward.n_rows, device.segment_text,
             device.segment_genome, rows, steps, n_hits, keys,
         )  # fmt: skip
-        sort_keys[_blocks(n_wanted * _WARP), BLOCK](keys, spare, firsts, hit_firsts, n_wanted)
+        sort_keys[launch(n_wanted * WARP)](keys, spare, firsts, hit_firsts, n_wanted)
     return SeedKeys(
         firsts, read_positions, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds
     )
-
-
-def _blocks(threads: int) -> int:
-    return max(1, -(-threads // BLOCK))
-
-
-def add_up(counts) -> int:
-    """Replace counts (device array, uint32; the last is 0) by running sums; their total."""
-    exclusive_sum(counts)
-    return int(counts[counts.size - 1 :].copy_to_host()[0])
 
 
 @cuda.jit(cache=True)
@@ -141,35 +125,25 @@ def count_seeds(offsets, wanted, n_wanted, k, step, counts):
     if i <= n_wanted:
         n = int64(0)
         if i < n_wanted:
-            read = wanted[i]
-            length = offsets[read + 1] - offsets[read]
-            if length >= k:
-                n = max(int64(1), min(length // step, length - k + 1))
+            n = seed_count(offsets[wanted[i] + 1] - offsets[wanted[i]], k, step)
         counts[i] = n
 
 
 @cuda.jit(cache=True)
 def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, read_positions, owners):
-    """Pack the seeds of reads and their reverse complements; place -1 tells of an ambiguous base.
+    """Pack the seeds of reads and their reverse complements.
 
     One warp a read, a thread every 32nd seed; k bytes are read a seed, most from the cache.
     """
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1) // WARP
     if i >= n_wanted:
         return
     read = wanted[i]
-    room = offsets[read + 1] - offsets[read] - k
+    length = offsets[read + 1] - offsets[read]
     first, last = int64(firsts[i]), int64(firsts[i + 1])
-    n_steps = max(int64(1), last - first - 1)
-    for seed in range(first + cuda.laneid, last, _WARP):
-        read_position = (seed - first) * room // n_steps
-        start = offsets[read] + read_position
-        kmer = uint64(0)
-        worst = uint8(0)
-        for at in range(start, start + k):
-            code = codes[at]
-            worst = max(worst, code)
-            kmer = uint64(uint64(kmer << uint64(2)) | uint64(code & 3))
+    for seed in range(first + cuda.laneid, last, WARP):
+        read_position = seed_position(seed - first, last - first, length, k)
+        kmer, worst = seed_kmer(codes, offsets[read] + read_position, k)
         shift = uint64(64 - 2 * k)
         items[2 * seed] = uint64(kmer << shift)
         items[2 * seed + 1] = uint64(uint64(reverse_complement_kmer(kmer, k)) << shift)
@@ -190,32 +164,31 @@ def hits_of(read_positions, n_rows, item):
 def take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken):
     """Take all hits of the rarest items while they fit in `most`. A whole warp calls it.
 
-    The next item gives what is left where fewer than `least` are taken, evenly spread over its
-    rows.
+    If fewer than `least` are taken, the next item fills the rest, evenly spread over its rows.
     """
     lane = int64(cuda.laneid)
-    for item in range(first + lane, last, _WARP):
+    for item in range(first + lane, last, WARP):
         order[item] = (hits_of(read_positions, n_rows, item) << 31) | (item - first)
         taken[item] = 0
     cuda.syncwarp()
     sort_list(order, spare, first, last)
     used = int64(0)
-    for step in range(first, last, _WARP):
+    for step in range(first, last, WARP):
         item, count = int64(0), int64(most + 1)
         if step + lane < last:
             kmer = int64(order[step + lane])
             item, count = first + (kmer & _ITEM), kmer >> 31
         total = count
         for distance in (1, 2, 4, 8, 16):
-            other = cuda.shfl_up_sync(_ALL_LANES, total, distance)
+            other = cuda.shfl_up_sync(ALL_LANES, total, distance)
             total += other if lane >= distance else 0
         fits = used + total <= most
         if fits:
             taken[item] = count
-        n_fitting = cuda.popc(int64(cuda.ballot_sync(_ALL_LANES, fits)) & _ALL_LANES)
-        last_total = cuda.shfl_sync(_ALL_LANES, total, max(n_fitting - 1, 0))
+        n_fitting = cuda.popc(int64(cuda.ballot_sync(ALL_LANES, fits)) & ALL_LANES)
+        last_total = cuda.shfl_sync(ALL_LANES, total, max(n_fitting - 1, 0))
         used += last_total if n_fitting > 0 else 0
-        if n_fitting < _WARP:
+        if n_fitting < WARP:
             if lane == n_fitting and step + lane < last and used < least:
                 taken[item] = most - used
             break
@@ -227,10 +200,10 @@ def select_hits(
 ):
     """How many hits of each item to locate: of the rarest all, until a read has `most`.
 
-    One warp a read. The element of `taken` after the last is set to 0; `order` and `spare` have
-    room for a number an item.
+    One warp a read. The element of `taken` after the last is set to 0; `order` and `spare` have a
+    number an item.
     """
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1) // WARP
     if i >= n_wanted:
         return
     lane = int64(cuda.laneid)
@@ -238,18 +211,18 @@ def select_hits(
     if i == n_wanted - 1 and lane == 0:
         taken[last] = 0
     total = int64(0)
-    for item in range(first + lane, last, _WARP):
+    for item in range(first + lane, last, WARP):
         count = hits_of(read_positions, n_rows, item)
         taken[item] = count
         total += count
     for distance in (16, 8, 4, 2, 1):
-        total += cuda.shfl_xor_sync(_ALL_LANES, total, distance)
+        total += cuda.shfl_xor_sync(ALL_LANES, total, distance)
     if total > most:
         take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken)
     cuda.syncwarp()
-    # A place that is not found differs in every seed located in full: those side by side.
+    # A locus that is not found differs in every seed located in full, of those side by side.
     n_different, end = int32(0), int64(0)
-    for step in range(first, last, 2 * _WARP):
+    for step in range(first, last, 2 * WARP):
         item = step + 2 * lane
         read_position = int64(-1)
         if item < last:
@@ -257,11 +230,11 @@ def select_hits(
             if is_full and taken[item + 1] == hits_of(read_positions, n_rows, item + 1):
                 read_position = int64(read_positions[item >> 1])
         while True:
-            waiting = int64(cuda.ballot_sync(_ALL_LANES, read_position >= end)) & _ALL_LANES
+            waiting = int64(cuda.ballot_sync(ALL_LANES, read_position >= end)) & ALL_LANES
             if waiting == 0:
                 break
             n_different = int32(n_different + 1)
-            end = cuda.shfl_sync(_ALL_LANES, read_position, int32(cuda.ffs(waiting) - 1)) + k
+            end = cuda.shfl_sync(ALL_LANES, read_position, int32(cuda.ffs(waiting) - 1)) + k
     if lane == 0:
         differences[i] = n_different
 
@@ -303,16 +276,16 @@ def list_hits(
             for hit in range(n):
                 rows[first_hit + hit] = hit_row(first_row, count, n, hit)
                 keys[first_hit + hit] = key
-    waiting = int64(cuda.ballot_sync(_ALL_LANES, n > FEW)) & _ALL_LANES
+    waiting = int64(cuda.ballot_sync(ALL_LANES, n > FEW)) & ALL_LANES
     while waiting != 0:
         lane = int32(cuda.ffs(waiting) - 1)
         waiting &= waiting - 1
-        first_hit_of = cuda.shfl_sync(_ALL_LANES, first_hit, lane)
-        n_of = cuda.shfl_sync(_ALL_LANES, n, lane)
-        key_of = cuda.shfl_sync(_ALL_LANES, key, lane)
-        first_row_of = cuda.shfl_sync(_ALL_LANES, first_row, lane)
-        count_of = cuda.shfl_sync(_ALL_LANES, count, lane)
-        for hit in range(int64(cuda.laneid), n_of, _WARP):
+        first_hit_of = cuda.shfl_sync(ALL_LANES, first_hit, lane)
+        n_of = cuda.shfl_sync(ALL_LANES, n, lane)
+        key_of = cuda.shfl_sync(ALL_LANES, key, lane)
+        first_row_of = cuda.shfl_sync(ALL_LANES, first_row, lane)
+        count_of = cuda.shfl_sync(ALL_LANES, count, lane)
+        for hit in range(int64(cuda.laneid), n_of, WARP):
             rows[first_hit_of + hit] = hit_row(first_row_of, count_of, n_of, hit)
             keys[first_hit_of + hit] = key_of
 
@@ -336,7 +309,7 @@ def locate_hits(
 @cuda.jit(cache=True)
 def sort_keys(keys, spare, firsts, hit_firsts, n_wanted):
     """Put the keys of every read in order. One warp a read."""
-    i = cuda.grid(1) // _WARP
+    i = cuda.grid(1) // WARP
     if i < n_wanted:
         begin = int64(hit_firsts[2 * int64(firsts[i])])
         end = int64(hit_firsts[2 * int64(firsts[i + 1])])

@@ -9,33 +9,18 @@ from numba import cuda
 
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_ends
-from bwarp.gpu import prefix_sum, ptx_reference
+from bwarp.gpu import launch, prefix_sum, ptx_reference
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
-from bwarp.mapping import seeding_rounds_cuda
-from bwarp.mapping.extension import extension_cuda, scored_hits_cuda
-from bwarp.mapping.pairing import mate_rescue_cuda
-from bwarp.mapping.reads import base_bits_cuda, device_reads_cuda
-from bwarp.mapping.seeds import candidates_cuda, seed_selection_cuda
+from bwarp.mapping.extension import extension_cuda
 from bwarp.seeding.algorithms import exact_cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.emulated_cuda import pretend_gpu
 from tests.helpers.gpu.pretended_device import pair_sorter
 
-MODULES = (
-    base_bits_cuda,
-    candidates_cuda,
-    extension_cuda,
-    scored_hits_cuda,
-    seeding_rounds_cuda,
-    device_reads_cuda,
-    mate_rescue_cuda,
-    seed_selection_cuda,
-)
-
 
 def pretend(monkeypatch):
     """Kernels of indexes, searches and mapping run here from now on."""
-    pretend_gpu(monkeypatch, MODULES)
+    pretend_gpu(monkeypatch, [launch])
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
     monkeypatch.setattr(
         extension_cuda,

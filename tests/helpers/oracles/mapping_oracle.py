@@ -44,6 +44,7 @@ def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
         offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
         score_bounds=np.zeros(n_reads, np.int32),
         unlocated=np.zeros(n_reads, np.int32),
+        searched=np.zeros(3, np.int64),
     )
 
 

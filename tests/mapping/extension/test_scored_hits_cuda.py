@@ -1,7 +1,5 @@
 """Places put in order and joined by the GPU's kernels, as by the CPU's, however many a read has."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,8 @@ from numba import cuda
 
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping.extension import scored_hits_cpu, scored_hits_cuda
-from bwarp.mapping.extension.scored_hits_cuda import FIELDS, DeviceScoredHits, hits_on_host
+from bwarp.mapping.extension.scored_hits_cpu import FIELDS
+from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits, hits_on_host
 
 COUNTS = np.array([0, 1, 2, 31, 32, 33, 0, 64, 65, 130, 0])
 
@@ -39,21 +38,19 @@ def on_device(counts, strands, rows):
 def ranked(rng, counts, least):
     """Random places in order, by the CPU and on the card."""
     strands, rows = random_places(rng, counts)
-    reads = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     hits = on_device(counts, strands, rows)
     return (
-        scored_hits_cpu.ranked(offsets, reads, strands, rows, least),
+        scored_hits_cpu.ranked(offsets, strands, rows.ravel(), least),
         scored_hits_cuda.ranked(hits, least, hits.offsets),
     )
 
 
 def assert_same(hits, expected):
     found = hits_on_host(hits, PinnedBuffer())
-    for field in fields(expected):
-        got, wanted = getattr(found, field.name), getattr(expected, field.name)
-        assert got.dtype == wanted.dtype, field.name
-        assert got.tolist() == wanted.tolist(), field.name
+    for name, got, wanted in zip(found._fields, found, expected, strict=True):
+        assert got.dtype == wanted.dtype, name
+        assert got.tolist() == wanted.tolist(), name
 
 
 @pytest.mark.parametrize("least", [0, 5, 12])

@@ -71,9 +71,7 @@ def tiled(part, n_reads: int, times: int):
         sizes = np.tile(np.diff(part.cigar_offsets), times)
         return MappedReads(**fields | {"cigar_offsets": np.concatenate([[0], np.cumsum(sizes)])})
     if isinstance(part, PrimarySelection):
-        return PrimarySelection(
-            **{name: np.tile(value, times) for name, value in vars(part).items()}
-        )
+        return PrimarySelection(*(np.tile(value, times) for value in part))
     reads = part.reads[None] + n_reads * np.arange(times)[:, None]
     more = {name: np.tile(getattr(part, name), times) for name in ("qualities", "suboptimal")
             if isinstance(part, Supplementary)}  # fmt: skip

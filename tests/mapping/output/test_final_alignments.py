@@ -168,7 +168,7 @@ def test_two_mismatches_near_an_end_may_be_a_gap():
     _, genome = index_and_genome([random_letters(rng, 200)])
     codes = genome.codes.copy()
     codes[60:68] = [2, 2, 2, 2, 2, 1, 3, 0]
-    genome = replace(genome, codes=codes)
+    genome = genome._replace(codes=codes)
     # One T more than the genome has: before it two bases differ where no gap is opened.
     read = np.concatenate([codes[61:67], [3], codes[67:140]]).astype(np.uint8)
     codes, offsets = flat([read])

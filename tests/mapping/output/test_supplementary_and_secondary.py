@@ -9,8 +9,13 @@ from bwarp.mapping.output.final_alignments import align_hits
 from bwarp.mapping.output.supplementary_and_secondary import secondary_of, supplementary_of
 from bwarp.mapping.pairing.primary_and_mapq_cpu import select_single
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.seeds.candidates_cpu import Candidates
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+from tests.helpers.oracles.mapping_oracle import (
+    candidates_at,
+    flat,
+    index_and_genome,
+    opposite,
+    random_letters,
+)
 
 PARAMETERS = MappingParameters()
 
@@ -22,18 +27,7 @@ def lines_of(genome, reads, rows, parameters=PARAMETERS):
     flat_rows = np.array(
         [(read, *row) for read, part in enumerate(rows) for row in part], np.int64
     ).reshape(-1, 3)
-    counts = [len(part) for part in rows]
-    candidates = Candidates(
-        reads=flat_rows[:, 0].astype(np.int32),
-        strands=flat_rows[:, 1].astype(np.uint8),
-        diagonals=flat_rows[:, 2],
-        lowest=flat_rows[:, 2],
-        highest=flat_rows[:, 2],
-        seeds=np.ones(len(flat_rows), np.int32),
-        offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        score_bounds=np.zeros(len(reads), np.int32),
-        unlocated=np.zeros(len(reads), np.int32),
-    )
+    candidates = candidates_at(*flat_rows.T, len(reads))
     hits = extend(genome, both, offsets, candidates, parameters)
     primary = select_single(
         hits, np.diff(offsets), candidates.unlocated, parameters, np.zeros(len(reads), np.uint64)
@@ -107,7 +101,7 @@ def test_alternatives_where_they_are_few_and_nearly_as_good():
     codes = genome.codes.copy()
     codes[320:340] = (codes[320:340] + 1) % 4
     codes[550:570:5] = (codes[550:570:5] + 1) % 4
-    genome = replace(genome, codes=codes)
+    genome = genome._replace(codes=codes)
     read = genome.codes[100:200].copy()
     starts = [100 + 200 * copy for copy in range(7)]
     reads, rows = [], []

@@ -37,11 +37,11 @@ def pair_at(genome, start, size):
     return first, opposite(worn(genome.codes[start + size - LENGTH : start + size]))
 
 
-def rescued(genome, reads, rows, threads=1, insert=INSERT):
+def rescued(genome, reads, rows, insert=INSERT):
     codes, offsets = flat(reads)
     found = rescue_candidates(
         genome, both_strands(codes, offsets), offsets, hits_of_rows(rows), insert,
-        MappingParameters(), threads,
+        MappingParameters(),
     )  # fmt: skip
     assert found.offsets.tolist() == np.searchsorted(found.reads, range(len(reads) + 1)).tolist()
     return list(zip(found.reads, found.strands, found.diagonals, strict=True))
@@ -121,14 +121,3 @@ def test_every_good_place_of_the_anchor_is_tried(genome):
     )
     assert rescued(copied, [first, second], [[good, copy], []]) == [(1, 1, 400), (1, 1, 1400)]
     assert rescued(copied, [first, second], [[good, poor], []]) == [(1, 1, 400)]
-
-
-def test_threads_change_nothing(genome):
-    reads, rows = [], []
-    for number in range(3000):
-        start = number % 700
-        reads += pair_at(genome, start, 220 + number % 81)
-        rows += [[(LENGTH, 0, start, start + LENGTH)], []]
-    one = rescued(genome, reads, rows)
-    assert len(one) == 3000
-    assert rescued(genome, reads, rows, 3) == one

@@ -47,10 +47,10 @@ def reads_of(genome, rng, count):
     return reads
 
 
-def candidates(index, codes, offsets, step, hits, parameters=PARAMETERS, threads=1, reads=None):
+def candidates(index, codes, offsets, step, hits, parameters=PARAMETERS, reads=None):
     seeds = SeedRound(K, step, hits, hits // 2)
     reads = np.arange(len(offsets) - 1) if reads is None else reads
-    return find_candidates(index, codes, offsets, reads, seeds, parameters, threads)
+    return find_candidates(index, codes, offsets, reads, seeds, parameters)
 
 
 def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
@@ -167,17 +167,6 @@ def test_of_frequent_seeds_some_hits_are_located():
     first = slice(0, found.offsets[1])
     assert 20 <= found.seeds[first].sum() <= 30
     assert set(found.diagonals[first].tolist()) <= {130 * i for i in range(20)}
-
-
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_nothing(repeats, threads):
-    index, genome = repeats
-    codes, offsets = flat(reads_of(genome, np.random.default_rng(5), 3000))
-    one = candidates(index, codes, offsets, STEP, 20)
-    more = candidates(index, codes, offsets, STEP, 20, threads=threads)
-    for name, values in vars(one).items():
-        assert np.array_equal(values, getattr(more, name)), name
-    assert one.unlocated.any()
 
 
 def test_no_reads(repeats):

@@ -13,11 +13,12 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from numba import cuda
 
+from bwarp.gpu.launch import launch
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds import candidates_cuda, seed_selection_cuda
 from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT, _group, _list_rows, _make_keys
-from bwarp.mapping.seeds.seed_selection_cpu import _select_hits
+from bwarp.mapping.seeds.seed_selection_cpu import SeedRows, _select_hits
 from bwarp.mapping.seeds.seed_selection_cuda import LOCATED, SeedKeys
 
 K = 20
@@ -104,14 +105,14 @@ def a_case(rng, hits_of_reads):
 
 
 def by_the_cpu(case, parameters):
-    keys, offsets, wanted, firsts, counts, taken, differences, _ = case
+    keys, offsets, wanted, firsts, counts, taken, differences, read_positions = case
     found = np.zeros((keys.size, 6), np.int64)
     score_bounds, unlocated = np.zeros((2, offsets.size - 1), np.int32)
+    seeds = SeedRows(firsts, read_positions, counts, counts, taken, differences)
     n = _group(
-        np.sort(keys), offsets, wanted, K, firsts, counts, taken, differences,
-        parameters.largest_gap, parameters.candidates_a_read, parameters.match,
-        min(parameters.match - parameters.mismatch, parameters.gap_open + parameters.gap_extend),
-        found, score_bounds, unlocated,
+        np.sort(keys), offsets, wanted, K, seeds, parameters.largest_gap,
+        parameters.candidates_a_read, parameters.match, parameters.least_loss, found, score_bounds,
+        unlocated,
     )  # fmt: skip
     return found[:n], score_bounds, unlocated
 
@@ -129,9 +130,9 @@ def by_the_card(case, parameters):
         to_gpu(keys, np.uint64), keys.size, int(firsts[-1]),
     )  # fmt: skip
     reads = DeviceReads(None, None, cuda.to_device(offsets), offsets.size - 1, 0)
-    seed_selection_cuda.sort_keys[
-        seed_selection_cuda._blocks(32 * n_wanted), seed_selection_cuda.BLOCK
-    ](found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted)
+    seed_selection_cuda.sort_keys[launch(32 * n_wanted)](
+        found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted
+    )
     assert found.keys.copy_to_host()[: keys.size].tolist() == np.sort(keys).tolist()
     candidates = candidates_cuda.gather(
         found, reads, to_gpu(wanted, np.int32), n_wanted, K, parameters
@@ -201,8 +202,8 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     starts = rng.integers(0, 1000, counts.size)
     found = np.where((counts == 1) & (rng.random(counts.size) < 0.5), LOCATED, counts)
     taken, differences = np.zeros(counts.size, np.uint32), np.zeros(n_wanted, np.int32)
-    _select_hits(firsts, read_positions, K, counts, most, least, taken, differences)
-    blocks = seed_selection_cuda._blocks(32 * n_wanted)
+    seeds = SeedRows(firsts, read_positions, starts, counts, taken, differences)
+    _select_hits(seeds, K, most, least)
     on_device = [
         to_gpu(firsts, np.uint32),
         to_gpu(read_positions, np.int32),
@@ -211,22 +212,21 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     order, spare = (cuda.device_array(counts.size, np.uint64) for _ in range(2))
     selected = cuda.device_array(counts.size + 1, np.uint32)
     different = cuda.device_array(n_wanted, np.int32)
-    seed_selection_cuda.select_hits[blocks, seed_selection_cuda.BLOCK](
+    seed_selection_cuda.select_hits[launch(32 * n_wanted)](
         n_wanted, *on_device[:2], K, on_device[2], most, least, order, spare, selected, different
     )
     assert selected.copy_to_host().tolist() == [*taken.tolist(), 0]
     assert different.copy_to_host().tolist() == differences.tolist()
 
-    hit_firsts = np.empty(counts.size + 1, np.int64)
+    hit_firsts = np.concatenate([[0], np.cumsum(taken)])
     rows, keys = np.empty(taken.sum(), np.uint32), np.empty(taken.sum(), np.uint64)
-    _list_rows(starts, counts, taken, hit_firsts, rows)
+    _list_rows(seeds, rows)
     # Rows pass for positions, and all lie in one segment: what is located later is their place.
     segment = np.array([0, 2**33]), np.array([0])
-    _make_keys(offsets, wanted, K, firsts, read_positions, hit_firsts, rows, *segment, keys)
+    _make_keys(offsets, wanted, K, seeds, rows, *segment, keys)
     owners = np.repeat(wanted, n_seeds)
     listed, begun = to_gpu(rows * 0, np.uint32), to_gpu(keys * 0, np.uint64)
-    shape = seed_selection_cuda._blocks(counts.size), seed_selection_cuda.BLOCK
-    seed_selection_cuda.list_hits[shape](
+    seed_selection_cuda.list_hits[launch(counts.size)](
         to_gpu(starts, np.uint32), on_device[2], to_gpu(hit_firsts, np.uint32),
         to_gpu(owners, np.int32), on_device[1], cuda.to_device(offsets), to_gpu(wanted, np.int32),
         K, counts.size, listed, begun,
