@@ -1,4 +1,4 @@
-"""Which engine maps chunks of reads, what it keeps for that, and how many it wants at a time."""
+"""The engine that maps chunks of reads: what it keeps for that, and how many reads it takes."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ def reads_a_chunk(backend: str) -> int:
 
 
 def load(index: FMIndex, backend: str = "cpu", threads: int = 1) -> tuple[Genome, object]:
-    """The genome unpacked and, side by side with that, what an engine keeps for all chunks."""
+    """The genome unpacked and, at the same time, what an engine keeps for all chunks."""
 
     def unpack() -> Genome:
         return Genome(codes_of(index.reference, threads), index.reference.contig_starts)
@@ -45,7 +45,7 @@ def map_chunks(
     threads: int = 1,
     kept: object = None,
 ) -> Iterator[MappedChunk]:
-    """Map every chunk, in order; with ``"cpu"`` and ``"cuda"`` what comes is the same.
+    """Map every chunk, in order; the result is the same with ``"cpu"`` and ``"cuda"``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a user may choose of mapping, and the scores: those of bwa mem."""
+"""Parameters of mapping; the default scores are those of bwa mem."""
 
 from dataclasses import dataclass
 
@@ -22,11 +22,11 @@ __all__ = [
 #: Scores and costs go up to this, so that int8 tables and int32 sums hold them.
 MOST_SCORE = 100
 
-#: Pairs are no farther apart than this, and a given deviation is no larger.
+#: A given insert size, and its standard deviation, is no larger than this.
 MOST_INSERT_SIZE = 100_000
 
-#: How the ends of pairs lie (insert_size.py draws them), in the order of their numbers: bit 1 tells
-#: of the same strand, bit 0 of read 2 behind read 1.
+#: How the ends of pairs lie (drawn in insert_size.py), in the order of their numbers: bit 1 stands
+#: for the same strand, bit 0 for read 2 behind read 1.
 ORIENTATIONS = ("FR", "RF", "FF", "RR")
 
 #: What counts in matches.
@@ -43,7 +43,7 @@ _IN_MATCHES = (
     "least_mate_score",
 )
 
-#: Reads with fewer bases than this have places that few mismatches hide from seeds.
+#: Reads with fewer bases than this have hits that few mismatches hide from seeds.
 SHORT_READ = 60
 
 #: A read's ends may be clipped, or not.
@@ -79,26 +79,18 @@ class MappingParameters:
 
     Attributes
     ----------
-    first : SeedRound
-        Of all reads.
+    first, second, long, more_hits, short : SeedRound
+        The seeding rounds, in their order (seeding_rounds.py).
     resolved_margin : int
-        A read whose best place scores this much more than a place without seeds could is settled.
-    second : SeedRound
-        Of the others, which begin anew.
-    long : SeedRound
-        Of reads that are not settled and have hits left out: longer seeds are rarer in repeats.
-    more_hits : SeedRound
-        Of reads that are likely to have places as good among those not looked at.
-    short : SeedRound
-        Of reads that are still without a good place, and of short ones that may have a better one.
+        A best score this much above that of any locus without located seeds resolves a read.
     poor_score : float
-        A best score below this share of the read's length is not a good place (see `good_scores`).
+        A best score below this share of the read's length is poor (see `good_scores`).
     rescue_margin : int
-        Mates are looked for near the places of a read that score no less below its best one.
+        Mates are looked for near hits that score at most this much below the read's best one.
     candidates_a_read : int
-        The most places of a read that are aligned, those with most seeds first.
+        The most candidates of a read that are scored, those with most seeds first.
     hopeless_margin : int
-        A place this far below the best one is not aligned with gaps if its seeds show none.
+        A hit this far below the best one is not aligned with gaps if its seeds show none.
     largest_gap : int
         Seeds on diagonals this far apart may belong to one alignment.
     match, mismatch, gap_open, gap_extend, clip : int
@@ -110,11 +102,11 @@ class MappingParameters:
     least_mate_score : int
         The same for the mate of a read, where both make a pair.
     most_secondary : int
-        Other places of a read are named (XA) if they are no more than this.
+        Secondary hits of a read are reported (XA) if they are no more than this.
     secondary_share : float
-        What they score at least, as a share of the read's best place.
+        What they score at least, as a share of the read's best score.
     insert_size : (float, float) or None
-        Mean and deviation of the distance of pairs; None: estimated from the first pairs.
+        Mean and standard deviation of pairs; None: estimated from the first pairs.
     orientation : str or None
         FR, RF, FF or RR; None: the commonest of the first pairs.
     """
@@ -188,11 +180,11 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
 
 
 def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:
-    """What a best place scores at least that is good enough not to be searched for densely.
+    """The least best score that is good enough not to search a read with short seeds.
 
-    Of most reads that is a share of their length. A short read's place may have a mismatch in every
-    seed of the second round and still score much: its best place must be more than one mismatch
-    above such a place.
+    Of most reads that is a share of their length. A short read's hit may have a mismatch in every
+    seed of the second round and still score much: its best hit must be more than one mismatch above
+    such a hit.
 
     Returns
     -------

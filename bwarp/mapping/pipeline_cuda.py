@@ -53,7 +53,7 @@ __all__ = ["map_chunks"]
 #: Chunks in work at a time, whatever the threads: each takes memory.
 MOST_IN_WORK = 12
 
-#: Chunks with pinned memory: one on the card, one before it and one after it.
+#: Chunks with pinned memory: one on the GPU, one before it and one after it.
 PINNED = 3
 
 

@@ -2,8 +2,8 @@
 
 1. All reads are searched with few seeds. A read whose best hit scores clearly more than any locus
    without these seeds could is resolved.
-2. The others are searched again, with as many seeds as there are side by side; what the first
-   round found of them is dropped.
+2. The others are searched again, with as many seeds as fit one after another; what the first round
+   found of them is dropped.
 3. Unresolved reads with hits that are not located are searched with longer seeds, which are rarer.
 4. Reads of which an unlocated hit is likely to be as good, or as good but for one mismatch, as the
    best one get many more hits.

@@ -1,14 +1,14 @@
-"""What the stages of mapping write and read, by chunks of reads.
+"""The chunk files between the stages of mapping: one part for every chunk of reads.
 
     chunk_reads         reads         bases, qualities, names and comments
-    seed_chunks         seed rows     rows of the index for the seeds of the first round
-    locate_chunks       candidates    where they lie, gathered by strand and diagonal
-    extend_candidates   places        scored, after the further rounds
-    write_alignments    alignments, as `bwarp.mapping.pipeline` gives them
+    seed_chunks         seed rows     SA rows of the seeds of the first round
+    locate_chunks       candidates    their positions, grouped by strand and diagonal
+    extend_candidates   scored hits   after all seeding rounds
+    write_alignments    alignments, as by `bwarp.mapping.pipeline`
 
-A chunk is known by the number of its first template and a checksum of its bases. The
-parameters are chosen where seeds are searched and stand in the first line of what follows, so that
-all stages have the same.
+A part names its chunk by the number of its first template and a checksum of its bases. The
+parameters are options of seed_chunks and are stored in the header of the later files, so that all
+stages have the same.
 
     packed     ACGTACGT ...                bases, 2 bits each; `ambiguous` lists the others
     letters    r1 r2 ... | comments of reads 1 | comments of reads 2           and their lengths
@@ -16,6 +16,7 @@ all stages have the same.
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import zip_longest
 
 import numba
 import numpy as np
@@ -46,7 +47,7 @@ __all__ = [
 
 
 def read_parameters(reader: ChunkFileReader) -> MappingParameters:
-    """The parameters that a file's first line holds."""
+    """The parameters in a file's header."""
     try:
         return MappingParameters(
             **{name: _value(stored) for name, stored in reader.holds["parameters"].items()}
@@ -105,7 +106,7 @@ def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
 
 
 def write_rows(writer: ChunkFileWriter, chunk: ReadChunk, rows: SeedRows) -> None:
-    """Write what was found of the seeds of a chunk."""
+    """Write the SA rows of a chunk's seeds."""
     lengths = np.diff(chunk.offsets).astype(np.int32)
     writer.write("rows", chunk=_tag(chunk), lengths=lengths, **rows._asdict())
 
@@ -124,7 +125,7 @@ def write_candidates(writer: ChunkFileWriter, tag: np.ndarray, candidates: Candi
 def stored_candidates(
     reads: ChunkFileReader, reader: ChunkFileReader
 ) -> Iterator[tuple[ReadChunk, Candidates]]:
-    """The chunks of a file of reads, with their candidates of another file."""
+    """The chunks of a file of reads, with their candidates from another file."""
     for chunk, arrays in _beside(reads, reader):
         yield chunk, Candidates(**arrays)
 
@@ -136,63 +137,47 @@ def write_hits(writer: ChunkFileWriter, scored: ScoredChunk) -> None:
 
 
 def stored_hits(reads: ChunkFileReader, reader: ChunkFileReader) -> Iterator[UnscoredChunk]:
-    """The chunks of a file of reads, and functions that add their places of another file."""
+    """The chunks of a file of reads, and functions that add their hits from another file."""
 
-    def hit(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> ScoredChunk:
+    def with_hits(chunk: ReadChunk, arrays: dict[str, np.ndarray]) -> ScoredChunk:
         both = both_strands(chunk.codes, chunk.offsets)
         more = {name: arrays.pop(name) for name in ("unlocated", "searched")}
         return ScoredChunk(chunk, both, ScoredHits(**arrays), **more)
 
     for chunk, arrays in _beside(reads, reader):
-        yield chunk, partial(hit, chunk, arrays)
+        yield chunk, partial(with_hits, chunk, arrays)
 
 
 def _beside(
     reads: ChunkFileReader, reader: ChunkFileReader
 ) -> Iterator[tuple[ReadChunk, dict[str, np.ndarray]]]:
-    """The chunks of a file of reads and those of another file, which must belong to them."""
-    chunks = iter(reader)
-    for chunk in stored_reads(reads):
-        _, arrays = next(chunks, (None, None))
-        if arrays is None or not np.array_equal(arrays.pop("chunk"), _tag(chunk)):
-            raise _of_others(reads, reader)
-        yield chunk, arrays
-    if next(chunks, None) is not None:
-        raise _of_others(reads, reader)
-
-
-def _of_others(reads: ChunkFileReader, reader: ChunkFileReader) -> InputError:
-    kind = reader.holds["holds"]
-    return InputError(
-        f"{reader.path}: these {kind} are of other reads than those of {reads.path}: "
-        "give the file of reads that was searched"
-    )
+    """The chunks of a file of reads and the frames of another file, which must belong to them."""
+    for chunk, frame in zip_longest(stored_reads(reads), reader):
+        if not (chunk and frame and np.array_equal(frame[1].pop("chunk"), _tag(chunk))):
+            raise InputError(
+                f"{reader.path}: these {reader.holds['holds']} are of other reads than those of "
+                f"{reads.path}: give the file of reads that was searched"
+            )
+        yield chunk, frame[1]
 
 
 def _tag(chunk: ReadChunk) -> np.ndarray:
-    """What tells a chunk from others: where it begins, and sums of its bases and lengths."""
+    """What identifies a chunk: its first template, and checksums of its bases and lengths."""
     sums = crc32(chunk.codes), crc32(chunk.offsets)
     return np.array([chunk.ends, chunk.first_template, *sums], np.int64)
 
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
-    """Where each of some things end to end begins, and where the last ends, dtype int64."""
-    offsets = np.zeros(lengths.size + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
-def _cut(text: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Pieces of a text, end to end."""
-    pieces = np.empty((spans[:, 1] - spans[:, 0]).sum(), np.uint8)
-    _copy(text, spans, pieces)
-    return pieces
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 @numba.njit(cache=True, nogil=True)
-def _copy(text, spans, pieces):
+def _cut(text, spans):
+    """Pieces of a text, one after another."""
+    pieces = np.empty((spans[:, 1] - spans[:, 0]).sum(), np.uint8)
     out = 0
     for i in range(len(spans)):
         for at in range(spans[i, 0], spans[i, 1]):
             pieces[out] = text[at]
             out += 1
+    return pieces

@@ -63,7 +63,7 @@ from bwarp.runtime.simd import (
 
 __all__ = ["Genome", "both_strands", "extend", "put_gapped", "scoring_of", "window_sequences"]
 
-#: The genome at a candidate is prefetched so many candidates ahead.
+#: How many candidates ahead the genome is prefetched.
 _AHEAD = 12
 
 
@@ -258,7 +258,7 @@ def put_gapped(scored, row, score, query_end, reference_end, whole, match):
 
 @numba.njit(cache=True, nogil=True)
 def _take_better(unsure, scores, query_ends, reference_ends, raw_scores, whole, match, scored):
-    """Put alignments in the place of stretches where only a gap scores what they score."""
+    """Replace stretches by alignments that score more than any stretch: these have a gap."""
     for j in range(unsure.size):
         row = FIELDS * unsure[j]
         scored[row + GAPLESS] = 1

@@ -94,7 +94,7 @@ def extend(
 def _align(
     genome, reads, candidates, parameters, scored, raw_scores, unsure, n_unsure: int
 ) -> None:
-    """Align candidates with gaps, and take that where only a gap scores so much."""
+    """Align candidates with gaps, and replace their stretches where that scores more."""
     starts = [cuda.device_array(n_unsure, np.int64) for _ in range(2)]
     lengths = [cuda.device_array(n_unsure, np.int32) for _ in range(2)]
     cut_windows[launch(n_unsure)](
@@ -227,10 +227,7 @@ def cut_windows(
 
 @cuda.jit(cache=True)
 def take_better(scores, read_ends, window_ends, unsure, n_unsure, raw_scores, whole, match, scored):
-    """Put alignments in the place of stretches where only a gap scores so much.
-
-    One thread a pair.
-    """
+    """Replace stretches by alignments that score more than any stretch. One thread a pair."""
     slot = cuda.grid(1)
     if slot >= n_unsure:
         return

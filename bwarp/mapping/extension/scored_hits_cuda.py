@@ -108,7 +108,7 @@ def hits_on_host(hits: DeviceScoredHits, pinned: PinnedBuffer) -> ScoredHits:
 
 
 def _empty(counts, n_reads: int) -> DeviceScoredHits:
-    """Memory for so many hits of every read; the counts become offsets."""
+    """Memory for the counted hits of every read; the counts become offsets."""
     count = add_up(counts)
     strands = cuda.device_array(max(1, count), np.uint8)
     scored = cuda.device_array(max(1, FIELDS * count), np.int64)

@@ -36,7 +36,7 @@ __all__ = [
 #: How many pairs of a run the estimate is made from, whatever the chunks they come in.
 FIRST_PAIRS = 1 << 15
 
-#: An estimate needs so many unambiguous pairs.
+#: The least unambiguous pairs that an estimate needs.
 LEAST_PAIRS = 25
 
 #: Ends farther apart are not of one template.

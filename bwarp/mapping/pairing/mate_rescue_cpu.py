@@ -23,7 +23,7 @@ __all__ = ["rescue_candidates"]
 #: Bases of a k-mer.
 KMER = 8
 
-#: So many k-mers on one diagonal make a candidate: random sequence has one or two.
+#: The least k-mers on a diagonal that make a candidate: random sequence has one or two.
 LEAST_KMERS = 6
 
 

@@ -1,9 +1,9 @@
-"""Bases as bits on the card, 32 a block, so that 32 are compared at a time wherever they begin.
+"""Bases as bits on the GPU, 32 a block, so that 32 are compared at a time wherever they begin.
 
-    block      words   0                1                 2            3
+    block      32 bits 0                1                 2            3
                        low bits of 32   high bits of 32   ambiguous    unused      base i: bit i
 
-A block is one load of 16 bytes; 32 bases that begin anywhere take two, side by side.
+A block is one load of 16 bytes; 32 bases that begin anywhere take two neighbouring ones.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def base_blocks(codes):
 
 
 def blocks_of_packed(packed, n_bases: int, stretches: np.ndarray):
-    """Blocks of a packed genome on the card, without a byte a base in between.
+    """Blocks of a packed genome on the GPU, without a byte a base in between.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def turn_words(packed, n_bases, n_blocks, blocks):
 
 @cuda.jit(device=True)
 def even_bits(word):
-    """Bits 0, 2, 4, ... of a word side by side."""
+    """Bits 0, 2, 4, ... of a word, packed."""
     word &= uint64(0x5555555555555555)
     word = (word | (word >> uint64(1))) & uint64(0x3333333333333333)
     word = (word | (word >> uint64(2))) & uint64(0x0F0F0F0F0F0F0F0F)

@@ -1,4 +1,4 @@
-"""Reads on the card, both strands of each, and lists of those that go through a step again."""
+"""Reads on the GPU, both strands of each, and lists of those that a round searches."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class DeviceReads:
 
 
 def both_strands(codes: np.ndarray, offsets: np.ndarray) -> DeviceReads:
-    """Bring reads to the card, and turn them there."""
+    """Copy reads to the GPU, and reverse-complement them there."""
     n_reads = len(offsets) - 1
     both = cuda.device_array(max(1, 2 * codes.size), np.uint8)
     offsets_there = cuda.to_device(np.ascontiguousarray(offsets, np.int64))

@@ -1,4 +1,4 @@
-"""Reads as they are mapped: chunks of single reads, or of pairs with the two ends side by side.
+"""Reads as they are mapped: chunks of single reads, or of pairs with mates next to each other.
 
 pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
 single     read i is template i
@@ -90,7 +90,7 @@ class ReadChunk:
 def read_chunks(
     path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK
 ) -> Iterator[ReadChunk]:
-    """The reads of one file, or the pairs of one or two, in chunks of so many reads."""
+    """The reads of one file, or the pairs of one or two, in chunks of `reads` reads."""
     if mates and interleaved:
         raise UsageError("give either -2 or --interleaved, not both")
     if mates and os.path.realpath(path) == os.path.realpath(mates):
@@ -142,14 +142,11 @@ class _Piece:
 
 
 def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
-    """The reads of one file, in chunks of so many."""
+    """The reads of one file, in chunks of `reads`."""
     first = 0
     for piece in _pieces(path, reads):
         _check_reads(path, piece, first)
-        codes, offsets, qualities = _laid([piece])
-        yield ReadChunk(
-            codes, offsets, qualities, piece.text, piece.names, 1, first, piece.comments
-        )
+        yield ReadChunk(*_laid([piece]), piece.text, piece.names, 1, first, piece.comments)
         first += piece.count
 
 
@@ -160,17 +157,13 @@ def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadCh
     for one in _pieces(path_1, reads // 2):
         two = next(second, None)
         if two is None or two.count < one.count:
-            found = first + (two.count if two else 0)
-            raise InputError(
-                f"{path_2}: the file ends after {found:,} reads, but {path_1} has more: "
-                "both files of a pair need the same reads in the same order"
-            )
+            raise _shorter(path_2, path_1, first + (two.count if two else 0))
         if one.count < two.count:
-            raise _longer(path_1, path_2, first + one.count)
+            raise _shorter(path_1, path_2, first + one.count)
         yield _interleave(path_1, path_2, one, two, first)
         first += one.count
     if next(second, None) is not None:
-        raise _longer(path_1, path_2, first)
+        raise _shorter(path_1, path_2, first)
 
 
 def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
@@ -192,14 +185,13 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
                 f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
                 "differ: with --interleaved both ends of a pair stand one after the other"
             )
-        codes, offsets, qualities = _laid([piece])
-        yield ReadChunk(codes, offsets, qualities, piece.text, names, 2, first, piece.comments)
+        yield ReadChunk(*_laid([piece]), piece.text, names, 2, first, piece.comments)
         first += piece.count // 2
 
 
-def _longer(path_1, path_2, count: int) -> InputError:
+def _shorter(path, other, count: int) -> InputError:
     return InputError(
-        f"{path_1}: the file ends after {count:,} reads, but {path_2} has more: "
+        f"{path}: the file ends after {count:,} reads, but {other} has more: "
         "both files of a pair need the same reads in the same order"
     )
 
@@ -279,9 +271,8 @@ def _interleave(path_1, path_2, one: _Piece, two: _Piece, first: int) -> ReadChu
             f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
             "need the same reads in the same order"
         )
-    codes, offsets, qualities = _laid([one, two])
     comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
-    return ReadChunk(codes, offsets, qualities, one.text, one.names, 2, first, comments, two.text)
+    return ReadChunk(*_laid([one, two]), one.text, one.names, 2, first, comments, two.text)
 
 
 def _check_reads(path, piece: _Piece, first_read: int) -> None:
@@ -294,7 +285,7 @@ def _check_reads(path, piece: _Piece, first_read: int) -> None:
         )
     bad = _first_bad_name(piece.text, piece.names)
     if bad >= 0:
-        # As bytes are shown, but for the letter before.
+        # As bytes are shown, but without the b.
         shown = repr(piece.first_word(bad))[1:]
         raise InputError(
             f"{path}, read {first_read + bad + 1:,}: SAM allows no read name like {shown} "

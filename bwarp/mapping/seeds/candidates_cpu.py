@@ -205,8 +205,8 @@ def diagonal_of(key):
 def differences_of_rest(differences, n_seeds, n_shared, length, k):
     """In how many bases a locus with `n_shared` seeds of a read, or fewer, differs at least.
 
-    A base lies in at most so many seeds that the seeds it lacks are a lower bound. The result is no
-    more than `differences`, the bound of loci that are not located. Both engines use it.
+    A difference removes no more seeds than overlap at a base. The result is no more than
+    `differences`, the bound of loci without located hits. Both engines use it.
     """
     overlap = int64(1)
     if n_seeds > 1:

@@ -1,6 +1,6 @@
 """Candidate loci of reads on the GPU: those that candidates_cpu finds, from the same keys.
 
-    keys of a read, in order  ->  candidates, most seeds first  ->  side by side with all others
+    keys of a read, in order  ->  candidates, most seeds first  ->  candidates of all reads
                         (group_keys)                    (write_candidates)
 
 A warp groups a read's keys, 32 at a time, each lane one. Votes of the lanes find where groups and
@@ -69,10 +69,10 @@ def find_candidates(
         With `offsets` of dtype uint32; `searched` is on the host.
     """
     keys = find_keys(device, reads, wanted, n_wanted, seeds)
-    return gather(keys, reads, wanted, n_wanted, seeds.length, parameters)
+    return group(keys, reads, wanted, n_wanted, seeds.length, parameters)
 
 
-def gather(
+def group(
     found: SeedKeys,
     reads: DeviceReads,
     wanted,
@@ -116,7 +116,7 @@ def gather(
 
 @cuda.jit(device=True)
 def opened(keys, begin, end, at, largest_gap):
-    """What the key at a place opens; behind a read's last key, a group."""
+    """What the key at an index opens; after a read's last key, a group."""
     if at <= begin or at >= end:
         return _GROUP
     key, before = int64(keys[at]), int64(keys[at - 1])

@@ -105,7 +105,7 @@ def seed_rows_of(
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def seed_count(length, k, step):
-    """How many seeds a read of so many bases has; both engines use it."""
+    """How many seeds a read of `length` bases has; both engines use it."""
     return max(int64(1), min(length // step, length - k + 1)) if length >= k else int64(0)
 
 
@@ -176,7 +176,7 @@ def _select_hits(seeds, k, most, least):
                     # Nothing rare enough: some hits of this one, evenly spread over its rows.
                     taken[first + item] = most - used
                     used = most
-        # A locus that is not found differs in every seed located in full, of those side by side.
+        # A locus that is not found differs in every seed located in full that overlaps no other.
         end = 0
         for item in range(first, last, 2):
             position = read_positions[item >> 1]

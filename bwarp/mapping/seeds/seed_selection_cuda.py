@@ -220,7 +220,7 @@ def select_hits(
     if total > most:
         take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken)
     cuda.syncwarp()
-    # A locus that is not found differs in every seed located in full, of those side by side.
+    # A locus that is not found differs in every seed located in full that overlaps no other.
     n_different, end = int32(0), int64(0)
     for step in range(first, last, 2 * WARP):
         item = step + 2 * lane

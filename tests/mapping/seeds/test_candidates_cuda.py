@@ -134,7 +134,7 @@ def by_the_card(case, parameters):
         found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted
     )
     assert found.keys.copy_to_host()[: keys.size].tolist() == np.sort(keys).tolist()
-    candidates = candidates_cuda.gather(
+    candidates = candidates_cuda.group(
         found, reads, to_gpu(wanted, np.int32), n_wanted, K, parameters
     )
     offsets_found = candidates.offsets.copy_to_host()
