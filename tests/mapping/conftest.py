@@ -1,4 +1,4 @@
-"""A card for tests of kernels: a pretended one, and one that is there."""
+"""A GPU for tests of kernels: a pretended one, and a real one."""
 
 import pytest
 

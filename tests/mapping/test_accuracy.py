@@ -51,7 +51,7 @@ def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
     assert sure.sum() >= (60 if length not in (40, 50) else 54)
 
 
-def test_both_engines_place_long_reads_alike(monkeypatch):
+def test_both_engines_score_long_reads_alike(monkeypatch):
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
     from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.mapping import pipeline as mapper
@@ -89,7 +89,7 @@ def test_a_poor_read_with_a_gap_has_copies_on_both_strands(mapper, at):
 
 
 @pytest.mark.parametrize(("length", "seen", "hidden"), [(30, 26, 13), (36, 30, 18), (39, 30, 19)])
-def test_short_reads_have_places_that_mismatches_hide_from_long_seeds(length, seen, hidden):
+def test_short_reads_have_hits_that_mismatches_hide_from_long_seeds(length, seen, hidden):
     rng = np.random.default_rng(length)
     read = encode(random_letters(rng, length))
     contig = [random_letters(rng, 500)]

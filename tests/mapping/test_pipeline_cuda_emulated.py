@@ -1,4 +1,4 @@
-"""Chunks mapped by several threads that take turns on a pretended card, against the CPU's."""
+"""Chunks mapped by several threads that take turns on a pretended GPU, against the CPU's."""
 
 from dataclasses import fields
 
@@ -58,8 +58,8 @@ class CudaAPIError(Exception):
 
 
 @pytest.mark.parametrize("fails", ["reads", "mates"])
-def test_chunks_that_have_no_room_are_placed_in_parts(monkeypatch, fails):
-    """The card takes two templates at a time, and at first does not know it."""
+def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
+    """The GPU has memory for two templates at a time, which is not known at first."""
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, genome.codes, 9)
@@ -118,7 +118,7 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
 
 
 def attempt_here(work):
-    """As `bwarp.gpu.available_memory.attempt`, which asks a real card to give memory back."""
+    """As `bwarp.gpu.available_memory.attempt`, which asks a real GPU to free memory."""
     try:
         return work()
     except CudaAPIError:

@@ -1,4 +1,4 @@
-"""Places found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
+"""Hits found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def bases_of(blocks, n_bases: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("seed", "orientation", "mode"), [(0, 0, LOCAL), (1, 3, END_TO_END)])
-def test_the_places_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mode):
+def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mode):
     rng = np.random.default_rng(seed)
     parameters = replace(PARAMETERS, mode=mode)
     index, genome = index_and_genome(hostile_contigs(rng))

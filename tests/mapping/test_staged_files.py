@@ -193,7 +193,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, repeats, ends, parameters):
         return find_candidates(*arguments)
 
     monkeypatch.setattr(pipeline, "find_candidates", noted)
-    # Three chunks have passed before the distance of pairs is known.
+    # Three chunks have passed before the insert size is known.
     monkeypatch.setattr(pipeline, "FIRST_PAIRS", 90)
 
     def written(mapped, name) -> tuple[bytes, dict]:

@@ -1,4 +1,4 @@
-"""Chunks of random reads with random alignments: pairs and single, split, with other places."""
+"""Chunks of random reads with random alignments: pairs and single, split, with secondary hits."""
 
 import numpy as np
 

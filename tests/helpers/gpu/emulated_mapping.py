@@ -1,4 +1,4 @@
-"""The GPU's engine of mapping on a pretended card, with blocks of one warp.
+"""The GPU's engine of mapping on a pretended GPU, with blocks of one warp.
 
 Alignments with gaps are taken from the CPU's engine: the kernels of the GPU's have tests of their
 own, and are slow in plain Python.

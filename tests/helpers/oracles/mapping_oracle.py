@@ -49,7 +49,7 @@ def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
 
 
 def hits_of_rows(rows: list[list[tuple]]) -> ScoredHits:
-    """Places given as (score, strand, start, end) for every read, best first; reads in full."""
+    """Hits given as (score, strand, start, end) for every read, best first; reads in full."""
     flat_rows = [(read, *row) for read, part in enumerate(rows) for row in part]
     table = np.array(flat_rows, np.int64).reshape(-1, 5)
     return ScoredHits(
@@ -72,7 +72,7 @@ def base_score(a: int, b: int, match: int = 1, mismatch: int = -4) -> int:
 
 
 def best_stretch(read, genome, diagonal, low, high, clip) -> int:
-    """The best score, clips paid, of all stretches of a diagonal within read bases low to high."""
+    """The best clip-penalised score of stretches of a diagonal in read bases low to high."""
     scores = [base_score(read[i], genome[diagonal + i]) for i in range(low, high)]
     sums = np.concatenate([[0], np.cumsum(scores)])
     return max(
@@ -83,7 +83,7 @@ def best_stretch(read, genome, diagonal, low, high, clip) -> int:
 
 
 def best_scores(read, window, parameters) -> tuple[int, int]:
-    """The best local score, and the best where every clipped end is paid for: whole matrices."""
+    """The best local score, and the best clip-penalised one: whole matrices."""
     p = parameters
     best = []
     for clip in (0, p.clip):

@@ -1,4 +1,4 @@
-"""Scored places against all stretches of a diagonal and against whole alignment matrices."""
+"""Scored hits against all stretches of a diagonal and against whole alignment matrices."""
 
 import numpy as np
 
@@ -133,13 +133,13 @@ def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
     rng = np.random.default_rng(6)
     genome = genome_of(random_letters(rng, 300))
     codes, offsets = flat([genome.codes[50:150]])
-    # The second candidate's window ends 4 bases before the read's true place does.
+    # The second candidate's window ends 4 bases before the true alignment does.
     found = candidates_at([0, 0], [0, 0], [50, 150 - 4 - 30 - 100], 1)
     hits = extend(genome, both_strands(codes, offsets), offsets, found, PARAMETERS)
     assert hits.scores.tolist() == [100]
 
 
-def test_merged_places_are_in_order_and_there_once():
+def test_merged_hits_are_in_order_and_there_once():
     rng = np.random.default_rng(5)
     unit = random_letters(rng, 70)
     genome = genome_of(unit + random_letters(rng, 50) + unit + random_letters(rng, 50) + unit[:60])

@@ -1,4 +1,4 @@
-"""Places put in order and joined by the GPU's kernels, as by the CPU's, however many a read has."""
+"""Hits ranked and merged by the GPU's kernels, as by the CPU's, however many a read has."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,8 @@ from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits, hits_on_h
 COUNTS = np.array([0, 1, 2, 31, 32, 33, 0, 64, 65, 130, 0])
 
 
-def random_places(rng, counts):
-    """Places of reads, many of them nearly or wholly at one place, and of few scores."""
+def random_hits(rng, counts):
+    """Hits of reads, many of them nearly or wholly at one locus, and of few scores."""
     n = int(counts.sum())
     rows = np.zeros((n, FIELDS), np.int64)
     rows[:, 0] = rng.integers(0, 12, n)
@@ -36,8 +36,8 @@ def on_device(counts, strands, rows):
 
 
 def ranked(rng, counts, least):
-    """Random places in order, by the CPU and on the card."""
-    strands, rows = random_places(rng, counts)
+    """Random hits in order, by the CPU and on the GPU."""
+    strands, rows = random_hits(rng, counts)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     hits = on_device(counts, strands, rows)
     return (
@@ -54,14 +54,14 @@ def assert_same(hits, expected):
 
 
 @pytest.mark.parametrize("least", [0, 5, 12])
-def test_places_are_ranked(device, least):
+def test_hits_are_ranked(device, least):
     expected, hits = ranked(np.random.default_rng(least), COUNTS, least)
     assert_same(hits, expected)
     assert 0 < len(expected.reads) < COUNTS.sum() or least == 12
 
 
 @pytest.mark.parametrize("dropped", [False, True])
-def test_places_are_joined(device, dropped):
+def test_hits_are_merged(device, dropped):
     rng = np.random.default_rng(1)
     expected, hits = ranked(rng, COUNTS, 0)
     more_expected, more = ranked(rng, COUNTS[::-1] * (np.arange(len(COUNTS)) % 3 > 0), 4)

@@ -1,4 +1,4 @@
-"""Final alignments against whole matrices with every clipped end paid for."""
+"""Final alignments against whole matrices with every clipped end penalised."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ def changed_reads(genome, rng, count):
 
 
 @pytest.mark.parametrize("clip", [0, 5, 11])
-def test_scores_with_clips_paid_are_the_best(clip):
+def test_clip_penalised_scores_are_the_best(clip):
     rng = np.random.default_rng(clip)
     _, genome = index_and_genome([random_letters(rng, 100), random_letters(rng, 100)])
     parameters = replace(PARAMETERS, clip=clip)
@@ -147,7 +147,7 @@ def test_a_short_gap_near_an_end_is_found():
     assert (mapped.read_ends[0], mapped.scores[0]) == (80, 72)
 
 
-def test_rows_may_be_any_places_and_none():
+def test_rows_may_be_any_hits_and_none():
     rng = np.random.default_rng(3)
     _, genome = index_and_genome([random_letters(rng, 300)])
     reads = [genome.codes[20:80].copy(), np.delete(genome.codes[100:180], 40)]

@@ -1,4 +1,4 @@
-"""Which places get supplementary lines, and which are named as alternatives."""
+"""Which hits get supplementary records, and which are secondary."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ PARAMETERS = MappingParameters()
 
 
 def lines_of(genome, reads, rows, parameters=PARAMETERS):
-    """First, supplementary and alternative alignments of reads with (strand, diagonal) places."""
+    """Primary, supplementary and secondary alignments of reads with (strand, diagonal) hits."""
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     flat_rows = np.array(
@@ -51,7 +51,7 @@ def spans(alignments):
     ]  # fmt: skip
 
 
-def test_a_read_of_three_parts_has_three_lines():
+def test_a_read_of_three_parts_has_three_records():
     rng = np.random.default_rng(5)
     _, genome = index_and_genome([random_letters(rng, 2000)])
     parts = genome.codes[100:180], opposite(genome.codes[900:950]), genome.codes[1500:1540]
@@ -74,7 +74,7 @@ def test_a_read_of_three_parts_has_three_lines():
     assert spans(lines_of(genome, [read, whole], rows, strict)[2].alignments) == [(900, 1, 40, 90)]
 
 
-def test_a_supplementary_line_is_no_surer_than_the_first_and_knows_its_rivals():
+def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_its_rivals():
     rng = np.random.default_rng(2)
     unit = random_letters(rng, 60)
     contig = random_letters(rng, 300) + unit + random_letters(rng, 300) + unit
@@ -93,7 +93,7 @@ def test_a_supplementary_line_is_no_surer_than_the_first_and_knows_its_rivals():
     assert secondary.reads.tolist() == [0]
 
 
-def test_alternatives_where_they_are_few_and_nearly_as_good():
+def test_secondary_hits_where_they_are_few_and_nearly_as_good():
     rng = np.random.default_rng(3)
     unit = random_letters(rng, 100)
     copies = b"".join(random_letters(rng, 100) + unit for _ in range(7))

@@ -1,4 +1,4 @@
-"""The distance of pairs from clear pairs alone."""
+"""The insert size, from unambiguous pairs alone."""
 
 import math
 
@@ -21,8 +21,8 @@ CONTIG_STARTS = np.array([0, 5000, 5000, 30_000])
 LENGTHS = np.full(2, 100)
 
 
-def distance(first, second, most_pairs=1):
-    """(distance, orientation) of a pair, if it is clear."""
+def insert_sizes_of(first, second, most_pairs=1):
+    """(insert size, orientation) of a pair, if it is unambiguous."""
     found = unambiguous_insert_sizes(
         hits_of_rows([first, second]), LENGTHS, CONTIG_STARTS, most_pairs
     )
@@ -45,8 +45,8 @@ def distance(first, second, most_pairs=1):
 )
 def test_a_clear_pair_in_every_orientation(first, second, expected):
     rows = [[(100, strand, start, start + 100)] for start, strand in (first, second)]
-    assert distance(*rows) == [expected]
-    assert distance(*rows, 0) == []
+    assert insert_sizes_of(*rows) == [expected]
+    assert insert_sizes_of(*rows, 0) == []
     # What looks for mates and what measures pairs say the same.
     number = ORIENTATIONS.index(expected[1])
     five_primes = [start + 100 if strand else start for start, strand in (first, second)]
@@ -71,14 +71,16 @@ def test_clipped_ends_count():
         ([(100, 0, 4800, 4900)], [(100, 1, 5050, 5150)]),
         ([(100, 0, 6000, 6100)], [(100, 1, 15_900, 16_000)]),
     ],
-    ids=["no place", "another as good", "two contigs", "too far"],
+    ids=["no hit", "another as good", "two contigs", "too far"],
 )
 def test_pairs_that_say_nothing(first, second):
-    assert distance(first, second) == []
+    assert insert_sizes_of(first, second) == []
 
 
-def test_a_far_second_place_is_no_rival():
-    assert distance([(100, 0, 200, 300), (80, 0, 900, 1000)], [(100, 1, 450, 550)]) == [(350, "FR")]
+def test_a_far_second_hit_is_no_rival():
+    assert insert_sizes_of([(100, 0, 200, 300), (80, 0, 900, 1000)], [(100, 1, 450, 550)]) == [
+        (350, "FR")
+    ]
 
 
 def test_mean_deviation_and_limits():

@@ -95,7 +95,7 @@ def test_where_nothing_is_to_be_found(genome):
 
 
 def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
-    # 45 below the mate's best a place is aligned; farther below it is not.
+    # 45 below the mate's best a hit is aligned; farther below it is not.
     first, second = pair_at(genome, 300, 300)
     hit, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)
     for score, expected in ((55, []), (54, [(1, 1, 500)])):
@@ -109,7 +109,7 @@ def test_a_window_ends_with_its_contig(genome):
     assert rescued(genome, [first, second], [[(LENGTH, 0, 850, 950)], []]) == []
 
 
-def test_every_good_place_of_the_anchor_is_tried(genome):
+def test_every_good_hit_of_the_anchor_is_tried(genome):
     codes = genome.codes.copy()
     codes[1200:1600] = codes[200:600]
     copied = type(genome)(codes, genome.contig_starts)

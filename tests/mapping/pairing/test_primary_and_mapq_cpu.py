@@ -1,4 +1,4 @@
-"""Choices and qualities against bwa's formulas in plain Python, and over all pairs of places."""
+"""Primary hits and MAPQ against bwa's formulas in plain Python, over all pairs of hits."""
 
 import itertools
 import math
@@ -22,7 +22,7 @@ CONTIG_STARTS = np.array([0, 100_000, 200_000])
 
 
 def single_end_mapq(score, others, aligned, unlocated=0):
-    """bwa's mem_approx_mapq_se, with what was not looked at as one more place."""
+    """bwa's mem_approx_mapq_se, with an unlocated hit as one more."""
     sub = max([*others, unlocated - UNLOCATED_LOSS, 19])
     if sub >= score:
         return 0
@@ -87,7 +87,7 @@ def test_another_part_of_the_read_is_no_rival():
     assert primary.qualities[0] == single_end_mapq(60, [], 60)
 
 
-def test_low_scores_are_not_chosen_alone():
+def test_low_scores_are_not_reported_alone():
     assert single([29], 35).hits.tolist() == [-1]
     assert single([30], 35).hits.tolist() == [0]
     rows = [[(150, 0, 100, 250)], [(25, 1, 375, 400)]]
@@ -107,7 +107,7 @@ def paired(rows, insert=INSERT, seed=0, lengths=None, unlocated=(0, 0)):
 
 
 def pair_by_trying_all(rows, orientation):
-    """(score, i, j) of the places that lie to each other as pairs do, best first."""
+    """(score, i, j) of the hits that lie to each other as pairs do, best first."""
     scored = []
     for i, (score_1, strand_1, start_1, end_1) in enumerate(rows[0]):
         for j, (score_2, strand_2, start_2, end_2) in enumerate(rows[1]):

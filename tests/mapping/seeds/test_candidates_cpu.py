@@ -1,4 +1,4 @@
-"""Candidates hold every place where a seed is found by comparing it with all windows."""
+"""Candidates hold every locus where a seed is found by comparing it with all windows."""
 
 from dataclasses import replace
 
@@ -117,7 +117,7 @@ def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
 
 
 @pytest.mark.parametrize(("step", "hits", "most"), [(12, 10, 16), (12, 10_000, 3), (5, 12, 4)])
-def test_what_was_not_looked_at_scores_no_more_than_said(step, hits, most):
+def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
     rng = np.random.default_rng(4)
     unit = encode(random_letters(rng, 60))
     copies = []
@@ -161,7 +161,7 @@ def test_of_frequent_seeds_some_hits_are_located():
     index, genome = index_and_genome(contigs)
     codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
     found = candidates(index, codes, offsets, STEP, 30)
-    # One seed's hits fit: another place could differ by a single base.
+    # One seed's hits fit: another locus could differ by a single base.
     assert found.score_bounds.tolist() == [55, 45]
     assert found.unlocated.tolist() == [50, 0]
     first = slice(0, found.offsets[1])

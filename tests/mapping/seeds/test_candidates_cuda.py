@@ -1,4 +1,4 @@
-"""Seeds chosen, their hits listed, put in order and gathered by the GPU's kernels, as by the CPU's.
+"""Seeds selected, their hits listed, sorted and grouped by the GPU's kernels, as by the CPU's.
 
 Whatever a read's hits: none, thousands, all on one diagonal, none near another. The kernels are run
 in plain Python and, where there is one, on a GPU.
@@ -117,7 +117,7 @@ def by_the_cpu(case, parameters):
     return found[:n], score_bounds, unlocated
 
 
-def by_the_card(case, parameters):
+def by_the_gpu(case, parameters):
     keys, offsets, wanted, firsts, counts, taken, differences, read_positions = case
     # A hit that the search has located itself.
     counts = np.where((counts == 1) & (taken == 1), LOCATED, counts)
@@ -154,7 +154,7 @@ def by_the_card(case, parameters):
 
 def assert_same(case, parameters):
     expected, *expected_bounds = by_the_cpu(case, parameters)
-    found, *bounds = by_the_card(case, parameters)
+    found, *bounds = by_the_gpu(case, parameters)
     assert found.tolist() == expected.tolist()
     assert [bound.tolist() for bound in bounds] == [bound.tolist() for bound in expected_bounds]
     return expected
@@ -221,7 +221,7 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     hit_firsts = np.concatenate([[0], np.cumsum(taken)])
     rows, keys = np.empty(taken.sum(), np.uint32), np.empty(taken.sum(), np.uint64)
     _list_rows(seeds, rows)
-    # Rows pass for positions, and all lie in one segment: what is located later is their place.
+    # Rows pass for positions, and all lie in one segment: what is located later is their position.
     segment = np.array([0, 2**33]), np.array([0])
     _make_keys(offsets, wanted, K, seeds, rows, *segment, keys)
     owners = np.repeat(wanted, n_seeds)
