@@ -1,33 +1,27 @@
-"""Rank, LF-mapping and the base of a row, for one row or the two ends of an interval, on the GPU.
+"""Rank, LF-mapping and the base of an SA row, or of both ends of an SA interval, on the GPU.
 
-At an occ_rate of 64 a block is one 32-byte sector, read by two 16-byte loads: that one read of
-memory is what a rank costs. The two ends of a short interval mostly lie in one block, and then it
-is read once. The arguments that the functions share are those of `bwarp.index.rank_cpu`; `groups`
-is passed to kernels as a tuple here too, so that each rate has code of its own:
+`bwarp.index.rank` has the rules. At an occ_rate of 64 a block is one 32-byte sector, read by two
+16-byte loads: that one read of memory is what a rank costs. The two ends of a short interval mostly
+lie in one block, and then it is read once.
 
-    words             BWT.words on the device
-    separator_rows    read only for the few blocks that say they have such rows
-    groups            BWT.groups: its length is the blocks' geometry
-
-Rows are uint32: half the registers of 64 bits. Any sum or product of such numbers is 64 bits wide
-to Numba until it is cut back.
+Rows are uint32: half the registers of 64 bits.
 """
+
+from functools import partial
 
 from numba import cuda, uint32, uint64
 
 from bwarp.gpu.ptx import load_uint32x2, load_uint32x4
+from bwarp.index.rank import rank_functions
 
 __all__ = ["base_at", "block_of", "lf_step", "rank", "rank_both", "ranks_both"]
 
 KERNEL_SIGNATURES = {}
 
-_SEPARATOR = 4
-
 
 @cuda.jit(device=True)
-def block_of(groups, row):
-    """The number of the block of a row."""
-    return uint32(row // uint32(32 * len(groups)))
+def load_pair(words, at):
+    return load_uint32x2(words, at)
 
 
 @cuda.jit(device=True)
@@ -57,42 +51,32 @@ def load_planes(words, groups, block, pair):
 
 
 @cuda.jit(device=True)
-def bits_below(offset, first):
-    """A mask of the 64 rows from row `first` of a block on that lie below an offset in it."""
-    if offset <= first:
-        return uint64(0)
-    if offset - first >= uint32(64):
-        return uint64(0xFFFFFFFFFFFFFFFF)
-    return uint64((uint64(1) << uint64(offset - first)) - uint64(1))
+def load_separators(words, groups, block, code):
+    """A block's word of separators where the code is 0."""
+    return load_counts(words, groups, block)[3] if code == uint32(0) else uint32(0)
 
 
 @cuda.jit(device=True)
-def separators_below(separator_rows, first, row):
-    """How many separator rows, from number `first` on, lie below a row."""
-    number = first
-    while number < uint32(separator_rows.size) and separator_rows[number] < row:
-        number = uint32(number + uint32(1))
-    return uint32(number - first)
+def count_bits(bits):
+    return uint32(cuda.popc(bits))
 
 
-@cuda.jit(device=True)
-def rows_with(low, high, code):
-    """A mask of the rows whose base is `code`."""
-    everything = uint64(0xFFFFFFFFFFFFFFFF)
-    flip_low = uint64(0) if code & uint32(1) else everything
-    flip_high = uint64(0) if code & uint32(2) else everything
-    return (low ^ flip_low) & (high ^ flip_high)
-
-
-@cuda.jit(device=True)
-def count_before(groups, block, counts, code):
-    """How many rows before a block have the base `code`."""
-    c, g, t, separators = counts
-    first = uint32(block * uint32(32 * len(groups)))
-    a = uint32(first - c - g - t - (separators >> uint32(1)))
-    low_pair = c if code & uint32(1) else a
-    high_pair = t if code & uint32(1) else g
-    return high_pair if code & uint32(2) else low_pair
+_jit = partial(cuda.jit, device=True)
+_functions = rank_functions(
+    _jit,
+    _jit,
+    uint32,
+    load_pair,
+    load_counts,
+    load_planes,
+    load_separators,
+    count_bits,
+)
+base_at, block_of, lf_step = _functions.base_at, _functions.block_of, _functions.lf_step
+rank, ranks = _functions.rank, _functions.ranks
+add_bits, with_a = _functions.add_bits, _functions.with_a
+bits_below, rows_with = _functions.bits_below, _functions.rows_with
+count_before, without_separators = _functions.count_before, _functions.without_separators
 
 
 @cuda.jit(device=True)
@@ -100,40 +84,23 @@ def rank_in(separator_rows, groups, block, counts, low, high, code, row):
     """The rank at a row of a block of at most 64 rows that has been read."""
     below = bits_below(uint32(row - block * uint32(32 * len(groups))), uint32(0))
     found = uint32(
-        count_before(groups, block, counts, code)
-        + uint32(cuda.popc(rows_with(low, high, code) & below))
+        count_before(groups, block, counts, code) + count_bits(rows_with(low, high, code) & below)
     )
-    separators = counts[3]
-    if separators & uint32(1) and code == uint32(0):
-        found = uint32(
-            found - separators_below(separator_rows, uint32(separators >> uint32(1)), row)
-        )
-    return found
+    return without_separators(separator_rows, counts[3], code, row, found)
 
 
 @cuda.jit(device=True)
-def rank(words, separator_rows, groups, code, row):
-    """How many of the rows below `row` have the base `code` (0 to 3)."""
-    block = block_of(groups, row)
-    offset = uint32(row - block * uint32(32 * len(groups)))
-    counts = load_counts(words, groups, block)
-    found = count_before(groups, block, counts, code)
-    for pair in range((len(groups) + 1) // 2):
-        if pair == 0 or uint32(64 * pair) < offset:
-            low, high = load_planes(words, groups, block, pair)
-            below = bits_below(offset, uint32(64 * pair))
-            found = uint32(found + uint32(cuda.popc(rows_with(low, high, code) & below)))
-    separators = counts[3]
-    if separators & uint32(1) and code == uint32(0):
-        found = uint32(
-            found - separators_below(separator_rows, uint32(separators >> uint32(1)), row)
-        )
-    return found
+def ranks_in(separator_rows, groups, block, counts, low, high, row):
+    """The ranks of A, C, G and T at a row of a block of at most 64 rows that has been read."""
+    below = bits_below(uint32(row - block * uint32(32 * len(groups))), uint32(0))
+    c, g, t, separators = counts
+    c, g, t = add_bits(low, high, below, c, g, t)
+    return with_a(separator_rows, separators, row, c, g, t)
 
 
 @cuda.jit(device=True)
 def rank_both(words, separator_rows, groups, code, start, stop):
-    """The ranks of a base at both ends of an interval: one block is read, or two."""
+    """The ranks of a base at both ends of an SA interval: one block is read, or two."""
     if len(groups) > 2:
         return (
             rank(words, separator_rows, groups, code, start),
@@ -151,45 +118,8 @@ def rank_both(words, separator_rows, groups, code, start, stop):
 
 
 @cuda.jit(device=True)
-def ranks_in(separator_rows, groups, block, counts, low, high, row):
-    """The ranks of A, C, G and T at a row of a block of at most 64 rows that has been read."""
-    below = bits_below(uint32(row - block * uint32(32 * len(groups))), uint32(0))
-    c, g, t, separators = counts
-    low &= below
-    high &= below
-    both = uint32(cuda.popc(low & high))
-    c = uint32(c + uint32(cuda.popc(low)) - both)
-    g = uint32(g + uint32(cuda.popc(high)) - both)
-    t = uint32(t + both)
-    before = uint32(separators >> uint32(1))
-    if separators & uint32(1):
-        before = uint32(before + separators_below(separator_rows, before, row))
-    return uint32(row - c - g - t - before), c, g, t
-
-
-@cuda.jit(device=True)
-def ranks(words, separator_rows, groups, row):
-    """The ranks of A, C, G and T at a row, from one read of its block."""
-    block = block_of(groups, row)
-    offset = uint32(row - block * uint32(32 * len(groups)))
-    c, g, t, separators = load_counts(words, groups, block)
-    for pair in range((len(groups) + 1) // 2):
-        if pair == 0 or uint32(64 * pair) < offset:
-            low, high = load_planes(words, groups, block, pair)
-            below = bits_below(offset, uint32(64 * pair))
-            both = uint32(cuda.popc(low & high & below))
-            c = uint32(c + uint32(cuda.popc(low & below)) - both)
-            g = uint32(g + uint32(cuda.popc(high & below)) - both)
-            t = uint32(t + both)
-    before = uint32(separators >> uint32(1))
-    if separators & uint32(1):
-        before = uint32(before + separators_below(separator_rows, before, row))
-    return uint32(row - c - g - t - before), c, g, t
-
-
-@cuda.jit(device=True)
 def ranks_both(words, separator_rows, groups, start, stop):
-    """The ranks of A, C, G and T at the start of an interval, and at its stop."""
+    """The ranks of A, C, G and T at both ends of an SA interval."""
     if len(groups) > 2:
         return (
             ranks(words, separator_rows, groups, start),
@@ -204,37 +134,3 @@ def ranks_both(words, separator_rows, groups, start, stop):
         counts = load_counts(words, groups, last_block)
         low, high = load_planes(words, groups, last_block, 0)
     return at_start, ranks_in(separator_rows, groups, last_block, counts, low, high, stop)
-
-
-@cuda.jit(device=True)
-def base_at(words, separator_rows, groups, row):
-    """The base of a row (0 to 3), or 4 for a separator."""
-    block = block_of(groups, row)
-    offset = uint32(row - block * uint32(32 * len(groups)))
-    plane = uint32(
-        block * uint32(4 + 2 * len(groups)) + uint32(4) + uint32(2) * (offset >> uint32(5))
-    )
-    low, high = load_uint32x2(words, plane)
-    bit = uint32(offset & uint32(31))
-    code = uint32(((low >> bit) & uint32(1)) | (((high >> bit) & uint32(1)) << uint32(1)))
-    if code == uint32(0):
-        separators = load_counts(words, groups, block)[3]
-        if separators & uint32(1):
-            number = uint32(separators >> uint32(1))
-            number = uint32(number + separators_below(separator_rows, number, row))
-            if number < separator_rows.size and separator_rows[number] == row:
-                code = uint32(_SEPARATOR)
-    return code
-
-
-@cuda.jit(device=True)
-def lf_step(words, separator_rows, groups, first_rows, text_start, row):
-    """The row of the suffix one base longer; `bwarp.index.rank_cpu.lf_step` tells of separators."""
-    code = base_at(words, separator_rows, groups, row)
-    if code < uint32(_SEPARATOR):
-        return uint32(first_rows[code] + rank(words, separator_rows, groups, code, row))
-    number = uint32(load_counts(words, groups, block_of(groups, row))[3] >> uint32(1))
-    number = uint32(number + separators_below(separator_rows, number, row))
-    if number == text_start:
-        return uint32(0)
-    return uint32(number + uint32(1)) if number < text_start else number

@@ -1,0 +1,186 @@
+"""Rank, LF-mapping and the base of an SA row: the rules, which each engine compiles for itself.
+
+Every function reads one block (`bwarp.index.fm_index` draws it). The arguments they share:
+
+    words             BWT.words: the blocks as one flat array
+    separator_rows    read only for the few blocks that say they have such rows
+    groups            BWT.groups: its length is the blocks' geometry
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+from numba import uint64
+
+__all__ = ["SEPARATOR", "rank_functions"]
+
+#: What `base_at` gives for a separator.
+SEPARATOR = 4
+
+_ALL = 0xFFFFFFFFFFFFFFFF
+
+
+def rank_functions(
+    jit: Callable,
+    jit_loop: Callable,
+    number: Callable,
+    load_pair: Callable,
+    load_counts: Callable,
+    load_planes: Callable,
+    load_separators: Callable,
+    count_bits: Callable,
+) -> SimpleNamespace:
+    """The functions of one engine, by their names.
+
+    Parameters
+    ----------
+    jit, jit_loop : decorator
+        Compile what the engine calls from compiled code: straight code, and the one loop.
+    number : Numba type
+        Of rows and codes, unsigned. Sums are cut back to it, for Numba widens them.
+    load_pair : function of words, index
+        The two words there.
+    load_counts : function of words, groups, block
+        A block's counts of C, G and T and its word of separators.
+    load_planes : function of words, groups, block, pair
+        Low and high bits of 64 rows of a block, or of its last 32.
+    load_separators : function of words, groups, block, code
+        A block's word of separators, needed for code 0 alone: a branch costs a CPU more than the
+        read, and a GPU less.
+    count_bits : function of uint64
+    """
+
+    @jit
+    def block_of(groups, row):
+        """The number of the block of a row."""
+        return number(row // number(32 * len(groups)))
+
+    @jit
+    def bits_below(offset, first):
+        """A mask of the 64 rows from row `first` of a block on that lie below an offset in it."""
+        if offset <= first:
+            return uint64(0)
+        if offset - first >= number(64):
+            return uint64(_ALL)
+        return uint64((uint64(1) << uint64(offset - first)) - uint64(1))
+
+    @jit_loop
+    def separators_below(separator_rows, first, row):
+        """How many separator rows, from number `first` on, lie below a row."""
+        at = first
+        while at < number(separator_rows.size) and separator_rows[at] < row:
+            at = number(at + number(1))
+        return number(at - first)
+
+    @jit
+    def rows_with(low, high, code):
+        """A mask of the rows whose base is `code`."""
+        flip_low = uint64(0) if code & number(1) else uint64(_ALL)
+        flip_high = uint64(0) if code & number(2) else uint64(_ALL)
+        return (low ^ flip_low) & (high ^ flip_high)
+
+    @jit
+    def count_before(groups, block, counts, code):
+        """How many rows before a block have the base `code`.
+
+        Selected, not branched on: which base comes next is what no branch predictor knows.
+        """
+        c, g, t, separators = counts
+        first = number(block * number(32 * len(groups)))
+        a = number(first - c - g - t - (separators >> number(1)))
+        low_pair = c if code & number(1) else a
+        high_pair = t if code & number(1) else g
+        return high_pair if code & number(2) else low_pair
+
+    @jit
+    def without_separators(separator_rows, separators, code, row, found):
+        """A rank at a row whose block's word of separators is given: they are stored as A."""
+        if separators & number(1) and code == number(0):
+            first = number(separators >> number(1))
+            found = number(found - separators_below(separator_rows, first, row))
+        return found
+
+    @jit
+    def rank(words, separator_rows, groups, code, row):
+        """How many of the rows below `row` have the base `code` (0 to 3)."""
+        row, code = number(row), number(code)
+        block = block_of(groups, row)
+        offset = number(row - block * number(32 * len(groups)))
+        counts = load_counts(words, groups, block)
+        found = count_before(groups, block, counts, code)
+        for pair in range((len(groups) + 1) // 2):
+            if pair == 0 or number(64 * pair) < offset:
+                low, high = load_planes(words, groups, block, pair)
+                below = bits_below(offset, number(64 * pair))
+                found = number(found + number(count_bits(rows_with(low, high, code) & below)))
+        return without_separators(separator_rows, counts[3], code, row, found)
+
+    @jit
+    def add_bits(low, high, below, c, g, t):
+        """Counts of C, G and T, and those of some rows added."""
+        both = number(count_bits(low & high & below))
+        return (
+            number(c + number(count_bits(low & below)) - both),
+            number(g + number(count_bits(high & below)) - both),
+            number(t + both),
+        )
+
+    @jit
+    def with_a(separator_rows, separators, row, c, g, t):
+        """The ranks of A, C, G and T at a row from those of C, G and T."""
+        before = number(separators >> number(1))
+        if separators & number(1):
+            before = number(before + separators_below(separator_rows, before, row))
+        return number(row - c - g - t - before), c, g, t
+
+    @jit
+    def ranks(words, separator_rows, groups, row):
+        """The ranks of A, C, G and T at a row, from one read of its block."""
+        row = number(row)
+        block = block_of(groups, row)
+        offset = number(row - block * number(32 * len(groups)))
+        c, g, t, separators = load_counts(words, groups, block)
+        for pair in range((len(groups) + 1) // 2):
+            if pair == 0 or number(64 * pair) < offset:
+                low, high = load_planes(words, groups, block, pair)
+                c, g, t = add_bits(low, high, bits_below(offset, number(64 * pair)), c, g, t)
+        return with_a(separator_rows, separators, row, c, g, t)
+
+    @jit
+    def base_at(words, separator_rows, groups, row):
+        """The base of a row (0 to 3), or 4 for a separator."""
+        row = number(row)
+        block = block_of(groups, row)
+        offset = number(row - block * number(32 * len(groups)))
+        plane = number(
+            block * number(4 + 2 * len(groups)) + number(4) + number(2) * (offset >> number(5))
+        )
+        low, high = load_pair(words, plane)
+        bit = number(offset & number(31))
+        code = number(((low >> bit) & number(1)) | (((high >> bit) & number(1)) << number(1)))
+        separators = load_separators(words, groups, block, code)
+        if code == number(0) and separators & number(1):
+            at = number(separators >> number(1))
+            at = number(at + separators_below(separator_rows, at, row))
+            if at < number(separator_rows.size) and separator_rows[at] == row:
+                code = number(SEPARATOR)
+        return code
+
+    @jit
+    def lf_step(words, separator_rows, groups, first_rows, text_start, row):
+        """The row of the suffix one base longer: the paper's beta.
+
+        Before the whole text comes, by definition, its last separator, which is row 0. The other
+        separators' rows follow it in the order of `separator_rows`.
+        """
+        row = number(row)
+        code = base_at(words, separator_rows, groups, row)
+        if code < number(SEPARATOR):
+            return number(first_rows[code] + rank(words, separator_rows, groups, code, row))
+        at = number(load_counts(words, groups, block_of(groups, row))[3] >> number(1))
+        at = number(at + separators_below(separator_rows, at, row))
+        if at == number(text_start):
+            return number(0)
+        return number(at + number(1)) if at < number(text_start) else at
+
+    return SimpleNamespace(**locals())
