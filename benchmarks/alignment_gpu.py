@@ -312,7 +312,7 @@ def time_pairs(columns, mode_name, count, gapped):
     from bwarp.alignment.matrix.device_batch_cuda import device_batch
     from bwarp.alignment.matrix.scores_and_ends_cuda import pair_costs
     from bwarp.alignment.pairwise import pairs_cuda
-    from bwarp.alignment.traceback.traceback_cuda import trace_paths
+    from bwarp.alignment.traceback.traceback_cuda import trace_alignments
     from bwarp.gpu.workspace import work_space
 
     pairs = random_pairs(count, 150, columns, 8, gapped)
@@ -323,7 +323,7 @@ def time_pairs(columns, mode_name, count, gapped):
 
     def aligned():
         with work_space():
-            trace_paths(batch, costs, *pairs_cuda.find_ends(batch, scoring, mode), THREADS)
+            trace_alignments(batch, costs, *pairs_cuda.find_ends(batch, scoring, mode), THREADS)
 
     parts = {
         "score": lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends=False),

@@ -7,12 +7,12 @@ how long it is. Sequences may overlap or repeat: windows of a genome are (start,
 genome's own array, and nothing is copied.
 
     codes    . . [ sequence of pair 0 ] . [ pair 2 ....[ pair 1 ].... ] . .       uint8
-    starts       ^                          lengths: letters of each              int64, int32
+    starts       ^                          lengths: residues of each             int64, int32
 
 A CIGAR is a run of uint32, ``length << 4 | operation`` as in BAM, with SAM's operation codes
 I 1, D 2, S 4, = 7, X 8 (M 0 in GATK's mode only). The CIGARs of a batch lie one after another in
-`cigar`; that of pair i is ``cigar[cigar_offsets[i] : cigar_offsets[i + 1]]``. It holds the aligned
-letters only: ends that stay free are seen from the starts and ends, and never appear as S.
+`cigar`; that of pair i is ``cigar[cigar_offsets[i] : cigar_offsets[i + 1]]``. It covers the aligned
+residues only: free ends follow from the starts and ends, and never appear as S.
 
 The answer among equals
 -----------------------
@@ -23,7 +23,7 @@ Every engine gives the same alignment, by these rules (H, D, I as in scoring.py)
    last row (i = m) where reference_end is free and of the last column (j = n) where query_end is
    free. Only a local alignment can be empty. The best score wins, then the smallest reference end
    j, then the smallest query end i.
-2. *The path* is walked back from the end, in one of three states, at first "at H":
+2. *The traceback* runs from the end, in one of three states, at first "at H":
 
        at H(i,j):  stop       if local and H = 0; or i = 0 and reference_start is free;
                               or j = 0 and query_start is free; or i = j = 0
@@ -39,16 +39,16 @@ Every engine gives the same alignment, by these rules (H, D, I as in scoring.py)
    left as their score allows. A gap closes as soon as it can. On the borders that are not free,
    H(0,j) = D(0,j) and H(i,0) = I(i,0); D(i,0) and I(0,j) are minus infinity.
 
-Why other ways of computing agree: each choice compares values on cells of optimal paths into the
-end. A band that holds *all* optimal paths into that end therefore makes the same choices; so does
-any engine that stores choices, differences or run lengths in place of scores. In particular, where
-the diagonal that ends in the end cell collects the whole score S without a gap, each H on it is
-exactly what was collected (more would lift the end above S), so the walk never leaves it: an
-alignment without gaps is recognised by adding up one diagonal, and is then the answer.
+Why other ways of computing agree: each direction compares values on cells of optimal paths into the
+end. A band that holds *all* optimal paths into that end therefore gives the same directions, and so
+does any engine that keeps directions, differences or run lengths in place of scores. In particular,
+where the diagonal that ends in the end cell collects the whole score S without a gap, each H on it
+is exactly what was collected (more would lift the end above S), so the traceback never leaves it:
+an alignment without gaps is recognised by adding up one diagonal, and is then the answer.
 
 A band that suffices: let the end be (i, j) with score S, and `top` the best entry of the matrix.
-An alignment with g > 0 gap letters scores at most ``min(i, j) * top - gap_open - g * gap_extend``,
-so no optimal path has more than ``g = (min(i, j) * top - gap_open - S) // gap_extend`` gap letters,
+An alignment with g > 0 gap columns scores at most ``min(i, j) * top - gap_open - g * gap_extend``,
+so no optimal path has more than ``g = (min(i, j) * top - gap_open - S) // gap_extend`` gap columns,
 nor strays further than that from the diagonal of its end.
 """
 
@@ -117,7 +117,7 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class Ends:
-    """Scores and where the alignments end (half-open: letters before the end are in).
+    """Scores and where the alignments end (half-open).
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Alignments:
     query_starts, query_ends, reference_starts, reference_ends : ndarray, dtype=int32
         0-based, half-open, within each pair's own sequences.
     edit_distances : ndarray, shape=(count,), dtype=int32
-        SAM's NM: mismatches and gap letters.
+        SAM's NM: mismatches, and lengths of gaps.
     cigar_offsets : ndarray, shape=(count + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
     """

@@ -2,14 +2,14 @@
 
 A scoring scheme is a matrix over a small alphabet of codes, and what a gap costs:
 
-    a gap of n letters costs  gap_open + n * gap_extend        (both >= 0; linear: gap_open = 0)
+    a gap of length n costs  gap_open + n * gap_extend         (both >= 0; linear: gap_open = 0)
 
 The query runs down the rows of the matrix of cells, the reference along its columns; H(i, j) is
-the best score of i query letters against j reference letters:
+the best score of i query residues against j reference residues:
 
                      reference   j = 0 .. n
-                   .---------------------------.     D  deletion: reference letters without query
-         query     | H(i-1,j-1)    I v         |     I  insertion: query letters without reference
+                   .---------------------------.     D  deletion: reference residues without query
+         query     | H(i-1,j-1)    I v         |     I  insertion: query residues without reference
          i = 0 .. m|            \\  H(i-1,j)    |
                    |   D >  H(i,j-1) -> H(i,j) |
                    '---------------------------'
@@ -48,7 +48,7 @@ __all__ = [
 AMINO_ACIDS = b"ARNDCQEGHILKMFPSTWYVBZX*J"
 
 #: Codes are below this; the engines keep the next one for padding.
-MOST_LETTERS = 27
+MOST_CODES = 27
 
 #: The largest magnitude of one entry of a matrix, and of a gap cost.
 MOST_SCORE = 10_000
@@ -62,14 +62,14 @@ SCORE_BOUND = 2**29
 
 @dataclass(frozen=True)
 class Mode:
-    """Which letters at the ends may stay unaligned at no cost.
+    """Which residues at the ends may stay unaligned at no cost.
 
     Attributes
     ----------
     local : bool
         The best-scoring stretch of either sequence; the four others are ignored.
     query_start, query_end, reference_start, reference_end : bool
-        Letters of that sequence before (after) the alignment are free.
+        Residues of that sequence before (after) the alignment are free.
     """
 
     local: bool = False
@@ -100,7 +100,7 @@ class Scoring:
     matrix : ndarray, shape=(k, k), dtype=int16
         ``matrix[query code, reference code]``.
     gap_open, gap_extend : int
-        A gap of n letters costs ``gap_open + n * gap_extend``.
+        A gap of length n costs ``gap_open + n * gap_extend``.
     ambiguous : int
         The code that never counts as equal to anything in CIGAR and NM, or -1 for none.
     """
@@ -116,7 +116,7 @@ class Scoring:
 
     def __post_init__(self):
         size = len(self.letters)
-        if self.matrix.shape != (size, size) or not 1 <= size <= MOST_LETTERS:
+        if self.matrix.shape != (size, size) or not 1 <= size <= MOST_CODES:
             raise ValueError(f"matrix of {self.matrix.shape} for {size} letters")
         for name, cost in (("gap-open", self.gap_open), ("gap-extend", self.gap_extend)):
             if cost < 0:
@@ -148,7 +148,7 @@ def _two_scores(matrix: np.ndarray, ambiguous: int) -> tuple[int, int] | None:
 
 
 def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int) -> Scoring:
-    """Match and mismatch over A C G T (U); an ambiguous letter mismatches all, itself too.
+    """Match and mismatch over A C G T (U); an ambiguous base mismatches all, itself too.
 
     Parameters
     ----------
@@ -242,8 +242,8 @@ def lowest_score(scoring: Scoring, mode: Mode, query_length: int, reference_leng
     one_more = scoring.gap_open + scoring.gap_extend
     if mode.local:
         return -one_more
-    letters = query_length + reference_length
-    return -(2 * scoring.gap_open + letters * scoring.gap_extend) - one_more
+    longest_gaps = query_length + reference_length
+    return -(2 * scoring.gap_open + longest_gaps * scoring.gap_extend) - one_more
 
 
 def element_type(
@@ -262,7 +262,7 @@ def element_type(
             return dtype
     if max(high, -low) > SCORE_BOUND:
         raise InputError(
-            f"{query_length} against {reference_length} letters can score {high} or {low}, beyond "
+            f"{query_length} against {reference_length} residues can score {high} or {low}, beyond "
             f"the {SCORE_BOUND} that fits: use smaller scores and gap costs, or shorter sequences"
         )
     return np.int32

@@ -3,13 +3,13 @@ cells_cpu.
 
 GATK's reference takes the rows here and its alternate the columns. Its insertions then run along
 a row and are D of cells_cpu, its deletions I, and its order (diagonal, insertion, deletion) is the
-kernels' own. The run lengths that GATK keeps beside every cell are what a walk along the direction
-bits finds, when gaps that could open or extend at the same score extend.
+kernels' own. The run lengths that GATK keeps beside every cell are what a traceback along the
+direction bits finds, when gaps that could open or extend at the same score extend.
 
 1. Where the strategy allows it, the right-most exact occurrence is the answer.
 2. One pass over the cells keeps the last row and the last column, and GATK's rule picks the end.
-3. The diagonal into the end is added up; where it explains the whole score it is the path.
-4. The others are filled again with direction bits, and walked.
+3. The diagonal into the end is added up; where it explains the whole score it is the alignment.
+4. The other pairs are filled again with direction bits, and traced back.
 """
 
 from functools import partial
@@ -27,7 +27,7 @@ from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
     Side,
     by_length,
-    element_frame,
+    element_costs,
     fits_type,
     highest_scores,
     lay_out,
@@ -54,7 +54,7 @@ from bwarp.runtime.threads import for_each_range
 
 __all__ = ["gatk_alignments"]
 
-#: Bytes that fill up lanes; no letter is one of them, and they differ.
+#: Bytes that fill up lanes; no base is one of them, and they differ.
 _ROW_PADDING, _COLUMN_PADDING = 1, 2
 
 
@@ -66,7 +66,7 @@ def gatk_alignments(
     Parameters
     ----------
     pairs : PairBatch
-        Upper-case letters as bytes, not codes.
+        Upper-case bases as bytes, not codes.
     parameters : GatkParameters
     overhang : str
         One of `OVERHANGS`.
@@ -98,7 +98,7 @@ def gatk_alignments(
     cigar_offsets = np.zeros(count + 1, np.int64)
     number_of = np.full(count, -1, np.int64)
     number_of[ids] = np.arange(ids.size)
-    used = _in_gatk_words(
+    used = _gatk_cigars(
         number_of, alternates.lengths, alignments.query_starts, alignments.reference_starts,
         alignments.reference_ends, alignments.cigar_offsets, alignments.cigar,
         OVERHANGS.index(overhang), offsets, cigar_offsets, cigars,
@@ -107,7 +107,7 @@ def gatk_alignments(
 
 
 def _scoring(parameters: GatkParameters) -> Scoring:
-    """The costs in bwarp's words; the matrix stands for equal and different bytes."""
+    """The costs as bwarp's scoring; the matrix stands for equal and different bytes."""
     matrix = np.full((2, 2), parameters.mismatch, np.int16)
     np.fill_diagonal(matrix, parameters.match)
     return Scoring(
@@ -170,7 +170,7 @@ def _gatk_ends(
             continue
         lanes = lanes_of(dtype)
         order = by_length(ids, rows.lengths, columns.lengths, lanes)
-        frame = element_frame(scoring, mode, dtype, int(high[ids].max()))
+        costs = element_costs(scoring, mode, dtype, int(high[ids].max()))
         scheme, tables = _scheme(parameters, dtype)
         exact = np.ones(count, bool)
 
@@ -178,7 +178,7 @@ def _gatk_ends(
             begin,
             end,
             order=order,
-            frame=frame,
+            costs=costs,
             scheme=scheme,
             tables=tables,
             dtype=dtype,
@@ -186,8 +186,8 @@ def _gatk_ends(
             lanes=lanes,
         ):
             _ends_of_batches(
-                order[begin * lanes : end * lanes], rows, columns, scheme, tables, frame,
-                dtype(frame.gap_open + frame.gap_extend), dtype(frame.gap_extend),
+                order[begin * lanes : end * lanes], rows, columns, scheme, tables, costs,
+                dtype(costs.gap_open + costs.gap_extend), dtype(costs.gap_extend),
                 np.empty(0, dtype), OVERHANGS.index(overhang), scores, row_ends, column_ends,
                 exact, lanes,
             )  # fmt: skip
@@ -204,7 +204,7 @@ def _ends_of_batches(
     references,
     scheme,
     tables,
-    frame,
+    costs,
     first,
     more,
     left,
@@ -225,14 +225,14 @@ def _ends_of_batches(
     row_H = np.empty(columns * lanes, left.dtype)
     row_I = np.empty(columns * lanes, left.dtype)
     last_row = np.empty(columns * lanes, left.dtype)
-    floor = left.dtype.type(frame.lowest)
+    floor = left.dtype.type(costs.lowest)
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
         m, n = queries.lengths[members], references.lengths[members]
         rows = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS
         columns = np.int64(n.max())
         lay_out(
-            members, queries, references, tables, frame, first, more, rows, columns, query,
+            members, queries, references, tables, costs, first, more, rows, columns, query,
             reference, left, row_H, row_I,
         )  # fmt: skip
         fill_rows(
@@ -253,14 +253,14 @@ def _ends_of_batches(
                     value = np.int64(last_row[(k - 1) * lanes + lane])
                     if value > best or (value == best and abs(m[lane] - k) < abs(i - j)):
                         i, j, best = m[lane], k, value
-            scores[pair] = best - frame.origin
+            scores[pair] = best - costs.origin
             row_ends[pair], column_ends[pair] = i, j
-            high = frame.top * np.int64(min(m[lane], n[lane]))
-            exact[pair] = best > frame.lowest + high
+            high = costs.top * np.int64(min(m[lane], n[lane]))
+            exact[pair] = best > costs.lowest + high
 
 
 @numba.njit(cache=True, nogil=True)
-def _in_gatk_words(
+def _gatk_cigars(
     number_of,
     lengths,
     row_starts,
@@ -275,7 +275,7 @@ def _in_gatk_words(
 ):
     """Turn rows and columns into GATK's M, I, D and S, and set offsets; returns the runs written.
 
-    `number_of` is each pair's place among those that were aligned, -1 for exact occurrences.
+    `number_of` is each pair's number among those that were aligned, -1 for exact occurrences.
     """
     used = 0
     for pair in range(number_of.size):

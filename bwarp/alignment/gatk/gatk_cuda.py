@@ -1,7 +1,7 @@
 """GATK's alignments on a GPU: as gatk_cpu, with GATK's reference along the rows.
 
 Exact occurrences are found first, one warp a pair; the ends of the others in 32 bits by its rule;
-then the paths as for any mode, with gaps that extend where they could as well open.
+then the tracebacks as for any mode, with gaps that extend where they could as well open.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from bwarp.alignment.gatk.gatk_rules import (
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks, device_batch
 from bwarp.alignment.matrix.scores_and_ends_cuda import Costs, find_full
 from bwarp.alignment.pairs import PairBatch, check_pairs
-from bwarp.alignment.traceback.traceback_cuda import trace_paths
+from bwarp.alignment.traceback.traceback_cuda import trace_alignments
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 ALL = 0xFFFFFFFF
-MOST_LETTERS = 32
+MOST_CODES = 32
 #: The end of an alignment that is still to be found.
 NO_END = -1
 
@@ -43,7 +43,7 @@ def gatk_alignments(
     Parameters
     ----------
     pairs : PairBatch
-        Upper-case letters as bytes, not codes.
+        Upper-case bases as bytes, not codes.
     parameters : GatkParameters
     overhang : str
         One of `OVERHANGS`.
@@ -56,13 +56,13 @@ def gatk_alignments(
         outputs = exact_occurrences(batch, parameters, overhang)
         if batch.count:
             find_full(batch, costs, outputs, outputs[1], NO_END)
-        paths = trace_paths(batch, costs, *outputs, threads)
-    offsets = paths.query_starts
+        traced = trace_alignments(batch, costs, *outputs, threads)
+    offsets = traced.query_starts
     if overhang == "ignore":
-        offsets -= paths.reference_starts
+        offsets -= traced.reference_starts
     elif overhang != "softclip":
         offsets[:] = 0
-    return GatkAlignments(paths.scores, offsets, paths.cigar_offsets, paths.cigar)
+    return GatkAlignments(traced.scores, offsets, traced.cigar_offsets, traced.cigar)
 
 
 def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
@@ -85,17 +85,16 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
 
 
 def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
-    """GATK's references as queries and its alternates as references on the card.
+    """GATK's references as queries and its alternates as references on the GPU.
 
-    Letters stay as they are: the low five bits, which kernels take for a code, tell any from the
-    others.
+    Bases stay bytes: the low five bits, which kernels take for a code, are different for each.
     """
     return device_batch(PairBatch(pairs.references, pairs.queries), threads)
 
 
 def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
     """GATK's scheme and ends for the 32-bit kernels."""
-    matrix = np.full((MOST_LETTERS, MOST_LETTERS), parameters.mismatch, np.int32)
+    matrix = np.full((MOST_CODES, MOST_CODES), parameters.mismatch, np.int32)
     np.fill_diagonal(matrix, parameters.match)
     is_clipped = overhang in ("softclip", "ignore")
     free = (is_clipped, overhang != "indel", is_clipped, is_clipped)
@@ -120,8 +119,8 @@ def find_last_occurrences(
 ):
     """The right-most exact occurrence of each alternate in its reference, if there is one.
 
-    One warp a pair: 32 neighbouring places at once, from the right, each compared until the first
-    difference. Where there is none, and where it is not `searched` for, the ends are NO_END.
+    One warp a pair: 32 neighbouring positions at once, from the right, each compared up to the
+    first difference. Where there is none, and where it is not `searched` for, the ends are NO_END.
     """
     pair = cuda.grid(1) // 32
     if pair >= reference_lengths.size:
@@ -131,16 +130,18 @@ def find_last_occurrences(
     lane = int32(cuda.laneid)
     last = int32(n - m) if searched else int32(-1)
     while last >= 0:
-        place = last - lane
+        position = last - lane
         same = int32(0)
-        if place >= 0:
-            while same < m and references[reference + place + same] == alternates[alternate + same]:
+        if position >= 0:
+            while (
+                same < m and references[reference + position + same] == alternates[alternate + same]
+            ):
                 same += int32(1)
-        found = cuda.ballot_sync(ALL, place >= 0 and same == m)
+        found = cuda.ballot_sync(ALL, position >= 0 and same == m)
         if found != 0:
             if found & (1 << lane) and not found & ((1 << lane) - 1):
                 scores[pair] = int32(m * match)
-                reference_ends[pair] = int32(place + m)
+                reference_ends[pair] = int32(position + m)
                 alternate_ends[pair] = m
             return
         last -= int32(32)

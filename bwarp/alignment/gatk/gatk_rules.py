@@ -1,21 +1,21 @@
 """GATK's pairwise alignment: its parameter sets, overhang strategies and result, for both engines.
 
 Both engines give what GATK's SmithWatermanJavaAligner gives, base for base. Sequences are
-upper-case letters as bytes (not codes): GATK compares bytes, so N matches N.
+upper-case bases as bytes (not codes): GATK compares bytes, so N matches N.
 
-With ref of n letters along the rows and alt of m along the columns (GATK's own orientation):
+With ref of n bases along the rows and alt of m along the columns (GATK's own orientation):
 
     strategies SOFTCLIP and IGNORE: where alt occurs in ref, the right-most occurrence is the
       answer (offset, mM), without any scoring
     borders:  H = 0, but for INDEL and LEADING_INDEL H(0,j) = open + (j-1) extend, H(i,0) alike
-    a gap of k letters scores open + (k-1) extend (both negative); a tie between opening and
+    a gap of length k scores open + (k-1) extend (both negative); a tie between opening and
       extending extends; H is not floored at 0, only at -100,000,000
-    H(i,j):   the diagonal if it is >= both gaps; else the insertion (alt letters, left) if it is
-      >= the deletion; else the deletion (ref letters, up); gaps remember their run length
+    H(i,j):   the diagonal if it is >= both gaps; else the insertion (alt bases, left) if it is
+      >= the deletion; else the deletion (ref bases, up); gaps remember their run length
     the end:  INDEL: (n, m). Else the last column's best, the largest i of equals; and, unless
       LEADING_INDEL, then along the last row j = 1 .. m: better, or equal with |n-j| < |i-j'| of
       the best so far (i, j')
-    the path: jumps back over whole runs until ref or alt is used up; SOFTCLIP clips what is left
+    traceback: jumps over whole runs until ref or alt is used up; SOFTCLIP clips what is left
       of alt at either end (S), IGNORE counts it into the M run there (so that the offset may be
       negative), INDEL and LEADING_INDEL write D or I for what is left at the start
 """
@@ -54,7 +54,7 @@ OVERHANGS = ("softclip", "indel", "leading-indel", "ignore")
 
 @dataclass(frozen=True)
 class GatkParameters:
-    """GATK's SWParameters: a gap of k letters scores gap_open + (k - 1) * gap_extend."""
+    """GATK's SWParameters: a gap of length k scores gap_open + (k - 1) * gap_extend."""
 
     match: int
     mismatch: int
@@ -90,7 +90,7 @@ class GatkAlignments:
     Attributes
     ----------
     scores : ndarray, shape=(count,), dtype=int32
-        H of the end cell; for an exact occurrence, the letters times match.
+        H of the end cell; for an exact occurrence, its length times match.
     offsets : ndarray, shape=(count,), dtype=int32
         0-based start in the reference; negative only with overhang "ignore".
     cigar_offsets : ndarray, shape=(count + 1,), dtype=int64

@@ -1,11 +1,11 @@
 """GATK's alignments by Ren, Ahmed, Bertels and Al-Ars's two stages: run lengths, then jumps.
 
-Stage 1, one block a pair: thread j holds a column (a letter of the alternate) and takes one row a
+Stage 1, one block a pair: thread j holds a column (a base of the alternate) and takes one row a
 step, the cells of an anti-diagonal at once. Beside every cell it stores two 16-bit numbers, which
 the paper calls short2:
 
-    x > 0   a deletion of x reference letters ends here      y   letters in a row on the diagonal
-    x < 0   an insertion of -x alternate letters ends here       up to this one (where x = 0)
+    x > 0   a deletion of x reference bases ends here        y   bases in a row on the diagonal
+    x < 0   an insertion of -x alternate bases ends here         up to this one (where x = 0)
 
 by anti-diagonals, so that the threads of a warp write side by side:
 
@@ -39,7 +39,7 @@ __all__ = ["KERNEL_SIGNATURES", "block_threads", "gatk_alignments", "jump_back",
 MINUS_INFINITY = -(2**30)
 #: Threads of the widest block, and of the block that takes passes.
 WIDEST_BLOCK, PASS_BLOCK = 576, 128
-#: From so many pairs on the card is full, and narrow blocks with passes waste fewer threads.
+#: From so many pairs on the GPU is full, and narrow blocks with passes waste fewer threads.
 MANY_PAIRS = 1000
 #: Run lengths are 16-bit numbers.
 LONGEST = 32_767
@@ -63,7 +63,7 @@ def gatk_alignments(
     check_overhang(overhang)
     longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
     if longest > LONGEST:
-        raise InputError(f"{longest} letters: this kernel counts up to {LONGEST}; use gatk_cuda")
+        raise InputError(f"{longest} bases: this kernel counts up to {LONGEST}; use gatk_cuda")
     batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)
@@ -120,7 +120,7 @@ def gatk_alignments(
 
 @cuda.jit(device=True)
 def end_number(score, apart, order):
-    """Greater for a better score, then a smaller distance, then an earlier place."""
+    """Greater for a better score, then a smaller distance, then an earlier column."""
     return (int64(score) << 34) | (int64(0x1FFFF - apart) << 17) | int64(0x1FFFF - order)
 
 
@@ -150,7 +150,7 @@ def record_runs(
 ):
     """Stage 1; see the module. `edge` holds four words a row and pair for the next pass.
 
-    Reads each reference letter once a pass and thread, writes four bytes a cell.
+    Reads each reference base once a pass and thread, writes four bytes a cell.
     """
     # What the thread to the right needs of this one, for two steps in turn.
     shared_H = cuda.shared.array((2, 1024), int32)
@@ -171,9 +171,9 @@ def record_runs(
     for first in range(0, m, width):
         column = int32(first + thread)
         is_inside = column < m
-        letter = uint8(255)
+        base = uint8(255)
         if is_inside:
-            letter = alternates[alternate + column]
+            base = alternates[alternate + column]
         # The border above: H(0, column + 1) and, for the diagonal, H(0, column).
         H, diagonal_H = int32(0), int32(0)
         if not free_start:
@@ -203,7 +203,7 @@ def record_runs(
                         left_H = int32(gap_open + row * gap_extend)
                     left_gap, left_runs = int32(MINUS_INFINITY), int32(0)
                 diagonal = int32(diagonal_H + mismatch)
-                if references[reference + row] == letter:
+                if references[reference + row] == base:
                     diagonal = int32(diagonal_H + match)
                 deletion = int32(deletion + gap_extend)
                 deletion_run = int32(deletion_run + 1)
@@ -224,8 +224,8 @@ def record_runs(
                 else:
                     H = deletion
                     x = deletion_run
-                place = starts[slot] + int64(row + column) * m + column
-                cells[place] = uint32((match_run << 16) | (x & 0xFFFF))
+                index = starts[slot] + int64(row + column) * m + column
+                cells[index] = uint32((match_run << 16) | (x & 0xFFFF))
                 diagonal_H = left_H
                 diagonal_run = int32((left_runs >> 16) & 0xFFFF)
                 runs = int32((match_run << 16) | right_run)

@@ -6,7 +6,7 @@ the answer turns out not to be proved:
     local          the score stayed below the highest number of the type: nothing was cut off
     not local      values below ``lowest - origin`` were raised to it, nothing above is ever cut.
                    A path through a raised cell, counted from there, collects at most the best
-                   entry of the matrix for every letter pair, `high` in all. So a score above
+                   entry of the matrix for every pair of residues, `high` in all. So a score above
                    ``lowest - origin + high`` comes from no raised cell, and is exact; and so is
                    every cell of every path that reaches it.
 """
@@ -24,10 +24,10 @@ from bwarp.runtime.simd import fill, stand_alone, store
 
 __all__ = [
     "ELEMENT_TYPES",
-    "Frame",
+    "Costs",
     "Side",
     "by_length",
-    "element_frame",
+    "element_costs",
     "fits_type",
     "highest_scores",
     "lay_out",
@@ -55,7 +55,7 @@ class Side(NamedTuple):
     lengths: np.ndarray
 
 
-class Frame(NamedTuple):
+class Costs(NamedTuple):
     """All that is the same for every batch of one run, for compiled code.
 
     `origin` stands for a score of 0, and nothing lies below `lowest`. `top` is the best entry of
@@ -98,8 +98,8 @@ def fits_type(scoring: Scoring, mode: Mode, high: np.ndarray, dtype) -> np.ndarr
     return high <= _TRIED[dtype][0 if mode.local else 1]
 
 
-def element_frame(scoring: Scoring, mode: Mode, dtype, high: int) -> Frame:
-    """The frame for scores up to `high` in this type."""
+def element_costs(scoring: Scoring, mode: Mode, dtype, high: int) -> Costs:
+    """The costs for scores up to `high` in this type."""
     info = np.iinfo(dtype)
     if dtype is np.int32:
         origin, lowest = 0, _LOWEST_32
@@ -107,7 +107,7 @@ def element_frame(scoring: Scoring, mode: Mode, dtype, high: int) -> Frame:
         origin, lowest = info.max - high, info.min
     if mode.local:
         origin = lowest = 0 if dtype is np.int32 else info.min
-    return Frame(
+    return Costs(
         mode.local,
         mode.local or mode.query_start,
         mode.query_end and not mode.local,
@@ -147,19 +147,19 @@ def put_everywhere(array, count, value):
 
 
 @numba.njit(cache=True, nogil=True)
-def set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I):
+def set_borders(costs, first, more, lanes, rows, columns, left, row_H, row_I):
     """H on the left border (from i = 0) and the upper one (from j = 1), and I below that."""
     for i in range(rows + 1):
-        value = frame.origin
-        if not frame.query_start and i > 0:
-            value = max(frame.lowest, frame.origin - frame.gap_open - i * frame.gap_extend)
+        value = costs.origin
+        if not costs.query_start and i > 0:
+            value = max(costs.lowest, costs.origin - costs.gap_open - i * costs.gap_extend)
         store(left, i * lanes, fill(left.dtype.type(value)))
     for j in range(columns):
-        value = frame.origin
-        if not frame.reference_start:
-            value = max(frame.lowest, frame.origin - frame.gap_open - (j + 1) * frame.gap_extend)
+        value = costs.origin
+        if not costs.reference_start:
+            value = max(costs.lowest, costs.origin - costs.gap_open - (j + 1) * costs.gap_extend)
         store(row_H, j * lanes, fill(left.dtype.type(value)))
-        store(row_I, j * lanes, fill(left.dtype.type(max(frame.lowest, value - first))))
+        store(row_I, j * lanes, fill(left.dtype.type(max(costs.lowest, value - first))))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -168,7 +168,7 @@ def lay_out(
     queries,
     references,
     tables,
-    frame,
+    costs,
     first,
     more,
     rows,
@@ -179,7 +179,7 @@ def lay_out(
     row_H,
     row_I,
 ):
-    """Put the letters of a batch side by side, and the borders of its cells where they are read."""
+    """Lay the residues of a batch side by side, and set the borders of its cells."""
     stand_alone()
     lanes = members.size
     for plane in range(tables.query.shape[0]):
@@ -191,4 +191,4 @@ def lay_out(
         references.codes, references.starts[members], references.lengths[members],
         tables.reference, tables.reference_padding, columns, reference, np.int64(0),
     )  # fmt: skip
-    set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
+    set_borders(costs, first, more, lanes, rows, columns, left, row_H, row_I)

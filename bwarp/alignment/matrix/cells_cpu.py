@@ -15,7 +15,7 @@ five loads and three stores.
 Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
 8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
 stopping there is the zero that H never falls below; D and I below zero cannot be told from zero,
-and are never on a path that counts. For the others see `bwarp.alignment.matrix.batches_cpu`.
+and are never on an optimal path. For other modes see `bwarp.alignment.matrix.batches_cpu`.
 
 Lanes whose sequences are shorter are filled up with padding, which scores as low as it can; cells
 beyond a lane's own corner are computed and never looked at.
@@ -66,7 +66,7 @@ NEVER = 1 << 40
 
 @numba.njit(cache=True, nogil=True)
 def interleave(codes, starts, lengths, table, padding, length, out, at):
-    """Lay sequences side by side, one a lane: out[at + i * lanes + lane] = table[letter i].
+    """Lay sequences side by side, one a lane: out[at + i * lanes + lane] = table[residue i].
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def interleave(codes, starts, lengths, table, padding, length, out, at):
     table : array, shape=(256,), dtype=uint8
         Codes are below 128.
     padding : uint8
-        What follows the sequence up to `length` letters.
+        What follows the sequence up to `length` residues.
     """
     stand_alone()
     lanes = starts.size
@@ -169,7 +169,7 @@ def fill_rows(
     left : array, shape=((row_end + 1) * lanes,)
         H(i, 0); its type is the type of all arrays of scores.
     first, more : scalar of that type
-        What the first letter of a gap costs, and each further one.
+        What the first position of a gap costs, and each further one.
     floor : scalar of that type
         What H of 32-bit lanes never falls below; narrower lanes stop at the end of their type.
     row_H, row_I : array, shape=(columns * lanes,)
@@ -206,32 +206,32 @@ def fill_rows(
         d7 = subtract(h7, first_cost)
         lane_rows = load_like(query_lengths, 0, diagonal)
         for j in range(columns):
-            letters = load_like(reference, j * lanes, diagonal)
+            residues = load_like(reference, j * lanes, diagonal)
             above = load(row_H, j * lanes)
             down = load(row_I, j * lanes)
             h = h0
-            score = substitution(scheme, query, at, letters, h)
+            score = substitution(scheme, query, at, residues, h)
             h0, d0, down = next_cell(diagonal, score, d0, down, first_cost, more_cost, lowest)
             diagonal, h = h, h1
-            score = substitution(scheme, query, at + lanes, letters, h)
+            score = substitution(scheme, query, at + lanes, residues, h)
             h1, d1, down = next_cell(diagonal, score, d1, down, first_cost, more_cost, lowest)
             diagonal, h = h, h2
-            score = substitution(scheme, query, at + 2 * lanes, letters, h)
+            score = substitution(scheme, query, at + 2 * lanes, residues, h)
             h2, d2, down = next_cell(diagonal, score, d2, down, first_cost, more_cost, lowest)
             diagonal, h = h, h3
-            score = substitution(scheme, query, at + 3 * lanes, letters, h)
+            score = substitution(scheme, query, at + 3 * lanes, residues, h)
             h3, d3, down = next_cell(diagonal, score, d3, down, first_cost, more_cost, lowest)
             diagonal, h = h, h4
-            score = substitution(scheme, query, at + 4 * lanes, letters, h)
+            score = substitution(scheme, query, at + 4 * lanes, residues, h)
             h4, d4, down = next_cell(diagonal, score, d4, down, first_cost, more_cost, lowest)
             diagonal, h = h, h5
-            score = substitution(scheme, query, at + 5 * lanes, letters, h)
+            score = substitution(scheme, query, at + 5 * lanes, residues, h)
             h5, d5, down = next_cell(diagonal, score, d5, down, first_cost, more_cost, lowest)
             diagonal, h = h, h6
-            score = substitution(scheme, query, at + 6 * lanes, letters, h)
+            score = substitution(scheme, query, at + 6 * lanes, residues, h)
             h6, d6, down = next_cell(diagonal, score, d6, down, first_cost, more_cost, lowest)
             diagonal, h = h, h7
-            score = substitution(scheme, query, at + 7 * lanes, letters, h)
+            score = substitution(scheme, query, at + 7 * lanes, residues, h)
             h7, d7, down = next_cell(diagonal, score, d7, down, first_cost, more_cost, lowest)
             diagonal = above
             store(row_H, j * lanes, h7)
@@ -283,7 +283,7 @@ def best_along(values, count, least, most, best, where):
     stand_alone()
     lanes = least.size
     highest = load(best, 0)
-    place = load_like(where, 0, highest)
+    position = load_like(where, 0, highest)
     before = load_like(least, 0, highest)
     after = load_like(most, 0, highest)
     for p in range(count):
@@ -291,10 +291,10 @@ def best_along(values, count, least, most, best, where):
         value = load(values, p * lanes)
         value = select(greater(before, here), highest, value)
         value = select(greater(here, after), highest, value)
-        place = select(greater(value, highest), here, place)
+        position = select(greater(value, highest), here, position)
         highest = maximum(value, highest)
     store(best, 0, highest)
-    store(where, 0, place)
+    store(where, 0, position)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -320,7 +320,7 @@ def fill_directions(
 
         k = 0   H(i,j) came along the diagonal
         k = 1   H(i,j) = D(i,j)
-        k = 2   D(i,j+1) opens here: it is H(i,j) less the first letter of a gap
+        k = 2   D(i,j+1) opens here: it is H(i,j) less the cost of opening a gap
         k = 3   I(i+1,j) opens here
 
     Where opening and extending tie, the gap opens; with `extend_ties` it extends.
@@ -333,8 +333,8 @@ def fill_directions(
         d = subtract(load(left, (i + 1) * lanes), first_cost)
         at = (i - row_begin) * columns * 4
         for j in range(columns):
-            letters = load_like(reference, j * lanes, diagonal)
-            score = substitution(scheme, query, i * lanes, letters, diagonal)
+            residues = load_like(reference, j * lanes, diagonal)
+            score = substitution(scheme, query, i * lanes, residues, diagonal)
             along = add(diagonal, score)
             diagonal = load(row_H, j * lanes)
             down = load(row_I, j * lanes)

@@ -1,4 +1,4 @@
-"""A batch of pairs on the card."""
+"""A batch of pairs on the GPU."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,7 +58,7 @@ class DeviceBatch:
 
 
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
-    """Bring a batch to the card; codes that are there already (device arrays) stay."""
+    """Bring a batch to the GPU; codes that are there already (device arrays) stay."""
     sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
     arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
     brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
@@ -85,7 +85,7 @@ def _in_use(sequences: Sequences) -> Sequences:
 
 
 def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
-    """Windows of a packed genome that stays on the card, as one side of a batch.
+    """Windows of a packed genome that stays on the GPU, as one side of a batch.
 
     Parameters
     ----------
@@ -96,17 +96,17 @@ def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequenc
     lengths : ndarray, shape=(count,), dtype=int32
     """
     lengths = np.ascontiguousarray(lengths, np.int32)
-    places = np.zeros(lengths.size, np.int64)
-    np.cumsum(lengths[:-1], out=places[1:])
+    offsets = np.zeros(lengths.size, np.int64)
+    np.cumsum(lengths[:-1], out=offsets[1:])
     codes = device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
     if lengths.size:
-        arguments = to_gpu([np.ascontiguousarray(a) for a in (starts, lengths, places)])
+        arguments = to_gpu([np.ascontiguousarray(a) for a in (starts, lengths, offsets)])
         unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
-    return Sequences(codes, places, lengths)
+    return Sequences(codes, offsets, lengths)
 
 
 @cuda.jit(cache=True)
-def unpack_windows(words, starts, lengths, places, codes):
+def unpack_windows(words, starts, lengths, offsets, codes):
     """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
     window = cuda.grid(1) // 32
     if window < starts.size:
@@ -114,7 +114,7 @@ def unpack_windows(words, starts, lengths, places, codes):
             at = uint64(starts[window] + i)
             word = words[at >> uint64(5)]
             shift = uint64(62) - uint64(2) * (at & uint64(31))
-            codes[places[window] + i] = (word >> shift) & uint64(3)
+            codes[offsets[window] + i] = (word >> shift) & uint64(3)
 
 
 def blocks(items: int, threads_an_item: int = 1) -> int:
@@ -123,7 +123,7 @@ def blocks(items: int, threads_an_item: int = 1) -> int:
 
 
 def free_bytes() -> int:
-    """Memory of the card that nobody uses now."""
+    """Free memory of the GPU."""
     return cuda.current_context().get_memory_info().free
 
 

@@ -1,21 +1,21 @@
-"""Pairs in 32 bits: any matrix, any mode, any length, and the choices that a traceback follows.
+"""Pairs in 32 bits: any matrix, any mode, any length, and the directions that a traceback follows.
 
 A group of 8, 16 or 32 threads aligns one pair, thread l holding 8 rows of the query in registers
-and walking along the reference one column behind thread l - 1, as in packed_int16_kernel_cuda: the
+and moving along the reference one column behind thread l - 1, as in packed_int16_kernel_cuda: the
 query stands at the bottom of its *strips* of `threads * 8` rows, the rows above it repeat the upper
 border, and the last row of a strip goes to the next through global memory.
 
 A *band* leaves cells out: of strip s, whose first row is row `above + 1`, only the columns that lie
 within `band` diagonals of the corner (m, n) are computed, and what lies outside counts as minus
 infinity. Where all optimal paths into the corner lie inside, their cells get their true values and
-every choice on them is right (see pairs.py).
+their directions are the same as without a band (see pairs.py).
 
     columns of strip s:   max(0, above + n - m - band)  to  min(n, above + rows + n - m + band)
 
-Choices are four bits a cell, the 8 rows of a thread a word, laid out by anti-diagonals so that the
-threads of a group write side by side:
+Directions are four bits a cell, the 8 rows of a thread a word, laid out by anti-diagonals so that
+the threads of a group write side by side:
 
-    choices[start + (strip * width + column - first column of the strip + l) * threads + l]
+    directions[start + (strip * width + column - first column of the strip + l) * threads + l]
 
     bits 0-1  H is the diagonal (0), D (1), I (2), or 0 and local (3)
     bit 2     D of the next column opens here        bit 3     I of the next row opens here
@@ -28,9 +28,9 @@ from numba import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.ptx import opaque
 
 __all__ = [
-    "CHOICE_D",
-    "CHOICE_I",
-    "CHOICE_STOP",
+    "FROM_D",
+    "FROM_I",
+    "STOP",
     "CODE_BITS",
     "D_OPENS",
     "I_OPENS",
@@ -46,30 +46,30 @@ __all__ = [
 
 #: Rows a thread.
 ROWS = 8
-#: The bits of a letter that are its code.
+#: The bits of a residue that are its code.
 CODE_BITS = 31
-#: The matrix in shared memory: rows of 36 words, so that few letters fall into different banks.
+#: The matrix in shared memory: rows of 36 words, which spread over the banks.
 MATRIX_STRIDE = 36
 #: The row of the matrix that stands for the padding above a query.
 PADDING_ROW = 32
 MATRIX_WORDS = MATRIX_STRIDE * (PADDING_ROW + 1)
 
-CHOICE_D, CHOICE_I, CHOICE_STOP = 1, 2, 3
+FROM_D, FROM_I, STOP = 1, 2, 3
 D_OPENS, I_OPENS = 4, 8
 
 MINUS_INFINITY = -(2**30)
 ALL = 0xFFFFFFFF
-PLACE_BITS = 17
-PLACE_MASK = (1 << PLACE_BITS) - 1
+POSITION_BITS = 17
+POSITION_MASK = (1 << POSITION_BITS) - 1
 
 
 @cuda.jit(device=True)
 def end_number(score, first, second):
     """Greater for a better score, then a smaller `first`, then a smaller `second` (17 bits)."""
     return (
-        (int64(score) << (2 * PLACE_BITS))
-        | (int64(PLACE_MASK - first) << PLACE_BITS)
-        | int64(PLACE_MASK - second)
+        (int64(score) << (2 * POSITION_BITS))
+        | (int64(POSITION_MASK - first) << POSITION_BITS)
+        | int64(POSITION_MASK - second)
     )
 
 
@@ -83,7 +83,7 @@ def first_column(above, query_length, reference_length, band):
 
 @cuda.jit(device=True)
 def strip_width(rows, threads, reference_length, band):
-    """Words of choices that one thread of a strip may write."""
+    """Words of directions that one thread of a strip may write."""
     columns = reference_length
     if band >= 0:
         columns = min(reference_length, rows + 2 * band)
@@ -99,7 +99,7 @@ def upper_border(column, is_free, first, extend):
 
 
 @functools.cache
-def full_matrix_kernel(threads, local, gatk, with_choices):
+def full_matrix_kernel(threads, local, gatk, with_directions):
     """A kernel whose groups have `threads` threads: 2, 4, 8, 16 or 32.
 
     Parameters
@@ -109,17 +109,17 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
     gatk : bool
         The end cell by GATK's rule (gatk_rules.py), with GATK's reference as query and its
         alternate as reference; else by the rule of pairs.py.
-    with_choices : bool
-        Store choices; else all cells count, and `bands`, `choices` and `choices_starts` are left
-        alone.
+    with_directions : bool
+        Store directions; else all cells count, and `bands`, `directions` and `direction_starts`
+        are left alone.
 
     Notes
     -----
-    `order` names the pair of each group. `parameters`: score of a gap's first letter and of
+    `order` names the pair of each group. `parameters`: score of the first position of a gap and of
     a further one (negative), 1 where a tie between opening and extending opens (else 0), and
     query_start, query_end, reference_start, reference_end of the mode, and 0. `bands`: diagonals on
-    either side, -1 for all cells. The kernel reads each reference letter once a strip, and writes
-    half a byte a cell with choices.
+    either side, -1 for all cells. The kernel reads each reference residue once a strip, and writes
+    half a byte a cell with directions.
     """
     tile = threads * ROWS
 
@@ -137,8 +137,8 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         parameters,
         edge,
         edge_stride,
-        choices,
-        choices_starts,
+        directions,
+        direction_starts,
         scores,
         query_ends,
         reference_ends,
@@ -157,7 +157,7 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         if not is_used:
             # A group too many goes along without columns.
             n = int32(0)
-        band = int32(bands[pair]) if with_choices else int32(-1)
+        band = int32(bands[pair]) if with_directions else int32(-1)
         query, reference = query_starts[pair], reference_starts[pair]
         first, extend, tie = int32(parameters[0]), int32(parameters[1]), int32(parameters[2])
         free_query_start, free_query_end = parameters[3] != 0, parameters[4] != 0
@@ -171,9 +171,9 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
         padding = int32(strips * tile - m)
         width = strip_width(tile, threads, n, band)
         edge_start = uint64(group) * uint64(edge_stride)
-        choices_start = int64(0)
-        if with_choices:
-            choices_start = int64(choices_starts[group])
+        direction_start = int64(0)
+        if with_directions:
+            direction_start = int64(direction_starts[group])
         # All threads of a warp take the same steps and strips.
         steps, all_strips = width, strips
         distance = 16
@@ -183,7 +183,7 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
             distance >>= 1
         steps, all_strips = int32(steps), int32(all_strips)
 
-        letters = cuda.local.array(ROWS, int32)
+        table_rows = cuda.local.array(ROWS, int32)
         H = cuda.local.array(ROWS, int32)
         D = cuda.local.array(ROWS, int32)
         # Where local: the empty alignment, until a cell is better.
@@ -217,10 +217,10 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                 else:
                     H[r] = value
                     D[r] = int32(value + first)
-                    letters[r] = int32(PADDING_ROW * MATRIX_STRIDE)
+                    table_rows[r] = int32(PADDING_ROW * MATRIX_STRIDE)
                     if row > 0 and strip < strips:
                         code = int32(queries[query + row - 1]) & int32(CODE_BITS)
-                        letters[r] = int32(code * int32(MATRIX_STRIDE))
+                        table_rows[r] = int32(code * int32(MATRIX_STRIDE))
             if strip > 0 and lane == 0 and start > 0:
                 # The corner above the first column lies in the strip before.
                 diagonal = int32(MINUS_INFINITY)
@@ -254,42 +254,44 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
                             upper = edge[edge_start + uint64(2 * column + 2)]
                             upper_insertion = edge[edge_start + uint64(2 * column + 3)]
                 if start <= column and column < stop:
-                    letter = int32(references[reference + column]) & int32(CODE_BITS)
+                    code = int32(references[reference + column]) & int32(CODE_BITS)
                     word = uint32(0)
-                    sum_here = int32(diagonal + table[uint32(letters[0] + letter)])
+                    sum_here = int32(diagonal + table[uint32(table_rows[0] + code)])
                     for r in range(ROWS):
                         here = int32(max(sum_here, max(insertion, D[r])))
-                        if with_choices:
-                            choice = int32(CHOICE_I)
+                        if with_directions:
+                            direction = int32(FROM_I)
                             if here == D[r]:
-                                choice = int32(CHOICE_D)
+                                direction = int32(FROM_D)
                             if here == sum_here:
-                                choice = int32(0)
+                                direction = int32(0)
                             if local and here <= floor:
-                                choice = int32(CHOICE_STOP)
+                                direction = int32(STOP)
                         if local:
                             here = int32(max(here, floor))
                         if r < ROWS - 1:
-                            score = table[uint32(letters[r + 1] + letter)]
+                            score = table[uint32(table_rows[r + 1] + code)]
                             sum_here = int32(H[r] + score)
                         H[r] = int32(here)
                         opened = int32(here + first)
                         longer_D, longer_I = int32(D[r] + extend), int32(insertion + extend)
-                        if with_choices:
+                        if with_directions:
                             if opened + tie > longer_D:
-                                choice = int32(choice | int32(D_OPENS))
+                                direction = int32(direction | int32(D_OPENS))
                             if opened + tie > longer_I:
-                                choice = int32(choice | int32(I_OPENS))
-                            word = uint32(word | uint32(choice << (4 * r)))
+                                direction = int32(direction | int32(I_OPENS))
+                            word = uint32(word | uint32(direction << (4 * r)))
                         D[r] = int32(max(opened, longer_D))
                         insertion = int32(max(opened, longer_I))
-                        if local and not with_choices and here > best:
+                        if local and not with_directions and here > best:
                             best = int32(here)
                             best_column = int32(column + 1)
                             best_row = int32(top + r + 1)
-                    if with_choices and is_used:
-                        at = choices_start + int64(strip * width + column - start + lane) * threads
-                        choices[at + lane] = word
+                    if with_directions and is_used:
+                        at = (
+                            direction_start + int64(strip * width + column - start + lane) * threads
+                        )
+                        directions[at + lane] = word
                     if lane_now == threads - 1:
                         edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
                         edge[edge_start + uint64(2 * column + 1)] = insertion
@@ -325,23 +327,23 @@ def full_matrix_kernel(threads, local, gatk, with_choices):
             if gatk:
                 column_end = max(column_end, cuda.shfl_xor_sync(ALL, column_end, distance))
             distance >>= 1
-        if lane == 0 and is_used and (gatk or not with_choices):
-            score = int32(end >> (2 * PLACE_BITS))
-            place_1 = int32(PLACE_MASK - ((end >> PLACE_BITS) & PLACE_MASK))
-            place_2 = int32(PLACE_MASK - (end & PLACE_MASK))
+        if lane == 0 and is_used and (gatk or not with_directions):
+            score = int32(end >> (2 * POSITION_BITS))
+            position_1 = int32(POSITION_MASK - ((end >> POSITION_BITS) & POSITION_MASK))
+            position_2 = int32(POSITION_MASK - (end & POSITION_MASK))
             if gatk and (free_query_end or free_reference_end):
-                # place_1 of the last row is the distance |m - j| to beat; then the first j.
-                row = int32(m - PLACE_MASK + ((column_end >> PLACE_BITS) & PLACE_MASK))
-                column_score = int32(column_end >> (2 * PLACE_BITS))
+                # position_1 of the last row is the distance |m - j| to beat; then the first j.
+                row = int32(m - POSITION_MASK + ((column_end >> POSITION_BITS) & POSITION_MASK))
+                column_score = int32(column_end >> (2 * POSITION_BITS))
                 from_last_row = free_reference_end and (
-                    score > column_score or (score == column_score and place_1 < abs(row - n))
+                    score > column_score or (score == column_score and position_1 < abs(row - n))
                 )
-                place_1 = place_2 if from_last_row else n
-                place_2 = m if from_last_row else row
+                position_1 = position_2 if from_last_row else n
+                position_2 = m if from_last_row else row
                 score = max(score, column_score)
             scores[pair] = score
-            reference_ends[pair] = place_1
-            query_ends[pair] = place_2
+            reference_ends[pair] = position_1
+            query_ends[pair] = position_2
 
     return align_full
 

@@ -1,4 +1,4 @@
-"""The order in which kernels take the pairs of a batch; of large batches, found on the card.
+"""The order in which kernels take the pairs of a batch; of large batches, found on the GPU.
 
 Every pair falls into a *bin* by its size; pairs of one bin stand side by side, in no order of their
 own, so that the threads of a warp take the same steps. What a kernel finds for a pair does not
@@ -10,7 +10,7 @@ Bins come in rows of `width`, one row a *class* of pairs that one launch takes:
 
     slots   [ class 0: bin 0 | bin 1 | bin 2 ... ][ class 1: bin 0 | ... ]
 
-On the card pairs are sorted by counting. The table of a sort is one array of three parts: how many
+On the GPU pairs are sorted by counting. The table of a sort is one array of three parts: how many
 pairs each bin has, how many of them have their slot already, and where each bin starts (with one
 more entry, where the last one ends).
 """
@@ -44,7 +44,7 @@ __all__ = [
 #: The bin of a pair that gets no slot.
 NO_BIN = 0xFFFFFFFF
 ALL = 0xFFFFFFFF
-#: Fewer pairs are sorted by the host before the card could have begun.
+#: Fewer pairs are sorted by the host before the GPU could have begun.
 FEW_PAIRS = 4096
 #: Classes that one sort by size can have.
 MOST_CLASSES = 16
@@ -109,7 +109,7 @@ def largest_in_bin(number: int) -> int:
 
 @cuda.jit(device=True)
 def device_size_bin(size):
-    """`size_bin` on the card, for an int32."""
+    """`size_bin` on the GPU, for an int32."""
     if size < 2 << EXACT_BITS:
         return int32(size)
     power = int32(63 - cuda.clz(int64(size)))
@@ -203,7 +203,7 @@ def order_by_bins(bins, count: int, classes: int, width: int, even: bool) -> Ord
     count_bins[blocks(count), BLOCK](bins, count, table)
     size_slots[blocks(n_bins), BLOCK](table, n_bins, even)
     exclusive_sum(table, 2 * n_bins)
-    place_pairs[blocks(count), BLOCK](bins, count, table, n_bins, even, slots)
+    assign_slots[blocks(count), BLOCK](bins, count, table, n_bins, even, slots)
     [starts] = to_host([cut(table, 8 * n_bins, n_bins + 1, np.uint32)])
     return Order(slots, starts.astype(np.int64), width)
 
@@ -249,7 +249,7 @@ def bin_by_size(rows, columns, limits, most_columns, exact, width, marks, wanted
 
 
 @cuda.jit(device=True)
-def add_to_bin(table, place, number, in_use):
+def add_to_bin(table, entry, number, in_use):
     """Add 1 to an entry of the table for every thread with a bin, and return what it was before.
 
     Threads with the bin of the warp's first do so together.
@@ -260,12 +260,12 @@ def add_to_bin(table, place, number, in_use):
     lane = int32(cuda.laneid)
     before = uint32(0)
     if lane == 0 and with_first:
-        before = cuda.atomic.add(table, place, uint32(cuda.popc(together)))
+        before = cuda.atomic.add(table, entry, uint32(cuda.popc(together)))
     before = uint32(cuda.shfl_sync(ALL, int32(before), 0))
     if with_first:
         return uint32(before + uint32(cuda.popc(together & ((int64(1) << lane) - 1))))
     if in_use:
-        return uint32(cuda.atomic.add(table, place, uint32(1)))
+        return uint32(cuda.atomic.add(table, entry, uint32(1)))
     return uint32(0)
 
 
@@ -291,7 +291,7 @@ def size_slots(table, n_bins, even):
 
 
 @cuda.jit(cache=True)
-def place_pairs(bins, count, table, n_bins, even, slots):
+def assign_slots(bins, count, table, n_bins, even, slots):
     """Give each pair a slot of its bin. One thread a pair, as in `count_bins`."""
     i = cuda.grid(1)
     number = uint32(NO_BIN)
@@ -317,5 +317,5 @@ KERNEL_SIGNATURES = {
     ),
     count_bins: (_WORDS, int64, _WORDS),
     size_slots: (_WORDS, int64, boolean),
-    place_pairs: (_WORDS, int64, _WORDS, int64, boolean, _NUMBERS),
+    assign_slots: (_WORDS, int64, _WORDS, int64, boolean, _NUMBERS),
 }

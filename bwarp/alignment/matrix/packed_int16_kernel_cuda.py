@@ -1,7 +1,7 @@
 """Scores and ends of pairs of nucleotides, two pairs in the two 16-bit lanes of every register.
 
 One *group* of threads aligns two pairs at once. Thread l of the group holds `ROWS` rows of the
-query in registers and walks along the reference, one column a step, one step behind thread l - 1,
+query in registers and moves along the reference, one column a step, one step behind thread l - 1,
 from which it takes the last row by shuffle. The query stands at the bottom of the tile, so that its
 last row is the last row of the last thread whatever its length; the rows above are padding that
 repeats the upper border. A query longer than a tile takes several, from top to bottom; the last
@@ -17,17 +17,17 @@ multiply pipe; the other pipe takes the byte permutation that looks up a score a
 instructions for two cells. The smallest value is known (`lowest_score`), so nothing is ever minus
 infinity: the lowest lane value, 0, stands for it.
 
-What is stored of H is H - shift: the score of a letter pair is looked up as score + shift, which
+What is stored of H is H - shift: the score of a pair of bases is looked up as score + shift, which
 is not negative and fits a byte, and the two cancel.
 
-The words that select a column's scores are laid out before (`letter_selectors_cuda`).
+The words that select a column's scores are laid out before (`base_selectors_cuda`).
 """
 
 import functools
 
 from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
-from bwarp.alignment.matrix.letter_selectors_cuda import REFUSED
+from bwarp.alignment.matrix.base_selectors_cuda import REFUSED
 from bwarp.gpu.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
 __all__ = [
@@ -60,10 +60,10 @@ def high_lane(register):
 
 @cuda.jit(device=True)
 def left_border(index, is_free, corner, first, extend):
-    """H left of the first column, `index` query letters down; above 0 lies the padding.
+    """H left of the first column, `index` query bases down; above 0 lies the padding.
 
-    The padding is the upper border again: a step along its diagonal costs one further gap letter,
-    and `corner` is such that the first step gives what a gap of one letter costs.
+    The padding is the upper border again: a step along its diagonal costs gap_extend,
+    and `corner` is such that the first step gives what a gap of length 1 costs.
     """
     if index < 0:
         return int32(corner)
@@ -74,7 +74,7 @@ def left_border(index, is_free, corner, first, extend):
 
 @cuda.jit(device=True)
 def profile(code, match, mismatch):
-    """Four bytes: what a query letter scores against A, C, G and T, shifted to be >= 0."""
+    """Four bytes: what a query base scores against A, C, G and T, shifted to be >= 0."""
     word = int32(mismatch * 0x01010101)
     if code < 4:
         word = int32(word + ((match - mismatch) << (8 * code)))
@@ -83,7 +83,7 @@ def profile(code, match, mismatch):
 
 @functools.cache
 def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
-    """A kernel for queries in tiles of `threads` x `rows` letters.
+    """A kernel for queries in tiles of `threads` x `rows` bases.
 
     Parameters
     ----------
@@ -96,16 +96,16 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     many_tiles : bool
         Queries may be longer than a tile.
     gap_is_shift : bool
-        The shift is the cost of a gap of one letter: one addition less.
+        The shift is the cost of a gap of length 1: one addition less.
     with_ends : bool
         Find the end cell too; else `query_ends` and `reference_ends` are left alone.
 
     Notes
     -----
     `order` names the pairs, two by two with reference lengths that are equal. The kernel reads each
-    query letter once, and four bytes a column of the reference for both pairs. `parameters` holds:
-    match + shift, mismatch + shift, padding score + shift, shift, the score of a gap's
-    first letter and of a further one (negative), bias, and query_start, query_end, reference_start,
+    query base once, and four bytes a column of the reference for both pairs. `parameters` holds:
+    match + shift, mismatch + shift, padding score + shift, shift, the scores of opening a
+    gap and of extending it (negative), bias, and query_start, query_end, reference_start,
     reference_end of the mode. `one` is 1. `edge` is global memory for the last rows of tiles, two
     words a column and group; it may be empty where every query fits one tile.
     """
@@ -222,7 +222,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
             following = selectors[position]
 
             for _ in range(steps):
-                letters = following
+                selector = following
                 position = uint32(position + uint32(1))
                 following = selectors[position]
                 next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
@@ -243,7 +243,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                 if uint32(column) < uint32(columns):
                     # What comes of the diagonal is added by the multiply pipe; where local, of two
                     # rows in three together with D by the other, which saves D its own floor.
-                    score = permute_bytes(profile_a[0], profile_b[0], letters)
+                    score = permute_bytes(profile_a[0], profile_b[0], selector)
                     from_diagonal = multiply_add(diagonal, one, score)
                     highest = int32(0)
                     previous = int32(0)
@@ -254,7 +254,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                             here = max3_lanes(from_diagonal, insertion, deletion[r])
                         if r < rows - 1:
                             # The next row's, before the row it reads is overwritten: no copy.
-                            score = permute_bytes(profile_a[r + 1], profile_b[r + 1], letters)
+                            score = permute_bytes(profile_a[r + 1], profile_b[r + 1], selector)
                             if local and (r + 1) % 3 != 0:
                                 from_diagonal = add_max_lanes(stored[r], score, deletion[r + 1])
                             else:

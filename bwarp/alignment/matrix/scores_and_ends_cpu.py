@@ -10,7 +10,7 @@ import numpy as np
 from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
     by_length,
-    element_frame,
+    element_costs,
     fits_type,
     highest_scores,
     lay_out,
@@ -57,17 +57,17 @@ def _find(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int, both_end
             continue
         lanes = lanes_of(dtype)
         order = by_length(ids, queries.lengths, references.lengths, lanes)
-        frame = element_frame(scoring, mode, dtype, int(high[ids].max()))
+        costs = element_costs(scoring, mode, dtype, int(high[ids].max()))
         scheme, tables = pair_scheme(scoring, dtype)
         exact = np.ones(count, bool)
-        first = dtype(frame.gap_open + frame.gap_extend)
-        more = dtype(frame.gap_extend)
+        first = dtype(costs.gap_open + costs.gap_extend)
+        more = dtype(costs.gap_extend)
 
         def run(
             begin,
             end,
             order=order,
-            frame=frame,
+            costs=costs,
             scheme=scheme,
             tables=tables,
             first=first,
@@ -77,7 +77,7 @@ def _find(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int, both_end
             dtype=dtype,
         ):
             _ends_of_batches(
-                order[begin * lanes : end * lanes], queries, references, scheme, tables, frame,
+                order[begin * lanes : end * lanes], queries, references, scheme, tables, costs,
                 first, more, np.empty(0, dtype), scores, query_ends, reference_ends, exact, lanes,
                 both_ends,
             )  # fmt: skip
@@ -94,7 +94,7 @@ def _ends_of_batches(
     references,
     scheme,
     tables,
-    frame,
+    costs,
     first,
     more,
     left,
@@ -124,7 +124,7 @@ def _ends_of_batches(
     row_at = np.empty(lanes, np.int32)
     column_at = np.empty(lanes, np.int32)
     one = np.ones(lanes, np.int32)
-    floor = left.dtype.type(frame.lowest)
+    floor = left.dtype.type(costs.lowest)
 
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
@@ -133,24 +133,24 @@ def _ends_of_batches(
         columns = np.int64(n.max())
         height = rows * lanes
         lay_out(
-            members, queries, references, tables, frame, first, more, rows, columns, query,
+            members, queries, references, tables, costs, first, more, rows, columns, query,
             reference, left, row_H, row_I,
         )  # fmt: skip
-        put_everywhere(last_row, columns * lanes, frame.lowest)
-        put_everywhere(last_column, height, frame.lowest)
+        put_everywhere(last_row, columns * lanes, costs.lowest)
+        put_everywhere(last_column, height, costs.lowest)
         fill_rows(
             scheme, query[: planes * height], reference, np.int64(0), rows, columns, left, first,
-            more, floor, row_H, row_I, frame.local,
-            m, np.int64(NEVER) if frame.local else np.int64(m.min()), last_row,
-            n, np.int64(n.min()) if frame.query_end else np.int64(NEVER), last_column,
+            more, floor, row_H, row_I, costs.local,
+            m, np.int64(NEVER) if costs.local else np.int64(m.min()), last_row,
+            n, np.int64(n.min()) if costs.query_end else np.int64(NEVER), last_column,
         )  # fmt: skip
 
         # An empty local alignment is an answer; other modes end at 1 or later.
-        put_everywhere(best_row, lanes, frame.origin if frame.local else frame.lowest)
+        put_everywhere(best_row, lanes, costs.origin if costs.local else costs.lowest)
         put_everywhere(row_at, lanes, 0)
-        least = one if frame.reference_end or frame.local else n
+        least = one if costs.reference_end or costs.local else n
         best_along(last_row, columns, least, n, best_row, row_at)
-        if frame.local and both_ends:
+        if costs.local and both_ends:
             # Once more up to the column that was found, for the first row that has the score.
             fill_from = np.int64(NEVER)
             for lane in range(lanes):
@@ -158,19 +158,19 @@ def _ends_of_batches(
                 if n[lane] > 0:
                     fill_from = min(fill_from, np.int64(n[lane]))
             columns = np.int64(n.max())
-            set_borders(frame, first, more, lanes, rows, columns, left, row_H, row_I)
+            set_borders(costs, first, more, lanes, rows, columns, left, row_H, row_I)
             fill_rows(
                 scheme, query[: planes * height], reference, np.int64(0), rows, columns, left,
                 first, more, floor, row_H, row_I, np.bool_(False),
                 m, np.int64(NEVER), last_row, n, fill_from, last_column,
             )  # fmt: skip
-        put_everywhere(best_column, lanes, frame.lowest)
+        put_everywhere(best_column, lanes, costs.lowest)
         put_everywhere(column_at, lanes, 0)
-        if (frame.local and both_ends) or frame.query_end:
+        if (costs.local and both_ends) or costs.query_end:
             best_along(last_column, rows, one, m, best_column, column_at)
 
         _put_ends(
-            members, m, n, frame, best_row, row_at, best_column, column_at, scores, query_ends,
+            members, m, n, costs, best_row, row_at, best_column, column_at, scores, query_ends,
             reference_ends, exact,
         )  # fmt: skip
 
@@ -180,7 +180,7 @@ def _put_ends(
     members,
     m,
     n,
-    frame,
+    costs,
     best_row,
     row_at,
     best_column,
@@ -196,14 +196,14 @@ def _put_ends(
         pair = members[lane]
         best, i, j = np.int64(best_row[lane]), m[lane], row_at[lane]
         other = np.int64(best_column[lane])
-        if frame.local:
+        if costs.local:
             i = column_at[lane]
-        elif frame.query_end and (other > best or (other == best and j == n[lane])):
+        elif costs.query_end and (other > best or (other == best and j == n[lane])):
             best, i, j = other, column_at[lane], n[lane]
-        scores[pair] = best - frame.origin
+        scores[pair] = best - costs.origin
         query_ends[pair], reference_ends[pair] = i, j
-        if frame.local:
-            exact[pair] = best < frame.highest
+        if costs.local:
+            exact[pair] = best < costs.highest
         else:
-            high = frame.top * np.int64(min(m[lane], n[lane]))
-            exact[pair] = best > frame.lowest + high
+            high = costs.top * np.int64(min(m[lane], n[lane]))
+            exact[pair] = best > costs.lowest + high

@@ -21,7 +21,7 @@ __all__ = ["MEMORY_SHARE", "Costs", "find_full", "free_ends", "pair_costs"]
 
 #: The share of the free memory that one launch's work space may take.
 MEMORY_SHARE = 0.4
-#: Pairs that fill a large card several times with 8 threads each.
+#: Pairs that fill a large GPU several times with 8 threads each.
 MANY_PAIRS = 1 << 16
 
 
@@ -33,7 +33,7 @@ class Costs:
     ----------
     matrix : ndarray, shape=(k, k)
     first, extend : int
-        Scores of a gap's first letter and of a further one, negative or 0.
+        Scores of the first position of a gap and of a further one, negative or 0.
     opens_on_tie : bool
         Of two gaps of equal score the one that opens here counts.
     free : tuple of bool
@@ -64,12 +64,12 @@ class Costs:
         table[: len(self.matrix), : len(self.matrix)] = self.matrix
         # A step along the diagonal above the first row keeps the upper border.
         table[PADDING_ROW] = -(2**20) if self.local else 0 if self.free[2] else self.extend
-        return _on_card(cuda.get_current_device().id, table.tobytes())
+        return _on_gpu(cuda.get_current_device().id, table.tobytes())
 
 
 @functools.lru_cache(maxsize=8)
-def _on_card(device, words: bytes):
-    """A few kilobytes that stay on a card, so that small batches need not bring them again."""
+def _on_gpu(device, words: bytes):
+    """A few kilobytes that stay on a GPU, so that small batches need not bring them again."""
     return cuda.to_device(np.frombuffer(words, np.int32))
 
 
@@ -97,7 +97,7 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
     marks, wanted : device array of int32, and int
         Only pairs whose mark is this; else all.
     """
-    # Of many pairs groups of 8 waste the fewest cells; of few they would leave the card idle.
+    # Of many pairs groups of 8 waste the fewest cells; of few they would leave the GPU idle.
     most_threads = 8 if batch.count >= MANY_PAIRS else 32
     strips = (*range(1, 10), *(10 << i for i in range(6)))
     limits = [8 * ROWS * number for number in strips]

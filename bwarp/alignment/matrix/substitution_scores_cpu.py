@@ -1,4 +1,4 @@
-"""The score of a letter against a letter, in vectors: one lane a pair.
+"""The score of a residue against a residue, in vectors: one lane a pair.
 
 Three ways to the same number, each a small tuple that the kernels take as `scheme`; Numba compiles
 a kernel for the kind of tuple it is given. Codes come in vectors of bytes, one lane a pair, laid
@@ -95,8 +95,8 @@ def pair_scheme(scoring: Scoring, dtype) -> tuple[NamedTuple, Tables]:
     return LargeMatrix(table.ravel()), tables
 
 
-def substitution(scheme, codes, at, letters, like):
-    """The scores of a row of the query side against `letters`, in compiled code.
+def substitution(scheme, codes, at, residues, like):
+    """The scores of a row of the query side against `residues`, in compiled code.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def substitution(scheme, codes, at, letters, like):
         Interleaved query codes, plane after plane.
     at : int
         Query row times lanes.
-    letters : vector of uint8
+    residues : vector of uint8
         The reference codes, one a lane.
     like : vector
         One of the kernel's element type and lanes.
@@ -114,26 +114,26 @@ def substitution(scheme, codes, at, letters, like):
 
 
 @overload(substitution, jit_options={"forceinline": True})
-def _substitution(scheme, codes, at, letters, like):
+def _substitution(scheme, codes, at, residues, like):
     kind = scheme.instance_class if isinstance(scheme, types.BaseNamedTuple) else None
     return _WAYS.get(kind)
 
 
-def _match_mismatch(scheme, codes, at, letters, like):
+def _match_mismatch(scheme, codes, at, residues, like):
     return select(
-        equal(load_like(codes, at, letters), letters),
+        equal(load_like(codes, at, residues), residues),
         fill_like(scheme.match, like),
         fill_like(scheme.mismatch, like),
     )
 
 
-def _small_matrix(scheme, codes, at, letters, like):
-    return extend(lookup(scheme.small, 0, 64, add(load_like(codes, at, letters), letters)), like)
+def _small_matrix(scheme, codes, at, residues, like):
+    return extend(lookup(scheme.small, 0, 64, add(load_like(codes, at, residues), residues)), like)
 
 
-def _large_matrix(scheme, codes, at, letters, like):
-    low = add(load_like(codes, at, letters), letters)
-    four = load_like(codes, codes.size // 2 + at, letters)
+def _large_matrix(scheme, codes, at, residues, like):
+    low = add(load_like(codes, at, residues), residues)
+    four = load_like(codes, codes.size // 2 + at, residues)
     return extend(_one_of_seven(scheme.large, four, low), like)
 
 

@@ -54,7 +54,7 @@ def _spell_cigars(offsets, cigar, letters, text, edges):
 
 
 def md_texts(named: NamedPairs, alignments: Alignments, letters: bytes) -> list[str]:
-    """SAM's MD: matching letters counted, the reference's other letters spelt."""
+    """SAM's MD: matches counted, the reference's bases at mismatches and deletions spelt."""
     references = named.pairs.references
     edits = int(alignments.edit_distances.sum())
     text = np.empty(12 * (edits + references.count) + 12, np.uint8)
@@ -71,28 +71,28 @@ def md_texts(named: NamedPairs, alignments: Alignments, letters: bytes) -> list[
 def _spell_md(offsets, cigar, codes, starts, letters, text, edges):
     at = 0
     for pair in range(offsets.size - 1):
-        place, matched = starts[pair], 0
+        position, matched = starts[pair], 0
         for k in range(offsets[pair], offsets[pair + 1]):
             operation, length = cigar[k] & 15, np.int64(cigar[k] >> 4)
             if operation == EQUAL:
                 matched += length
-                place += length
+                position += length
             elif operation == DELETION:
                 at = put_number(text, at, matched)
                 matched = 0
                 text[at] = 94  # ^
                 at += 1
                 for _ in range(length):
-                    text[at] = letters[codes[place]]
+                    text[at] = letters[codes[position]]
                     at += 1
-                    place += 1
+                    position += 1
             elif operation != 1:  # mismatches
                 for _ in range(length):
                     at = put_number(text, at, matched)
                     matched = 0
-                    text[at] = letters[codes[place]]
+                    text[at] = letters[codes[position]]
                     at += 1
-                    place += 1
+                    position += 1
         at = put_number(text, at, matched)
         edges[pair + 1] = at
 

@@ -5,7 +5,7 @@ import numpy as np
 from bwarp.alignment.matrix.scores_and_ends_cpu import find_ends, find_scores
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring
-from bwarp.alignment.traceback.traceback_cpu import trace_paths
+from bwarp.alignment.traceback.traceback_cpu import trace_alignments
 
 __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
 
@@ -30,4 +30,4 @@ def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
     """The best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
-    return trace_paths(pairs, scoring, mode, find_ends(pairs, scoring, mode, threads), threads)
+    return trace_alignments(pairs, scoring, mode, find_ends(pairs, scoring, mode, threads), threads)

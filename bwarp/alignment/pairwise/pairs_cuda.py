@@ -2,15 +2,16 @@
 
 Nucleotides with a match and a mismatch score go two pairs a register through
 packed_int16_kernel_cuda where their scores fit 16 bits; the rest, and pairs whose reference has
-ambiguous letters, through int32_kernel_cuda. An alignment is found in two passes: its end; then,
-unless it is one diagonal, the choices of the cells in a band around the diagonal of its end, and a
-walk back.
+ambiguous bases, through int32_kernel_cuda. An alignment is found in two passes: its end; then,
+unless it is one diagonal, the directions of the cells in a band around the diagonal of its end, and
+a traceback.
 """
 
 import numpy as np
 from numba import cuda
 
 from bwarp.alignment.matrix import packed_int16_kernel_cuda
+from bwarp.alignment.matrix.base_selectors_cuda import REFUSED, refuse, select_bases
 from bwarp.alignment.matrix.device_batch_cuda import (
     BLOCK,
     DeviceBatch,
@@ -18,7 +19,6 @@ from bwarp.alignment.matrix.device_batch_cuda import (
     device_batch,
     free_bytes,
 )
-from bwarp.alignment.matrix.letter_selectors_cuda import REFUSED, refuse, select_letters
 from bwarp.alignment.matrix.order_by_size_cuda import order_by_size
 from bwarp.alignment.matrix.scores_and_ends_cuda import (
     MEMORY_SHARE,
@@ -28,7 +28,7 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import (
 )
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring, element_type, highest_score, lowest_score
-from bwarp.alignment.traceback.traceback_cuda import trace_paths
+from bwarp.alignment.traceback.traceback_cuda import trace_alignments
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 
@@ -36,9 +36,9 @@ __all__ = ["pair_alignments", "pair_ends", "pair_scores"]
 
 #: (threads, rows) of the packed kernel's tiles, smallest first, where there are many pairs.
 MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
-#: The same where there are few: more threads a pair, because the card has them idle.
+#: The same where there are few: more threads a pair, because the GPU has them idle.
 FEW_TILES = ((32, 2), (32, 4), (32, 5), (32, 8))
-#: Groups of 8 threads that fill a large card once.
+#: Groups of 8 threads that fill a large GPU once.
 FEW_GROUPS = 8192
 #: The packed kernel counts its selectors in 32 bits.
 MOST_SELECTORS = 2**32 - 1
@@ -72,7 +72,7 @@ def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int
     with work_space():
         batch = device_batch(pairs, threads)
         ends = find_ends(batch, scoring, mode)
-        return trace_paths(batch, pair_costs(scoring, mode), *ends, threads)
+        return trace_alignments(batch, pair_costs(scoring, mode), *ends, threads)
 
 
 def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True):
@@ -99,7 +99,7 @@ def _has_packed_lanes() -> bool:
 
 
 def _looks_up_bytes(scoring: Scoring) -> bool:
-    """Whether all scores are a match or a mismatch of four letters, and fit signed bytes."""
+    """Whether all scores are a match or a mismatch of four bases, and fit signed bytes."""
     if scoring.match_mismatch is None or scoring.ambiguous != 4 or len(scoring.letters) != 5:
         return False
     match, mismatch = scoring.match_mismatch
@@ -173,7 +173,7 @@ def _launch_packed(batch, scoring, mode, with_ends, shape, members, refused, out
         edge = device_array(max(1, groups * edge_stride), np.int32)
         for first in range(begin, end, 2 * groups):
             slots = order.part(first, min(first + 2 * groups, end))
-            select_letters[blocks(slots.size // 2, 32), BLOCK](
+            select_bases[blocks(slots.size // 2, 32), BLOCK](
                 references.codes,
                 references.starts,
                 references.lengths,

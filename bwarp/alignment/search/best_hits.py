@@ -42,7 +42,7 @@ def find_best_hits(
     min_score: int,
     backend: str,
     threads: int = 1,
-    cards: int = 1,
+    gpus: int = 1,
     report: Callable[[int], None] = lambda queries: None,
 ) -> Hits:
     """The best hits of every query, best first.
@@ -55,15 +55,15 @@ def find_best_hits(
         At most so many hits of a query, and none below this score.
     backend : str
         ``"cpu"`` or ``"cuda"``: the hits are the same.
-    cards : int
+    gpus : int
         Among how many GPUs the database is shared.
     report : function of int
-        Told how many queries are done.
+        Called with how many queries are done.
     """
     if backend == "cuda":
         from bwarp.alignment.search.search_cuda import search_scores
 
-        search_scores = partial(search_scores, cards=cards)
+        search_scores = partial(search_scores, gpus=gpus)
     else:
         from bwarp.alignment.search.search_cpu import search_scores
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))]

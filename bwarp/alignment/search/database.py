@@ -1,7 +1,7 @@
 """A database of sequences to search: sorted by length, in memory or mapped from a folder.
 
 Sorting by length lets one vector (or one warp) hold sequences of nearly the same length, so that
-no lane idles. `order` tells where each sequence stood in the file.
+no lane idles. `order` says where each sequence stood in the file.
 
     codes     [ shortest ][ next ] ... [ longest ]        uint8, codes of the scoring's alphabet
     offsets   0           ^                      ^        int64[count + 1]

@@ -8,7 +8,7 @@ combination without published parameters is refused.
     E        = (m - l) * (n - sequences * l) * 2 ** -bits
     l        = alpha / lambda * (ln K + ln((m - l) * (n - sequences * l))) + beta
 
-for a query of m letters against n letters of `sequences` sequences; l, the length that an
+for a query of m residues against n residues of `sequences` sequences; l, the length that an
 alignment needs to start, is BLAST's: the largest whole number that satisfies the equation.
 """
 

@@ -65,7 +65,7 @@ def search_scores(
 
 @cuda.jit(cache=True)
 def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores):
-    """One block a target; see the module. `edge` holds two words a target and query letter."""
+    """One block a target; see the module. `edge` holds two words a target and query residue."""
     table = cuda.shared.array(MATRIX_WORDS, int32)
     warp_best = cuda.shared.array(BOTH_TURNS, int32)
     corners = cuda.shared.array(BOTH_TURNS, int32)
@@ -82,7 +82,7 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
     for first in range(start, stop, cuda.blockDim.x):
         column = first + cuda.threadIdx.x
         is_inside = column < stop
-        letter = int32(codes[column]) if is_inside else int32(0)
+        code = int32(codes[column]) if is_inside else int32(0)
         slope = int32(cuda.threadIdx.x * gap_extend)
         H, insertion = int32(0), int32(MINUS_INFINITY)
         # H of the row above at the last column of the warp (slice) to the left.
@@ -97,7 +97,7 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
             diagonal = int32(cuda.shfl_up_sync(ALL, H, 1))
             if lane == 0:
                 diagonal = corners[turn * TURN + warp]
-            score = table[int32(query[row]) * MATRIX_STRIDE + letter]
+            score = table[int32(query[row]) * MATRIX_STRIDE + code]
             insertion = int32(max(insertion, H - gap_open) - gap_extend)
             H = int32(max(int32(diagonal + score), max(insertion, int32(0))))
             if not is_inside:

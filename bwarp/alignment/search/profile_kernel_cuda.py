@@ -1,7 +1,7 @@
 """A strip of queries against many targets: local scores, two alignments in every register.
 
 The query stands down the rows, the target runs along the columns. A group of 8 threads holds a
-*strip* of `8 * rows` query letters and walks along a target, thread l one column behind thread
+*strip* of `8 * rows` query residues and moves along a target, thread l one column behind thread
 l - 1 (as in packed_int16_kernel_cuda). A query of several strips takes as many launches; the last
 row of each goes to the next through global memory, 8 bytes a column.
 
@@ -10,22 +10,22 @@ The two 16-bit lanes of a register hold two alignments, one of
     targets = 1    two queries against the same target
     targets = 2    the same query against two targets
 
-Scores are looked up in a profile in shared memory: for every letter of the alphabet what it scores
+Scores are looked up in a profile in shared memory: for every code of the alphabet what it scores
 against every row of the strip. Two queries share a word a row, which is read as it is needed:
 
-    byte  letter * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
+    byte  code * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
 
 One query has a byte a row, and one byte permutation takes a row out of both targets' words:
 
-    byte  letter * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
+    byte  code * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
 
-In both the 16-byte reads of 8 threads always fall into different banks, whatever their letters.
+In both the 16-byte reads of 8 threads always fall into different banks, whatever their codes.
 
 What bounds the kernel is that registers are read from two banks, even and odd ones, once a cycle
 each. So the costs of gaps are constants of the kernel, which cost no reads, and an instruction that
 adds and compares is taken before two that do one of it.
 
-Lanes hold H + bias, never negative, where the bias is the cost of a gap of one letter. A score that
+Lanes hold H + bias, never negative, where the bias is the cost of a gap of length 1. A score that
 nears 2^15 cannot be told from an overflow: such targets are computed in 32 bits (`search_cuda`).
 """
 
@@ -52,7 +52,7 @@ __all__ = [
     "KERNEL_SIGNATURES",
     "LOWEST_ARCHITECTURE",
     "MOST_ROWS",
-    "NO_LETTER",
+    "NO_RESIDUE",
     "query_pair_profile",
     "query_profile",
     "spread_targets",
@@ -63,9 +63,9 @@ __all__ = [
 GROUP = 8
 #: Most rows a thread by the targets in the lanes; always a multiple of 4.
 MOST_ROWS = {1: 36, 2: 32}
-#: Letters that a profile has room for; the last stands for no letter and scores lowest.
+#: Codes that a profile has space for; the last stands for no residue and scores lowest.
 ALPHABET = 32
-NO_LETTER = ALPHABET - 1
+NO_RESIDUE = ALPHABET - 1
 
 ALL = 0xFFFFFFFF
 BLOCK = 128
@@ -81,7 +81,7 @@ def query_pair_profile(
     queries : two of ndarray, shape=(m,), dtype=uint8
     matrix : ndarray, shape=(k, k), k < 32
     shift : int
-        Added to every score so that none is below 0; where there is no letter the sum is 0.
+        Added to every score so that none is below 0; where there is no residue the sum is 0.
     rows : int
         Rows a thread.
 
@@ -109,34 +109,34 @@ def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) 
 
 
 def _row_scores(query, matrix, shift, length):
-    """What each letter scores against each row of all strips, 0 where either is missing."""
+    """What each residue scores against each row of all strips, 0 where either is missing."""
     scores = np.zeros((ALPHABET, length), np.uint8)
     scores[: len(matrix), length - query.size :] = matrix[query].T + shift
     return scores
 
 
 @cuda.jit(cache=True)
-def spread_targets(codes, offsets, letters, edge):
-    """Put `GROUP` columns without letters before the first target and behind every one.
+def spread_targets(codes, offsets, spread, edge):
+    """Put `GROUP` columns without residues before the first target and behind every one.
 
     One block a target, threads striding over its columns; reads and writes a byte a column. Target
-    t begins at ``letters[offsets[t] + GROUP * (t + 1)]``. In the columns without letters `edge`
+    t begins at ``spread[offsets[t] + GROUP * (t + 1)]``. In the columns without residues `edge`
     says that nothing comes from above.
     """
     target = cuda.blockIdx.x
     start = offsets[target]
     length = offsets[target + 1] - start
-    place = start + GROUP * (target + 1)
+    index = start + GROUP * (target + 1)
     if target == 0 and cuda.threadIdx.x < GROUP:
-        letters[cuda.threadIdx.x] = NO_LETTER
+        spread[cuda.threadIdx.x] = NO_RESIDUE
         edge[cuda.threadIdx.x] = 0
     for column in range(cuda.threadIdx.x, length + GROUP, cuda.blockDim.x):
-        letter = uint8(NO_LETTER)
+        code = uint8(NO_RESIDUE)
         if column < length:
-            letter = codes[start + column]
+            code = codes[start + column]
         else:
-            edge[place + column] = 0
-        letters[place + column] = letter
+            edge[index + column] = 0
+        spread[index + column] = code
 
 
 def both_lanes(number: int) -> int:
@@ -147,7 +147,7 @@ def both_lanes(number: int) -> int:
 
 @functools.cache
 def strip_kernel(rows, targets, first, extend):
-    """A kernel for one strip of `8 * rows` letters against all targets.
+    """A kernel for one strip of `8 * rows` residues against all targets.
 
     Parameters
     ----------
@@ -156,21 +156,21 @@ def strip_kernel(rows, targets, first, extend):
     targets : int
         Targets in the lanes, 1 or 2.
     first, extend : int
-        The cost of a gap's first letter, and of a further one. `first` is also the bias of the
-        lanes and the shift of the profile.
+        The cost of the first position of a gap, and of a further one. `first` is also the bias of
+        the lanes and the shift of the profile.
 
     Notes
     -----
     Targets are sorted by length. One group of threads a target, or two targets, the longest in the
     first block; a block takes as many steps as its longest target has columns. `best` holds the
     best of earlier strips, a word a group, and is raised; its lanes are the two queries, or the
-    targets 2w and 2w + 1. `edge` holds the last row of the strip above for every byte of `letters`,
+    targets 2w and 2w + 1. `edge` holds the last row of the strip above for every byte of `codes`,
     of which there are fewer than 2^32: H in the low and I in the high half.
     """
     quads = rows // 4
     halves = 1 if rows <= 16 else 2
     table_words = ALPHABET * (GROUP * rows if targets == 1 else 64)
-    letter_bytes = table_words // ALPHABET * 4
+    code_bytes = table_words // ALPHABET * 4
     # As few as do without memory on compute capability 9; with more, the compiler holds more at a
     # time, and reads it from one bank more often.
     registers = 2 * rows + 48
@@ -179,7 +179,7 @@ def strip_kernel(rows, targets, first, extend):
     extend_lanes, floor_lanes = both_lanes(-extend), both_lanes(first)
 
     @cuda.jit(cache=True, max_registers=registers)
-    def align_strip(profile, letters, offsets, one, is_first, is_last, edge, best):
+    def align_strip(profile, codes, offsets, one, is_first, is_last, edge, best):
         table = cuda.shared.array(table_words, int32)
         for word in range(uint32(cuda.threadIdx.x), uint32(table_words), uint32(cuda.blockDim.x)):
             table[word] = profile[word]
@@ -220,13 +220,13 @@ def strip_kernel(rows, targets, first, extend):
         diagonal, insertion = int32(0), int32(0)
         highest = int32(floor_lanes)
         column = int32(-lane)
-        # Past its last column a target stays in the first one behind it, where there are no letters
-        # and, in `edge`, nothing from above. The next column's letters and, from the strip above,
-        # its last row are read a step ahead.
-        following = int32(letters[uint32(start - uint32(lane))])
-        following_b = int32(NO_LETTER)
+        # Past its last column a target stays in the first one behind it, without residues and, in
+        # `edge`, nothing from above. The next column's residues and, from the strip above, its
+        # last row are read a step ahead.
+        following = int32(codes[uint32(start - uint32(lane))])
+        following_b = int32(NO_RESIDUE)
         if targets == 2:
-            following_b = int32(letters[uint32(start_b - uint32(lane))])
+            following_b = int32(codes[uint32(start_b - uint32(lane))])
         # The first thread gets from the strip above what the others get from their neighbours.
         upper = int64(0)
         has_neighbour = int32(1)
@@ -246,13 +246,13 @@ def strip_kernel(rows, targets, first, extend):
         while steps > 0:
             steps = int32(steps - int32(1))
             from_above = upper
-            table_a = int32(thread_table + following * int32(letter_bytes))
-            table_b = int32(thread_table + following_b * int32(letter_bytes))
-            place = uint32(edge_start + uint32(column))
+            table_a = int32(thread_table + following * int32(code_bytes))
+            table_b = int32(thread_table + following_b * int32(code_bytes))
+            index = uint32(edge_start + uint32(column))
             next_column = int32(column + 1)
-            following = int32(letters[uint32(start + uint32(min(next_column, columns)))])
+            following = int32(codes[uint32(start + uint32(min(next_column, columns)))])
             if targets == 2:
-                following_b = int32(letters[uint32(start_b + uint32(min(next_column, columns_b)))])
+                following_b = int32(codes[uint32(start_b + uint32(min(next_column, columns_b)))])
             # Opaque, or the loop is written twice and each warp runs both.
             if opaque(reads) != 0:
                 upper = edge[uint32(edge_start + uint32(min(next_column, edge_columns)))]
@@ -262,7 +262,7 @@ def strip_kernel(rows, targets, first, extend):
             insertion = multiply_add(
                 cuda.shfl_up_sync(ALL, insertion, 1), has_neighbour, int32(from_above >> 32)
             )
-            # Before the first column and after the last there are no letters, which leaves the
+            # Before the first column and after the last there are no residues, which leaves the
             # rows at the floor before and raises nothing after: no thread has to wait.
             if targets == 1:
                 score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
@@ -310,7 +310,7 @@ def strip_kernel(rows, targets, first, extend):
                     before = here
                 score[0], score[1], score[2], score[3] = score[4], score[5], score[6], score[7]
             if uint32(column) < uint32(stored_columns):
-                edge[place] = (int64(insertion) << 32) | (int64(stored[rows - 1]) & 0xFFFFFFFF)
+                edge[index] = (int64(insertion) << 32) | (int64(stored[rows - 1]) & 0xFFFFFFFF)
             diagonal = next_diagonal
             column = next_column
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
-    element_frame,
+    element_costs,
     longest_of,
     put_everywhere,
 )
@@ -44,7 +44,7 @@ __all__ = ["search_scores"]
 #: Queries that run over a batch while it is in the cache.
 _GROUP = 16
 
-#: Columns of a batch, unless a sequence is longer: at most 64 kB of letters, which stay in a core's
+#: Columns of a batch, unless a sequence is longer: at most 64 kB of codes, which stay in a core's
 #: second-level cache beside the rows of a query.
 _COLUMNS = 1024
 
@@ -88,8 +88,8 @@ def _search_group(queries, first_query, database, scoring, threads):
     scores = np.zeros((len(queries), database.count), np.int32)
     wanted = np.ones((len(queries), owners.size), bool)
     for dtype in ELEMENT_TYPES:
-        frame = element_frame(scoring, LOCAL, dtype, 0)
-        first = frame.gap_open + frame.gap_extend
+        costs = element_costs(scoring, LOCAL, dtype, 0)
+        first = costs.gap_open + costs.gap_extend
         if not wanted.any() or first > np.iinfo(dtype).max:
             continue
         # The first time all queries want all pieces; later each wants a few of its own.
@@ -100,18 +100,18 @@ def _search_group(queries, first_query, database, scoring, threads):
                 continue
             best = _best_of_pieces(
                 [queries[q] for q in members], database.codes, starts[pieces], sizes[pieces],
-                scoring, dtype, frame, threads,
+                scoring, dtype, costs, threads,
             )  # fmt: skip
             for q, row in zip(members, best, strict=True):
                 np.maximum.at(scores[q], owners[pieces], row)
-                wanted[q, pieces] = row >= frame.highest - frame.origin
+                wanted[q, pieces] = row >= costs.highest - costs.origin
     yield from scores
 
 
 def _longest_span(scoring: Scoring, query_length: int) -> int:
-    """The most letters of a sequence that a local alignment of the query can take up.
+    """The most residues of a sequence that a local alignment of the query can span.
 
-    Each query letter takes one at most, and deletions no more than matches can pay for.
+    Each query residue takes one at most, and deletions cost no more than matches score.
     """
     if scoring.gap_extend == 0:
         return NEVER
@@ -120,7 +120,7 @@ def _longest_span(scoring: Scoring, query_length: int) -> int:
 
 
 def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Owner, start and size of each piece; consecutive pieces share `span` letters."""
+    """Owner, start and size of each piece; consecutive pieces share `span` residues."""
     lengths = np.diff(offsets)
     step = max(_UNCUT, 4 * span)
     counts = np.maximum(1, -(-(lengths - span) // step))
@@ -132,7 +132,7 @@ def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.
     return owners[filled], starts[filled], sizes[filled]
 
 
-def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, threads):
+def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, costs, threads):
     """The best score of each query (row) in each piece (column), int32."""
     lanes = lanes_of(dtype)
     widths = -(-sizes // BLOCK) * BLOCK
@@ -141,10 +141,10 @@ def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, thread
         [int((column_of[p] + widths[p]).max()) for p in np.split(order, batch_edges[1:-1])]
     )
     padded = [np.pad(query, (0, -query.size % ROWS), constant_values=PADDING) for query in queries]
-    letters, number = np.unique(np.concatenate(padded), return_inverse=True)
+    residues, number = np.unique(np.concatenate(padded), return_inverse=True)
     row_scores = number * (BLOCK * lanes)
     query_edges = np.concatenate([[0], np.cumsum([query.size for query in padded])])
-    table = score_table(scoring, letters)
+    table = score_table(scoring, residues)
     best = np.zeros((len(queries), sizes.size), np.int32)
     # Long batches come first; dealt out in turn, every thread gets as much of them.
     batches = np.arange(columns.size)
@@ -152,8 +152,8 @@ def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, frame, thread
     def run(begin, end):
         _search_batches(
             batches[begin:end], order, lane_of, column_of, batch_edges, columns, read_only(codes),
-            starts, sizes, table, row_scores, query_edges, frame,
-            dtype(frame.gap_open + frame.gap_extend), dtype(frame.gap_extend), np.empty(0, dtype),
+            starts, sizes, table, row_scores, query_edges, costs,
+            dtype(costs.gap_open + costs.gap_extend), dtype(costs.gap_extend), np.empty(0, dtype),
             best, lanes,
         )  # fmt: skip
 
@@ -234,7 +234,7 @@ def _search_batches(
     table,
     row_scores,
     query_edges,
-    frame,
+    costs,
     first,
     more,
     kind,
@@ -258,7 +258,7 @@ def _search_batches(
     row_H = np.empty(BLOCK * lanes, kind.dtype)
     row_I = np.empty(BLOCK * lanes, kind.dtype)
     found = np.empty(lanes, kind.dtype)
-    floor = kind.dtype.type(frame.lowest)
+    floor = kind.dtype.type(costs.lowest)
     for batch in batches:
         columns = columns_of[batch]
         members = order[batch_edges[batch] : batch_edges[batch + 1]]
@@ -267,9 +267,9 @@ def _search_batches(
         for piece in members:
             size = sizes[piece]
             strip = strips[lane_of[piece] * columns + column_of[piece] :]
-            letters = codes[starts[piece] :]
+            piece_codes = codes[starts[piece] :]
             for i in range(size):
-                strip[i] = letters[i]
+                strip[i] = piece_codes[i]
             begins[column_of[piece] // BLOCK * lanes + lane_of[piece]] = 1
         for lane in range(lanes):
             strip_starts[lane], strip_sizes[lane] = lane * columns, columns
@@ -290,5 +290,5 @@ def _search_batches(
                     piece = members[number]
                     if column_of[piece] + sizes[piece] > (block + 1) * BLOCK:
                         break
-                    best[query, piece] = np.int64(found[lane_of[piece]]) - frame.origin
+                    best[query, piece] = np.int64(found[lane_of[piece]]) - costs.origin
                     number += 1

@@ -1,9 +1,9 @@
 """Exact local scores of queries against a database on a GPU.
 
-The database goes to the card once, in parts where it is larger than the card's memory. Queries of
+The database goes to the GPU once, in parts where it is larger than the GPU's memory. Queries of
 like length are taken two by two, which is less work than one by one (profile_kernel_cuda). Targets
 whose scores near the end of 16 bits, and schemes that do not fit a byte, are computed in 32 bits
-(int32_kernel_cuda). Several cards share the database by residues, and work on the same query at a
+(int32_kernel_cuda). Several GPUs share the database by residues, and work on the same query at a
 time.
 """
 
@@ -48,18 +48,18 @@ STEP_COST = 4
 #: What a query costs that is searched alone, of what two of its length cost together.
 ALONE = 0.62
 #: Queries among which two of like length are looked for, and that a part of the database meets
-#: before the next part comes to the card; fewer where their scores fill so many bytes.
+#: before the next part comes to the GPU; fewer where their scores fill so many bytes.
 QUERY_GROUP = 64
 GROUP_BYTES = 4 << 30
-#: Bytes on the card a residue: letter and edge; and some to spare.
+#: Bytes on the GPU a residue: its code and edge; and some to spare.
 BYTES_A_RESIDUE = 10
-#: Letters of a part are counted in 32 bits.
-MOST_LETTERS = 2**32 - 1
+#: Residues of a part are counted in 32 bits.
+MOST_RESIDUES = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of the database on the card."""
+    """A part of the database on the GPU."""
 
     targets: DeviceSequences
     offsets: object
@@ -71,7 +71,7 @@ def search_scores(
     database: Database,
     scoring: Scoring,
     threads: int = 1,
-    cards: int = 1,
+    gpus: int = 1,
 ) -> Iterator[np.ndarray]:
     """The best local score of each query against each sequence of a database.
 
@@ -82,9 +82,9 @@ def search_scores(
     database : Database
         In the same codes.
     threads : int
-        Threads that bring the database to the card.
-    cards : int
-        Share the database among so many of the cards that CUDA shows.
+        Threads that bring the database to the GPU.
+    gpus : int
+        Share the database among so many of the GPUs that CUDA shows.
 
     Yields
     ------
@@ -97,27 +97,27 @@ def search_scores(
     lengths = np.diff(database.offsets)
     if lengths.size and queries:
         element_type(scoring, LOCAL, max(q.size for q in queries), int(lengths.max()))
-    shares = _shares(database.offsets, min(cards, len(cuda.gpus)) if cards > 1 else 1)
+    shares = _shares(database.offsets, min(gpus, len(cuda.gpus)) if gpus > 1 else 1)
     if len(shares) == 1:
         yield from _scores_of_share(queries, database, scoring, threads, *shares[0])
     elif shares:
-        yield from _scores_of_cards(queries, database, scoring, threads, shares)
+        yield from _scores_of_gpus(queries, database, scoring, threads, shares)
 
 
-def _shares(offsets: np.ndarray, cards: int) -> list[tuple[int, int]]:
+def _shares(offsets: np.ndarray, gpus: int) -> list[tuple[int, int]]:
     """Ranges of sequences of about as many residues each, none of them empty."""
     count = offsets.size - 1
-    residues = offsets[-1] * np.arange(1, cards) // cards
+    residues = offsets[-1] * np.arange(1, gpus) // gpus
     edges = np.unique([0, *np.searchsorted(offsets, residues), count])
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _scores_of_cards(queries, database, scoring, threads, shares):
-    """Each card works on its share in a thread of its own, in which CUDA keeps what it has."""
+def _scores_of_gpus(queries, database, scoring, threads, shares):
+    """Each GPU works on its share in a thread of its own, in which CUDA keeps what it has."""
     pools = [ThreadPoolExecutor(1) for _ in shares]
     searches = [
-        _scores_of_card(card, queries, database, scoring, threads, *share)
-        for card, share in enumerate(shares)
+        _scores_of_gpu(gpu, queries, database, scoring, threads, *share)
+        for gpu, share in enumerate(shares)
     ]
     try:
         for _ in queries:
@@ -131,16 +131,16 @@ def _scores_of_cards(queries, database, scoring, threads, shares):
             pool.shutdown()
 
 
-def _scores_of_card(card, *arguments):
-    with cuda.gpus[card]:
+def _scores_of_gpu(gpu, *arguments):
+    with cuda.gpus[gpu]:
         yield from _scores_of_share(*arguments)
 
 
 def _scores_of_share(queries, database, scoring, threads, first, last):
-    """Scores of each query against sequences `first` to `last`, on the current card."""
-    letters = database.offsets + GROUP * np.arange(database.offsets.size)
-    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_LETTERS)
-    ranges = bounded_ranges(letters[first : last + 1], most)
+    """Scores of each query against sequences `first` to `last`, on the current GPU."""
+    starts = database.offsets + GROUP * np.arange(database.offsets.size)
+    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_RESIDUES)
+    ranges = bounded_ranges(starts[first : last + 1], most)
     parts = [(first + start, first + stop) for start, stop in ranges]
     resident = _load_part(database, threads, *parts[0]) if len(parts) == 1 else None
     together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
@@ -165,12 +165,12 @@ def _load_part(database: Database, threads: int, first: int, last: int) -> _Part
     offsets = offsets - offsets[0]
     lengths = np.diff(offsets).astype(np.int32)
     size = int(offsets[-1]) + GROUP * offsets.size
-    letters = cuda.device_array(size, np.uint8)
+    spread = cuda.device_array(size, np.uint8)
     edge = cuda.device_array(size, np.int64)
     device_offsets = cuda.to_device(offsets)
-    spread_targets[lengths.size, BLOCK](codes, device_offsets, letters, edge)
+    spread_targets[lengths.size, BLOCK](codes, device_offsets, spread, edge)
     starts = offsets[:-1] + GROUP * np.arange(1, offsets.size)
-    targets = DeviceSequences(letters, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+    targets = DeviceSequences(spread, cuda.to_device(starts), cuda.to_device(lengths), lengths)
     return _Part(targets, device_offsets, edge)
 
 
@@ -219,7 +219,7 @@ def best_rows(query_length: int, targets: int) -> int:
 def _scores_in_turn(queries, part, scoring, threads):
     """Scores of each query in turn; a query's partner is searched with it, and waits.
 
-    While the card works on a batch, the host makes the next one's profile and widens the scores of
+    While the GPU works on a batch, the host makes the next one's profile and widens the scores of
     the one before.
     """
     count = part.targets.host_lengths.size
@@ -247,7 +247,7 @@ def _scores_in_turn(queries, part, scoring, threads):
 
 
 def _fits(scoring: Scoring) -> bool:
-    """Whether scores of this scheme can be packed, and the card can add and compare them so."""
+    """Whether scores of this scheme can be packed, and the GPU can add and compare them so."""
     first = scoring.gap_open + scoring.gap_extend
     return (
         cuda.get_current_device().compute_capability >= (9, 0)
@@ -268,7 +268,7 @@ def _profile(queries, scoring):
 
 
 def _start(prepared, part: _Part, scoring: Scoring):
-    """Launch the search of a profile; what comes back is complete when the card is done."""
+    """Launch the search of a profile; what comes back is complete when the GPU is done."""
     profile, rows, targets = prepared
     strips = len(profile)
     profile = cuda.to_device(profile)

@@ -1,10 +1,10 @@
 """The best local scores of a query in strips of sequences: one lane a strip, 8 rows in registers.
 
-    a block     16 columns of all lanes. Their scores against each letter of the query are looked
+    a block     16 columns of all lanes. Their scores against each residue of the query are looked
                 up once, and stay in the first-level cache while all rows of the query go by:
                 a cell reads its score as the operand of its sum
 
-                           16 columns                     scores[letter, column, lane]
+                           16 columns                     scores[residue, column, lane]
     rows i .. i+7       .---------------.    left_H, left_D: read, and written for the block on
     in registers        | H D -> H D    |    the right, where they pass from block to block
                         '---------------'
@@ -14,7 +14,7 @@ Per cell that is four saturating sums and five maxima, a load, and an eighth of 
 stores; a block adds two loads and two stores a row.
 
 Scores are kept from the lowest number of the type on, which is the zero that H never falls below,
-as in cells_cpu.py. A sequence begins in the first column of a block, where its lane begins anew;
+as in cells_cpu.py. A sequence begins in the first column of a block, where its lane starts over;
 it ends anywhere in one, and the padding behind it scores as low as it can.
 """
 
@@ -40,7 +40,7 @@ from bwarp.runtime.simd import (
 
 __all__ = ["BLOCK", "PADDING", "fill_block", "look_up_scores", "score_table"]
 
-#: Columns of a block: 20 letters of 16 vectors of 64 bytes are two thirds of a first-level cache.
+#: Columns of a block: 20 residues of 16 vectors of 64 bytes are two thirds of a first-level cache.
 BLOCK = 16
 
 #: The code that follows a sequence up to the end of its block, and a query up to whole `ROWS`.
@@ -49,18 +49,18 @@ PADDING = 27
 _LOWEST = -128
 
 
-def score_table(scoring: Scoring, letters: np.ndarray) -> np.ndarray:
-    """The matrix rows of some codes, `PADDING` among them: int8[letters.size * 32]."""
+def score_table(scoring: Scoring, codes: np.ndarray) -> np.ndarray:
+    """The matrix rows of some codes, `PADDING` among them: int8[codes.size * 32]."""
     size = len(scoring.letters)
-    table = np.full((letters.size, 32), _LOWEST, np.int8)
-    known = letters < size
-    table[known, :size] = scoring.matrix[letters[known]]
+    table = np.full((codes.size, 32), _LOWEST, np.int8)
+    known = codes < size
+    table[known, :size] = scoring.matrix[codes[known]]
     return table.ravel()
 
 
 @numba.njit(cache=True, nogil=True)
 def look_up_scores(table, reference, at, scores):
-    """The scores of a block: scores[letter, column, lane] = table[letter, code of the lane].
+    """The scores of a block: scores[residue, column, lane] = table[residue, code of the lane].
 
     Parameters
     ----------
@@ -68,17 +68,17 @@ def look_up_scores(table, reference, at, scores):
         Of `score_table`.
     reference : array of uint8
         Interleaved codes; the block begins at `at`.
-    scores : array, shape=(letters * BLOCK * lanes,)
+    scores : array, shape=(residues * BLOCK * lanes,)
         Of the type to compute in.
     """
     stand_alone()
     kind = load(scores, 0)
     lanes = lane_count(kind)
-    for letter in range(table.size // 32):
+    for residue in range(table.size // 32):
         for column in range(BLOCK):
             codes = load_like(reference, at + column * lanes, kind)
-            found = extend(lookup(table, letter * 32, 32, codes), kind)
-            store(scores, (letter * BLOCK + column) * lanes, found)
+            found = extend(lookup(table, residue * 32, 32, codes), kind)
+            store(scores, (residue * BLOCK + column) * lanes, found)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -92,9 +92,9 @@ def fill_block(
     scores : array
         Of `look_up_scores`; its type is the type of all arrays of scores.
     row_scores : array, shape=(rows,), dtype=int64
-        Where the scores of each row's letter begin in `scores`; rows are a multiple of `ROWS`.
+        Where the scores of each row's residue begin in `scores`; rows are a multiple of `ROWS`.
     begins : array of uint8
-        Not 0 where a lane begins anew with this block: ``begins[at + lane]``.
+        Not 0 where a lane starts over with this block: ``begins[at + lane]``.
     first, more, floor : scalar of the type of `scores`
         As for `cells_cpu.fill_rows`.
     left_H, left_D : array, shape=(rows * lanes,)

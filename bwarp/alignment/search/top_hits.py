@@ -55,7 +55,7 @@ def top_hits(scores: np.ndarray, order: np.ndarray, top: int, least: int) -> np.
     -------
     targets : ndarray, dtype=int64
     """
-    # Score and place in one number, so that a partial sort settles both.
+    # Score and position in the file as one number, for a single partial sort.
     keys = (-scores.astype(np.int64) << 32) + order
     candidates = np.flatnonzero(scores >= least)
     if candidates.size > top:
@@ -126,8 +126,8 @@ def blast_lines(
         gaps.astype(np.int64),
     ):
         sums.append(np.diff(np.concatenate([[0], np.cumsum(values)])[alignments.cigar_offsets]))
-    columns, identical, gap_letters, openings = sums
-    mismatches = columns - identical - gap_letters
+    columns, identical, gap_residues, openings = sums
+    mismatches = columns - identical - gap_residues
     lines = []
     for i, (query, target) in enumerate(zip(query_names, target_names, strict=True)):
         identity = 100 * identical[i] / columns[i]

@@ -18,7 +18,7 @@ def push(runs, count, run):
 
 @numba.njit(cache=True, nogil=True)
 def grown(array, size):
-    """The same array, or a copy with room for `size` numbers and as many again."""
+    """The same array, or a copy with space for `size` numbers and as many again."""
     if size <= array.size:
         return array
     larger = np.empty(2 * size, array.dtype)
@@ -28,14 +28,14 @@ def grown(array, size):
 
 
 def gather_cigars(
-    parts: list[np.ndarray], places: np.ndarray, operations: np.ndarray
+    parts: list[np.ndarray], starts: np.ndarray, operations: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bring CIGARs that lie in several arrays into the order of the pairs.
 
     Parameters
     ----------
     parts : list of ndarray, dtype=uint32
-    places : ndarray, shape=(count,), dtype=int64
+    starts : ndarray, shape=(count,), dtype=int64
         Where each CIGAR starts in the concatenated parts.
     operations : ndarray, shape=(count,), dtype=int32
         How many operations each has.
@@ -45,15 +45,15 @@ def gather_cigars(
     cigar_offsets : ndarray, shape=(count + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
     """
-    offsets = np.zeros(places.size + 1, np.int64)
+    offsets = np.zeros(starts.size + 1, np.int64)
     np.cumsum(operations, out=offsets[1:])
     cigar = np.empty(offsets[-1], np.uint32)
-    _gather(np.concatenate([*parts, np.empty(0, np.uint32)]), places, offsets, cigar)
+    _gather(np.concatenate([*parts, np.empty(0, np.uint32)]), starts, offsets, cigar)
     return offsets, cigar
 
 
 @numba.njit(cache=True, nogil=True)
-def _gather(parts, places, offsets, cigar):
-    for i in range(places.size):
+def _gather(parts, starts, offsets, cigar):
+    for i in range(starts.size):
         for k in range(offsets[i + 1] - offsets[i]):
-            cigar[offsets[i] + k] = parts[places[i] + k]
+            cigar[offsets[i] + k] = parts[starts[i] + k]

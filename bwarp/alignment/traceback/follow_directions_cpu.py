@@ -1,28 +1,30 @@
-"""The walk back on the CPU: from an end cell to the alignment's start, by the bits of the cells."""
+"""The traceback on the CPU: from an end cell to the alignment's start, by the bits of the cells."""
 
 import numba
 
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH
 from bwarp.alignment.traceback.cigars_cpu import push
 
-__all__ = ["walk"]
+__all__ = ["follow_directions"]
 
 
 @numba.njit(cache=True, nogil=True)
-def walk(lane, above, columns, directions, frame, matrix, ambiguous, query, reference, state, runs):
-    """Walk one lane back through the slice of rows below row `above`, as rule 2 says.
+def follow_directions(
+    lane, above, columns, directions, costs, matrix, ambiguous, query, reference, state, runs
+):
+    """Trace one lane back through the slice of rows below row `above`, as rule 2 of pairs.py says.
 
     `state` is (i, j, 0 at H or 1 at D or 2 at I, the score still to be explained, runs so far);
-    the walk ends at the alignment's start, or waits where it needs a cell of the slice above.
+    the traceback ends at the alignment's start, or waits where it needs a cell of the slice above.
     """
     i, j, at, score, count = state[0], state[1], state[2], state[3], state[4]
     word, bit = directions.dtype.type, lane
     while True:
         if at == 0:
             if (
-                (frame.local and score == 0)
-                or (i == 0 and (frame.reference_start or j == 0))
-                or (j == 0 and (frame.query_start or i == 0))
+                (costs.local and score == 0)
+                or (i == 0 and (costs.reference_start or j == 0))
+                or (j == 0 and (costs.query_start or i == 0))
             ):
                 break
             if i == 0:
@@ -41,7 +43,7 @@ def walk(lane, above, columns, directions, frame, matrix, ambiguous, query, refe
                     count = push(runs, count, 1 << 4 | (EQUAL if same else MISMATCH))
                     continue
                 at = 1 if directions[cell + 1] >> word(bit) & 1 else 2
-            score += frame.gap_open
+            score += costs.gap_open
         elif at == 1:
             if 0 < i <= above:
                 break
@@ -50,7 +52,7 @@ def walk(lane, above, columns, directions, frame, matrix, ambiguous, query, refe
                 or directions[4 * ((i - above - 1) * columns + j - 2) + 2] >> word(bit) & 1 == 1
             )
             count = push(runs, count, 1 << 4 | DELETION)
-            score += frame.gap_extend
+            score += costs.gap_extend
             j -= 1
             if opens or j == 0:
                 at = 0
@@ -62,7 +64,7 @@ def walk(lane, above, columns, directions, frame, matrix, ambiguous, query, refe
                 or directions[4 * ((i - above - 2) * columns + j - 1) + 3] >> word(bit) & 1 == 1
             )
             count = push(runs, count, 1 << 4 | INSERTION)
-            score += frame.gap_extend
+            score += costs.gap_extend
             i -= 1
             if opens or i == 0:
                 at = 0

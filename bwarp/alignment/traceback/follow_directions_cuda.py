@@ -1,8 +1,9 @@
 """Tracebacks on the GPU: which alignments are one diagonal, and the runs of all of them.
 
-An alignment of one diagonal is cut into its runs by a warp, 32 letters at a time. Of the others one
-thread a pair walks back along the choices of int32_kernel_cuda. Kernels run twice, to count runs,
-and, when CIGARs are laid out by the counts, to write them; or once, where there is room for any.
+An alignment of one diagonal is cut into its runs by a warp, 32 columns at a time. The others are
+traced back by one thread a pair, along the directions of int32_kernel_cuda. Kernels run twice, to
+count runs, and, when CIGARs are laid out by the counts, to write them; or once, where the buffer is
+large enough for any.
 """
 
 import functools
@@ -10,12 +11,12 @@ import functools
 from numba import cuda, int32, int64, types, uint8, uint32
 
 from bwarp.alignment.matrix.int32_kernel_cuda import (
-    CHOICE_D,
-    CHOICE_STOP,
     CODE_BITS,
     D_OPENS,
+    FROM_D,
     I_OPENS,
     ROWS,
+    STOP,
     first_column,
     strip_width,
 )
@@ -25,13 +26,13 @@ __all__ = [
     "KERNEL_SIGNATURES",
     "WRITE",
     "check_diagonals",
-    "walk_diagonals",
-    "walk_kernel",
+    "trace_diagonals",
+    "traceback_kernel",
 ]
 
 ALL = 0xFFFFFFFF
 
-#: What a walk is for, as bits: its counts and starts, its CIGARs.
+#: What a traceback is for, as bits: its counts and starts, its CIGARs.
 COUNT, WRITE = 1, 2
 
 INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 1, 2, 4, 7, 8
@@ -52,12 +53,11 @@ def check_diagonals(
     bands,
     diagonals,
 ):
-    """Find the pairs whose alignment is one diagonal, and how far the others can stray from it.
+    """Find the pairs whose alignment is one diagonal, and how far other pairs can stray from it.
 
-    One warp a pair adds up the diagonal that ends in the end cell, 32 letters at a time, until the
+    One warp a pair adds up the diagonal that ends in the end cell, 32 columns at a time, until the
     alignment may start. Where that collects the whole score the band is 0 and `diagonals` its
-    letters. Else it is the largest number of gap letters that the score allows (pairs.py), at
-    least 1.
+    length. Else the band is the most gap columns that the score allows (pairs.py), at least 1.
 
     `parameters`: 1 where local; query_start and reference_start of the mode; gap_open;
     gap_extend; the greatest entry of the matrix, or 0.
@@ -67,15 +67,15 @@ def check_diagonals(
         return
     lane = int32(cuda.laneid)
     i, j, score = int32(query_ends[pair]), int32(reference_ends[pair]), int32(scores[pair])
-    letters = int32(min(i, j))
+    length = int32(min(i, j))
     query = query_starts[pair] + i - 1
     reference = reference_starts[pair] + j - 1
     local = parameters[0] != 0
-    collected, steps = int32(0), int32(letters)
-    for first in range(0, letters, 32):
+    collected, steps = int32(0), int32(length)
+    for first in range(0, length, 32):
         at = int32(first + lane)
         total = int32(0)
-        if at < letters:
+        if at < length:
             row = int32(queries[query - at] & CODE_BITS) * matrix_stride
             total = int32(matrix[row + int32(references[reference - at] & CODE_BITS)])
         distance = int32(1)
@@ -85,8 +85,8 @@ def check_diagonals(
                 total = int32(total + below)
             distance = int32(distance * 2)
         if local:
-            # The first letter with which the score is complete starts the alignment.
-            is_complete = at < letters and collected + total == score
+            # The first column with which the score is complete starts the alignment.
+            is_complete = at < length and collected + total == score
             complete = cuda.ballot_sync(ALL, is_complete)
             if complete != 0:
                 steps = int32(first + cuda.ffs(complete))
@@ -101,12 +101,12 @@ def check_diagonals(
         elif parameters[4] == 0:
             bands[pair] = max(i, j)
         else:
-            gaps = (int64(letters) * parameters[5] - parameters[3] - score) // parameters[4]
+            gaps = (int64(length) * parameters[5] - parameters[3] - score) // parameters[4]
             bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
 
 
 @cuda.jit(cache=True)
-def walk_diagonals(
+def trace_diagonals(
     queries,
     query_starts,
     references,
@@ -124,9 +124,9 @@ def walk_diagonals(
     cigar_offsets,
     cigar,
 ):
-    """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 letters a step.
+    """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 columns a step.
 
-    A thread whose letter differs in kind from the one before begins a run and writes the one that
+    A thread whose column differs in kind from the one before begins a run and writes the one that
     ends before it. With COUNT in `purpose` the kernel fills `run_counts`, `edit_distances` and the
     starts, with WRITE `cigar`.
     """
@@ -135,18 +135,18 @@ def walk_diagonals(
         return
     lane = int32(cuda.laneid)
     pair = order[slot]
-    letters = int32(diagonals[pair])
-    first_row = int32(query_ends[pair] - letters)
-    first_column = int32(reference_ends[pair] - letters)
+    length = int32(diagonals[pair])
+    first_row = int32(query_ends[pair] - length)
+    first_column = int32(reference_ends[pair] - length)
     query = query_starts[pair] + first_row
     reference = reference_starts[pair] + first_column
     writes = (purpose & WRITE) != 0
-    place = int64(cigar_offsets[pair]) if writes else int64(0)
+    index = int64(cigar_offsets[pair]) if writes else int64(0)
     runs, distance, run_start = int32(0), int32(0), int32(0)
     last = int64(0)
-    for first in range(0, letters, 32):
+    for first in range(0, length, 32):
         at = int32(first + lane)
-        is_inside = at < letters
+        is_inside = at < length
         differs = False
         if is_inside:
             code = queries[query + at]
@@ -156,7 +156,7 @@ def walk_diagonals(
         before = ((mismatches << 1) | last) & ALL
         begins = (mismatches ^ before) & inside
         if first == 0:
-            # The first letter ends no run.
+            # The first column ends no run.
             begins &= ~int64(1)
         lower = begins & ((int64(1) << lane) - 1)
         if writes and begins & (int64(1) << lane):
@@ -164,19 +164,19 @@ def walk_diagonals(
             if lower != 0:
                 start = int32(first + 63 - cuda.clz(lower))
             ended = int32(EQUAL) if differs else int32(MISMATCH)
-            cigar[place + runs + cuda.popc(lower)] = uint32(((at - start) << 4) | ended)
+            cigar[index + runs + cuda.popc(lower)] = uint32(((at - start) << 4) | ended)
         if begins != 0:
             run_start = int32(first + 63 - cuda.clz(begins))
         runs = int32(runs + cuda.popc(begins))
         distance = int32(distance + cuda.popc(mismatches))
         last = int64(mismatches >> 31)
-        if letters - first < 32:
-            last = int64((mismatches >> (letters - first - 1)) & 1)
+        if length - first < 32:
+            last = int64((mismatches >> (length - first - 1)) & 1)
     if lane == 0:
-        if letters > 0:
+        if length > 0:
             if writes:
                 ended = int32(MISMATCH) if last != 0 else int32(EQUAL)
-                cigar[place + runs] = uint32(((letters - run_start) << 4) | ended)
+                cigar[index + runs] = uint32(((length - run_start) << 4) | ended)
             runs = int32(runs + 1)
         if purpose & COUNT:
             run_counts[pair] = runs
@@ -196,16 +196,16 @@ def put_run(cigar, writes, stop, runs, length, operation):
 
 
 @functools.cache
-def walk_kernel(threads, gatk):
-    """A kernel that walks the choices of a full_matrix_kernel of as many threads.
+def traceback_kernel(threads, gatk):
+    """A kernel that follows the directions of a full_matrix_kernel of as many threads.
 
-    With `gatk` the walk runs until one sequence is used up, counts M, and ends as the overhang
-    strategy wants; else it stops where the mode may start, and tells = from X.
+    With `gatk` the traceback runs until one sequence is used up, counts M, and ends as the overhang
+    strategy wants; else it stops where the mode may start, and distinguishes = from X.
 
     Notes
     -----
-    `order[slot]` is the pair whose choices start at `choices_starts[slot]`. With `gatk` a band of 0
-    has neither: the alignment is a diagonal of `diagonals[pair]` letters. `parameters`:
+    The directions of pair `order[slot]` start at `direction_starts[slot]`. With `gatk` a band of 0
+    has neither: the alignment is a diagonal of `diagonals[pair]` columns. `parameters`:
     query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
     for its IGNORE.
     With COUNT in `purpose` it fills `run_counts`, `edit_distances` and the starts, with WRITE
@@ -215,7 +215,7 @@ def walk_kernel(threads, gatk):
     tile = threads * ROWS
 
     @cuda.jit(cache=True)
-    def walk(
+    def trace(
         queries,
         query_starts,
         references,
@@ -226,8 +226,8 @@ def walk_kernel(threads, gatk):
         reference_ends,
         bands,
         diagonals,
-        choices,
-        choices_starts,
+        directions,
+        direction_starts,
         parameters,
         ambiguous,
         purpose,
@@ -243,16 +243,16 @@ def walk_kernel(threads, gatk):
             return
         pair = order[slot]
         i, j, band = int32(query_ends[pair]), int32(reference_ends[pair]), int32(bands[pair])
-        # The matrix of choices ends in the end cell.
+        # The matrix of directions ends in the end cell.
         m, n = i, j
         query, reference = query_starts[pair], reference_starts[pair]
         free_query_start, free_reference_start = parameters[0] != 0, parameters[1] != 0
         strategy = parameters[2]
         padding = int32((m + tile - 1) // tile * tile - m)
         width = strip_width(tile, threads, n, band)
-        choices_start = int64(0)
+        direction_start = int64(0)
         if band != 0:
-            choices_start = int64(choices_starts[slot])
+            direction_start = int64(direction_starts[slot])
         stop = int64(0)
         writes = (purpose & WRITE) != 0
         if writes:
@@ -269,9 +269,9 @@ def walk_kernel(threads, gatk):
                 i -= int32(diagonals[pair])
                 j -= int32(diagonals[pair])
                 run += int32(diagonals[pair])
-        # Where the walk is: 0 at H, 1 at D, 2 at I.
+        # The matrix that the traceback is in: 0 at H, 1 at D, 2 at I.
         state = int32(0)
-        place = int64(-1)
+        word_at = int64(-1)
         word = uint32(0)
         while (i > 0 or j > 0) and band != 0:
             if state == 0 and (
@@ -279,34 +279,34 @@ def walk_kernel(threads, gatk):
                 or (j == 0 and (gatk or free_query_start))
             ):
                 break
-            # The cell whose choice counts: this one at H, the one before at D and I.
+            # The cell whose direction counts: this one at H, the one before at D and I.
             row = i - 1 if state == 2 else i
             column = j - 1 if state == 1 else j
-            choice = uint32(0)
+            direction = uint32(0)
             if row == 0 or column == 0:
                 # On a border a gap runs to the corner; a gap may also open at the border.
                 if state == 0:
                     state = int32(1) if i == 0 else int32(2)
                     continue
                 if i > 0 and j > 0:
-                    choice = uint32(D_OPENS | I_OPENS)
+                    direction = uint32(D_OPENS | I_OPENS)
             else:
                 index = int32(row - 1 + padding)
                 strip = index // tile
                 lane = (index % tile) // ROWS
                 start = first_column(int32(strip * tile - padding), m, n, band)
                 skewed = int64(strip) * width + column - 1 - start + lane
-                new_place = choices_start + skewed * threads + lane
-                if new_place != place:
-                    place = new_place
-                    word = choices[place]
-                choice = (word >> uint32(4 * (index % ROWS))) & uint32(15)
+                new_word_at = direction_start + skewed * threads + lane
+                if new_word_at != word_at:
+                    word_at = new_word_at
+                    word = directions[word_at]
+                direction = (word >> uint32(4 * (index % ROWS))) & uint32(15)
             if state == 0:
-                chosen = choice & uint32(3)
-                if chosen == uint32(CHOICE_STOP):
+                origin = direction & uint32(3)
+                if origin == uint32(STOP):
                     break
-                if chosen != uint32(0):
-                    state = int32(1) if chosen == uint32(CHOICE_D) else int32(2)
+                if origin != uint32(0):
+                    state = int32(1) if origin == uint32(FROM_D) else int32(2)
                     continue
                 i -= int32(1)
                 j -= int32(1)
@@ -321,13 +321,13 @@ def walk_kernel(threads, gatk):
                 emitted = int32(INSERTION) if gatk else int32(DELETION)
                 distance += int32(1)
                 j -= int32(1)
-                if choice & uint32(D_OPENS):
+                if direction & uint32(D_OPENS):
                     state = int32(0)
             else:
                 emitted = int32(DELETION) if gatk else int32(INSERTION)
                 distance += int32(1)
                 i -= int32(1)
-                if choice & uint32(I_OPENS):
+                if direction & uint32(I_OPENS):
                     state = int32(0)
             if emitted != operation:
                 runs = put_run(cigar, writes, stop, runs, run, operation)
@@ -347,19 +347,19 @@ def walk_kernel(threads, gatk):
             first_rows[pair] = i
             first_columns[pair] = j
 
-    return walk
+    return trace
 
 
 _CODES, _NUMBERS, _STARTS, _WORDS = uint8[::1], int32[::1], int64[::1], uint32[::1]
 _SIDES = (_CODES, _STARTS, _CODES, _STARTS)
 _RESULTS = (int64, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS)
-_WALK = (
+_TRACEBACK = (
     *(*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS),
     *(types.UniTuple(int64, 3), int32, *_RESULTS),
 )
 KERNEL_SIGNATURES = {
     check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 6), *[_NUMBERS] * 5),
-    walk_diagonals: (*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32, *_RESULTS),
-    walk_kernel(2, False): _WALK,
-    walk_kernel(4, True): _WALK,
+    trace_diagonals: (*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32, *_RESULTS),
+    traceback_kernel(2, False): _TRACEBACK,
+    traceback_kernel(4, True): _TRACEBACK,
 }

@@ -1,10 +1,10 @@
-"""Where the choices of each pair's band lie on the card, and the room that its runs end in.
+"""Where the directions of each pair's band lie on the GPU, and the traceback buffer before them.
 
-    [ room 0 | choices 0 | room 1 | choices 1 | ...
+    [ buffer 0 | directions 0 | buffer 1 | directions 1 | ...
        <----             <----
 
-A walk goes backwards, from the end of an alignment to its start: its runs fill the room before the
-pair's choices from the back, until their number is known and they go where the CIGAR lies.
+A traceback runs from the end of an alignment to its start: its runs fill the buffer before the
+pair's directions from the back, until their number is known and they go where the CIGAR lies.
 """
 
 from numba import cuda, int32, int64, uint32
@@ -12,12 +12,12 @@ from numba import cuda, int32, int64, uint32
 from bwarp.alignment.matrix.int32_kernel_cuda import ROWS, strip_width
 from bwarp.alignment.matrix.order_by_size_cuda import device_size_bin
 
-__all__ = ["KERNEL_SIGNATURES", "bin_by_work", "gather_runs", "size_choices", "widen"]
+__all__ = ["KERNEL_SIGNATURES", "bin_by_work", "gather_runs", "size_directions", "widen"]
 
 
 @cuda.jit(device=True)
 def strips_and_width(rows, columns, band, threads):
-    """Strips of a banded matrix, and words of choices that a thread of one may write."""
+    """Strips of a banded matrix, and words of directions that a thread of one may write."""
     tile = int32(threads * ROWS)
     return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
 
@@ -37,14 +37,14 @@ def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
 
 
 @cuda.jit(cache=True)
-def size_choices(slots, query_ends, reference_ends, bands, threads, places):
-    """What lies between the choices of the pair before a slot's and its own: the former, and room.
+def size_directions(slots, query_ends, reference_ends, bands, threads, sizes):
+    """The words of the directions of the slot before, and of each slot's own buffer.
 
-    One thread a slot, and one more. The running sum of these words is where choices begin, one
-    place further on.
+    One thread a slot, and one more. The running sum of these words is where directions begin, one
+    entry further on.
     """
     slot = cuda.grid(1)
-    if slot < places.size:
+    if slot < sizes.size:
         words = int64(0)
         if slot > 0:
             pair = slots[slot - 1]
@@ -54,21 +54,21 @@ def size_choices(slots, query_ends, reference_ends, bands, threads, places):
             words += int64(strips) * width * threads
         if slot < slots.size:
             pair = slots[slot]
-            # Every run has a letter, but for two clips.
+            # Every run has a length, but for two clips.
             words += query_ends[pair] + reference_ends[pair] + 2
-        places[slot] = uint32(words)
+        sizes[slot] = uint32(words)
 
 
 @cuda.jit(cache=True)
-def gather_runs(slots, room_ends, rooms, offsets, cigar):
-    """Bring the runs of each pair from its room to its CIGAR. One thread a slot."""
+def gather_runs(slots, buffer_ends, buffers, offsets, cigar):
+    """Bring the runs of each pair from its buffer to its CIGAR. One thread a slot."""
     slot = cuda.grid(1)
     if slot < slots.size:
         first = int64(offsets[slots[slot]])
         runs = int64(offsets[slots[slot] + 1]) - first
-        room = int64(room_ends[slot]) - runs
+        buffer = int64(buffer_ends[slot]) - runs
         for i in range(runs):
-            cigar[first + i] = rooms[room + i]
+            cigar[first + i] = buffers[buffer + i]
 
 
 @cuda.jit(cache=True)
@@ -82,7 +82,7 @@ def widen(numbers, wide_numbers):
 _NUMBERS, _WORDS = int32[::1], uint32[::1]
 KERNEL_SIGNATURES = {
     bin_by_work: (_NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _WORDS),
-    size_choices: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64, _WORDS),
+    size_directions: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64, _WORDS),
     gather_runs: (_NUMBERS, _WORDS, _WORDS, _WORDS, _WORDS),
     widen: (_WORDS, int64[::1]),
 }

@@ -1,6 +1,6 @@
-"""CIGARs on the CPU: from the known score and end of each pair to the path of pairs.py's rules.
+"""CIGARs on the CPU: from the known score and end of each pair, by the rules of pairs.py.
 
-1. The diagonal that ends in the end cell is added up, letter by letter. Where it collects the
+1. The diagonal that ends in the end cell is added up. Where it collects the
    whole score it is the answer (pairs.py says why), and most reads end here.
 2. The others are laid side by side again, only up to their ends and within the band that their
    score allows, and filled with four bits a cell that say how each came about. Queries too long
@@ -8,7 +8,7 @@
    then from the last such row upwards, with bits, a slice of rows at a time.
 
        kept rows      0 ------------- c ------------- 2c ---------- end
-       walked         third           second          first
+       traced back    third           second          first
                                                                  <- end cell
 """
 
@@ -22,7 +22,7 @@ from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
     Side,
     by_length,
-    element_frame,
+    element_costs,
     fits_type,
     highest_scores,
     lay_out,
@@ -34,18 +34,18 @@ from bwarp.alignment.matrix.substitution_scores_cpu import pair_scheme
 from bwarp.alignment.pairs import EQUAL, Alignments, Ends, PairBatch
 from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.alignment.traceback.cigars_cpu import gather_cigars, grown
-from bwarp.alignment.traceback.follow_directions_cpu import walk
-from bwarp.alignment.traceback.ungapped_cpu import settle_ungapped
+from bwarp.alignment.traceback.follow_directions_cpu import follow_directions
+from bwarp.alignment.traceback.ungapped_cpu import resolve_ungapped
 from bwarp.runtime.simd import lanes_of, stand_alone
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["DIRECTION_BYTES", "trace", "trace_paths"]
+__all__ = ["DIRECTION_BYTES", "trace", "trace_alignments"]
 
 #: Bytes of direction bits a batch may take before it is filled in slices.
 DIRECTION_BYTES = 1 << 24
 
 
-def trace_paths(
+def trace_alignments(
     pairs: PairBatch, scoring: Scoring, mode: Mode, ends: Ends, threads: int
 ) -> Alignments:
     """The alignments that end where `ends` says, with its scores."""
@@ -65,7 +65,7 @@ def trace(
     ends: Ends,
     threads: int,
 ) -> Alignments:
-    """`trace_paths` for a given way to score letters.
+    """`trace_alignments` for a given way to score residues.
 
     Parameters
     ----------
@@ -80,22 +80,22 @@ def trace(
     count = pairs.count
     starts = np.zeros((2, count), np.int32)
     distances, operations = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    places = np.zeros(count, np.int64)
+    cigar_starts = np.zeros(count, np.int64)
     parts: list[np.ndarray] = []
     high = highest_scores(scoring, ends.query_ends, ends.reference_ends)
     ungapped = np.zeros(count, bool)
-    any_frame = element_frame(scoring, mode, np.int32, 0)
+    any_costs = element_costs(scoring, mode, np.int32, 0)
 
     def run_diagonals(begin, end):
-        return begin, end, settle_ungapped(
-            begin, end, queries, references, matrix, scoring.ambiguous, any_frame,
+        return begin, end, resolve_ungapped(
+            begin, end, queries, references, matrix, scoring.ambiguous, any_costs,
             ends.scores, ends.query_ends, ends.reference_ends,
-            starts, distances, operations, places, ungapped,
+            starts, distances, operations, cigar_starts, ungapped,
         )  # fmt: skip
 
     base = 0
     for begin, end, part in for_each_range(run_diagonals, count, threads, smallest=4096):
-        places[begin:end] += base
+        cigar_starts[begin:end] += base
         base += part.size
         parts.append(part)
 
@@ -105,11 +105,11 @@ def trace(
         tried = waiting & fits_type(scoring, mode, high, dtype)
         if not tried.any():
             continue
-        frame = element_frame(scoring, mode, dtype, int(high[tried].max()))
+        costs = element_costs(scoring, mode, dtype, int(high[tried].max()))
         if mode.local:
-            tried &= ends.scores < frame.highest - frame.origin
+            tried &= ends.scores < costs.highest - costs.origin
         else:
-            tried &= ends.scores > frame.lowest - frame.origin + high
+            tried &= ends.scores > costs.lowest - costs.origin + high
         waiting &= ~tried
         ids = np.flatnonzero(tried)
         if ids.size == 0:
@@ -117,14 +117,14 @@ def trace(
         windows = _windows(ends, scoring, high, references)
         order = by_length(ids, ends.query_ends, windows.lengths, lanes)
         scheme, tables = scheme_of(dtype)
-        first = dtype(frame.gap_open + frame.gap_extend)
-        more = dtype(frame.gap_extend)
+        first = dtype(costs.gap_open + costs.gap_extend)
+        more = dtype(costs.gap_extend)
 
         def run(
             begin,
             end,
             order=order,
-            frame=frame,
+            costs=costs,
             scheme=scheme,
             tables=tables,
             first=first,
@@ -134,18 +134,18 @@ def trace(
             windows=windows,
         ):
             members = order[begin * lanes : end * lanes]
-            return members, _paths_of_batches(
+            return members, _trace_batches(
                 members, Side(queries.codes, queries.starts, ends.query_ends), windows,
-                ends.reference_ends, scheme, tables, frame, matrix, scoring.ambiguous, first, more,
+                ends.reference_ends, scheme, tables, costs, matrix, scoring.ambiguous, first, more,
                 np.empty(0, dtype), np.empty(0, f"u{max(lanes // 8, 1)}"), ends.scores,
-                starts, distances, operations, places, lanes, DIRECTION_BYTES, extend_ties,
+                starts, distances, operations, cigar_starts, lanes, DIRECTION_BYTES, extend_ties,
             )  # fmt: skip
 
         for members, part in for_each_range(run, order.size // lanes, threads, smallest=4):
-            places[np.unique(members)] += base
+            cigar_starts[np.unique(members)] += base
             base += part.size
             parts.append(part)
-    cigar_offsets, cigar = gather_cigars(parts, places, operations)
+    cigar_offsets, cigar = gather_cigars(parts, cigar_starts, operations)
     return Alignments(
         ends.scores, starts[0], ends.query_ends, starts[1], ends.reference_ends, distances,
         cigar_offsets, cigar,
@@ -156,22 +156,22 @@ def _windows(ends: Ends, scoring: Scoring, high: np.ndarray, references: Side) -
     """The stretch of each reference that optimal paths can reach: the band's bounding box."""
     starts = np.zeros(ends.scores.size, np.int64)
     if scoring.gap_extend > 0:
-        gap_letters = (high - scoring.gap_open - ends.scores) // scoring.gap_extend
-        band_start = ends.reference_ends.astype(np.int64) - ends.query_ends - gap_letters
+        gap_residues = (high - scoring.gap_open - ends.scores) // scoring.gap_extend
+        band_start = ends.reference_ends.astype(np.int64) - ends.query_ends - gap_residues
         starts = np.maximum(band_start, 0)
     lengths = (ends.reference_ends - starts).astype(np.int32)
     return Side(references.codes, references.starts + starts, lengths)
 
 
 @numba.njit(cache=True, nogil=True)
-def _paths_of_batches(
+def _trace_batches(
     order,
     queries,
     references,
     reference_ends,
     scheme,
     tables,
-    frame,
+    costs,
     matrix,
     ambiguous,
     first,
@@ -182,12 +182,12 @@ def _paths_of_batches(
     starts,
     distances,
     operations,
-    places,
+    cigar_starts,
     lanes,
     most_bytes,
     extend_ties,
 ):
-    """Fill and walk the batches in `order`; returns their CIGARs.
+    """Fill and trace back the batches in `order`; returns their CIGARs.
 
     `queries` go up to each end, `references` are windows up to each end. `left` and `directions`
     give the types of scores and of one bit for every lane.
@@ -214,7 +214,7 @@ def _paths_of_batches(
     state = np.empty((lanes, 5), np.int64)
     part = np.empty(16 * order.size + 16, np.uint32)
     used = np.int64(0)
-    floor = left.dtype.type(frame.lowest)
+    floor = left.dtype.type(costs.lowest)
 
     for begin in range(0, order.size, lanes):
         members = order[begin : begin + lanes]
@@ -223,10 +223,10 @@ def _paths_of_batches(
         columns = np.int64(n.max())
         height = rows * lanes
         lay_out(
-            members, queries, references, tables, frame, first, more, rows, columns, query,
+            members, queries, references, tables, costs, first, more, rows, columns, query,
             reference, left, row_H, row_I,
         )  # fmt: skip
-        _start_walks(members, m, n, reference_ends, scores, frame, rows, left, state)
+        _start_tracebacks(members, m, n, reference_ends, scores, costs, rows, left, state)
         slices = (rows + slice_rows - 1) // slice_rows
         for number in range(slices - 1):
             for k in range(columns * lanes):
@@ -248,30 +248,30 @@ def _paths_of_batches(
             )  # fmt: skip
             for lane in range(lanes):
                 pair = members[lane]
-                walk(
-                    lane, above, columns, directions, frame, matrix, ambiguous,
+                follow_directions(
+                    lane, above, columns, directions, costs, matrix, ambiguous,
                     queries.codes[queries.starts[pair] :],
                     references.codes[references.starts[pair] :],
                     state[lane], runs[lane],
                 )  # fmt: skip
 
-        part, used = _put_paths(
+        part, used = _put_cigars(
             members, n, reference_ends, state, runs, part, used, starts, distances, operations,
-            places,
+            cigar_starts,
         )  # fmt: skip
     return part[:used]
 
 
 @numba.njit(cache=True, nogil=True)
-def _start_walks(members, m, n, reference_ends, scores, frame, rows, left, state):
-    """Put every lane's walk at its end cell, and bar the left edge of windows to it."""
+def _start_tracebacks(members, m, n, reference_ends, scores, costs, rows, left, state):
+    """Start every lane's traceback at its end cell, and bar the left edge of windows to it."""
     stand_alone()
     lanes = members.size
     for lane in range(lanes):
         if n[lane] < reference_ends[members[lane]]:
             # The window's left edge is no border, but the edge of the band.
             for i in range(1, rows + 1):
-                left[i * lanes + lane] = frame.lowest
+                left[i * lanes + lane] = costs.lowest
         state[lane, 0], state[lane, 1] = m[lane], n[lane]
         state[lane, 2] = 0
         state[lane, 3] = scores[members[lane]]
@@ -279,8 +279,8 @@ def _start_walks(members, m, n, reference_ends, scores, frame, rows, left, state
 
 
 @numba.njit(cache=True, nogil=True)
-def _put_paths(
-    members, n, reference_ends, state, runs, part, used, starts, distances, operations, places
+def _put_cigars(
+    members, n, reference_ends, state, runs, part, used, starts, distances, operations, cigar_starts
 ):
     """Turn the runs of every lane round into `part`; returns it, larger if need be, and its use."""
     stand_alone()
@@ -291,7 +291,7 @@ def _put_paths(
         count = state[lane, 4]
         starts[0, pair] = state[lane, 0]
         starts[1, pair] = state[lane, 1] + reference_ends[pair] - n[lane]
-        operations[pair], places[pair] = count, used
+        operations[pair], cigar_starts[pair] = count, used
         part = grown(part, used + count)
         distance = 0
         for k in range(count):

@@ -1,11 +1,11 @@
-"""Whole paths on a GPU, for every mode and for GATK's, given where alignments end.
+"""Whole alignments on a GPU, for every mode and for GATK's, given where they end.
 
-The pairs whose alignment is one diagonal are recognised; for the others the choices of all cells in
-a band around the diagonal of the end are stored, and walked back. Only sizes come to the host in
+Pairs whose alignment is one diagonal are recognised. For other pairs the directions of all cells
+in a band around the diagonal of the end are stored, and traced back. Only sizes come to the host in
 between: how many pairs there are of what work, and how many runs all CIGARs have. Of few pairs,
-where the card waits for the host, every step is left out that costs no time but its launch.
+where the GPU waits for the host, every step is left out that costs no time but its launch.
 
-traceback_buffers_cuda tells how choices and runs lie.
+traceback_buffers_cuda says how directions and runs lie in memory.
 """
 
 import functools
@@ -30,33 +30,33 @@ from bwarp.alignment.traceback.follow_directions_cuda import (
     COUNT,
     WRITE,
     check_diagonals,
-    walk_diagonals,
-    walk_kernel,
+    trace_diagonals,
+    traceback_kernel,
 )
 from bwarp.alignment.traceback.traceback_buffers_cuda import (
     bin_by_work,
     gather_runs,
-    size_choices,
+    size_directions,
     widen,
 )
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array, work_space
 
-__all__ = ["trace_paths"]
+__all__ = ["trace_alignments"]
 
 #: Threads a group of the traceback's kernel: low strips keep a band narrow.
 BAND_THREADS = 4
-#: Choices of one launch are counted in 32 bits.
+#: Directions of one launch are counted in 32 bits.
 MOST_WORDS = 2**32 - 1
-#: Words of choices, or of room for CIGARs, up to which a batch is one of few pairs.
+#: Words of directions, or of the traceback buffer, up to which a batch is one of few pairs.
 FEW_WORDS = 1 << 24
 
 
-def trace_paths(
+def trace_alignments(
     batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
 ) -> Alignments:
-    """Alignments that end in given cells with given scores (device arrays).
+    """Alignments that end in arguments cells with arguments scores (device arrays).
 
     With GATK's costs without edit distances. `threads` bring the answers to the host.
     """
@@ -64,15 +64,15 @@ def trace_paths(
     if count == 0:
         nothing = np.zeros(0, np.int32)
         return Alignments(*[nothing] * 6, np.zeros(1, np.int64), np.zeros(0, np.uint32))
-    words, room = _most_words(batch), batch.queries.longest + batch.references.longest + 2
+    words, buffer = _most_words(batch), batch.queries.longest + batch.references.longest + 2
     with work_space():
         # Edit distances, first rows and first columns.
         results = [device_array(count, np.int32) for _ in range(3)]
-        if count < FEW_PAIRS and count * max(words, room) <= FEW_WORDS:
-            return _trace_few(batch, costs, scores, ends, words, room, results)
+        if count < FEW_PAIRS and count * max(words, buffer) <= FEW_WORDS:
+            return _trace_few(batch, costs, scores, ends, words, buffer, results)
         distances, first_rows, first_columns = results
         fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
-        work = _work_of(batch, costs, scores, ends, room)
+        work = _work_of(batch, costs, scores, ends, buffer)
         if len(work.portions) == 1:
             cigars = _trace_portion(batch, costs, work, *work.portions[0], results)
             return Alignments(*to_host([*fields, *cigars], threads))
@@ -85,42 +85,42 @@ def trace_paths(
 
 
 def _most_words(batch) -> int:
-    """Words of choices that a pair takes at most."""
+    """Words of directions that a pair takes at most."""
     strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
     return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
 
 
-def _trace_few(batch, costs, scores, ends, words, room, results):
-    """`trace_paths` where every pair gets as much memory as any may need."""
+def _trace_few(batch, costs, scores, ends, words, buffer, results):
+    """`trace_alignments` where every pair gets as much memory as any may need."""
     count = batch.count
     # Beside the results, so that they come back together.
-    counts, rooms = (device_array(size, np.uint32) for size in (count, count * room))
+    counts, buffers = (device_array(size, np.uint32) for size in (count, count * buffer))
     scores, query_ends, reference_ends = to_host([scores, *ends])
     numbers = np.arange(count, dtype=np.uint32)
-    slots, starts, room_ends, bands = to_gpu(
+    slots, starts, buffer_ends, bands = to_gpu(
         [
             numbers.view(np.int32),
             numbers * np.uint32(words),
-            (numbers + 1) * np.uint32(room),
+            (numbers + 1) * np.uint32(buffer),
             _bands(costs, scores, query_ends, reference_ends),
         ]
     )
-    choices = device_array(count * words, np.uint32)
+    directions = device_array(count * words, np.uint32)
     cells = *ends, bands, bands
-    _store_choices(batch, costs, slots, starts, choices, cells)
-    walk, given = _walk(batch, costs, slots, starts, choices, cells)
-    walk(*given, COUNT | WRITE, counts, *results, room_ends, rooms)
-    distances, first_rows, first_columns, counts, rooms = to_host([*results, counts, rooms])
+    _store_directions(batch, costs, slots, starts, directions, cells)
+    kernel, arguments = _traceback(batch, costs, slots, starts, directions, cells)
+    kernel(*arguments, COUNT | WRITE, counts, *results, buffer_ends, buffers)
+    distances, first_rows, first_columns, counts, buffers = to_host([*results, counts, buffers])
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
-    shift = np.repeat((np.arange(count) + 1) * room - offsets[1:], counts)
-    cigar = rooms[np.arange(offsets[-1]) + shift]
+    shift = np.repeat((np.arange(count) + 1) * buffer - offsets[1:], counts)
+    cigar = buffers[np.arange(offsets[-1]) + shift]
     fields = scores, first_rows, query_ends, first_columns, reference_ends, distances
     return Alignments(*fields, offsets, cigar)
 
 
 def _bands(costs, scores, rows, columns) -> np.ndarray:
-    """The largest number of gap letters that each score allows, at least 1; as check_diagonals."""
+    """The most gap columns that each score allows, at least 1; as check_diagonals."""
     longer = np.maximum(rows, columns)
     if costs.extend == 0:
         return longer
@@ -136,11 +136,11 @@ class _Work:
     Attributes
     ----------
     cells : tuple of device arrays
-        Query ends, reference ends, bands, and letters of alignments that are one diagonal.
+        Query ends, reference ends, bands, and lengths of alignments that are one diagonal.
     order : Order
         Bin 0 has the pairs that are one diagonal.
     portions : list of (begin, end, words)
-        Ranges of the other slots, and the words of room and choices that they take at most.
+        Ranges of the other slots, and the words of buffers and directions that they take at most.
     """
 
     cells: tuple
@@ -148,13 +148,13 @@ class _Work:
     portions: list[tuple[int, int, int]]
 
 
-def _work_of(batch, costs, scores, ends, room: int) -> _Work:
+def _work_of(batch, costs, scores, ends, buffer: int) -> _Work:
     cells = *ends, *_check_diagonals(batch, costs, scores, ends)
     order, item_words = _order_by_work(batch, cells)
     edge_words = 2 * batch.references.longest
     portions = [
         (begin, end, words - (end - begin) * edge_words)
-        for begin, end, words in _portions(order.starts, item_words + room + edge_words)
+        for begin, end, words in _portions(order.starts, item_words + buffer + edge_words)
     ]
     without_band = int(order.starts[1])
     return _Work(cells, order, portions or [(without_band, without_band, 0)])
@@ -169,24 +169,26 @@ def _trace_portion(batch, costs, work, begin, end, words, results):
     clear(offsets)
     if begin < end:
         slots = work.order.part(begin, end)
-        places = device_array(slots.size + 1, np.uint32)
-        size_choices[blocks(places.size), BLOCK](slots, *cells[:3], BAND_THREADS, places)
-        exclusive_sum(places)
-        starts = cut(places, 4, slots.size, np.uint32)
-        choices = device_array(words, np.uint32)
-        _store_choices(batch, costs, slots, starts, choices, cells)
-        walk, given = _walk(batch, costs, slots, starts, choices, cells)
-        walk(*given, COUNT | WRITE, offsets, *results, starts, choices)
+        sizes = device_array(slots.size + 1, np.uint32)
+        size_directions[blocks(sizes.size), BLOCK](slots, *cells[:3], BAND_THREADS, sizes)
+        exclusive_sum(sizes)
+        starts = cut(sizes, 4, slots.size, np.uint32)
+        directions = device_array(words, np.uint32)
+        _store_directions(batch, costs, slots, starts, directions, cells)
+        kernel, arguments = _traceback(batch, costs, slots, starts, directions, cells)
+        kernel(*arguments, COUNT | WRITE, offsets, *results, starts, directions)
     if has_diagonals:
-        walk, given = _diagonal_walk(batch, costs, work.order.part(0, without_band), cells)
-        walk(*given, COUNT, offsets, *results, nothing, nothing)
+        kernel, arguments = _diagonal_traceback(
+            batch, costs, work.order.part(0, without_band), cells
+        )
+        kernel(*arguments, COUNT, offsets, *results, nothing, nothing)
     exclusive_sum(offsets)
     [[runs]] = to_host([cut(offsets, 4 * batch.count, 1, np.uint32)])
     cigar = device_array(int(runs), np.uint32)
     if has_diagonals:
-        walk(*given, WRITE, nothing, *results, offsets, cigar)
+        kernel(*arguments, WRITE, nothing, *results, offsets, cigar)
     if begin < end:
-        gather_runs[blocks(slots.size), BLOCK](slots, starts, choices, offsets, cigar)
+        gather_runs[blocks(slots.size), BLOCK](slots, starts, directions, offsets, cigar)
     wide_offsets = device_array(offsets.size, np.int64)
     widen[blocks(offsets.size), BLOCK](offsets, wide_offsets)
     return wide_offsets, cigar
@@ -236,12 +238,12 @@ def _most_words_of_bins(strip_bins: int, width_bins: int) -> np.ndarray:
 
 
 def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Split the pairs with a band into ranges of slots whose choices fit the memory.
+    """Split the pairs with a band into ranges of slots whose directions fit the memory.
 
     Parameters
     ----------
     starts : ndarray, dtype=int64
-        Where each bin of an `Order` starts; bin 0 has no choices.
+        Where each bin of an `Order` starts; bin 0 has no directions.
     item_words : ndarray, dtype=int64
         Words that a pair of each bin takes at most.
 
@@ -271,12 +273,12 @@ def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int,
         yield begin, int(starts[-1]), words
 
 
-def _diagonal_walk(batch, costs, slots, cells):
+def _diagonal_traceback(batch, costs, slots, cells):
     """Pairs that align along one diagonal: the kernel and its first arguments."""
     if costs.is_gatk:
-        # GATK's walk puts the clips on diagonals too.
+        # GATK's traceback puts the clips on diagonals too.
         nothing = device_array(1, np.uint32)
-        return _walk(batch, costs, slots, nothing, nothing, cells)
+        return _traceback(batch, costs, slots, nothing, nothing, cells)
     arguments = (
         batch.queries.codes,
         batch.queries.starts,
@@ -287,10 +289,10 @@ def _diagonal_walk(batch, costs, slots, cells):
         cells[3],
         np.int32(costs.ambiguous),
     )
-    return walk_diagonals[blocks(slots.size, 32), BLOCK], arguments
+    return trace_diagonals[blocks(slots.size, 32), BLOCK], arguments
 
 
-def _store_choices(batch, costs, slots, starts, choices, cells):
+def _store_directions(batch, costs, slots, starts, directions, cells):
     query_ends, reference_ends, bands, _ = cells
     edge_stride = 2 * batch.references.longest
     # The end is the corner of what is left of the matrix.
@@ -312,13 +314,13 @@ def _store_choices(batch, costs, slots, starts, choices, cells):
             parameters,
             edge,
             edge_stride,
-            choices,
+            directions,
             starts,
             *(bands, bands, bands),
         )
 
 
-def _walk(batch, costs, slots, starts, choices, cells):
+def _traceback(batch, costs, slots, starts, directions, cells):
     arguments = (
         batch.queries.codes,
         batch.queries.starts,
@@ -327,12 +329,12 @@ def _walk(batch, costs, slots, starts, choices, cells):
         batch.references.lengths,
         slots,
         *cells,
-        choices,
+        directions,
         starts,
         (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0)),
         np.int32(costs.ambiguous),
     )
-    return walk_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK], arguments
+    return traceback_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK], arguments
 
 
 def _merged(pieces):

@@ -6,28 +6,28 @@ import numpy as np
 from bwarp.alignment.pairs import EQUAL, MISMATCH
 from bwarp.alignment.traceback.cigars_cpu import grown, push
 
-__all__ = ["settle_ungapped"]
+__all__ = ["resolve_ungapped"]
 
 
 @numba.njit(cache=True, nogil=True)
-def settle_ungapped(
+def resolve_ungapped(
     begin,
     end,
     queries,
     references,
     matrix,
     ambiguous,
-    frame,
+    costs,
     scores,
     query_ends,
     reference_ends,
     starts,
     distances,
     operations,
-    places,
+    cigar_starts,
     ungapped,
 ):
-    """Settle the pairs from `begin` to `end` whose alignment has no gap; returns their CIGARs."""
+    """Resolve the pairs from `begin` to `end` whose alignment has no gap; returns their CIGARs."""
     part = np.empty(16 * (end - begin) + 16, np.uint32)
     used = 0
     for pair in range(begin, end):
@@ -35,19 +35,19 @@ def settle_ungapped(
         q, r = queries.starts[pair], references.starts[pair]
         wanted = np.int64(scores[pair])
         collected = np.int64(0)
-        while i > 0 and j > 0 and not (frame.local and collected == wanted):
-            if collected + frame.top * np.int64(min(i, j)) < wanted:
+        while i > 0 and j > 0 and not (costs.local and collected == wanted):
+            if collected + costs.top * np.int64(min(i, j)) < wanted:
                 break
             i, j = i - 1, j - 1
             collected += matrix[queries.codes[q + i], references.codes[r + j]]
-        at_border = (i == 0 and (frame.reference_start or j == 0)) or (
-            j == 0 and (frame.query_start or i == 0)
+        at_border = (i == 0 and (costs.reference_start or j == 0)) or (
+            j == 0 and (costs.query_start or i == 0)
         )
-        if collected != wanted or not (at_border or frame.local):
+        if collected != wanted or not (at_border or costs.local):
             continue
         ungapped[pair] = True
         starts[0, pair], starts[1, pair] = i, j
-        places[pair] = used
+        cigar_starts[pair] = used
         length = np.int64(query_ends[pair]) - i
         part = grown(part, used + length)
         runs = part[used:]

@@ -96,7 +96,7 @@ def test_few_pairs_give_the_same(monkeypatch, name):
         check_against_oracle(random_pairs(rng, 5, 5, 30), SCHEMES[name], mode)
 
 
-def test_older_cards_give_the_same(monkeypatch):
+def test_older_gpus_give_the_same(monkeypatch):
     pretend(monkeypatch, capability=(8, 0))
     rng = np.random.default_rng(20)
     check_against_oracle(random_pairs(rng, 4, 5, 30), SCHEMES["bwa"], LOCAL)

@@ -74,19 +74,19 @@ def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
 
 
 @pytest.mark.parametrize("free_bytes", [1 << 30, 600], ids=["whole shares", "shares in parts"])
-def test_several_cards_share_a_database(monkeypatch, free_bytes):
+def test_several_gpus_share_a_database(monkeypatch, free_bytes):
     pretend(monkeypatch, free_bytes=free_bytes, cards=3)
     monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     rng = np.random.default_rng(52)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries, database = small_search(rng, 20, lengths=(12, 15), targets=5, longest=20)
     expected = [scores.tolist() for scores in search_cuda.search_scores(queries, database, scoring)]
-    for cards in (2, 9):
-        got = search_cuda.search_scores(queries, database, scoring, cards=cards)
+    for gpus in (2, 9):
+        got = search_cuda.search_scores(queries, database, scoring, gpus=gpus)
         assert [scores.tolist() for scores in got] == expected
     # Who stops early leaves no thread behind.
     threads = threading.active_count()
-    search = search_cuda.search_scores(queries, database, scoring, cards=2)
+    search = search_cuda.search_scores(queries, database, scoring, gpus=2)
     assert next(search).tolist() == expected[0]
     search.close()
     assert threading.active_count() == threads
@@ -95,12 +95,12 @@ def test_several_cards_share_a_database(monkeypatch, free_bytes):
 def test_shares_are_of_like_size():
     lengths = np.sort(np.random.default_rng(53).integers(1, 100, 60))
     offsets = np.append(0, np.cumsum(lengths))
-    for cards in (1, 2, 7):
-        shares = search_cuda._shares(offsets, cards)
+    for gpus in (1, 2, 7):
+        shares = search_cuda._shares(offsets, gpus)
         assert [first for first, _ in shares] == [0, *(last for _, last in shares[:-1])]
         assert shares[-1][1] == 60
         sizes = [offsets[last] - offsets[first] for first, last in shares]
-        assert len(sizes) == cards
+        assert len(sizes) == gpus
         assert max(sizes) - min(sizes) <= 200
     assert search_cuda._shares(np.array([0, 5, 10]), 8) == [(0, 1), (1, 2)]
     assert search_cuda._shares(np.array([0]), 3) == []

@@ -1,45 +1,45 @@
-"""The letters of two references side by side, as `packed_int16_kernel_cuda` looks up their scores.
+"""The bases of two references side by side, as `packed_int16_kernel_cuda` looks up their scores.
 
-Each column has a word, the selector of a byte permutation: out of two query letters' profiles (four
-bytes, the scores against A, C, G and T) it brings the scores of both references' letters, widened
-to 16 bits. A reference with an ambiguous letter does not fit: its pair gets the score REFUSED and
+Each column has a word, the selector of a byte permutation: out of two query bases' profiles (four
+bytes, the scores against A, C, G and T) it brings the scores of both references' bases, widened
+to 16 bits. A reference with an ambiguous base does not fit: its pair gets the score REFUSED and
 is computed elsewhere (`int32_kernel_cuda`).
 """
 
 from numba import cuda, int32, int64, uint8, uint64
 
-__all__ = ["KERNEL_SIGNATURES", "REFUSED", "refuse", "select_letters"]
+__all__ = ["KERNEL_SIGNATURES", "REFUSED", "refuse", "select_bases"]
 
-#: The score of a pair whose reference has an ambiguous letter.
+#: The score of a pair whose reference has an ambiguous base.
 REFUSED = -(2**31)
 
 ALL = 0xFFFFFFFF
 
 
 @cuda.jit(cache=True)
-def select_letters(references, starts, lengths, order, selectors, stride, margin, scores, refused):
-    """Lay out, column by column, what looks up the scores of two references' letters at once.
+def select_bases(references, starts, lengths, order, selectors, stride, margin, scores, refused):
+    """Lay out, column by column, what looks up the scores of two references' bases at once.
 
-    One warp a group of two pairs, a thread every 32nd column: reads two letters, writes the
+    One warp a group of two pairs, a thread every 32nd column: reads two bases, writes the
     selector of permute_bytes that brings their scores, widened to 16 bits, out of the profiles of
-    two query letters, to `selectors[group * stride + margin + column]`. Pairs whose reference has
-    an ambiguous letter get the score REFUSED, and `refused[0]` becomes 1; the others get 0.
+    two query bases, to `selectors[group * stride + margin + column]`. Pairs whose reference has
+    an ambiguous base get the score REFUSED, and `refused[0]` becomes 1; the others get 0.
     """
     group = cuda.grid(1) // 32
     if 2 * group >= order.size:
         return
     a, b = order[2 * group], order[2 * group + 1]
-    place = uint64(group * stride + margin)
+    row_start = uint64(group * stride + margin)
     start_a, start_b = uint64(starts[a]), uint64(starts[b])
     seen_a, seen_b = int32(0), int32(0)
     for at in range(cuda.laneid, lengths[a], 32):
         column = uint64(at)
-        letter_a = int32(references[start_a + column])
-        letter_b = int32(references[start_b + column])
-        seen_a = int32(seen_a | letter_a)
-        seen_b = int32(seen_b | letter_b)
-        selectors[place + column] = int32(
-            letter_a * int32(0x11) + letter_b * int32(0x1100) + int32(0xC480)
+        base_a = int32(references[start_a + column])
+        base_b = int32(references[start_b + column])
+        seen_a = int32(seen_a | base_a)
+        seen_b = int32(seen_b | base_b)
+        selectors[row_start + column] = int32(
+            base_a * int32(0x11) + base_b * int32(0x1100) + int32(0xC480)
         )
     refused_a = cuda.ballot_sync(ALL, seen_a > 3)
     refused_b = cuda.ballot_sync(ALL, seen_b > 3)
@@ -61,7 +61,7 @@ def refuse(order, scores, refused):
 
 _CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
 KERNEL_SIGNATURES = {
-    select_letters: (
+    select_bases: (
         *(_CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _NUMBERS, _NUMBERS),
     ),
     refuse: (_NUMBERS, _NUMBERS, _NUMBERS),
