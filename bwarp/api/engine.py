@@ -45,8 +45,8 @@ def whole_number(name: str, value: int, least: int, most: int) -> int:
     return number
 
 
-def one_of(name: str, value: str, choices) -> str:
+def one_of(name: str, value: str, allowed) -> str:
     """A value that is one of some texts."""
-    if value not in tuple(choices):
-        raise UsageError(f"{name} {value!r} is not one of {', '.join(choices)}")
+    if value not in tuple(allowed):
+        raise UsageError(f"{name} {value!r} is not one of {', '.join(allowed)}")
     return value

@@ -1,8 +1,8 @@
-"""bwarp.Mapper: reads in memory or in files to the lines that map_reads.py would write.
+"""bwarp.Mapper: reads in memory or in files to the records that map_reads.py would write.
 
 mapper = bwarp.Mapper("genome.index")
-lines = mapper.map(["ACGTTGCA...", "TTGACC..."])
-lines.to_pandas()
+records = mapper.map(["ACGTTGCA...", "TTGACC..."])
+records.to_pandas()
 """
 
 import os
@@ -28,17 +28,17 @@ from bwarp.mapping.reads.read_chunks import LONGEST_READ, ReadChunk, read_chunks
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MappedLines", "Mapper"]
+__all__ = ["MappedRecords", "Mapper"]
 
 
 @dataclass(frozen=True, repr=False)
-class MappedLines:
-    """The lines that SAM would have: one a read, and one more for each further part of it.
+class MappedRecords:
+    """SAM records as arrays: a primary record for each read, and its supplementary records.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        Which read a line is of. Of pairs, 2 i is the first end of pair i and 2 i + 1 the second.
+        Which read a record is of. Of pairs, 2 i is the first end of pair i and 2 i + 1 the second.
     names : ndarray, shape=(n,), dtype=str
         The read's name; that of a read of a list is its number.
     flags : ndarray, shape=(n,), dtype=uint16
@@ -49,8 +49,8 @@ class MappedLines:
         Of the first aligned base in its contig, from 0; -1 where there is no contig.
     mapping_qualities : ndarray, shape=(n,), dtype=uint8
     cigars : ndarray, shape=(n,), dtype=str
-    scores, others : ndarray, shape=(n,), dtype=int32
-        Of the alignment, and of the best other place of the same bases (0: none).
+    scores, suboptimal_scores : ndarray, shape=(n,), dtype=int32
+        SAM's AS and XS; 0 for no suboptimal hit.
     template_lengths : ndarray, shape=(n,), dtype=int64
     """
 
@@ -62,20 +62,20 @@ class MappedLines:
     mapping_qualities: np.ndarray
     cigars: np.ndarray
     scores: np.ndarray
-    others: np.ndarray
+    suboptimal_scores: np.ndarray
     template_lengths: np.ndarray
 
     def __len__(self) -> int:
-        """How many lines there are."""
+        """How many records there are."""
         return len(self.reads)
 
     def __repr__(self) -> str:
-        first = np.flatnonzero(self.flags & 2048 == 0)
-        mapped = np.count_nonzero(self.flags[first] & 4 == 0)
-        return f"<{len(self):,} lines of {first.size:,} reads, {mapped:,} mapped>"
+        primary = np.flatnonzero(self.flags & 2048 == 0)
+        mapped = np.count_nonzero(self.flags[primary] & 4 == 0)
+        return f"<{len(self):,} records of {primary.size:,} reads, {mapped:,} mapped>"
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A data frame with a row a line: read, name, flag, contig, position, ..."""
+        """A data frame with a row for each record: read, name, flag, contig, position, ..."""
         import pandas as pd
 
         columns = {}
@@ -93,7 +93,7 @@ class Mapper:
     ----------
     index : Index, or the folder of one
     backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, insert_size, orientation
-        As of map_reads.py; the insert size is (mean, deviation).
+        As of map_reads.py; the insert size is (mean, standard deviation).
     threads : int, optional
         All that this process may use, if not given.
     **parameters
@@ -123,7 +123,7 @@ class Mapper:
         contigs = len(self.index.reference.names)
         return f"<bwarp.Mapper to {contigs:,} contigs on {self.backend}>"
 
-    def map(self, reads: Sequences, mates: Sequences | None = None) -> MappedLines:
+    def map(self, reads: Sequences, mates: Sequences | None = None) -> MappedRecords:
         """Map reads; with `mates`, pairs: mate i is the other end of read i.
 
         Parameters
@@ -149,9 +149,9 @@ class Mapper:
         mapped = map_chunks(
             self.index, self.genome, chunks, self.parameters, self.backend, self.threads, self._kept
         )
-        return _joined([_no_lines(), *(self._lines(done) for done in mapped)])
+        return _joined([_no_records(), *(self._records(done) for done in mapped)])
 
-    def _lines(self, done: MappedChunk) -> MappedLines:
+    def _records(self, done: MappedChunk) -> MappedRecords:
         chunk = done.chunk
         starts = self.genome.contig_starts
         records = alignment_records(
@@ -160,7 +160,7 @@ class Mapper:
         offsets = records.cigar_offsets
         templates = np.array([chunk.name(template) for template in range(chunk.n_templates)], str)
         contigs = np.array([*self.index.reference.names, ""])
-        return MappedLines(
+        return MappedRecords(
             reads=chunk.first_template * chunk.ends + records.reads,
             names=templates[records.reads // chunk.ends],
             flags=records.flags,
@@ -177,21 +177,21 @@ class Mapper:
                 str,
             ),
             scores=records.scores,
-            others=records.others,
+            suboptimal_scores=records.others,
             template_lengths=records.template_lengths,
         )
 
 
-def _no_lines() -> MappedLines:
+def _no_records() -> MappedRecords:
     types = (np.int64, str, np.uint16, str, np.int64, np.uint8, str, np.int32, np.int32, np.int64)
-    return MappedLines(*(np.empty(0, of) for of in types))
+    return MappedRecords(*(np.empty(0, of) for of in types))
 
 
-def _joined(parts: list[MappedLines]) -> MappedLines:
-    return MappedLines(
+def _joined(parts: list[MappedRecords]) -> MappedRecords:
+    return MappedRecords(
         *(
             np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(MappedLines)
+            for field in fields(MappedRecords)
         )
     )
 
@@ -201,13 +201,13 @@ def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator
     items = list(given_sequences(reads, "reads"))
     ends = 1
     if mates is not None:
-        others = list(given_sequences(mates, "mates"))
-        if len(others) != len(items):
+        partners = list(given_sequences(mates, "mates"))
+        if len(partners) != len(items):
             raise InputError(
-                f"{len(items):,} reads but {len(others):,} mates: give one mate for every read"
+                f"{len(items):,} reads but {len(partners):,} mates: give one mate for every read"
             )
         ends = 2
-        items = [read for pair in zip(items, others, strict=True) for read in pair]
+        items = [read for pair in zip(items, partners, strict=True) for read in pair]
     first, items = 0, iter(items)
     while part := list(islice(items, size)):
         yield _chunk_of(part, ends, first)
@@ -219,7 +219,7 @@ def _chunk_of(items: list[Given], ends: int, first_template: int) -> ReadChunk:
     lengths = np.diff(batch.offsets)
     for number in np.flatnonzero(lengths > LONGEST_READ)[:1]:
         raise InputError(
-            f"{items[number].place} has {lengths[number]:,} bases, and the longest that are mapped "
+            f"{items[number].where} has {lengths[number]:,} bases, and the longest that are mapped "
             f"have {LONGEST_READ:,}: map longer reads with a mapper made for them, such as minimap2"
         )
     return ReadChunk(

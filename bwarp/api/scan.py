@@ -1,4 +1,4 @@
-"""bwarp.scan: every window whose letter counts are like a query's, as scan_composition.py does."""
+"""bwarp.scan: every window whose base counts are like a query's, as scan_composition.py does."""
 
 from collections.abc import Iterator
 from fractions import Fraction

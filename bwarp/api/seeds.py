@@ -1,4 +1,4 @@
-"""bwarp.find_seeds: every place of k-mers or whole queries, as find_seeds.py finds them."""
+"""bwarp.find_seeds: every hit of k-mers or whole queries, as find_seeds.py finds them."""
 
 import os
 import warnings
@@ -43,7 +43,7 @@ def find_seeds(
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
-    """Find every place where k-mers, or their reverse complements, lie in a reference.
+    """Find every hit of k-mers, and of their reverse complements, in a reference.
 
     Parameters
     ----------
@@ -89,24 +89,24 @@ def find_seeds(
         return prepare(stored, options, engine)
 
     engine, ready = prepared(backend, make_ready)
-    unlisted = _Unlisted()
+    unreported = _Unreported()
 
     def counts() -> Iterator[tuple]:
         for kmers, names in batches:
-            unlisted.add_kmers(kmers, names)
+            unreported.add_kmers(kmers, names)
             hits = count_seeds(ready, kmers, options, engine, threads)
             yield [names[int(number)] for number in kmers.queries], kmers.starts, hits
 
     def hits() -> Iterator[tuple]:
         for kmers, names in batches:
-            unlisted.add_kmers(kmers, names)
+            unreported.add_kmers(kmers, names)
             for found in find_in_passes(ready, kmers, options, engine, threads):
-                unlisted.over += found.over_kmers.size
+                unreported.over += found.over_kmers.size
                 for part in found.hits:
                     yield _columns(hit_columns(part, kmers, names, stored.reference), stored)
 
     found = frame(COUNTS, counts()) if count_only else frame(HITS, hits())
-    unlisted.warn(options.max_hits, whole=k is None)
+    unreported.warn(options.max_hits, whole=k is None)
     return found
 
 
@@ -121,8 +121,8 @@ def _columns(rows: HitColumns, index: FMIndex) -> tuple:
     )
 
 
-class _Unlisted:
-    """What a search leaves without rows: k-mers over the limit, and queries not searched."""
+class _Unreported:
+    """What a search does not report: k-mers over the limit, and queries not searched."""
 
     def __init__(self):
         self.over = 0

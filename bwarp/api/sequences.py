@@ -44,7 +44,7 @@ class Given(NamedTuple):
     sequence: str | bytes | np.ndarray
 
     @property
-    def place(self) -> str:
+    def where(self) -> str:
         return f"{self.what}[{self.key!r}]"
 
 
@@ -131,7 +131,7 @@ def batch_of(
     for at in np.flatnonzero(codes == 255)[:1]:
         number = int(np.searchsorted(offsets, at, side="right")) - 1
         raise InputError(
-            f"{items[number].place}: {chr(text[at])!r} at position {at - offsets[number]} is not a "
+            f"{items[number].where}: {chr(text[at])!r} at position {at - offsets[number]} is not a "
             "letter of this kind of sequence"
         )
     names = [_name(item) for item in items]
@@ -163,12 +163,12 @@ def _text(item: Given, letters: np.ndarray) -> bytes:
     if isinstance(sequence, np.ndarray) and sequence.dtype == np.uint8 and sequence.ndim == 1:
         if sequence.size and sequence.max() >= letters.size:
             raise InputError(
-                f"{item.place}: {sequence.max()} is not a code of this kind of sequence: codes are "
+                f"{item.where}: {sequence.max()} is not a code of this kind of sequence: codes are "
                 f"0 to {letters.size - 1}"
             )
         return letters[sequence].tobytes()
     raise InputError(
-        f"{item.place} is of type {type(sequence).__name__}: a sequence is a str, bytes, or an "
+        f"{item.where} is of type {type(sequence).__name__}: a sequence is a str, bytes, or an "
         "array of codes (uint8)"
     )
 
@@ -177,6 +177,6 @@ def _name(item: Given) -> bytes:
     name = str(item.key)
     if len(name.split()) != 1 or name != name.strip():
         raise InputError(
-            f"{item.place}: a name has letters and no blanks, for tables end it there: rename it"
+            f"{item.where}: a name has letters and no blanks, for tables end it there: rename it"
         )
     return name.encode()

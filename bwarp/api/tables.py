@@ -1,6 +1,6 @@
 """bwarp.read_table: any table that a program wrote, as a data frame.
 
-.tsv, .tsv.gz     told by the names in the first line, whatever the ending is
+.tsv, .tsv.gz     recognised by the names in the first line, whatever the ending
 .bed, .bed.gz     contig, start, end, name, score, strand
 .paf, .paf.gz     the columns of PAF, and a column a tag
 .mums             matches as MUMmer prints them, whose positions count from 1

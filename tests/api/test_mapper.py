@@ -1,4 +1,4 @@
-"""bwarp.Mapper: reads in memory and in files have the lines that the program would write."""
+"""bwarp.Mapper: reads in memory and in files have the records that the program would write."""
 
 import numpy as np
 import pysam
@@ -25,27 +25,27 @@ def piece(mapper, start, length, turned=False) -> str:
 def test_single_reads(mapper):
     split = piece(mapper, 200, 80) + piece(mapper, 3500, 60, turned=True)
     reads = [piece(mapper, 100, 100), piece(mapper, 3250, 90, True).encode(), "ACGT" * 9, split]
-    lines = mapper.map(reads)
-    assert lines.reads.tolist() == [0, 1, 2, 3, 3]
-    assert lines.flags.tolist() == [0, 16, 4, 0, 16 + 2048]
-    assert lines.positions.tolist() == [100, 250, -1, 200, 500]
-    assert lines.cigars.tolist() == ["100M", "90M", "*", "80M60S", "60M80H"]
+    records = mapper.map(reads)
+    assert records.reads.tolist() == [0, 1, 2, 3, 3]
+    assert records.flags.tolist() == [0, 16, 4, 0, 16 + 2048]
+    assert records.positions.tolist() == [100, 250, -1, 200, 500]
+    assert records.cigars.tolist() == ["100M", "90M", "*", "80M60S", "60M80H"]
     names = mapper.index.reference.names
-    assert lines.contigs.tolist() == [names[0], names[1], "", names[0], names[1]]
-    assert lines.scores.tolist() == [100, 90, 0, 80, 60]
-    assert lines.mapping_qualities[:3].tolist() == [60, 60, 0]
-    assert {values.size for values in vars(lines).values()} == {5}
+    assert records.contigs.tolist() == [names[0], names[1], "", names[0], names[1]]
+    assert records.scores.tolist() == [100, 90, 0, 80, 60]
+    assert records.mapping_qualities[:3].tolist() == [60, 60, 0]
+    assert {values.size for values in vars(records).values()} == {5}
 
 
 def test_pairs(mapper):
     starts = np.arange(40) * 30
     reads = [piece(mapper, start, 80) for start in starts]
     mates = [piece(mapper, start + 220 + start % 7, 80, True) for start in starts]
-    lines = mapper.map(reads, mates)
-    assert lines.reads.tolist() == list(range(80))
-    assert {int(flag) for flag in lines.flags} == {99, 147}
-    assert lines.positions[0::2].tolist() == starts.tolist()
-    assert lines.template_lengths[0::2].tolist() == [300 + int(start) % 7 for start in starts]
+    records = mapper.map(reads, mates)
+    assert records.reads.tolist() == list(range(80))
+    assert {int(flag) for flag in records.flags} == {99, 147}
+    assert records.positions[0::2].tolist() == starts.tolist()
+    assert records.template_lengths[0::2].tolist() == [300 + int(start) % 7 for start in starts]
     given = bwarp.Mapper(mapper.index, insert_size=(300.0, 10.0), match=2).map(reads[:1], mates[:1])
     assert given.flags.tolist() == [99, 147]
     assert given.scores.tolist() == [160, 160]
@@ -76,17 +76,17 @@ def test_nothing_and_refusals(mapper):
 def test_what_lines_say_of_themselves(mapper):
     reads = {"right": piece(mapper, 100, 100), "split": piece(mapper, 200, 80), "none": "ACGT" * 9}
     reads["split"] += piece(mapper, 3500, 60, turned=True)
-    lines = mapper.map(reads)
-    assert len(lines) == 4
-    assert repr(lines) == "<4 lines of 3 reads, 2 mapped>"
-    assert lines.names.tolist() == ["right", "split", "split", "none"]
-    table = lines.to_pandas()
+    records = mapper.map(reads)
+    assert len(records) == 4
+    assert repr(records) == "<4 records of 3 reads, 2 mapped>"
+    assert records.names.tolist() == ["right", "split", "split", "none"]
+    table = records.to_pandas()
     assert table.columns.tolist() == [
-        "read", "name", "flag", "contig", "position", "mapping_quality", "cigar", "score", "other",
-        "template_length",
+        "read", "name", "flag", "contig", "position", "mapping_quality", "cigar", "score",
+        "suboptimal_score", "template_length",
     ]  # fmt: skip
-    assert table.position.tolist() == lines.positions.tolist()
-    assert table.name.tolist() == lines.names.tolist()
+    assert table.position.tolist() == records.positions.tolist()
+    assert table.name.tolist() == records.names.tolist()
     assert {str(dtype) for dtype in table.dtypes} == {"str", "int64"}
     assert mapper.map([]).to_pandas().shape == (0, 10)
     assert repr(mapper) == "<bwarp.Mapper to 2 contigs on cpu>"
@@ -139,14 +139,14 @@ def test_the_same_lines_as_the_program(mapper, run_program, tmp_path):
     ):
         done = run_program(*command, "--backend", "cpu", cwd=tmp_path)
         assert done.rc == 0, done.stderr
-    lines = bwarp.Mapper(tmp_path / "index").map(reads)
+    records = bwarp.Mapper(tmp_path / "index").map(reads)
     with pysam.AlignmentFile(tmp_path / "out.sam") as file:
         found = [
             (int(r.query_name), r.flag, r.reference_start, r.cigarstring or "*", r.mapping_quality)
             for r in file
         ]
     mine = zip(
-        lines.reads, lines.flags, lines.positions, lines.cigars, lines.mapping_qualities,
+        records.reads, records.flags, records.positions, records.cigars, records.mapping_qualities,
         strict=True,
     )  # fmt: skip
     assert found == [tuple(row) for row in mine]

@@ -164,10 +164,10 @@ def test_python_that_maps(checkout, copy, monkeypatch):
     # The commands of other pages leave the index of another genome.
     index = (copy / "genome.fa", "-o", copy / "genome.index")
     assert run_here("index_reference", *index, folder=copy.folder).rc == 0
-    lines = run_python(checkout, copy, monkeypatch, "docs/map.md")["lines"]
-    assert set(lines.contigs) == {"one"}
-    assert lines.positions.tolist() == list(range(0, 800, 20))
-    assert set(lines.cigars) == {"100M"}
+    records = run_python(checkout, copy, monkeypatch, "docs/map.md")["records"]
+    assert set(records.contigs) == {"one"}
+    assert records.positions.tolist() == list(range(0, 800, 20))
+    assert set(records.cigars) == {"100M"}
 
 
 def test_python_that_aligns_pairs(checkout, copy, monkeypatch):
