@@ -11,28 +11,38 @@ the answer turns out not to be proved:
                    every cell of every path that reaches it.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from bwarp.alignment.matrix.cells_cpu import interleave
+from bwarp.alignment.matrix.cells_cpu import ROWS, Cells, interleave
+from bwarp.alignment.matrix.substitution_scores_cpu import Tables, pair_scheme
 from bwarp.alignment.pairs import Sequences
 from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.runtime.compiled_code import read_only
-from bwarp.runtime.simd import fill, stand_alone, store
+from bwarp.runtime.simd import fill, lanes_of, stand_alone, store
+from bwarp.runtime.threads import for_each_range
 
 __all__ = [
     "ELEMENT_TYPES",
+    "Batches",
     "Costs",
+    "Rules",
     "Side",
-    "by_length",
+    "batches_of",
+    "cells_for",
     "element_costs",
     "fits_type",
+    "for_each_batch",
     "highest_scores",
     "lay_out",
     "longest_of",
     "numba_side",
+    "pair_rules",
     "put_everywhere",
     "set_borders",
 ]
@@ -47,6 +57,29 @@ _TRIED = {np.int8: (255, 190), np.int16: (65_535, 49_000), np.int32: (2**30, 2**
 _LOWEST_32 = -(2**30)
 
 
+@dataclass(frozen=True)
+class Rules:
+    """How alignments are scored, and where they may start and end.
+
+    Attributes
+    ----------
+    scoring : Scoring
+    mode : Mode
+    matrix : ndarray, dtype=int32
+        ``matrix[query code, reference code]``.
+    scheme_of : callable
+        The vector scheme and tables of an element type, as `pair_scheme`.
+    overhang : int
+        -1, or for GATK's rules its strategy as a number in `OVERHANGS`.
+    """
+
+    scoring: Scoring
+    mode: Mode
+    matrix: np.ndarray
+    scheme_of: Callable[[type], tuple[NamedTuple, Tables]]
+    overhang: int = -1
+
+
 class Side(NamedTuple):
     """`Sequences` for compiled code."""
 
@@ -56,10 +89,11 @@ class Side(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """All that is the same for every batch of one run, for compiled code.
+    """Free ends, gap costs and the range of scores in an element type, for compiled code.
 
-    `origin` stands for a score of 0, and nothing lies below `lowest`. `top` is the best entry of
-    the matrix, or 0.
+    `first`, `more` and `floor` are of that type: the costs of a gap's first position and of each
+    further one, and `lowest`. `origin` stands for a score of 0, and nothing lies below `lowest`.
+    `top` is the best entry of the matrix, or 0.
     """
 
     local: bool
@@ -69,10 +103,30 @@ class Costs(NamedTuple):
     reference_end: bool
     gap_open: int
     gap_extend: int
+    first: int
+    more: int
+    floor: int
     top: int
     origin: int
     lowest: int
     highest: int
+
+
+class Batches(NamedTuple):
+    """What all batches of one element type need, for compiled code; `kind` is an array of it."""
+
+    queries: Side
+    references: Side
+    scheme: NamedTuple
+    tables: Tables
+    costs: Costs
+    kind: np.ndarray
+    lanes: int
+
+
+def pair_rules(scoring: Scoring, mode: Mode) -> Rules:
+    """The rules of pairs.py."""
+    return Rules(scoring, mode, scoring.matrix.astype(np.int32), partial(pair_scheme, scoring))
 
 
 def numba_side(sequences: Sequences) -> Side:
@@ -90,23 +144,22 @@ def highest_scores(scoring: Scoring, query_lengths, reference_lengths) -> np.nda
     return shorter * max(int(scoring.matrix.max()), 0)
 
 
-def fits_type(scoring: Scoring, mode: Mode, high: np.ndarray, dtype) -> np.ndarray:
+def fits_type(rules: Rules, high: np.ndarray, dtype) -> np.ndarray:
     """Which pairs to try in this type."""
-    info = np.iinfo(dtype)
+    info, scoring = np.iinfo(dtype), rules.scoring
     if scoring.gap_open + scoring.gap_extend > info.max or scoring.matrix.min() < info.min:
         return np.zeros(high.size, bool)
-    return high <= _TRIED[dtype][0 if mode.local else 1]
+    return high <= _TRIED[dtype][0 if rules.mode.local else 1]
 
 
 def element_costs(scoring: Scoring, mode: Mode, dtype, high: int) -> Costs:
     """The costs for scores up to `high` in this type."""
     info = np.iinfo(dtype)
     if dtype is np.int32:
-        origin, lowest = 0, _LOWEST_32
+        origin, lowest = 0, 0 if mode.local else _LOWEST_32
     else:
-        origin, lowest = info.max - high, info.min
-    if mode.local:
-        origin = lowest = 0 if dtype is np.int32 else info.min
+        lowest = int(info.min)
+        origin = lowest if mode.local else int(info.max) - high
     return Costs(
         mode.local,
         mode.local or mode.query_start,
@@ -115,19 +168,39 @@ def element_costs(scoring: Scoring, mode: Mode, dtype, high: int) -> Costs:
         mode.reference_end,
         scoring.gap_open,
         scoring.gap_extend,
+        dtype(scoring.gap_open + scoring.gap_extend),
+        dtype(scoring.gap_extend),
+        dtype(lowest),
         max(int(scoring.matrix.max()), 0),
-        int(origin),
-        int(lowest),
+        origin,
+        lowest,
         int(info.max),
     )
 
 
-def by_length(ids: np.ndarray, rows: np.ndarray, columns: np.ndarray, lanes: int) -> np.ndarray:
-    """The ids sorted by rows, then columns, filled up to whole batches with the last one."""
-    key = rows[ids].astype(np.int64) << 32 | columns[ids]
+def batches_of(queries: Side, references: Side, rules: Rules, dtype, high: int) -> Batches:
+    """The batches of an element type, for scores up to `high`."""
+    scheme, tables = rules.scheme_of(dtype)
+    costs = element_costs(rules.scoring, rules.mode, dtype, high)
+    kind = np.empty(0, dtype)
+    return Batches(queries, references, scheme, tables, costs, kind, lanes_of(dtype))
+
+
+def for_each_batch(function, batches: Batches, ids: np.ndarray, threads: int) -> list:
+    """``function(order)`` on ranges of whole batches of some pairs, and what it returned for each.
+
+    Pairs are sorted by their rows, then columns, and filled up to whole batches with the last one.
+    """
+    lanes = batches.lanes
+    rows, columns = batches.queries.lengths[ids], batches.references.lengths[ids]
+    key = rows.astype(np.int64) << 32 | columns
     if np.any(key[1:] < key[:-1]):
         ids = ids[np.argsort(key, kind="stable")]
-    return np.pad(ids, (0, -ids.size % lanes), mode="edge")
+    order = np.pad(ids, (0, -ids.size % lanes), mode="edge")
+    return for_each_range(
+        lambda begin, end: function(order[begin * lanes : end * lanes]),
+        order.size // lanes, threads, smallest=4,
+    )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)
@@ -147,48 +220,58 @@ def put_everywhere(array, count, value):
 
 
 @numba.njit(cache=True, nogil=True)
-def set_borders(costs, first, more, lanes, rows, columns, left, row_H, row_I):
+def cells_for(batches, order):
+    """Arrays that are large enough for every batch in `order`."""
+    lanes, kind = batches.lanes, batches.kind.dtype
+    rows = -(-longest_of(batches.queries.lengths, order) // ROWS) * ROWS
+    columns = longest_of(batches.references.lengths, order)
+    return Cells(
+        np.empty(batches.tables.query.shape[0] * rows * lanes, np.uint8),
+        np.empty(columns * lanes, np.uint8),
+        np.empty((rows + 1) * lanes, kind),
+        np.empty(columns * lanes, kind),
+        np.empty(columns * lanes, kind),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def lay_out(batches, members, cells):
+    """Lay the residues of a batch side by side, and set the borders of its cells.
+
+    Returns the lengths of its queries and references, and its rows and columns.
+    """
+    stand_alone()
+    queries, references, tables = batches.queries, batches.references, batches.tables
+    m, n = queries.lengths[members], references.lengths[members]
+    rows, columns = (np.int64(m.max()) + ROWS - 1) // ROWS * ROWS, np.int64(n.max())
+    planes = tables.query.shape[0]
+    for plane in range(planes):
+        interleave(
+            queries.codes, queries.starts[members], m, tables.query[plane],
+            tables.query_padding[plane], rows, cells.query, plane * (cells.query.size // planes),
+        )  # fmt: skip
+    interleave(
+        references.codes, references.starts[members], n, tables.reference,
+        tables.reference_padding, columns, cells.reference, np.int64(0),
+    )  # fmt: skip
+    set_borders(batches.costs, cells, members.size, rows, columns)
+    return m, n, rows, columns
+
+
+@numba.njit(cache=True, nogil=True)
+def set_borders(costs, cells, lanes, rows, columns):
     """H on the left border (from i = 0) and the upper one (from j = 1), and I below that."""
+    _, _, left, row_H, row_I = cells
+    kind = left.dtype.type
     for i in range(rows + 1):
         value = costs.origin
         if not costs.query_start and i > 0:
             value = max(costs.lowest, costs.origin - costs.gap_open - i * costs.gap_extend)
-        store(left, i * lanes, fill(left.dtype.type(value)))
+        store(left, i * lanes, fill(kind(value)))
     for j in range(columns):
         value = costs.origin
         if not costs.reference_start:
             value = max(costs.lowest, costs.origin - costs.gap_open - (j + 1) * costs.gap_extend)
-        store(row_H, j * lanes, fill(left.dtype.type(value)))
-        store(row_I, j * lanes, fill(left.dtype.type(max(costs.lowest, value - first))))
-
-
-@numba.njit(cache=True, nogil=True)
-def lay_out(
-    members,
-    queries,
-    references,
-    tables,
-    costs,
-    first,
-    more,
-    rows,
-    columns,
-    query,
-    reference,
-    left,
-    row_H,
-    row_I,
-):
-    """Lay the residues of a batch side by side, and set the borders of its cells."""
-    stand_alone()
-    lanes = members.size
-    for plane in range(tables.query.shape[0]):
-        interleave(
-            queries.codes, queries.starts[members], queries.lengths[members], tables.query[plane],
-            tables.query_padding[plane], rows, query, plane * rows * lanes,
-        )  # fmt: skip
-    interleave(
-        references.codes, references.starts[members], references.lengths[members],
-        tables.reference, tables.reference_padding, columns, reference, np.int64(0),
-    )  # fmt: skip
-    set_borders(costs, first, more, lanes, rows, columns, left, row_H, row_I)
+        store(row_H, j * lanes, fill(kind(value)))
+        below = max(costs.lowest, value - costs.gap_open - costs.gap_extend)
+        store(row_I, j * lanes, fill(kind(below)))

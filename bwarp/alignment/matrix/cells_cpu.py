@@ -21,6 +21,8 @@ Lanes whose sequences are shorter are filled up with padding, which scores as lo
 beyond a lane's own corner are computed and never looked at.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numba.extending import overload
@@ -49,12 +51,17 @@ from bwarp.runtime.simd import (
 __all__ = [
     "NEVER",
     "ROWS",
+    "Cells",
+    "Last",
     "best_along",
     "fill_directions",
     "fill_rows",
     "floored",
     "interleave",
-    "next_cell",
+    "load_rows",
+    "next_rows",
+    "select_rows",
+    "store_rows",
 ]
 
 #: Rows of a pass; the rows of a batch are padded to a multiple of it.
@@ -62,6 +69,20 @@ ROWS = 8
 
 #: A row or column that is not reached.
 NEVER = 1 << 40
+
+
+class Cells(NamedTuple):
+    """What the cells of a batch are computed from: codes side by side (uint8), and borders.
+
+    `query` has a plane after another, `left` is H(i, 0) from i = 0 on, `row_h` and `row_i` are H of
+    the row above and I of the one below it, from j = 1 on; `left` and these have the element type.
+    """
+
+    query: np.ndarray
+    reference: np.ndarray
+    left: np.ndarray
+    row_h: np.ndarray
+    row_i: np.ndarray
 
 
 @numba.njit(cache=True, nogil=True)
@@ -131,138 +152,137 @@ def next_cell(diagonal, score, deletion, insertion, first, more, floor):
 
 
 @numba.njit(forceinline=True)
-def _put_where(here, value, array, at):
-    store(array, at, select(here, value, load(array, at)))
+def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
+    """H and D of ROWS cells of a column, a vector a row, and I of the cell below them."""
+    h0, d0, insertion = next_cell(diagonal, scores[0], d[0], insertion, first, more, floor)
+    h1, d1, insertion = next_cell(h[0], scores[1], d[1], insertion, first, more, floor)
+    h2, d2, insertion = next_cell(h[1], scores[2], d[2], insertion, first, more, floor)
+    h3, d3, insertion = next_cell(h[2], scores[3], d[3], insertion, first, more, floor)
+    h4, d4, insertion = next_cell(h[3], scores[4], d[4], insertion, first, more, floor)
+    h5, d5, insertion = next_cell(h[4], scores[5], d[5], insertion, first, more, floor)
+    h6, d6, insertion = next_cell(h[5], scores[6], d[6], insertion, first, more, floor)
+    h7, d7, insertion = next_cell(h[6], scores[7], d[7], insertion, first, more, floor)
+    return (h0, h1, h2, h3, h4, h5, h6, h7), (d0, d1, d2, d3, d4, d5, d6, d7), insertion
+
+
+@numba.njit(forceinline=True)
+def load_rows(array, at, lanes):
+    """The vectors of ROWS rows."""
+    return (
+        load(array, at), load(array, at + lanes), load(array, at + 2 * lanes),
+        load(array, at + 3 * lanes), load(array, at + 4 * lanes), load(array, at + 5 * lanes),
+        load(array, at + 6 * lanes), load(array, at + 7 * lanes),
+    )  # fmt: skip
+
+
+@numba.njit(forceinline=True)
+def store_rows(array, at, lanes, rows):
+    """Store the vectors of ROWS rows."""
+    store(array, at, rows[0])
+    store(array, at + lanes, rows[1])
+    store(array, at + 2 * lanes, rows[2])
+    store(array, at + 3 * lanes, rows[3])
+    store(array, at + 4 * lanes, rows[4])
+    store(array, at + 5 * lanes, rows[5])
+    store(array, at + 6 * lanes, rows[6])
+    store(array, at + 7 * lanes, rows[7])
+
+
+@numba.njit(forceinline=True)
+def select_rows(mask, rows, others):
+    """`select` between the vectors of ROWS rows."""
+    return (
+        select(mask, rows[0], others[0]), select(mask, rows[1], others[1]),
+        select(mask, rows[2], others[2]), select(mask, rows[3], others[3]),
+        select(mask, rows[4], others[4]), select(mask, rows[5], others[5]),
+        select(mask, rows[6], others[6]), select(mask, rows[7], others[7]),
+    )  # fmt: skip
+
+
+class Last(NamedTuple):
+    """Where H of every lane's last row (or column) is kept, the vectors of columns (rows) in turn.
+
+    `lengths` is int32[lanes]; nothing is kept before row (column) `begin`.
+    """
+
+    lengths: np.ndarray
+    begin: int
+    scores: np.ndarray
 
 
 @numba.njit(cache=True, nogil=True)
-def fill_rows(
-    scheme,
-    query,
-    reference,
-    row_begin,
-    row_end,
-    columns,
-    left,
-    first,
-    more,
-    floor,
-    row_H,
-    row_I,
-    row_maxima,
-    query_lengths,
-    from_row,
-    last_row,
-    reference_lengths,
-    from_column,
-    last_column,
-):
+def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, last_row, last_column):
     """Fill the cells of rows row_begin + 1 to row_end and columns 1 to `columns` of a batch.
 
     Parameters
     ----------
     scheme : tuple of substitution_scores_cpu
-    query, reference : array of uint8
-        Interleaved codes.
+    cells : Cells
+        Interleaved codes and borders: row_h and row_i are H(row_begin, j) and I(row_begin + 1, j)
+        for j >= 1, and are replaced by those of row_end.
+    costs : Costs
     row_begin, row_end, columns : int
         row_end - row_begin is a multiple of ROWS.
-    left : array, shape=((row_end + 1) * lanes,)
-        H(i, 0); its type is the type of all arrays of scores.
-    first, more : scalar of that type
-        What the first position of a gap costs, and each further one.
-    floor : scalar of that type
-        What H of 32-bit lanes never falls below; narrower lanes stop at the end of their type.
-    row_H, row_I : array, shape=(columns * lanes,)
-        H(row_begin, j) and I(row_begin + 1, j) for j >= 1; replaced by those of row_end.
     row_maxima : bool
-        Raise last_row to the maximum of each column (local alignments).
-    query_lengths, reference_lengths : array, shape=(lanes,), dtype=int32
-    from_row, last_row
-        From this row on, keep H of the last row of each lane in ``last_row[(j - 1) * lanes]``.
-    from_column, last_column
-        From this column on, keep H of each lane's last column in ``last_column[(i - 1) * lanes]``.
+        Raise the scores of `last_row` to the maximum of each column (local alignments).
+    last_row, last_column : Last
     """
     stand_alone()
-    first_cost, more_cost, lowest = fill(first), fill(more), fill(floor)
-    lanes = lane_count(first_cost)
+    first, more, floor = fill(costs.first), fill(costs.more), fill(costs.floor)
+    # Arrays taken out of a tuple inside the loops would be counted as references there.
+    query, reference, left, row_H, row_I = cells
+    row_lengths, first_row, last_rows = last_row
+    column_lengths, first_column, last_columns = last_column
+    lanes = lane_count(first)
     for i in range(row_begin, row_end, ROWS):
         at = i * lanes
         diagonal = load(left, at)
-        h0 = load(left, at + lanes)
-        h1 = load(left, at + 2 * lanes)
-        h2 = load(left, at + 3 * lanes)
-        h3 = load(left, at + 4 * lanes)
-        h4 = load(left, at + 5 * lanes)
-        h5 = load(left, at + 6 * lanes)
-        h6 = load(left, at + 7 * lanes)
-        h7 = load(left, at + 8 * lanes)
-        d0 = subtract(h0, first_cost)
-        d1 = subtract(h1, first_cost)
-        d2 = subtract(h2, first_cost)
-        d3 = subtract(h3, first_cost)
-        d4 = subtract(h4, first_cost)
-        d5 = subtract(h5, first_cost)
-        d6 = subtract(h6, first_cost)
-        d7 = subtract(h7, first_cost)
-        lane_rows = load_like(query_lengths, 0, diagonal)
+        h = load_rows(left, at + lanes, lanes)
+        d = (
+            subtract(h[0], first), subtract(h[1], first), subtract(h[2], first),
+            subtract(h[3], first), subtract(h[4], first), subtract(h[5], first),
+            subtract(h[6], first), subtract(h[7], first),
+        )  # fmt: skip
+        lane_rows = load_like(row_lengths, 0, diagonal)
         for j in range(columns):
             residues = load_like(reference, j * lanes, diagonal)
-            above = load(row_H, j * lanes)
-            down = load(row_I, j * lanes)
-            h = h0
-            score = substitution(scheme, query, at, residues, h)
-            h0, d0, down = next_cell(diagonal, score, d0, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h1
-            score = substitution(scheme, query, at + lanes, residues, h)
-            h1, d1, down = next_cell(diagonal, score, d1, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h2
-            score = substitution(scheme, query, at + 2 * lanes, residues, h)
-            h2, d2, down = next_cell(diagonal, score, d2, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h3
-            score = substitution(scheme, query, at + 3 * lanes, residues, h)
-            h3, d3, down = next_cell(diagonal, score, d3, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h4
-            score = substitution(scheme, query, at + 4 * lanes, residues, h)
-            h4, d4, down = next_cell(diagonal, score, d4, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h5
-            score = substitution(scheme, query, at + 5 * lanes, residues, h)
-            h5, d5, down = next_cell(diagonal, score, d5, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h6
-            score = substitution(scheme, query, at + 6 * lanes, residues, h)
-            h6, d6, down = next_cell(diagonal, score, d6, down, first_cost, more_cost, lowest)
-            diagonal, h = h, h7
-            score = substitution(scheme, query, at + 7 * lanes, residues, h)
-            h7, d7, down = next_cell(diagonal, score, d7, down, first_cost, more_cost, lowest)
+            scores = (
+                substitution(scheme, query, at, residues, diagonal),
+                substitution(scheme, query, at + lanes, residues, diagonal),
+                substitution(scheme, query, at + 2 * lanes, residues, diagonal),
+                substitution(scheme, query, at + 3 * lanes, residues, diagonal),
+                substitution(scheme, query, at + 4 * lanes, residues, diagonal),
+                substitution(scheme, query, at + 5 * lanes, residues, diagonal),
+                substitution(scheme, query, at + 6 * lanes, residues, diagonal),
+                substitution(scheme, query, at + 7 * lanes, residues, diagonal),
+            )
+            above, below = load(row_H, j * lanes), load(row_I, j * lanes)
+            h, d, below = next_rows(diagonal, scores, h, d, below, first, more, floor)
             diagonal = above
-            store(row_H, j * lanes, h7)
-            store(row_I, j * lanes, down)
+            store(row_H, j * lanes, h[7])
+            store(row_I, j * lanes, below)
             if row_maxima:
                 highest = maximum(
-                    maximum(maximum(h0, h1), maximum(h2, h3)),
-                    maximum(maximum(h4, h5), maximum(h6, h7)),
+                    maximum(maximum(h[0], h[1]), maximum(h[2], h[3])),
+                    maximum(maximum(h[4], h[5]), maximum(h[6], h[7])),
                 )
-                store(last_row, j * lanes, maximum(highest, load(last_row, j * lanes)))
-            elif i + ROWS >= from_row:
-                kept = load(last_row, j * lanes)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 1), h)), h0, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 2), h)), h1, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 3), h)), h2, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 4), h)), h3, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 5), h)), h4, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 6), h)), h5, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 7), h)), h6, kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 8), h)), h7, kept)
-                store(last_row, j * lanes, kept)
-            if j + 1 >= from_column:
-                here = equal(load_like(reference_lengths, 0, h), fill_like(np.int32(j + 1), h))
-                _put_where(here, h0, last_column, at)
-                _put_where(here, h1, last_column, at + lanes)
-                _put_where(here, h2, last_column, at + 2 * lanes)
-                _put_where(here, h3, last_column, at + 3 * lanes)
-                _put_where(here, h4, last_column, at + 4 * lanes)
-                _put_where(here, h5, last_column, at + 5 * lanes)
-                _put_where(here, h6, last_column, at + 6 * lanes)
-                _put_where(here, h7, last_column, at + 7 * lanes)
+                kept = load(last_rows, j * lanes)
+                store(last_rows, j * lanes, maximum(highest, kept))
+            elif i + ROWS >= first_row:
+                kept = load(last_rows, j * lanes)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 1), above)), h[0], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 2), above)), h[1], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 3), above)), h[2], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 4), above)), h[3], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 5), above)), h[4], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 6), above)), h[5], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 7), above)), h[6], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 8), above)), h[7], kept)
+                store(last_rows, j * lanes, kept)
+            if j + 1 >= first_column:
+                here = equal(load_like(column_lengths, 0, above), fill_like(np.int32(j + 1), above))
+                kept = load_rows(last_columns, at, lanes)
+                store_rows(last_columns, at, lanes, select_rows(here, h, kept))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -298,22 +318,7 @@ def best_along(values, count, least, most, best, where):
 
 
 @numba.njit(cache=True, nogil=True)
-def fill_directions(
-    scheme,
-    query,
-    reference,
-    row_begin,
-    row_end,
-    columns,
-    left,
-    first,
-    more,
-    floor,
-    extend_ties,
-    row_H,
-    row_I,
-    directions,
-):
+def fill_directions(scheme, cells, costs, row_begin, row_end, columns, extend_ties, directions):
     """Fill cells as `fill_rows` does, and keep how each came about: four bits a cell and lane.
 
     ``directions[4 * ((i - row_begin - 1) * columns + j - 1) + k]`` holds, one bit a lane:
@@ -326,11 +331,12 @@ def fill_directions(
     Where opening and extending tie, the gap opens; with `extend_ties` it extends.
     """
     stand_alone()
-    first_cost, more_cost, lowest = fill(first), fill(more), fill(floor)
-    lanes = lane_count(first_cost)
+    first, more, floor = fill(costs.first), fill(costs.more), fill(costs.floor)
+    query, reference, left, row_H, row_I = cells
+    lanes = lane_count(first)
     for i in range(row_begin, row_end):
         diagonal = load(left, i * lanes)
-        d = subtract(load(left, (i + 1) * lanes), first_cost)
+        d = subtract(load(left, (i + 1) * lanes), first)
         at = (i - row_begin) * columns * 4
         for j in range(columns):
             residues = load_like(reference, j * lanes, diagonal)
@@ -338,12 +344,12 @@ def fill_directions(
             along = add(diagonal, score)
             diagonal = load(row_H, j * lanes)
             down = load(row_I, j * lanes)
-            h = floored(maximum(maximum(along, d), down), lowest)
-            opened = subtract(h, first_cost)
+            h = floored(maximum(maximum(along, d), down), floor)
+            opened = subtract(h, first)
             directions[at] = mask_bits(equal(h, along))
             directions[at + 1] = mask_bits(equal(h, d))
-            d = subtract(d, more_cost)
-            down = subtract(down, more_cost)
+            d = subtract(d, more)
+            down = subtract(down, more)
             if extend_ties:
                 directions[at + 2] = mask_bits(greater(opened, d))
                 directions[at + 3] = mask_bits(greater(opened, down))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bwarp.alignment.matrix.scores_and_ends_cpu import find_ends, find_scores
+from bwarp.alignment.matrix.batches_cpu import pair_rules
+from bwarp.alignment.matrix.scores_and_ends_cpu import find_ends
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.alignment.traceback.traceback_cpu import trace_alignments
@@ -18,16 +19,17 @@ def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1
     scores : ndarray, shape=(count,), dtype=int32
     """
     check_pairs(pairs)
-    return find_scores(pairs, scoring, mode, threads)
+    return find_ends(pairs, pair_rules(scoring, mode), threads, both_ends=False).scores
 
 
 def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
     """The best score of each pair and where its alignment ends."""
     check_pairs(pairs)
-    return find_ends(pairs, scoring, mode, threads)
+    return find_ends(pairs, pair_rules(scoring, mode), threads)
 
 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
     """The best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
-    return trace_alignments(pairs, scoring, mode, find_ends(pairs, scoring, mode, threads), threads)
+    rules = pair_rules(scoring, mode)
+    return trace_alignments(pairs, rules, find_ends(pairs, rules, threads), threads)

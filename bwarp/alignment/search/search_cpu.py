@@ -14,12 +14,14 @@ much longer than any alignment of the query can be are cut into pieces that over
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
+    Side,
     element_costs,
     longest_of,
     put_everywhere,
@@ -88,20 +90,18 @@ def _search_group(queries, first_query, database, scoring, threads):
     scores = np.zeros((len(queries), database.count), np.int32)
     wanted = np.ones((len(queries), owners.size), bool)
     for dtype in ELEMENT_TYPES:
-        costs = element_costs(scoring, LOCAL, dtype, 0)
-        first = costs.gap_open + costs.gap_extend
-        if not wanted.any() or first > np.iinfo(dtype).max:
+        if not wanted.any() or scoring.gap_open + scoring.gap_extend > np.iinfo(dtype).max:
             continue
+        costs = element_costs(scoring, LOCAL, dtype, 0)
         # The first time all queries want all pieces; later each wants a few of its own.
         together = [np.arange(len(queries))] if wanted.all() else [[q] for q in range(len(queries))]
         for members in together:
             pieces = np.flatnonzero(wanted[members[0]])
             if pieces.size == 0:
                 continue
-            best = _best_of_pieces(
-                [queries[q] for q in members], database.codes, starts[pieces], sizes[pieces],
-                scoring, dtype, costs, threads,
-            )  # fmt: skip
+            side = Side(read_only(database.codes), starts[pieces], sizes[pieces])
+            chosen = [queries[q] for q in members]
+            best = _best_of_pieces(chosen, side, scoring, costs, dtype, threads)
             for q, row in zip(members, best, strict=True):
                 np.maximum.at(scores[q], owners[pieces], row)
                 wanted[q, pieces] = row >= costs.highest - costs.origin
@@ -132,52 +132,61 @@ def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.
     return owners[filled], starts[filled], sizes[filled]
 
 
-def _best_of_pieces(queries, codes, starts, sizes, scoring, dtype, costs, threads):
+def _best_of_pieces(queries, pieces, scoring, costs, dtype, threads):
     """The best score of each query (row) in each piece (column), int32."""
     lanes = lanes_of(dtype)
-    widths = -(-sizes // BLOCK) * BLOCK
-    order, lane_of, column_of, batch_edges = _pack(widths, lanes, _COLUMNS)
-    columns = np.array(
-        [int((column_of[p] + widths[p]).max()) for p in np.split(order, batch_edges[1:-1])]
-    )
+    packing = _pack(-(-pieces.lengths // BLOCK) * BLOCK, lanes, _COLUMNS)
     padded = [np.pad(query, (0, -query.size % ROWS), constant_values=PADDING) for query in queries]
     residues, number = np.unique(np.concatenate(padded), return_inverse=True)
-    row_scores = number * (BLOCK * lanes)
-    query_edges = np.concatenate([[0], np.cumsum([query.size for query in padded])])
-    table = score_table(scoring, residues)
-    best = np.zeros((len(queries), sizes.size), np.int32)
+    profile = _Profile(
+        score_table(scoring, residues),
+        number * (BLOCK * lanes),
+        np.cumsum([0, *(query.size for query in padded)]),
+    )
+    best = np.zeros((len(queries), pieces.lengths.size), np.int32)
     # Long batches come first; dealt out in turn, every thread gets as much of them.
-    batches = np.arange(columns.size)
-
-    def run(begin, end):
-        _search_batches(
-            batches[begin:end], order, lane_of, column_of, batch_edges, columns, read_only(codes),
-            starts, sizes, table, row_scores, query_edges, costs,
-            dtype(costs.gap_open + costs.gap_extend), dtype(costs.gap_extend), np.empty(0, dtype),
-            best, lanes,
-        )  # fmt: skip
-
-    n_ranges = min(4 * threads, columns.size) if threads > 1 else 1
+    batches = np.arange(packing.columns.size)
+    n_ranges = min(4 * threads, batches.size) if threads > 1 else 1
     batches = np.concatenate([batches[turn::n_ranges] for turn in range(n_ranges)])
-    for_each_range(run, columns.size, threads, smallest=1)
+    for_each_range(
+        lambda begin, end: _search_batches(
+            batches[begin:end], packing, pieces, profile, costs, np.empty(0, dtype), best, lanes
+        ),
+        batches.size, threads, smallest=1,
+    )  # fmt: skip
     return best
 
 
-def _pack(sizes, lanes, columns):
-    """Deal pieces out to batches and lanes, the longest first and what still fits after it.
+class _Profile(NamedTuple):
+    """`score_table` of some queries; where each row's scores begin; each query's rows."""
 
-    Returns
-    -------
-    order : pieces by batch, then by the column where they end
-    lane_of, column_of : where each piece lies
-    batch_edges : batch b is order[batch_edges[b] : batch_edges[b + 1]]
+    table: np.ndarray
+    row_scores: np.ndarray
+    query_edges: np.ndarray
+
+
+class _Packing(NamedTuple):
+    """Pieces in batches: batch b is ``order[batch_edges[b] : batch_edges[b + 1]]``, by their ends.
+
+    `lane_of` and `column_of` say where each piece lies, `columns` how long each batch is.
     """
-    ascending = np.argsort(sizes, kind="stable")
-    batch_of, lane_of, column_of = (np.empty(sizes.size, np.int64) for _ in range(3))
-    _deal(sizes[ascending], lanes, columns, ascending, batch_of, lane_of, column_of)
-    order = np.lexsort((column_of + sizes, batch_of))
-    n_batches = int(batch_of.max(initial=-1)) + 1
-    return order, lane_of, column_of, np.searchsorted(batch_of[order], np.arange(n_batches + 1))
+
+    order: np.ndarray
+    lane_of: np.ndarray
+    column_of: np.ndarray
+    batch_edges: np.ndarray
+    columns: np.ndarray
+
+
+def _pack(widths, lanes, columns) -> _Packing:
+    """Deal pieces out to batches and lanes, the longest first and what still fits after it."""
+    ascending = np.argsort(widths, kind="stable")
+    batch_of, lane_of, column_of = (np.empty(widths.size, np.int64) for _ in range(3))
+    _deal(widths[ascending], lanes, columns, ascending, batch_of, lane_of, column_of)
+    ends = column_of + widths
+    order = np.lexsort((ends, batch_of))
+    edges = np.searchsorted(batch_of[order], np.arange(batch_of.max() + 2))
+    return _Packing(order, lane_of, column_of, edges, ends[order][edges[1:] - 1])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -221,27 +230,12 @@ def _last_free(free, k):
 
 
 @numba.njit(cache=True, nogil=True)
-def _search_batches(
-    batches,
-    order,
-    lane_of,
-    column_of,
-    batch_edges,
-    columns_of,
-    codes,
-    starts,
-    sizes,
-    table,
-    row_scores,
-    query_edges,
-    costs,
-    first,
-    more,
-    kind,
-    best,
-    lanes,
-):
+def _search_batches(batches, packing, pieces, profile, costs, kind, best, lanes):
     """Run all queries over some batches; `kind` gives the type of the scores."""
+    order, lane_of, column_of, batch_edges, columns_of = packing
+    codes, starts, sizes = pieces
+    table, row_scores, query_edges = profile
+    first, more, floor = costs.first, costs.more, costs.floor
     columns = longest_of(columns_of, batches)
     rows = 0
     for query in range(best.shape[0]):
@@ -258,7 +252,6 @@ def _search_batches(
     row_H = np.empty(BLOCK * lanes, kind.dtype)
     row_I = np.empty(BLOCK * lanes, kind.dtype)
     found = np.empty(lanes, kind.dtype)
-    floor = kind.dtype.type(costs.lowest)
     for batch in batches:
         columns = columns_of[batch]
         members = order[batch_edges[batch] : batch_edges[batch + 1]]

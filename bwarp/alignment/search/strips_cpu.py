@@ -21,7 +21,13 @@ it ends anywhere in one, and the padding behind it scores as low as it can.
 import numba
 import numpy as np
 
-from bwarp.alignment.matrix.cells_cpu import ROWS, next_cell
+from bwarp.alignment.matrix.cells_cpu import (
+    ROWS,
+    load_rows,
+    next_rows,
+    select_rows,
+    store_rows,
+)
 from bwarp.alignment.scoring import Scoring
 from bwarp.runtime.simd import (
     equal,
@@ -115,83 +121,27 @@ def fill_block(
     corner = lowest
     for i in range(0, row_scores.size, ROWS):
         at = i * lanes
-        h0 = select(same, load(left_H, at), lowest)
-        h1 = select(same, load(left_H, at + lanes), lowest)
-        h2 = select(same, load(left_H, at + 2 * lanes), lowest)
-        h3 = select(same, load(left_H, at + 3 * lanes), lowest)
-        h4 = select(same, load(left_H, at + 4 * lanes), lowest)
-        h5 = select(same, load(left_H, at + 5 * lanes), lowest)
-        h6 = select(same, load(left_H, at + 6 * lanes), lowest)
-        h7 = select(same, load(left_H, at + 7 * lanes), lowest)
-        d0 = select(same, load(left_D, at), lowest)
-        d1 = select(same, load(left_D, at + lanes), lowest)
-        d2 = select(same, load(left_D, at + 2 * lanes), lowest)
-        d3 = select(same, load(left_D, at + 3 * lanes), lowest)
-        d4 = select(same, load(left_D, at + 4 * lanes), lowest)
-        d5 = select(same, load(left_D, at + 5 * lanes), lowest)
-        d6 = select(same, load(left_D, at + 6 * lanes), lowest)
-        d7 = select(same, load(left_D, at + 7 * lanes), lowest)
-        s0 = row_scores[i]
-        s1 = row_scores[i + 1]
-        s2 = row_scores[i + 2]
-        s3 = row_scores[i + 3]
-        s4 = row_scores[i + 4]
-        s5 = row_scores[i + 5]
-        s6 = row_scores[i + 6]
-        s7 = row_scores[i + 7]
-        diagonal, corner = corner, h7
+        floor_rows = (lowest, lowest, lowest, lowest, lowest, lowest, lowest, lowest)
+        h = select_rows(same, load_rows(left_H, at, lanes), floor_rows)
+        d = select_rows(same, load_rows(left_D, at, lanes), floor_rows)
+        s0, s1, s2, s3 = row_scores[i], row_scores[i + 1], row_scores[i + 2], row_scores[i + 3]
+        s4, s5, s6, s7 = row_scores[i + 4], row_scores[i + 5], row_scores[i + 6], row_scores[i + 7]
+        diagonal, corner = corner, h[7]
         for column in range(0, BLOCK * lanes, lanes):
-            above = load(row_H, column)
-            down = load(row_I, column)
-            h = h0
-            score = load(scores, s0 + column)
-            h0, d0, down = next_cell(diagonal, score, d0, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h0)
-            diagonal, h = h, h1
-            score = load(scores, s1 + column)
-            h1, d1, down = next_cell(diagonal, score, d1, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h1)
-            diagonal, h = h, h2
-            score = load(scores, s2 + column)
-            h2, d2, down = next_cell(diagonal, score, d2, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h2)
-            diagonal, h = h, h3
-            score = load(scores, s3 + column)
-            h3, d3, down = next_cell(diagonal, score, d3, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h3)
-            diagonal, h = h, h4
-            score = load(scores, s4 + column)
-            h4, d4, down = next_cell(diagonal, score, d4, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h4)
-            diagonal, h = h, h5
-            score = load(scores, s5 + column)
-            h5, d5, down = next_cell(diagonal, score, d5, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h5)
-            diagonal, h = h, h6
-            score = load(scores, s6 + column)
-            h6, d6, down = next_cell(diagonal, score, d6, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h6)
-            diagonal, h = h, h7
-            score = load(scores, s7 + column)
-            h7, d7, down = next_cell(diagonal, score, d7, down, first_cost, more_cost, lowest)
-            highest = maximum(highest, h7)
+            found = (
+                load(scores, s0 + column), load(scores, s1 + column), load(scores, s2 + column),
+                load(scores, s3 + column), load(scores, s4 + column), load(scores, s5 + column),
+                load(scores, s6 + column), load(scores, s7 + column),
+            )  # fmt: skip
+            above, below = load(row_H, column), load(row_I, column)
+            h, d, below = next_rows(diagonal, found, h, d, below, first_cost, more_cost, lowest)
+            highest = maximum(
+                maximum(maximum(maximum(highest, h[0]), h[1]), maximum(h[2], h[3])),
+                maximum(maximum(h[4], h[5]), maximum(h[6], h[7])),
+            )
             diagonal = above
-            store(row_H, column, h7)
-            store(row_I, column, down)
-        store(left_H, at, h0)
-        store(left_H, at + lanes, h1)
-        store(left_H, at + 2 * lanes, h2)
-        store(left_H, at + 3 * lanes, h3)
-        store(left_H, at + 4 * lanes, h4)
-        store(left_H, at + 5 * lanes, h5)
-        store(left_H, at + 6 * lanes, h6)
-        store(left_H, at + 7 * lanes, h7)
-        store(left_D, at, d0)
-        store(left_D, at + lanes, d1)
-        store(left_D, at + 2 * lanes, d2)
-        store(left_D, at + 3 * lanes, d3)
-        store(left_D, at + 4 * lanes, d4)
-        store(left_D, at + 5 * lanes, d5)
-        store(left_D, at + 6 * lanes, d6)
-        store(left_D, at + 7 * lanes, d7)
+            store(row_H, column, h[7])
+            store(row_I, column, below)
+        store_rows(left_H, at, lanes, h)
+        store_rows(left_D, at, lanes, d)
     store(best, 0, highest)

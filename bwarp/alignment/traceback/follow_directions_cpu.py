@@ -44,28 +44,19 @@ def follow_directions(
                     continue
                 at = 1 if directions[cell + 1] >> word(bit) & 1 else 2
             score += costs.gap_open
-        elif at == 1:
-            if 0 < i <= above:
-                break
-            opens = i > 0 and (
-                j == 1
-                or directions[4 * ((i - above - 1) * columns + j - 2) + 2] >> word(bit) & 1 == 1
-            )
-            count = push(runs, count, 1 << 4 | DELETION)
-            score += costs.gap_extend
-            j -= 1
-            if opens or j == 0:
-                at = 0
         else:
-            if j > 0 and 0 < i - 1 <= above:
-                break
-            opens = j > 0 and (
-                i == 1
-                or directions[4 * ((i - above - 2) * columns + j - 1) + 3] >> word(bit) & 1 == 1
-            )
-            count = push(runs, count, 1 << 4 | INSERTION)
+            # Whether the gap opens here is kept in the cell before; along a border it goes on.
+            row, column = i - (at == 2), j - (at == 1)
+            if row > 0 and column > 0:
+                if row <= above:
+                    break
+                cell = 4 * ((row - above - 1) * columns + column - 1)
+                opens = directions[cell + at + 1] >> word(bit) & 1 == 1
+            else:
+                opens = (row if at == 1 else column) > 0
+            count = push(runs, count, 1 << 4 | (DELETION if at == 1 else INSERTION))
             score += costs.gap_extend
-            i -= 1
-            if opens or i == 0:
+            i, j = row, column
+            if opens or (i == 0 and j == 0):
                 at = 0
     state[0], state[1], state[2], state[3], state[4] = i, j, at, score, count
