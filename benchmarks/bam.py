@@ -3,13 +3,11 @@
 
     python benchmarks/bam.py -o benchmarks/results/bam_cpu.jsonl
 
-Made-up pairs of 2 x 150 on a random genome, one base in 200 different, qualities of four kinds as
+Simulated pairs of 2 x 150 on a random genome, one base in 200 different, qualities of four kinds as
 new sequencers give them. Each step's wall and processor seconds, medians of turns taken; samtools
 sorts and indexes the same records in the same run. One JSON line each.
 """
 
-import argparse
-import json
 import resource
 import shutil
 import statistics
@@ -20,8 +18,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from machine import machine
-from options import read_options
+from frame.environment import machine
+from frame.options import add_threads, new_parser, read_options
+from frame.results import overwrite
 
 import bwarp
 from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
@@ -36,7 +35,6 @@ from bwarp.mapping.output.record_text import ContigNames
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.runtime.threads import available_threads
 
 LENGTH = 150
 READS_A_CHUNK = 1 << 16
@@ -45,34 +43,32 @@ GROUP = b"sample.lane1"
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--reads", type=int, default=500_000)
     parser.add_argument("--bases", type=int, default=100_000_000, help="of the genome")
-    parser.add_argument("--threads", type=int, default=available_threads())
+    add_threads(parser)
     parser.add_argument("--repeats", type=int, default=3)
     return read_options(parser, "bam_cpu.jsonl", reads=2000, bases=1_000_000, repeats=1)
 
 
-def main(options):
+def measure(options):
     if not shutil.which("samtools"):
         print("left out samtools: it is not on PATH", file=sys.stderr)
-    genome, names, header = made_up_genome(options.bases)
+    genome, names, header = simulated_genome(options.bases)
     rng = np.random.default_rng(1)
     chunks = []
     for first in range(0, options.reads, READS_A_CHUNK):
         n_pairs = min(READS_A_CHUNK, options.reads - first) // 2
-        chunks.append(made_up_pairs(rng, genome, n_pairs, first // 2))
+        chunks.append(simulated_pairs(rng, genome, n_pairs, first // 2))
     tables = [alignment_records(genome.contig_starts, *chunk[:1], *chunk[2:]) for chunk in chunks]
     with tempfile.TemporaryDirectory() as work:
-        turns = [one_turn(Path(work), options, genome, names, header, chunks, tables)]
-        turns = [  # the first turn compiles, where that has not been done
+        turns = [
             one_turn(Path(work), options, genome, names, header, chunks, tables)
-            for _ in range(options.repeats)
-        ]
-    text = ""
+            for _ in range(options.repeats + 1)
+        ][1:]  # the first turn compiles, where that has not been done
     for step in turns[0]:
         wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
-        line = {
+        yield {
             "step": step,
             "records": options.reads,
             "threads": options.threads,
@@ -80,14 +76,12 @@ def main(options):
             "processor_seconds": round(processor, 3),
             "million_records_a_second": round(options.reads / wall / 1e6, 2),
             "megabytes": round(turns[0][step][2] / 1e6, 1),
-            **circumstances(),
+            "machine": machine(),
+            "bwarp": bwarp.__version__,
         }
-        text += json.dumps(line) + "\n"
-    options.output.write_text(text)
-    print(text, end="")
 
 
-def made_up_genome(bases: int) -> tuple[Genome, ContigNames, BamHeader]:
+def simulated_genome(bases: int) -> tuple[Genome, ContigNames, BamHeader]:
     rng = np.random.default_rng(20)
     starts = np.linspace(0, bases, CONTIGS + 1).astype(np.int64)
     names = [f"chr{number + 1}".encode() for number in range(CONTIGS)]
@@ -104,7 +98,7 @@ def made_up_genome(bases: int) -> tuple[Genome, ContigNames, BamHeader]:
     )
 
 
-def made_up_pairs(rng, genome: Genome, n_pairs: int, first: int):
+def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
     """A chunk, its reads on both strands, and alignments where they are from."""
     n_reads = 2 * n_pairs
     contigs = rng.integers(0, CONTIGS, n_pairs)
@@ -113,24 +107,21 @@ def made_up_pairs(rng, genome: Genome, n_pairs: int, first: int):
     lefts = genome.contig_starts[contigs] + (rng.random(n_pairs) * (lengths - 800)).astype(np.int64)
     positions = np.column_stack([lefts, lefts + sizes - LENGTH]).reshape(-1)
     strands = np.tile(np.array([0, 1], np.uint8), n_pairs)
-    letters = genome.codes[positions[:, None] + np.arange(LENGTH)]
-    other = rng.random(letters.shape) < 0.005
-    letters[other] = (letters[other] + 1) % 4
-    scores = LENGTH - 5 * np.count_nonzero(other, axis=1)
-    letters[1::2] = 3 - letters[1::2, ::-1]
+    codes = genome.codes[positions[:, None] + np.arange(LENGTH)]
+    changed = rng.random(codes.shape) < 0.005
+    codes[changed] = (codes[changed] + 1) % 4
+    scores = LENGTH - 5 * np.count_nonzero(changed, axis=1)
+    codes[1::2] = 3 - codes[1::2, ::-1]
     offsets = np.arange(n_reads + 1) * LENGTH
     qualities = rng.choice(np.frombuffer(b"FFFFFFFFFFFFF:,#", np.uint8), (n_reads, LENGTH))
-    text = b"".join(
+    names = [
         b"A00123:45:HXXXXXXXX:1:%d:%d:%d" % (1101 + i % 500, 1000 + 7 * i % 30_000, i)
         for i in range(first, first + n_pairs)
-    )
-    widths = [len(b"A00123:45:HXXXXXXXX:1:%d:%d:%d" % (1101 + i % 500, 1000 + 7 * i % 30_000, i))
-              for i in range(first, first + n_pairs)]  # fmt: skip
-    ends = np.cumsum(widths)
-    names = np.column_stack([ends - widths, ends])
+    ]
+    ends = np.cumsum([0, *map(len, names)])
     chunk = ReadChunk(
-        letters.reshape(-1), offsets, qualities.reshape(-1), np.frombuffer(text, np.uint8), names,
-        2, first,
+        codes.reshape(-1), offsets, qualities.reshape(-1),
+        np.frombuffer(b"".join(names), np.uint8), np.column_stack([ends[:-1], ends[1:]]), 2, first,
     )  # fmt: skip
     mapped = MappedReads(
         positions, strands, np.zeros(n_reads, np.int32), np.full(n_reads, LENGTH, np.int32),
@@ -147,7 +138,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
     """Wall and processor seconds and bytes of every step."""
     measured, no_sums, tags = {}, np.empty(0, np.int64), no_tags(READS_A_CHUNK)
 
-    def measure(step, run):
+    def add(step, run):
         before, start = used(), time.perf_counter()
         result, size = run()
         measured[step] = (time.perf_counter() - start, used() - before, size)
@@ -191,16 +182,16 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
         subprocess.run(["samtools", *arguments, "-@", str(options.threads)], check=True)
         return None, (work / "theirs.bam").stat().st_size
 
-    measure("SAM lines", sam)
-    parts = measure("BAM records", encode)
-    measure("unsorted BAM of records", unsorted)
+    add("SAM lines", sam)
+    parts = add("BAM records", encode)
+    add("unsorted BAM of records", unsorted)
     total = sum(part.data.size for part in parts)
-    measure("sorted, indexed BAM of records", lambda: in_order(total))
-    measure("the same with memory for an eighth", lambda: in_order(total // 8))
+    add("sorted, indexed BAM of records", lambda: in_order(total))
+    add("the same with memory for an eighth", lambda: in_order(total // 8))
     if shutil.which("samtools"):
         output = ["-o", str(work / "theirs.bam"), str(work / "in.bam")]
-        measure("samtools sort -l 1", lambda: samtools("sort", "-l", "1", *output))
-        measure("samtools index", lambda: samtools("index", str(work / "theirs.bam")))
+        add("samtools sort -l 1", lambda: samtools("sort", "-l", "1", *output))
+        add("samtools index", lambda: samtools("index", str(work / "theirs.bam")))
     return measured
 
 
@@ -210,9 +201,6 @@ def used() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def circumstances() -> dict:
-    return {"machine": machine(), "bwarp": bwarp.__version__}
-
-
 if __name__ == "__main__":
-    main(parse_options())
+    options = parse_options()
+    overwrite(options.output, measure(options))

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""How many places words of a length have with so many mismatches, and what finding them costs.
+"""How many hits k-mers of a length have with so many mismatches, and what finding them costs.
 
-    python benchmarks/choosing.py                 words of a genome made up
+    python benchmarks/choosing.py                 k-mers of a simulated genome
     python benchmarks/choosing.py --index chr20.index --output benchmarks/results/choosing_cpu.jsonl
     python benchmarks/choosing.py --draw          the tables of docs/choosing.md, from the results
 
-Words are taken from random places of the reference, and counted with `count_seeds` on one thread:
-for each length and number of mismatches one JSON line with the words that have one place (the one
-they were taken from), those over the usual limit of 128, the mean, and words a CPU second. The
-tables of p and q are drawn from what benchmarks/seeds.py --parts sweep measured.
+K-mers are taken from random positions of the reference, and counted with `count_seeds` on one
+thread: for each length and number of mismatches one JSON line with the k-mers ("words") that have
+one hit (the one they were taken from), those over the usual limit of 128, the mean, and k-mers a
+CPU second. The tables of p and q are drawn from what benchmarks/seeds.py --parts sweep measured.
 """
 
-import argparse
 import json
 import re
 import sys
@@ -21,9 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from machine import processor
-from made_up import make_genome, make_index
-from options import read_options
+from frame.environment import processor
+from frame.options import CHECKOUT, new_parser, read_options
+from frame.results import Results
+from frame.simulated import make_genome, make_index
 
 from bwarp import __version__
 from bwarp.index.store import load_index
@@ -36,18 +36,17 @@ from bwarp.sequence import AMBIGUOUS
 LENGTHS = (12, 14, 16, 18, 20, 24, 30)
 LIMIT = 128
 
-RESULTS = Path(__file__).parent / "results"
-PAGE = Path(__file__).parent.parent / "docs/choosing.md"
+RESULTS = CHECKOUT / "benchmarks/results"
+PAGE = CHECKOUT / "docs/choosing.md"
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = new_parser(__doc__)
     parser.add_argument(
-        "--index", help="folder that index_reference.py made (default: of a genome made up)"
+        "--index", help="folder that index_reference.py made (default: of a simulated genome)"
     )
-    parser.add_argument("--bases", type=int, default=20_000_000, help="of the genome made up")
-    parser.add_argument("--words", type=int, default=2000, help="words of each length")
+    parser.add_argument("--bases", type=int, default=20_000_000, help="of the simulated genome")
+    parser.add_argument("--words", type=int, default=2000, help="k-mers of each length")
     parser.add_argument("--draw", action="store_true", help="write the tables of docs/choosing.md")
     parser.add_argument("--check", action="store_true", help="fail if those are not up to date")
     return read_options(parser, "choosing_cpu.jsonl", words=20, bases=200_000)
@@ -67,10 +66,11 @@ def main():
         if index is None:
             index = make_index(Path(folder), make_genome(Path(folder), options.bases))
         lines = list(measure(options, Path(index)))
-    print(words_table(lines), end="")
+    print(kmers_table(lines), end="")
 
 
 def measure(options, index: Path) -> Iterator[dict]:
+    results = Results(options.output)
     stored = load_index(index)
     codes = codes_of(stored.reference)
     # In the order of the cost, so that the first call's reading is not in a time.
@@ -78,7 +78,7 @@ def measure(options, index: Path) -> Iterator[dict]:
         seeds = SeedOptions(mismatches, LIMIT)
         prepared = prepare(stored, seeds, "cpu")
         for k in LENGTHS:
-            (kmers,) = kmer_batches(random_words(codes, k, options.words))
+            (kmers,) = kmer_batches(random_kmers(codes, k, options.words))
             count_seeds(prepared, kmers, seeds, "cpu", 1)
             start = time.process_time()
             hits = np.asarray(count_seeds(prepared, kmers, seeds, "cpu", 1))
@@ -97,21 +97,19 @@ def measure(options, index: Path) -> Iterator[dict]:
                 "machine": f"{processor()}, one core",
                 "bwarp": __version__,
             }
-            print(json.dumps(line), flush=True)
-            with open(options.output, "a") as file:
-                file.write(json.dumps(line) + "\n")
+            results.add(**line)
             yield line
 
 
-def random_words(codes: np.ndarray, k: int, n_words: int) -> SequenceBatch:
-    """Words of the reference without ambiguous bases."""
+def random_kmers(codes: np.ndarray, k: int, count: int) -> SequenceBatch:
+    """K-mers of the reference without ambiguous bases."""
     random = np.random.default_rng(k)
-    starts = random.integers(0, codes.size - k, 4 * n_words)
-    words = codes[starts[:, None] + np.arange(k)]
-    words = words[(words < AMBIGUOUS).all(axis=1)][:n_words]
-    offsets = np.arange(len(words) + 1) * k
-    headers = np.zeros((len(words), 2), np.int64)
-    return SequenceBatch(words.reshape(-1), offsets, None, np.zeros(0, np.uint8), headers, 0)
+    starts = random.integers(0, codes.size - k, 4 * count)
+    kmers = codes[starts[:, None] + np.arange(k)]
+    kmers = kmers[(kmers < AMBIGUOUS).all(axis=1)][:count]
+    offsets = np.arange(len(kmers) + 1) * k
+    headers = np.zeros((len(kmers), 2), np.int64)
+    return SequenceBatch(kmers.reshape(-1), offsets, None, np.zeros(0, np.uint8), headers, 0)
 
 
 # --- The page ------------------------------------------------------------------------------------
@@ -122,7 +120,7 @@ def with_tables(text: str) -> str:
     lines = [json.loads(line) for line in (RESULTS / "choosing_cpu.jsonl").read_text().splitlines()]
     sweeps = [json.loads(line) for line in (RESULTS / "seeds_cpu.jsonl").read_text().splitlines()]
     sweeps = [line for line in sweeps if "sweep" in line]
-    tables = {"words": words_table(lines)} | {
+    tables = {"words": kmers_table(lines)} | {
         what: sweep_table([line for line in sweeps if line["sweep"] == what], unit)
         for what, unit in (
             ("occ_rate", "20-mers a second"),
@@ -136,7 +134,7 @@ def with_tables(text: str) -> str:
     return text
 
 
-def words_table(lines: list[dict]) -> str:
+def kmers_table(lines: list[dict]) -> str:
     rows = ["| k | 0 mismatches | 1 mismatch | 2 mismatches | 3 mismatches |", "|---|" + "---|" * 4]
     for k in LENGTHS:
         cells = []

@@ -1,42 +1,39 @@
 """Compare the alignments of two versions, or two programs, read by read.
 
     python benchmarks/compare_alignments.py OLD.sam NEW.sam --reference genome.fa [--list 20]
-    python benchmarks/compare_alignments.py        bwa mem's and ours, of reads that are made up
+    python benchmarks/compare_alignments.py        bwa mem's and ours, of simulated reads
 
 Says how many reads differ in which way (bwarp.evaluation.agreement lists the kinds; "here" is NEW),
-how mapping qualities moved, and, where the reads' names hold the truth, what became right or wrong.
-With --list the first reads of every kind that is not "same" are shown.
+how mapping qualities moved, and, where the reads' names hold the truth, which became correct or
+incorrect. With --list the first reads of every kind that is not "same" are shown.
 """
 
-import argparse
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from made_up import make_genome, make_index, make_reads, run_script
-from options import read_options, skip
+from frame.options import new_parser, read_options, skip
+from frame.references import contigs_of
+from frame.simulated import make_genome, make_index, make_reads, run_script
+from frame.timing import run_program
 
 from bwarp.evaluation.agreement import Alignment, kind_of, primary_alignments
 from bwarp.evaluation.truth import NEAR, true_origin
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.reference import codes_of, read_reference
 
 #: Qualities are counted by these steps.
 STEPS = (0, 1, 10, 20, 30, 60)
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("old", nargs="?", help="SAM or BAM")
     parser.add_argument("new", nargs="?", help="SAM or BAM of the same reads")
     parser.add_argument("--reference", help="FASTA")
     parser.add_argument("--list", type=int, default=0, metavar="N", help="show N reads of a kind")
-    parser.add_argument("--bases", type=int, default=5_000_000, help="of the genome made up")
+    parser.add_argument("--bases", type=int, default=5_000_000, help="of the simulated genome")
     parser.add_argument("--pairs", type=int, default=20_000, help="of its reads")
     return read_options(parser, None, bases=200_000, pairs=500)
 
@@ -46,7 +43,7 @@ def step_of(quality: int) -> int:
 
 
 def outcome_of(key: tuple[str, int], found: Alignment) -> str:
-    """right, wrong, unmapped or random, by the read's name; "" where that tells nothing."""
+    """correct, incorrect, unmapped or random, by the read's name; "" where that tells nothing."""
     try:
         contig, start = true_origin(*key)
     except (ValueError, IndexError):
@@ -57,7 +54,7 @@ def outcome_of(key: tuple[str, int], found: Alignment) -> str:
         return "unmapped"
     clipped = found.cigar[0][1] if found.cigar[0][0] in (4, 5) else 0
     near = min(abs(found.position - start), abs(found.position - clipped - start)) <= NEAR
-    return "right" if near and found.contig == contig else "wrong"
+    return "correct" if near and found.contig == contig else "incorrect"
 
 
 def shown(found: Alignment) -> str:
@@ -71,32 +68,29 @@ def main():
     given = (options.old, options.new, options.reference)
     if not any(given):
         with tempfile.TemporaryDirectory() as folder:
-            compare(*made_up(Path(folder), options), options)
+            compare(*simulated(Path(folder), options), options)
     elif all(given):
         compare(*given, options)
     else:
         sys.exit("give two files of alignments and their --reference, or none of them")
 
 
-def made_up(folder: Path, options) -> tuple[str, str, str]:
+def simulated(folder: Path, options) -> tuple[str, str, str]:
     """Alignments of simulated reads by bwa mem and by bwarp, and the reference."""
     if not shutil.which("bwa"):
         skip("bwa is not on PATH, and no alignments are given")
     genome = make_genome(folder, options.bases)
     index, reads = make_index(folder, genome), make_reads(folder, genome, options.pairs)
     old, new = folder / "bwa.sam", folder / "bwarp.sam"
-    subprocess.run(["bwa", "index", genome], check=True, stderr=subprocess.DEVNULL)
-    bwa = ["bwa", "mem", "-o", old, genome, *reads]
-    subprocess.run(bwa, check=True, stderr=subprocess.DEVNULL)
+    run_program(["bwa", "index", genome])
+    run_program(["bwa", "mem", "-o", old, genome, *reads])
     ends = "-1", reads[0], "-2", reads[1]
-    run_script("map_reads.py", "--index", index, *ends, "-o", new, "--backend", "cpu")
+    run_script("map_reads", "--index", index, *ends, "-o", new, "--backend", "cpu")
     return str(old), str(new), str(genome)
 
 
 def compare(old_file, new_file, fasta, options) -> None:
-    reference = read_reference(fasta)
-    codes, starts = codes_of(reference), reference.contig_starts
-    contigs = {name: codes[starts[i] : starts[i + 1]] for i, name in enumerate(reference.names)}
+    contigs = contigs_of(fasta)
     parameters = MappingParameters()
     old = dict(primary_alignments(old_file, contigs, parameters))
     kinds, qualities, truths = Counter(), Counter(), Counter()

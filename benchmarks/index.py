@@ -11,67 +11,54 @@ and peak memory, and one line how long a finished index takes to open with every
 What is not here (a reference, bwa) is said and left out.
 """
 
-import argparse
 import gzip
-import json
-import os
-import platform
 import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
-from machine import machine
-from made_up import make_genome
-from options import read_options
+from frame.environment import today
+from frame.options import SHARED, add_folder, add_threads, large_file, new_parser, read_options
+from frame.results import overwrite
+from frame.simulated import make_genome, script
+from frame.timing import run_program
 
 import bwarp
 from bwarp.sequence import CODE_OF_BYTE, LETTERS
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-SHARED = REPOSITORY.parent / "shared" / "data"
-LETTER_OF_CODE = np.frombuffer(LETTERS, np.uint8)
+BASE_OF_CODE = np.frombuffer(LETTERS, np.uint8)
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=3, help="runs of each program")
     parser.add_argument("--large-repeats", type=int, help="runs on 133 Mb (default: as --repeats)")
     parser.add_argument("--large-peer-repeats", type=int, default=1, help="bwa's runs on 133 Mb")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    add_threads(parser)
+    add_folder(parser)
     parser.add_argument("--bases", type=int, default=5_000_000, help="of the simulated genome")
     return read_options(parser, "index_cpu.json", bases=100_000, repeats=1)
 
 
-def main(options):
-    lines = []
+def measure(options):
+    peer_repeats, large = options.large_peer_repeats, options.large_repeats or options.repeats
     with tempfile.TemporaryDirectory(dir=options.folder) as work:
-        for name, make, repeats, peer_repeats in (
-            ("E. coli K-12", ecoli, options.repeats, options.repeats),
-            (
-                "133 Mb of human",
-                large_stand_in,
-                options.large_repeats or options.repeats,
-                options.large_peer_repeats,
-            ),
+        fasta, simulated = Path(work, "reference.fa"), True
+        for name, make, repeats in (
+            ("E. coli K-12", ecoli, (options.repeats, options.repeats)),
+            ("133 Mb of human", large_stand_in, (large, peer_repeats)),
         ):
-            fasta = Path(work, "reference.fa")
-            if options.small or not make(fasta):
-                continue
-            lines += compare(name, fasta, Path(work), repeats, peer_repeats, options.threads)
-        if not lines:
-            name, repeats = f"{options.bases / 1e6:g} Mb simulated", options.repeats
+            if not options.small and make(fasta):
+                simulated = False
+                yield from compare(name, fasta, repeats, options.threads)
+        if simulated:
+            name = f"{options.bases / 1e6:g} Mb simulated"
             fasta = make_genome(Path(work), options.bases)
-            lines = compare(name, fasta, Path(work), repeats, repeats, options.threads)
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    options.output.write_text(text)
-    print(text, end="")
+            yield from compare(name, fasta, (options.repeats, options.repeats), options.threads)
 
 
 def ecoli(fasta: Path) -> bool:
@@ -84,8 +71,8 @@ def ecoli(fasta: Path) -> bool:
 
 
 def large_stand_in(fasta: Path) -> bool:
-    chromosome = Path(os.environ.get("BWARP_LARGE") or SHARED / "large") / "chr20.fa"
-    if not chromosome.exists():
+    chromosome = large_file("chr20.fa")
+    if chromosome is None:
         print("left out 133 Mb: chr20.fa is not in $BWARP_LARGE", file=sys.stderr)
         return False
     rng = np.random.default_rng(133)
@@ -102,80 +89,56 @@ def large_stand_in(fasta: Path) -> bool:
         ):
             whole = contig.size // 100 * 100
             rows = np.full((whole // 100, 101), ord("\n"), np.uint8)
-            rows[:, :100] = LETTER_OF_CODE[contig[:whole]].reshape(-1, 100)
-            rest = LETTER_OF_CODE[contig[whole:]].tobytes()
+            rows[:, :100] = BASE_OF_CODE[contig[:whole]].reshape(-1, 100)
+            rest = BASE_OF_CODE[contig[whole:]].tobytes()
             file.write(b">" + name + b"\n" + rows.tobytes() + (rest + b"\n" if rest else b""))
     return True
 
 
-def compare(name, fasta, work, repeats, peer_repeats, threads) -> list[dict]:
-    index = work / "reference.index"
-    bwarp_command = [sys.executable, REPOSITORY / "scripts" / "index_reference.py", fasta]
-    bwarp_command += ["-o", index, "--threads", threads, "--backend", "cpu"]
-    programs = {"bwarp": (bwarp_command, bwarp.__version__, repeats)}
+def compare(name: str, fasta: Path, repeats: tuple[int, int], threads: int):
+    index = fasta.parent / "reference.index"
+    ours = script("index_reference", fasta, "-o", index, "--threads", threads, "--backend", "cpu")
+    programs = {"bwarp": (ours, bwarp.__version__, threads, repeats[0])}
     if shutil.which("bwa"):
-        peer = (["bwa", "index", fasta], bwa_version(), peer_repeats)
+        peer = ["bwa", "index", fasta], bwa_version(), 1, repeats[1]
         programs = {"bwa index": peer} | programs
     else:
         print("left out bwa: it is not on PATH", file=sys.stderr)
     measured = {program: [] for program in programs}
-    measure(bwarp_command)  # compiles, where that has not been done
-    for turn in range(max(repeats, peer_repeats)):
-        for program, (command, _, times) in programs.items():
+    run_program(ours)  # compiles, where that has not been done
+    for turn in range(max(repeats)):
+        for program, (command, _, _, times) in programs.items():
             if turn < times:
-                measured[program].append(measure(command))
+                measured[program].append(run_program(command))
     bases = sum(len(line) for line in fasta.read_bytes().split(b"\n") if line[:1] != b">")
-    lines = []
+    about = {"reference": name, "bases": bases}
     for program, runs in measured.items():
-        seconds = round(statistics.median(run[0] for run in runs), 3)
-        peak = max(run[2] for run in runs)
-        lines.append(
-            {
-                "what": "index, FASTA to folder",
-                "reference": name,
-                "bases": bases,
-                "program": program,
-                "version": programs[program][1],
-                "threads": threads if program == "bwarp" else 1,
-                "seconds": seconds,
-                "all_seconds": [run[0] for run in runs],
-                "processor_seconds": round(statistics.median(run[1] for run in runs), 3),
-                "peak_mb": round(peak / 1e6, 1),
-                "peak_bytes_a_base": round(peak / bases, 2),
-                **circumstances(),
-            }
-        )
-    ratio = "" if len(lines) == 1 else f", {lines[0]['seconds'] / lines[-1]['seconds']:.2f} x bwa"
-    print(f"{name}: bwarp {lines[-1]['seconds']} s{ratio}", file=sys.stderr, flush=True)
-    opened = [open_whole(index) for _ in range(5)]
-    print(f"{name}: opened in {statistics.median(opened)} s", file=sys.stderr, flush=True)
-    lines.append(
-        {
-            "what": "open an index, every array checked",
-            "reference": name,
-            "bases": bases,
-            "program": "bwarp",
-            "version": bwarp.__version__,
-            "threads": threads,
-            "seconds": statistics.median(opened),
-            "all_seconds": opened,
-            **circumstances(),
+        _, version, n_threads, _ = programs[program]
+        peak = max(run.peak for run in runs)
+        yield {
+            "what": "index, FASTA to folder",
+            **about,
+            "program": program,
+            "version": version,
+            "threads": n_threads,
+            "seconds": round(statistics.median(run.wall for run in runs), 3),
+            "all_seconds": [run.wall for run in runs],
+            "processor_seconds": round(statistics.median(run.processor for run in runs), 3),
+            "peak_mb": round(peak / 1e6, 1),
+            "peak_bytes_a_base": round(peak / bases, 2),
+            **today(),
         }
-    )
-    return lines
-
-
-def measure(command) -> tuple[float, float, int]:
-    """Wall seconds, processor seconds and peak bytes of a program."""
-    start = time.perf_counter()
-    with open(os.devnull, "wb") as nowhere:
-        process = subprocess.Popen([str(a) for a in command], stdout=nowhere, stderr=nowhere)
-        _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{command[0]} ended with {process.returncode}")
-    return round(wall, 3), round(used.ru_utime + used.ru_stime, 3), used.ru_maxrss * 1024
+    opened = [open_whole(index) for _ in range(5)]
+    yield {
+        "what": "open an index, every array checked",
+        **about,
+        "program": "bwarp",
+        "version": bwarp.__version__,
+        "threads": threads,
+        "seconds": statistics.median(opened),
+        "all_seconds": opened,
+        **today(),
+    }
 
 
 def open_whole(index: Path) -> float:
@@ -197,13 +160,6 @@ def bwa_version() -> str:
     return re.search(r"Version: (\S+)", usage)[1]
 
 
-def circumstances() -> dict:
-    return {
-        "machine": machine(),
-        "python": platform.python_version(),
-        "date": time.strftime("%Y-%m-%d"),
-    }
-
-
 if __name__ == "__main__":
-    main(parse_options())
+    options = parse_options()
+    overwrite(options.output, measure(options))

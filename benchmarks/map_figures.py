@@ -3,11 +3,10 @@
     python benchmarks/map_figures.py
     python benchmarks/map_figures.py --here        of results/here/, into it
 
-docs/map-roc.svg     reads that are right against reads that are wrong, for every least quality
+docs/map-roc.svg     correct against incorrect reads, for every least quality
 docs/map-quality.svg the quality that is claimed against the errors that there are
 """
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -17,19 +16,16 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 import numpy as np
-from options import HERE
+from frame.options import CHECKOUT, HERE, new_parser
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 COLOURS = {"bwarp": "#d62728", "bwa mem": "#1f77b4", "minimap2": "#2ca02c", "bowtie2": "#9467bd"}
 
-#: Qualities are pooled in these steps, so that wrong reads are many enough to count.
+#: Qualities are pooled in these steps, so that there are enough incorrect reads to count.
 STEPS = (0, 1, 3, 6, 10, 15, 20, 25, 30, 40, 50, 60, 61)
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--here", action="store_true", help="what this machine measured last")
     return parser.parse_args()
 
@@ -46,7 +42,7 @@ def reads_of(row: dict) -> str:
 
 
 def runs_of(rows: list[dict]) -> dict[tuple[str, str], list[dict]]:
-    """The rows of each run, by reference and reads; a later one with the same takes its place."""
+    """The rows of each run, by reference and reads; a later one with the same replaces it."""
     runs: dict[tuple[str, str], dict[str, dict]] = {}
     for row in rows:
         run = runs.setdefault((row["reference"], reads_of(row)), {})
@@ -79,9 +75,9 @@ def print_ahead(runs) -> None:
             continue
         ours, theirs = by_mapper["bwarp"], by_mapper["bwa mem"]
         points = [f"{ours[key] - theirs[key]:+.3f}" for key in ("right", "right_q10", "right_q30")]
-        wrong = [sum(row["wrong_by_quality"][10:]) for row in (ours, theirs)]
+        incorrect = [sum(row["wrong_by_quality"][10:]) for row in (ours, theirs)]
         print(f"| {reference.removesuffix('.fa')} | {reads} | {' | '.join(points)} "
-              f"| {wrong[0]} / {wrong[1]} |")  # fmt: skip
+              f"| {incorrect[0]} / {incorrect[1]} |")  # fmt: skip
 
 
 def print_speed(rows: list[dict]) -> None:
@@ -93,6 +89,13 @@ def print_speed(rows: list[dict]) -> None:
               f"| {rate:,.0f} | {row['memory_mb']:,} |")  # fmt: skip
 
 
+def by_quality(rows: list[dict]) -> tuple[np.ndarray, np.ndarray]:
+    """Correct and incorrect reads of all rows together, by mapping quality."""
+    return tuple(
+        np.sum([row[f"{kind}_by_quality"] for row in rows], axis=0) for kind in ("right", "wrong")
+    )
+
+
 def draw_roc(runs, path: Path) -> None:
     """Of the run with most mappers on each reference."""
     richest: dict[str, list[dict]] = {}
@@ -102,18 +105,20 @@ def draw_roc(runs, path: Path) -> None:
     figure, axes = plt.subplots(1, len(richest), figsize=(4.6 * len(richest), 3.6), squeeze=False)
     for axis, (reference, rows) in zip(axes[0], richest.items(), strict=True):
         for row in rows:
-            right, wrong = (np.array(row[f"{kind}_by_quality"]) for kind in ("right", "wrong"))
-            total = right.sum() + wrong.sum() + row["unmapped"]
-            right, wrong = (values[::-1].cumsum()[::-1] / total for values in (right, wrong))
-            kept = np.append(np.diff(right + wrong) != 0, True)
+            correct, incorrect = by_quality([row])
+            total = correct.sum() + incorrect.sum() + row["unmapped"]
+            correct, incorrect = (
+                counts[::-1].cumsum()[::-1] / total for counts in (correct, incorrect)
+            )
+            kept = np.append(np.diff(correct + incorrect) != 0, True)
             axis.plot(
-                np.maximum(1e6 * wrong[kept], 1), 100 * right[kept], marker=".", linewidth=1,
+                np.maximum(1e6 * incorrect[kept], 1), 100 * correct[kept], marker=".", linewidth=1,
                 color=COLOURS.get(row["mapper"]), label=row["mapper"],
             )  # fmt: skip
         axis.set_xscale("log")
-        axis.set_xlabel("wrong reads in a million (0 drawn at 1)")
+        axis.set_xlabel("incorrect reads in a million (0 drawn at 1)")
         axis.set_title(f"{reference.removesuffix('.fa')}, {reads_of(rows[0])}", fontsize=9)
-    axes[0, 0].set_ylabel("right reads, %")
+    axes[0, 0].set_ylabel("correct reads, %")
     axes[0, 0].legend(fontsize=8)
     save(figure, path)
 
@@ -125,23 +130,20 @@ def draw_quality(runs, path: Path) -> None:
         rows = [row for run in runs.values() for row in run if row["mapper"] == mapper]
         if not rows:
             continue
-        right, wrong = (
-            np.sum([row[f"{kind}_by_quality"] for row in rows], axis=0)
-            for kind in ("right", "wrong")
-        )
+        correct, incorrect = by_quality(rows)
         claimed, observed = [], []
         for low, high in zip(STEPS, STEPS[1:], strict=False):
-            n, n_wrong = (right + wrong)[low:high].sum(), wrong[low:high].sum()
+            n, n_incorrect = (correct + incorrect)[low:high].sum(), incorrect[low:high].sum()
             if n < 100:
                 continue
-            share = (right + wrong)[low:high] / n
+            share = (correct + incorrect)[low:high] / n
             # The error that the qualities of a step claim together.
             claimed.append(-10 * math.log10((share * 10 ** (-np.arange(low, high) / 10)).sum()))
-            observed.append(-10 * math.log10((n_wrong + 0.5) / n))
+            observed.append(-10 * math.log10((n_incorrect + 0.5) / n))
         axis.plot(claimed, observed, marker="o", color=COLOURS[mapper], label=mapper)
     axis.plot([0, 60], [0, 60], color="grey", linewidth=0.8, linestyle=":")
     axis.set_xlabel("mapping quality that is claimed")
-    axis.set_ylabel("-10 log10 of the wrong share")
+    axis.set_ylabel("-10 log10 of the share of incorrect reads")
     axis.legend()
     save(figure, path)
 

@@ -10,7 +10,6 @@ with the times when chunks are done; and the first chunks step by step, with the
 kernel. One JSON line each.
 """
 
-import argparse
 import collections
 import contextlib
 import gzip
@@ -18,59 +17,48 @@ import hashlib
 import itertools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from options import read_options, skip_without_gpu
-
-REPOSITORY = Path(__file__).resolve().parent.parent
+from frame.environment import gpu_name
+from frame.options import add_folder, new_parser, read_options, skip_without_gpu
+from frame.results import Results
+from frame.simulated import run_script
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--contigs", type=int, default=24)
     parser.add_argument("--pairs", type=int, default=5_000_000)
     parser.add_argument("--compared-pairs", type=int, default=500_000, help="mapped on the CPU too")
     parser.add_argument("--chunks", type=int, default=4, help="profiled step by step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    add_folder(parser)
     small = {"bases": 2_000_000, "pairs": 20_000, "compared_pairs": 5_000}
     return read_options(parser, "map_h200.jsonl", **small)
-
-
-def run(*arguments) -> float:
-    """Run a program of scripts/; its wall seconds."""
-    start = time.perf_counter()
-    command = [sys.executable, *map(str, arguments)]
-    subprocess.run(command, check=True, cwd=REPOSITORY, stdout=subprocess.DEVNULL)
-    return round(time.perf_counter() - start, 2)
 
 
 def simulate(folder: Path, bases: int, contigs: int, pairs: int) -> dict:
     """A genome, its index and reads in a folder; seconds of each."""
     genome, index = folder / "genome.fa", folder / "index"
     folder.mkdir(exist_ok=True)
+    size = "--length", bases, "--contigs", contigs
     return {
-        "genome_seconds": run(
-            "scripts/simulate_genome.py", "-o", genome, "--length", bases, "--contigs", contigs
-        ),
-        "index_seconds": run(
-            "scripts/index_reference.py", genome, "-o", index, "--backend", "cuda"
-        ),
+        "genome_seconds": run_script("simulate_genome", "-o", genome, *size).wall,
+        "index_seconds": run_script(
+            "index_reference", genome, "-o", index, "--backend", "cuda"
+        ).wall,
         "reads_seconds": make_reads(folder, "", pairs),
     }
 
 
 def make_reads(folder: Path, name: str, pairs: int) -> float:
     first, second = reads_of(folder, name)
-    return run(
-        "scripts/simulate_reads.py", "--reference", folder / "genome.fa", "-1", first,
-        "-2", second, "--pairs", pairs,
-    )  # fmt: skip
+    ends = "-1", first, "-2", second, "--pairs", pairs
+    return run_script("simulate_reads", "--reference", folder / "genome.fa", *ends).wall
 
 
 def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
@@ -80,13 +68,13 @@ def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
 def map_reads(folder: Path, name: str, backend: str, threads: int) -> float:
     first, second = reads_of(folder, name)
     output = folder / f"{name}{backend}.bam"
-    # Removing a file of gigabytes takes its time, which is not that of who writes it anew.
+    # Removing a file of gigabytes takes time that is not the mapper's.
     output.unlink(missing_ok=True)
-    return run(
-        "scripts/map_reads.py", "--index", folder / "index", "-1", first, "-2", second,
+    return run_script(
+        "map_reads", "--index", folder / "index", "-1", first, "-2", second,
         "-o", output, "--sort", "--backend", backend,
         "--threads", threads, "--stats", folder / f"{name}{backend}.json",
-    )  # fmt: skip
+    ).wall  # fmt: skip
 
 
 def hash_of(path: Path, opened) -> str:
@@ -153,37 +141,10 @@ def timeline(folder: Path, threads: int) -> dict:
     }
 
 
-@contextlib.contextmanager
-def timed_kernels():
-    """Yield a dict that collects the seconds of every kernel launched, each waited for."""
-    from numba import cuda
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    seconds = collections.Counter()
-    configured = CUDADispatcher.__getitem__
-
-    def with_clock(kernel, configuration):
-        launch = configured(kernel, configuration)
-
-        def run_kernel(*arguments):
-            cuda.synchronize()
-            start = time.perf_counter()
-            launch(*arguments)
-            cuda.synchronize()
-            seconds[kernel.py_func.__name__] += time.perf_counter() - start
-
-        return run_kernel
-
-    CUDADispatcher.__getitem__ = with_clock
-    try:
-        yield seconds
-    finally:
-        CUDADispatcher.__getitem__ = configured
-
-
 def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     """Seconds of every step of the first chunks, one after the other, and of every kernel."""
     import numpy as np
+    from frame.gpu_timing import KernelClock
     from numba import cuda
 
     from bwarp.gpu.pinned_memory import PinnedBuffer
@@ -220,7 +181,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     parameters, names = MappingParameters(), contig_names(reference)
     preparing = {name: round(value, 3) for name, value in seconds.items()}
     lines = []
-    for what, context in (("steps", contextlib.nullcontext()), ("kernels", timed_kernels())):
+    for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
         n_reads, n_hits, insert = 0, 0, None
         chunks = paired_chunks(*reads_of(folder, ""), seeding_rounds_cuda.READS_A_CHUNK)
         with context as kernels:
@@ -268,7 +229,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 )  # fmt: skip
                 n_reads += chunk.n_reads
                 n_hits += len(hits.reads)
-        times = seconds if kernels is None else kernels
+        times = seconds if kernels is None else kernels.seconds
         line = {"what": what, "reads": n_reads, "places_a_read": round(n_hits / n_reads, 2)}
         if kernels is None:
             line["preparing_seconds"] = preparing
@@ -286,37 +247,27 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
 def main(options):
     skip_without_gpu()
-    from numba import cuda
-
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         small, large = Path(name, "small"), Path(name, "large")
-        machine = {
-            "gpu": str(cuda.get_current_device().name),
-            "threads": options.threads,
-        }
-
-        def report(line: dict) -> None:
-            text = json.dumps(line | machine)
-            print(text, flush=True)
-            with open(options.output, "a") as file:
-                file.write(text + "\n")
-
+        results = Results(options.output, gpu=gpu_name(), threads=options.threads)
         simulate(small, 4_600_000, 3, 30_000)
-        report({"what": "small, both engines"} | compare(small, "", options.threads))
+        results.add(what="small, both engines", **compare(small, "", options.threads))
         sizes = {"bases": options.bases, "pairs": options.pairs}
-        report(sizes | simulate(large, options.bases, options.contigs, options.pairs))
+        results.add(**sizes, **simulate(large, options.bases, options.contigs, options.pairs))
         make_reads(large, "part", options.compared_pairs)
-        report({"what": "large, both engines"} | sizes | compare(large, "part", options.threads))
+        both = compare(large, "part", options.threads)
+        results.add(what="large, both engines", **sizes, **both)
         for _ in range(2):
             seconds = map_reads(large, "", "cuda", options.threads)
-            reads_a_second = round(2 * options.pairs / seconds)
-            report(
-                {"what": "gzipped FASTQ to sorted BAM", **sizes, "seconds": seconds}
-                | {"reads_a_second": reads_a_second}
+            results.add(
+                what="gzipped FASTQ to sorted BAM",
+                **sizes,
+                seconds=seconds,
+                reads_a_second=round(2 * options.pairs / seconds),
             )
-        report({"what": "seconds within a run"} | timeline(large, options.threads) | sizes)
+        results.add(what="seconds within a run", **timeline(large, options.threads), **sizes)
         for line in profile(large, options.chunks, options.threads):
-            report(line | sizes)
+            results.add(**line, **sizes)
 
 
 if __name__ == "__main__":

@@ -1,30 +1,28 @@
-"""Map real reads and say of each in what way its place differs from where others put it.
+"""Map real reads and report in what way each alignment differs from that of other programs.
 
     python benchmarks/map_real.py --data ../shared/data --chromosome chr20.fa
     python benchmarks/map_real.py                  what lies in ../shared/data
 
 The alignments that came with the reads, and bwa mem's where it is installed, are compared with
 ours one by one (bwarp.evaluation.agreement lists the kinds of difference). Counted are all reads,
-and those of which one of both sides is sure: a mapping quality of 30 or more. A table is printed;
-one JSON object a line is appended to --output. With --list the differing reads are named.
+and those of which one of both sides is sure: a mapping quality of 30 or more. One JSON
+object a line is printed and appended to --output. With --list the differing reads are named.
 """
 
-import argparse
-import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from options import read_options, skip
+from frame.options import SHARED, new_parser, read_options, skip
+from frame.references import contigs_of
+from frame.results import Results
+from frame.simulated import run_script
+from frame.timing import run_program
 
 from bwarp.evaluation.agreement import count_kinds, kind_of, primary_alignments
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.reference import codes_of, read_reference
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 SURE = 30
 
 
@@ -69,10 +67,8 @@ SETS = (
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", default=CHECKOUT.parent / "shared/data", type=Path)
+    parser = new_parser(__doc__)
+    parser.add_argument("--data", default=SHARED, type=Path)
     parser.add_argument("--chromosome", type=Path, help="FASTA of human chr20, for its reads")
     parser.add_argument("--bwa-index", type=Path, help="of the chromosome, where there is one")
     parser.add_argument("--index", type=Path, help="of the chromosome, where there is one")
@@ -82,30 +78,24 @@ def parse_options():
     return read_options(parser, "map_real.json", sets=["samtools ex1"])
 
 
-def run(*words, **keywords):
-    subprocess.run([str(word) for word in words], check=True, **keywords)
-
-
 def map_here(fasta: Path, index: Path | None, reads: list[Path], folder: Path) -> Path:
     """Our SAM."""
-    scripts, sam = CHECKOUT / "scripts", folder / "bwarp.sam"
+    sam = folder / "bwarp.sam"
     if index is None:
         index = folder / "index"
-        run(sys.executable, scripts / "index_reference.py", fasta, "-o", index)
-    run(
-        sys.executable, scripts / "map_reads.py", "--index", index, "-1", reads[0],
-        "-2", reads[1], "-o", sam, "--backend", "cpu",
-    )  # fmt: skip
+        run_script("index_reference", fasta, "-o", index)
+    ends = "-1", reads[0], "-2", reads[1]
+    run_script("map_reads", "--index", index, *ends, "-o", sam, "--backend", "cpu")
     return sam
 
 
 def map_with_bwa(fasta: Path, index: Path | None, reads: list[Path], folder: Path) -> Path:
-    sam, log = folder / "bwa.sam", subprocess.DEVNULL
+    sam = folder / "bwa.sam"
     if index is None:
         index = folder / "bwa"
-        run("bwa", "index", "-p", index, fasta, stderr=log)
+        run_program(["bwa", "index", "-p", index, fasta])
     with open(sam, "wb") as file:
-        run("bwa", "mem", index, *reads, stdout=file, stderr=log)
+        run_program(["bwa", "mem", index, *reads], stdout=file)
     return sam
 
 
@@ -118,13 +108,6 @@ def show_differences(here: Path, there: Path, contigs: dict) -> None:
         sure = kind != "same" and max(ours[key].quality, theirs.quality) >= SURE
         if sure and kind != "unmapped":
             print(*key, kind, ours[key], theirs, sep="\n    ")
-
-
-def contigs_of(fasta: Path) -> dict:
-    """The codes of every contig."""
-    reference = read_reference(fasta)
-    codes, starts = codes_of(reference), reference.contig_starts
-    return {name: codes[starts[i] : starts[i + 1]] for i, name in enumerate(reference.names)}
 
 
 def compare(reads: RealReads, options, results) -> None:
@@ -149,9 +132,7 @@ def compare(reads: RealReads, options, results) -> None:
         for other, there in others.items():
             both = (str(here), str(there), contigs, MappingParameters())
             counts = {"all": count_kinds(*both), "sure": count_kinds(*both, SURE)}
-            print(reads.name, other, *(f"\n    {k}: {v}" for k, v in counts.items()))
-            about = {"reads": reads.name, "beside": other}
-            results.write(json.dumps(about | counts) + "\n")
+            results.add(reads=reads.name, beside=other, **counts)
             if options.list:
                 show_differences(here, there, contigs)
 
@@ -160,10 +141,9 @@ def main():
     options = parse_options()
     if not options.data.is_dir():
         skip(f"there are no reads in {options.data}")
-    with open(options.output, "a") as results:
-        for reads in SETS:
-            if reads.name in options.sets:
-                compare(reads, options, results)
+    for reads in SETS:
+        if reads.name in options.sets:
+            compare(reads, options, Results(options.output))
 
 
 if __name__ == "__main__":

@@ -13,50 +13,40 @@ Outputs are compared line by line, sorted. What is not here (data, mummer) is sa
 mummer4 is taken where a program of that name is in the path. benchmarks/mems_gpu.py is the GPU's.
 """
 
-import argparse
 import gzip
-import itertools
-import json
-import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
-from machine import processor
-from made_up import make_genome
-from options import read_options
+from frame.environment import processor
+from frame.options import SHARED, add_folder, add_threads, large_file, new_parser, read_options
+from frame.results import overwrite
+from frame.simulated import make_genome, run_script, script
+from frame.timing import in_turn, run_program
 
 from bwarp.cli.program import bounded_int
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-SHARED = REPOSITORY.parent / "shared" / "data"
-SCRIPTS = REPOSITORY / "scripts"
-
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--repeats", type=bounded_int(1, 100), default=3)
     parser.add_argument("--reads", type=bounded_int(1, 10**8), default=1_000_000)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    add_threads(parser)
     parser.add_argument(
         "--sizes", type=int, nargs="*", default=[4, 16, 64], help="Mb of it (default: 4 16 64)"
     )
-    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+    add_folder(parser)
     return read_options(parser, "mems_cpu.jsonl", repeats=1, reads=1000, sizes=[1])
 
 
-def main(options):
-    lines = []
+def measure(options):
     with tempfile.TemporaryDirectory(dir=options.folder) as work:
-        genomes = () if options.small else time_genomes(Path(work), options)
-        for line in itertools.chain(genomes, time_reads(Path(work), options)):
-            print(json.dumps(line), flush=True)
-            lines.append(json.dumps(line) + "\n")
-    options.output.write_text("".join(lines))
+        if not options.small:
+            yield from time_genomes(Path(work), options)
+        yield from time_reads(Path(work), options)
 
 
 def mummers() -> list[str]:
@@ -67,7 +57,7 @@ def mummers() -> list[str]:
 
 
 def find_mems(*arguments) -> list:
-    return [sys.executable, SCRIPTS / "find_mems.py", "--backend", "cpu", *arguments]
+    return script("find_mems", "--backend", "cpu", *arguments)
 
 
 def time_genomes(work: Path, options):
@@ -86,7 +76,7 @@ def time_genomes(work: Path, options):
     commands = {
         "bwarp": [find_mems("--reference", reference, *common)],
         "bwarp with an FM-index": [
-            [sys.executable, SCRIPTS / "index_reference.py", reference, "-o", index],
+            script("index_reference", reference, "-o", index),
             find_mems("--index", index, *common),
         ],
     }
@@ -98,10 +88,9 @@ def time_genomes(work: Path, options):
 
 
 def time_reads(work: Path, options):
-    chromosome = Path(os.environ.get("BWARP_LARGE", SHARED / "large"), "chr20.fa")
-    name = "chr20"
-    if options.small or not chromosome.is_file():
-        print("left out chr20.fa, not in $BWARP_LARGE: a genome is made up", file=sys.stderr)
+    chromosome, name = large_file("chr20.fa"), "chr20"
+    if options.small or chromosome is None:
+        print("left out chr20.fa, not in $BWARP_LARGE: a genome is simulated", file=sys.stderr)
         chromosome, name = make_genome(work, 1_000_000 * max(options.sizes)), "a simulated genome"
     lines = chromosome.read_text().splitlines()
     bases = "".join(line for line in lines if line[0] != ">").strip("N")
@@ -111,10 +100,7 @@ def time_reads(work: Path, options):
         reference.write_text(f">{name.replace(' ', '_')}\n{part}\n")
         make_reads(reference, reads, options.reads)
         index = work / f"part_{size}.index"
-        begun = time.perf_counter()
-        build = [sys.executable, SCRIPTS / "index_reference.py", reference, "-o", index]
-        subprocess.run(build, check=True, capture_output=True)
-        indexing = round(time.perf_counter() - begun, 2)
+        indexing = round(run_script("index_reference", reference, "-o", index).wall, 2)
         common = ["--queries", f"{reads}.fa", "-o", "-", "--strands", "both"]
         common += ["--threads", str(options.threads)]
         commands = {"bwarp": [find_mems("--index", index, *common)]}
@@ -131,9 +117,8 @@ def time_reads(work: Path, options):
 
 def make_reads(reference: Path, prefix: Path, n_reads: int) -> None:
     fastq = f"{prefix}.fq"
-    command = [sys.executable, SCRIPTS / "simulate_reads.py", "--reference", reference]
-    command += ["-1", fastq, "--reads", str(n_reads), "--read-length", "100"]
-    subprocess.run(command, check=True, capture_output=True)
+    ends = "-1", fastq, "--reads", n_reads
+    run_script("simulate_reads", "--reference", reference, *ends, "--read-length", 100)
     with open(fastq) as file, open(f"{prefix}.fa", "w") as fasta:
         for number, line in enumerate(file):
             if number % 4 == 0:
@@ -144,21 +129,18 @@ def make_reads(reference: Path, prefix: Path, n_reads: int) -> None:
 
 def take_turns(what: str, reference: str, commands: dict, work: Path, options):
     """One line a program: the median of its wall times, all of them, and whether it agrees."""
-    times = {name: [] for name in commands}
-    outputs = {}
-    for repeat in range(options.repeats + 1):
-        for name, steps in commands.items():
-            output = work / "output"
-            begun = time.perf_counter()
-            for step in steps:
-                with output.open("wb") as file:
-                    subprocess.run(step, check=True, stdout=file, stderr=subprocess.DEVNULL)
-            # The first round compiles and fills the page cache.
-            if repeat:
-                times[name].append(round(time.perf_counter() - begun, 3))
-            else:
-                outputs[name] = sorted(output.read_bytes().splitlines())
-    for name, seconds in times.items():
+
+    def run(name: str) -> float:
+        wall = 0.0
+        for command in commands[name]:
+            with open(work / name, "wb") as file:
+                wall += run_program(command, stdout=file).wall
+        return round(wall, 3)
+
+    times = in_turn({name: partial(run, name) for name in commands}, options.repeats + 1)
+    outputs = {name: sorted((work / name).read_bytes().splitlines()) for name in commands}
+    # The first round compiles and fills the page cache.
+    for name, (_, *seconds) in times.items():
         yield {
             "what": what,
             "reference": reference,
@@ -171,4 +153,5 @@ def take_turns(what: str, reference: str, commands: dict, work: Path, options):
 
 
 if __name__ == "__main__":
-    main(parse_options())
+    options = parse_options()
+    overwrite(options.output, measure(options))

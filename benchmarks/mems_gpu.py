@@ -7,7 +7,6 @@ matched against 250 Mb, and ten million against 3.1 Gb if --seconds allow it. Ti
 from packed queries on the host to matches on the host, transfers included. One JSON line each.
 """
 
-import argparse
 import hashlib
 import json
 import statistics
@@ -15,7 +14,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from options import read_options, skip_without_gpu
+from frame.environment import gpu_name
+from frame.options import new_parser, read_options, skip_without_gpu
+from frame.results import Results
+from frame.timing import timed
 
 from bwarp.index.building.build import build_index
 from bwarp.index.parameters import choose_parameters
@@ -30,7 +32,7 @@ START = time.perf_counter()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = new_parser(__doc__)
     parser.add_argument("--write-digests", metavar="FILE", help="matches by the CPU, and no more")
     parser.add_argument("--digests", metavar="FILE", help="what they must be")
     parser.add_argument("--seconds", type=float, default=90)
@@ -41,25 +43,20 @@ def main():
         Path(options.write_digests).write_text(json.dumps(digests) + "\n")
         return
     skip_without_gpu()
+    results = Results(options.output)
+
+    def report(line: dict) -> None:
+        results.add(**line, at_s=round(time.perf_counter() - START, 1))
+
     digests = check_digests("cuda", options.threads)
-    report(options, {"what": "digests equal", "equal": digests == read_digests(options.digests)})
+    expected = json.loads(Path(options.digests).read_text()) if options.digests else None
+    report({"what": "digests equal", "equal": digests == expected})
     for n_bases, n_reads, needed in ((250_000_000, 10**6, 20), (3_100_000_000, 10**7, 65)):
         if time.perf_counter() - START + needed > options.seconds:
-            report(options, {"what": f"{n_bases:,} bases left out: no time"})
+            report({"what": f"{n_bases:,} bases left out: no time"})
             continue
         for line in time_reads(n_bases, n_reads, options.threads):
-            report(options, line)
-
-
-def read_digests(path):
-    return json.loads(Path(path).read_text()) if path else None
-
-
-def report(options, line: dict) -> None:
-    text = json.dumps(line | {"at_s": round(time.perf_counter() - START, 1)})
-    print(text, flush=True)
-    with open(options.output, "a") as file:
-        file.write(text + "\n")
+            report(line)
 
 
 def make_genome(n_bases: int, rng) -> np.ndarray:
@@ -138,9 +135,7 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
     reference = prepare(index)
     cuda.synchronize()
     line = {
-        "device": cuda.get_current_device().name.decode()
-        if isinstance(cuda.get_current_device().name, bytes)
-        else str(cuda.get_current_device().name),
+        "device": gpu_name(),
         "bases": n_bases,
         "reads": n_reads,
         "min_length": MIN_LENGTH,
@@ -160,22 +155,22 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
         line[f"pack_{len(strands)}_s"] = round(time.perf_counter() - begun, 4)
     for strands, text in texts.items():
         for kind in ("mumreference", "maxmatch"):
-            times = []
-            for _ in range(4 if kind == "mumreference" else 2):
-                cuda.synchronize()
-                begun = time.perf_counter()
-                n_matches = sum(
-                    len(m) for m in find_matches(reference, text, MIN_LENGTH, kind, "cuda", threads)
-                )
-                times.append(round(time.perf_counter() - begun, 4))
+
+            def search(text=text, kind=kind) -> int:
+                found = find_matches(reference, text, MIN_LENGTH, kind, "cuda", threads)
+                return sum(len(matches) for matches in found)
+
+            times, n_matches = timed(search, 3 if kind == "mumreference" else 1)
             words = {"mumreference": "unique", "maxmatch": "all"}[kind]
             ends = "strand" if len(strands) == 1 else "strands"
             yield line | {
                 "what": f"{words} matches of {n_reads:,} reads of 100 b, {len(strands)} {ends}",
+                "kind": kind,
+                "strands": len(strands),
                 "seconds": statistics.median(times),
-                "times_s": times,
+                "times_s": [round(second, 4) for second in times],
                 "matches": n_matches,
-                "machine": "one H200" if "H200" in line["device"] else line["device"],
+                "machine": gpu_name(),
             }
 
 

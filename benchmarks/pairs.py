@@ -5,9 +5,9 @@
     python benchmarks/pairs.py --parts dna ren --backend cuda
 
 Parts:
-    dna      150 letters against 200, affine gaps: score and CIGAR in every mode, and parasail's
+    dna      150 bases against 200, affine gaps: score and CIGAR in every mode, and parasail's
              fastest function for the same pairs in the same run; its time is lessened by what
-             calling it from Python costs, measured with pairs of one letter
+             calling it from Python costs, measured with pairs of one base
     ren      GATK's mode in the shapes of Ren et al. (BMC Genomics 20:184, 2019): equal lengths of
              64 to 576 in batches of 25, 100 and 1000 (Figures 8, 9 and 12), and what Table 3 ran:
              situation 2, reads of 40 to 120 against haplotypes of 40 to 350 in batches of 25 to
@@ -19,26 +19,21 @@ One JSON object a line is appended to --output. GCUPS are thousand million cells
 times reference length) a second.
 """
 
-import argparse
-import json
-import platform
-import statistics
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
-from machine import processor
-from options import read_options
+from frame.environment import processor, versions
+from frame.options import CHECKOUT, new_parser, read_options
+from frame.results import Results
+from frame.timing import median_seconds
 
-import bwarp
 from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleotide_scoring
 
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
+BASES = np.frombuffer(b"ACGT", np.uint8)
 MODES = {"local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING, "global": GLOBAL}
 PEERS = {"local": "sw", "semiglobal": "sg", "fitting": "sg_dx", "global": "nw"}
 
@@ -57,44 +52,13 @@ def engine(backend):
     return pairs.pair_scores, pairs.pair_alignments, gatk.gatk_alignments
 
 
-def timed(function, repeats):
-    """The seconds of some calls, after one that is not counted."""
-    function()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return seconds
-
-
-class Report:
-    """Prints what is measured and appends it to a file."""
-
-    def __init__(self, options):
-        self.path = options.output
-        self.common = {
-            "benchmark": "pairs",
-            "bwarp": bwarp.__version__,
-            "python": platform.python_version(),
-            "cpu": processor(),
-            "backend": options.backend,
-            "threads": options.threads,
-        }
-
-    def add(self, part, **values):
-        print(f"{part:6}", *(f"{name}={value}" for name, value in values.items()), flush=True)
-        with open(self.path, "a") as file:
-            file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
-
-
 def mutated_reads(rng, count, query_length, reference_length, errors):
     """Queries cut from their references, with substitutions, and an indel in every tenth."""
     references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
     begin = (reference_length - query_length) // 2
     queries = references[:, begin : begin + query_length].copy()
-    wrong = rng.random(queries.shape) < errors
-    queries[wrong] = rng.integers(0, 4, int(wrong.sum()))
+    changed = rng.random(queries.shape) < errors
+    queries[changed] = rng.integers(0, 4, int(changed.sum()))
     half = query_length // 2
     queries[::10, half:-3] = queries[::10, half + 3 :]
     return queries, references
@@ -104,7 +68,7 @@ def cells_of(pairs):
     return int(np.sum(pairs.queries.lengths.astype(np.int64) * pairs.references.lengths))
 
 
-def dna(options, report):
+def dna(options, results):
     pair_scores, pair_alignments, _ = engine(options.backend)
     rng = np.random.default_rng(101)
     scoring = nucleotide_scoring(1, -4, 6, 1)
@@ -114,9 +78,11 @@ def dna(options, report):
     if not find_spec("parasail"):
         print("left out parasail: pip install parasail", file=sys.stderr)
     for name, mode in MODES.items():
-        score = timed(lambda mode=mode: pair_scores(pairs, scoring, mode, options.threads), 5)
-        whole = timed(lambda mode=mode: pair_alignments(pairs, scoring, mode, options.threads), 5)
-        ours, beside = cells / statistics.median(score) / 1e9, {}
+        score, whole = (
+            median_seconds(lambda f=f, mode=mode: f(pairs, scoring, mode, options.threads), 5)
+            for f in (pair_scores, pair_alignments)
+        )
+        ours, beside = cells / score / 1e9, {}
         if find_spec("parasail"):
             peer = parasail_seconds(name, queries, references, 7, 1, 1, -4)
             best = min(peer, key=peer.get)
@@ -125,10 +91,9 @@ def dna(options, report):
                 "parasail_gcups": round(30_000 / peer[best] / 1e9, 2),
                 "times_parasail": round(ours * peer[best] * 1e9 / 30_000, 1),
             }
-        report.add(
-            "dna", mode=name, pairs=options.pairs, lengths="150x200",
-            score_gcups=round(ours, 2),
-            cigar_gcups=round(cells / statistics.median(whole) / 1e9, 2), **beside,
+        results.add(
+            part="dna", mode=name, pairs=options.pairs, lengths="150x200",
+            score_gcups=round(ours, 2), cigar_gcups=round(cells / whole / 1e9, 2), **beside,
         )  # fmt: skip
 
 
@@ -139,7 +104,7 @@ def parasail_seconds(mode, queries, references, first, more, match, mismatch, co
     matrix = parasail.matrix_create("ACGT", match, mismatch)
     texts = [
         (q.tobytes().decode(), r.tobytes().decode())
-        for q, r in zip(LETTERS[queries[:count]], LETTERS[references[:count]], strict=True)
+        for q, r in zip(BASES[queries[:count]], BASES[references[:count]], strict=True)
     ]
     seconds = {}
     for kind in ("striped", "scan", "diag"):
@@ -152,21 +117,21 @@ def parasail_seconds(mode, queries, references, first, more, match, mismatch, co
                 return [function(q, r, first, more, matrix) for q, r in work]
 
             calls = [("A", "A")] * count
-            whole = statistics.median(timed(lambda run=run: run(texts), 3))
-            empty = statistics.median(timed(lambda run=run, calls=calls: run(calls), 3))
+            whole = median_seconds(lambda run=run: run(texts), 3)
+            empty = median_seconds(lambda run=run, calls=calls: run(calls), 3)
             seconds[f"{kind}_{width}"] = (whole - empty) / count
     return seconds
 
 
 def haplotype_pairs(rng, count, alternate_lengths, reference_lengths):
-    """Alternates with a few differences, as letters, cut from their references."""
+    """Alternates with a few differences, as text, cut from their references."""
     alternates, references = [], []
     for _ in range(count):
-        reference = LETTERS[rng.integers(0, 4, rng.integers(*reference_lengths, endpoint=True))]
+        reference = BASES[rng.integers(0, 4, rng.integers(*reference_lengths, endpoint=True))]
         length = min(int(rng.integers(*alternate_lengths, endpoint=True)), reference.size)
         begin = int(rng.integers(0, reference.size - length + 1))
         alternate = reference[begin : begin + length].copy()
-        alternate[rng.random(length) < 0.01] = LETTERS[rng.integers(4)]
+        alternate[rng.random(length) < 0.01] = BASES[rng.integers(4)]
         if rng.random() < 0.2:
             alternate = np.delete(alternate, slice(length // 2, length // 2 + 3))
         alternates.append(alternate)
@@ -174,7 +139,7 @@ def haplotype_pairs(rng, count, alternate_lengths, reference_lengths):
     return PairBatch(sequences_of(alternates), sequences_of(references))
 
 
-def ren(options, report):
+def ren(options, results):
     _, _, gatk_alignments = engine(options.backend)
     parameters = GATK_PARAMETERS["new-sw-parameters"]
     rng = np.random.default_rng(102)
@@ -186,9 +151,9 @@ def ren(options, report):
     for length in range(64, 577, 64):
         for count in (25, 100, 1000):
             batch = haplotype_pairs(rng, count, (length, length), (length, length))
-            seconds = statistics.median(timed(lambda batch=batch: run([batch]), 5))
-            report.add(
-                "ren", workload="synthetic", length=length, pairs=count,
+            seconds = median_seconds(lambda batch=batch: run([batch]), 5)
+            results.add(
+                part="ren", workload="synthetic", length=length, pairs=count,
                 milliseconds=round(1e3 * seconds, 3),
                 gcups=round(cells_of(batch) / seconds / 1e9, 2),
             )  # fmt: skip
@@ -205,9 +170,9 @@ def ren(options, report):
         cells = cells_of(together)
         published, gpu_seconds, cpu_seconds = REN_TABLE_3[name]
         for label, work in (("batches", batches), ("together", [together])):
-            seconds = statistics.median(timed(lambda work=work: run(work), 3))
-            report.add(
-                "ren", workload=name, handed=label, pairs=together.count,
+            seconds = median_seconds(lambda work=work: run(work), 3)
+            results.add(
+                part="ren", workload=name, handed=label, pairs=together.count,
                 gcups=round(cells / seconds / 1e9, 2), published_gpu_stage_1_gcups=published,
                 published_gpu_seconds=gpu_seconds, published_cpu_seconds=cpu_seconds,
             )  # fmt: skip
@@ -228,9 +193,9 @@ def join(batches):
     return PairBatch(*sides)
 
 
-def check(options, report):
-    check_parasail(options, report)
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+def check(options, results):
+    check_parasail(options, results)
+    sys.path.insert(0, str(CHECKOUT))
     per_job = 5000
     jobs = [
         (options.backend, options.seed + number, per_job, name, overhang)
@@ -240,14 +205,14 @@ def check(options, report):
         )
     ]
     with ProcessPoolExecutor(options.threads) as pool:
-        wrong = sum(pool.map(check_gatk, jobs))
-    report.add("check", against="translation of GATK's aligner", pairs=per_job * len(jobs),
-               different=wrong)  # fmt: skip
-    if wrong:
+        different = sum(pool.map(check_gatk, jobs))
+    results.add(part="check", against="translation of GATK's aligner", pairs=per_job * len(jobs),
+               different=different)  # fmt: skip
+    if different:
         sys.exit("answers differ")
 
 
-def check_parasail(options, report):
+def check_parasail(options, results):
     import parasail
 
     pair_scores, _, _ = engine(options.backend)
@@ -260,12 +225,14 @@ def check_parasail(options, report):
         function = getattr(parasail, f"{PEERS[name]}_striped_16")
         expected = [
             function(q.tobytes().decode(), r.tobytes().decode(), 7, 1, matrix).score
-            for q, r in zip(LETTERS[queries], LETTERS[references], strict=True)
+            for q, r in zip(BASES[queries], BASES[references], strict=True)
         ]
         got = pair_scores(pairs, nucleotide_scoring(1, -4, 6, 1), mode, options.threads)
-        wrong = int(np.sum(got != expected))
-        report.add("check", against="parasail", mode=name, pairs=pairs.count, different=wrong)
-        if wrong:
+        different = int(np.sum(got != expected))
+        results.add(
+            part="check", against="parasail", mode=name, pairs=pairs.count, different=different
+        )
+        if different:
             sys.exit("scores differ")
 
 
@@ -278,22 +245,20 @@ def check_gatk(job):
     pairs = random_haplotypes(np.random.default_rng([104, seed]), count)
     parameters = GATK_PARAMETERS[name]
     got = engine(backend)[2](as_batch(pairs), parameters, overhang)
-    wrong = 0
+    different = 0
     for i, (reference, alternate) in enumerate(pairs):
         score, offset, cigar = gatk_align(reference, alternate, parameters, overhang)
         runs = cigar_text(got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]])
         expected = (score, offset, "".join(f"{length}{letter}" for length, letter in cigar))
-        wrong += (int(got.scores[i]), int(got.offsets[i]), runs) != expected
-    return wrong
+        different += (int(got.scores[i]), int(got.offsets[i]), runs) != expected
+    return different
 
 
 PARTS = {"dna": dna, "ren": ren, "check": check}
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["dna", "ren"])
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
@@ -301,9 +266,16 @@ def main():
     parser.add_argument("--gatk-pairs", type=int, default=1_000_000, help="pairs to check")
     parser.add_argument("--seed", type=int, default=0, help="of the pairs to check")
     options = read_options(parser, "pairs_cpu.jsonl", pairs=2000, gatk_pairs=1000, parts=["dna"])
-    report = Report(options)
+    results = Results(
+        options.output,
+        benchmark="pairs",
+        **versions(),
+        cpu=processor(),
+        backend=options.backend,
+        threads=options.threads,
+    )
     for part in options.parts:
-        PARTS[part](options, report)
+        PARTS[part](options, results)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,10 @@
     python benchmarks/scan.py --parts paper whole filter --check
     python benchmarks/scan.py --parts kernel paper streams whole filter --backend cuda
 
-The paper compared 61,120 queries of 15 to 169 letters with 608 references of 21 to 700,395 letters
+The paper compared 61,120 queries of 15 to 169 bases with 608 references of 21 to 700,395 bases
 in 4 m 25 s on a GTX 480 and 24 m 39 s on one core. It does not say how long the references are
 together; here their lengths are spread evenly on a log scale between its two ends, 39 million
-letters together, and the queries' lengths evenly. Sequences are random, so hits are as many as
+bases together, and the queries' lengths evenly. Sequences are random, so hits are as many as
 chance gives.
 
 Parts:
@@ -21,22 +21,19 @@ Parts:
 One JSON object a line is appended to --output.
 """
 
-import argparse
-import json
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from machine import machine
-from options import read_options
+from frame.environment import gpu_name, machine, versions
+from frame.options import CHECKOUT, SHARED, new_parser, read_options
+from frame.results import Results
+from frame.simulated import script
+from frame.timing import run_program, timed
 
-import bwarp
 from bwarp.composition.histogram import count_letters, group_queries
 from bwarp.composition.references import References, gather_references, window_count
 from bwarp.composition.scan import Scan, count_hits, scan_best
@@ -80,44 +77,13 @@ def total_hits(groups, hits):
     return sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
 
 
-def timed(function, repeats):
-    """The seconds of some calls, after one that is not counted, and the last result."""
-    result = function()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function()
-        seconds.append(time.perf_counter() - start)
-    return seconds, result
-
-
-class Report:
-    """Prints what is measured and appends it to a file."""
-
-    def __init__(self, options):
-        self.path = options.output
-        self.common = {
-            "benchmark": "scan",
-            "bwarp": bwarp.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "machine": gpu_name() if options.backend == "cuda" else machine(),
-        }
-
-    def add(self, part, seconds, **values):
-        values["seconds"] = round(statistics.median(seconds), 4)
-        values["all_seconds"] = [round(second, 4) for second in seconds]
-        shown = " ".join(f"{name}={value}" for name, value in values.items())
-        print(f"{part:8} {shown}", flush=True)
-        with open(self.path, "a") as file:
-            file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
-
-
-def gpu_name():
-    from numba import cuda
-
-    name = cuda.get_current_device().name
-    return name.decode() if isinstance(name, bytes) else name
+def add(results: Results, part: str, seconds: list[float], **values) -> None:
+    results.add(
+        part=part,
+        **values,
+        seconds=round(statistics.median(seconds), 4),
+        all_seconds=[round(second, 4) for second in seconds],
+    )
 
 
 def rates(n_comparisons, seconds):
@@ -127,7 +93,7 @@ def rates(n_comparisons, seconds):
     }
 
 
-def paper(options, report, references, groups):
+def paper(options, results, references, groups):
     sampled = {
         "classes": max(1, options.every // 5),
         "tiles": options.every,
@@ -139,9 +105,9 @@ def paper(options, report, references, groups):
         for threads in cores:
             scan = Scan(references, SIMILARITY, algorithm, options.backend, threads)
             seconds, hits = timed(lambda scan=scan, some=some: count_hits(scan, some), 2)
-            report.add(
-                "paper", seconds, algorithm=algorithm, backend=options.backend, threads=threads,
-                lengths=len(some), hits=total_hits(some, hits),
+            add(
+                results, "paper", seconds, algorithm=algorithm, backend=options.backend,
+                threads=threads, lengths=len(some), hits=total_hits(some, hits),
                 **rates(comparisons(references, some), seconds),
             )  # fmt: skip
     if options.check:
@@ -151,18 +117,16 @@ def paper(options, report, references, groups):
             for algorithm in sampled
             for backend in {"cpu", options.backend}
         ]
-        same = all(
-            (a == b).all() for answer in answers for a, b in zip(answer, answers[0], strict=True)
-        )
-        print(f"{len(answers)} ways count the same hits: {same}")
-        assert same
+        for answer in answers:
+            assert all((a == b).all() for a, b in zip(answer, answers[0], strict=True))
+        print(f"{len(answers)} ways count the same hits")
 
 
-def best(options, report, references, groups):
+def best(options, results, references, groups):
     """The ten best of every query, the same from both engines where there are two."""
     scan = Scan(references, SIMILARITY, "auto", options.backend, available_threads())
     seconds, blocks = timed(lambda: list(scan_best(scan, groups, 10)), 2)
-    report.add("best", seconds, backend=options.backend, wanted=10)
+    add(results, "best", seconds, backend=options.backend, wanted=10)
     if options.check and options.backend == "cuda":
         scan = Scan(references, SIMILARITY, "classes", "cpu", available_threads())
         for found, expected in zip(blocks, scan_best(scan, groups, 10), strict=True):
@@ -172,7 +136,7 @@ def best(options, report, references, groups):
         print("best hits are those of the CPU")
 
 
-def kernel(options, report, references, groups):
+def kernel(results, references, groups):
     from numba import cuda
 
     from bwarp.composition.similarity import largest_distance
@@ -201,13 +165,13 @@ def kernel(options, report, references, groups):
             end.synchronize()
             seconds.append(cuda.event_elapsed_time(begin, end) / 1000)
         met = len(largest) * window_count(references, group.length)
-        report.add(
-            "kernel", seconds[2:], length=group.length, queries=len(largest), block=block,
+        add(
+            results, "kernel", seconds[2:], length=group.length, queries=len(largest), block=block,
             tera_comparisons_a_second=round(met / statistics.median(seconds[2:]) / 1e12, 3),
         )  # fmt: skip
 
 
-def streams(options, report, references, groups):
+def streams(results, references, groups):
     from bwarp.composition.similarity import largest_distance
     from bwarp.composition.tiles import gather_cuda
 
@@ -222,15 +186,14 @@ def streams(options, report, references, groups):
             2,
         )
         met = len(largest) * window_count(references, group.length)
-        report.add(
-            "streams", seconds, streams=n_streams,
+        add(
+            results, "streams", seconds, streams=n_streams,
             giga_comparisons_a_second=round(met / statistics.median(seconds) / 1e9, 1),
         )  # fmt: skip
 
 
-def whole(options, report, references, codes, offsets):
+def whole(options, results, references, codes, offsets):
     """The program itself, from FASTA files to a table on disk."""
-    script = Path(__file__).parents[1] / "scripts" / "scan_composition.py"
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         with open(folder / "r.fa", "wb") as file:
@@ -242,19 +205,17 @@ def whole(options, report, references, codes, offsets):
             for i, (a, b) in enumerate(zip(offsets, offsets[1:], strict=False)):
                 file.write(b">query%d\n%s\n" % (i, decode(codes[a:b])))
         for what in (["--count-only"], ["--best", "10"]):
-            command = [
-                sys.executable, script, "--reference", folder / "r.fa", "--queries",
-                folder / "q.fa", "-o", folder / "out.tsv", "--similarity", "0.95", "--backend",
-                options.backend, *what,
-            ]  # fmt: skip
-            seconds, _ = timed(
-                lambda command=command: subprocess.run(command, check=True, capture_output=True), 3
-            )
+            command = script(
+                "scan_composition", "--reference", folder / "r.fa", "--queries", folder / "q.fa",
+                "-o", folder / "out.tsv", "--similarity", "0.95", "--backend", options.backend,
+                *what,
+            )  # fmt: skip
+            seconds, _ = timed(lambda command=command: run_program(command), 3)
             size = (folder / "out.tsv").stat().st_size
-            report.add("whole", seconds, options=" ".join(what), bytes=size)
+            add(results, "whole", seconds, options=" ".join(what), bytes=size)
 
 
-def mirbase(options, report):
+def mirbase(options, results):
     folder = Path(options.mirbase)
     matures = gather_references(read_sequences(folder / "mature.fa.gz"))
     groups = groups_of(matures.codes, matures.starts)
@@ -267,20 +228,20 @@ def mirbase(options, report):
         for threads in cores:
             scan = Scan(references, SIMILARITY, "auto", options.backend, threads)
             seconds, hits = timed(lambda scan=scan: count_hits(scan, groups), 2)
-            report.add(
-                "mirbase", seconds, against=name, threads=threads, hits=total_hits(groups, hits),
-                **rates(comparisons(references, groups), seconds),
+            add(
+                results, "mirbase", seconds, against=name, threads=threads,
+                hits=total_hits(groups, hits), **rates(comparisons(references, groups), seconds),
             )  # fmt: skip
 
 
-def filter_part(options, report):
+def filter_part(options, results):
     if options.backend == "cuda":
         from bwarp.filtering.filter_cuda import filter_candidates
     else:
         from bwarp.filtering.filter_cpu import filter_candidates
     threads = available_threads()
     if options.check:
-        sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+        sys.path.insert(0, str(CHECKOUT))
         from tests.helpers.oracles.filter_oracle import mutated_candidates
 
         rng = np.random.default_rng(13)
@@ -291,7 +252,7 @@ def filter_part(options, report):
             found = filter_candidates(reads, starts, pack(genome), candidates, word_length, threads)
             assert found.kept.all(), "the filter dropped a true candidate"
             assert (found.edits <= candidates.max_edits).all()
-        print(f"{options.mutated:,} mutated windows: none dropped, with words of 0, 2, 4 letters")
+        print(f"{options.mutated:,} mutated windows: none dropped, with k-mers of 0, 2, 4 bases")
     rng = np.random.default_rng(14)
     genome = rng.integers(0, 4, 10_000_000).astype(np.uint8)
     n, length, slack, edits = 1_000_000, 150, 10, 10
@@ -309,26 +270,23 @@ def filter_part(options, report):
         seconds, found = timed(
             lambda word_length=word_length: filter_candidates(*arguments, word_length, threads), 3
         )
-        report.add(
-            "filter", seconds, word_length=word_length, threads=threads, read_length=length,
-            slack=slack, max_edits=edits,
+        add(
+            results, "filter", seconds, word_length=word_length, threads=threads,
+            read_length=length, slack=slack, max_edits=edits,
             random_candidates_dropped=round(1 - found.kept.mean(), 5),
             mega_candidates_a_second=round(n / statistics.median(seconds) / 1e6, 2),
         )  # fmt: skip
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parts = ("paper", "best", "kernel", "streams", "whole", "mirbase", "filter")
     parser.add_argument("--parts", nargs="+", choices=parts, default=["paper", "best", "whole"])
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--check", action="store_true", help="prove the answers as well")
     parser.add_argument("--every", type=int, default=10, help="do every n-th length where slow")
     parser.add_argument("--mutated", type=int, default=10**6, help="windows to prove with")
-    shared = Path(__file__).parents[2] / "shared" / "data"
-    parser.add_argument("--mirbase", default=shared / "smallrna_mirbase")
+    parser.add_argument("--mirbase", default=SHARED / "smallrna_mirbase")
     parser.add_argument("--genome", default=None, help="FASTA file to scan for micro-RNAs")
     return read_options(parser, "scan_cpu.jsonl", parts=["filter"], every=100)
 
@@ -336,29 +294,33 @@ def parse_options():
 def main():
     options = parse_options()
     choose_backend(options.backend)
-    report = Report(options)
+    results = Results(
+        options.output,
+        benchmark="scan",
+        **versions(),
+        numpy=np.__version__,
+        machine=gpu_name() if options.backend == "cuda" else machine(),
+    )
     references, codes, offsets = paper_shape()
     groups = groups_of(codes, offsets)
     n_comparisons = comparisons(references, groups)
     print(
-        f"{references.codes.size:,} letters, {n_comparisons:,} comparisons; in the paper's times "
+        f"{references.codes.size:,} bases, {n_comparisons:,} comparisons; in the paper's times "
         f"{n_comparisons / PAPER_CPU_SECONDS / 1e9:.2f} G/s on its CPU, "
         f"{n_comparisons / PAPER_GPU_SECONDS / 1e9:.2f} G/s on its GPU"
     )
-    if "kernel" in options.parts:
-        kernel(options, report, references, groups)
-    if "paper" in options.parts:
-        paper(options, report, references, groups)
-    if "best" in options.parts:
-        best(options, report, references, groups)
-    if "streams" in options.parts:
-        streams(options, report, references, groups)
-    if "whole" in options.parts:
-        whole(options, report, references, codes, offsets)
-    if "mirbase" in options.parts:
-        mirbase(options, report)
-    if "filter" in options.parts:
-        filter_part(options, report)
+    parts = {
+        "kernel": lambda: kernel(results, references, groups),
+        "paper": lambda: paper(options, results, references, groups),
+        "best": lambda: best(options, results, references, groups),
+        "streams": lambda: streams(results, references, groups),
+        "whole": lambda: whole(options, results, references, codes, offsets),
+        "mirbase": lambda: mirbase(options, results),
+        "filter": lambda: filter_part(options, results),
+    }
+    for name, part in parts.items():
+        if name in options.parts:
+            part()
 
 
 if __name__ == "__main__":

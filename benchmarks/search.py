@@ -12,31 +12,27 @@ Parts:
     chang      a query of 128 against 100 sequences of 128 to 8192 (Chang & Chen, Table III; linear
                gaps of 4), beside the published times of a Tesla C1060
 
-Without --queries and --database, they are looked for in ../shared/data, and made up where they are
-not there. One JSON object a line is appended to --output.
+Without --queries and --database, they are looked for in ../shared/data, and simulated where they
+are not there. One JSON object a line is appended to --output.
 """
 
-import argparse
-import json
-import platform
 import statistics
 import sys
 import time
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
-from machine import processor
-from made_up import make_proteins
-from options import read_options
+from frame.environment import processor, versions
+from frame.options import SHARED, new_parser, read_options
+from frame.results import Results
+from frame.simulated import make_proteins
+from frame.timing import median_seconds, timed
 
-import bwarp
 from bwarp.alignment.scoring import matrix_scoring
 from bwarp.alignment.search.database import Database, read_database, sorted_database
 
-DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-QUERIES = DATA / "protein_queries_cudasw" / "queries.fasta"
-DATABASE = DATA / "protein_swissprot" / "swissprot_25th.fasta.gz"
+QUERIES = SHARED / "protein_queries_cudasw" / "queries.fasta"
+DATABASE = SHARED / "protein_swissprot" / "swissprot_25th.fasta.gz"
 
 #: Table III: length of the 100 sequences, then milliseconds of CUDASW++'s first and second
 #: kernel, of one CPU thread, and of the authors' method.
@@ -57,37 +53,6 @@ def engine(backend):
     else:
         from bwarp.alignment.search.search_cpu import search_scores
     return search_scores
-
-
-def timed(function, repeats):
-    """The seconds of some calls, after one that is not counted, and the last result."""
-    result = function()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function()
-        seconds.append(time.perf_counter() - start)
-    return seconds, result
-
-
-class Report:
-    """Prints what is measured and appends it to a file."""
-
-    def __init__(self, options):
-        self.path = options.output
-        self.common = {
-            "benchmark": "search",
-            "bwarp": bwarp.__version__,
-            "python": platform.python_version(),
-            "cpu": processor(),
-            "backend": options.backend,
-            "threads": options.threads,
-        }
-
-    def add(self, part, **values):
-        print(f"{part:8}", *(f"{name}={value}" for name, value in values.items()), flush=True)
-        with open(self.path, "a") as file:
-            file.write(json.dumps({**self.common, "part": part, **values}) + "\n")
 
 
 def queries_and_database(options, scoring) -> tuple[Database, Database]:
@@ -118,7 +83,7 @@ def repeated(database, times):
     return sorted_database(sequences, database.names * times)
 
 
-def proteins(options, report):
+def proteins(options, results):
     scoring = matrix_scoring("BLOSUM62", 10, 1)
     search_scores = engine(options.backend)
     queries, database = queries_and_database(options, scoring)
@@ -143,16 +108,16 @@ def proteins(options, report):
                 "parasail_gcups": round(peer_gcups, 2),
                 "times_parasail": round(ours / peer_gcups, 1),
             }
-        report.add(
-            "proteins", query=name, length=query.size, residues=residues, gcups=round(ours, 2),
+        results.add(
+            part="proteins", query=name, length=query.size, residues=residues, gcups=round(ours, 2),
             **beside,
         )  # fmt: skip
-    seconds, _ = timed(
+    seconds = median_seconds(
         lambda: list(search_scores(every, database, scoring, options.threads)), options.runs
     )
     cells = sum(query.size for query in every) * residues
-    report.add("proteins", query="all", length=sum(q.size for q in every), residues=residues,
-               gcups=round(cells / statistics.median(seconds) / 1e9, 2))  # fmt: skip
+    results.add(part="proteins", query="all", length=sum(q.size for q in every), residues=residues,
+               gcups=round(cells / seconds / 1e9, 2))  # fmt: skip
 
 
 def peer_texts(scoring, database: Database, sample):
@@ -188,7 +153,7 @@ def parasail_profile(scoring, query, texts, expected):
     return best
 
 
-def chang(options, report):
+def chang(options, results):
     rng = np.random.default_rng(111)
     scoring = matrix_scoring("BLOSUM62", 0, 4)
     search_scores = engine(options.backend)
@@ -196,16 +161,16 @@ def chang(options, report):
     for length, published in CHANG_TABLE_3.items():
         sequences = list(rng.integers(0, 20, (100, length), dtype=np.uint8))
         database = sorted_database(sequences, [""] * 100)
-        seconds, _ = timed(
+        seconds = median_seconds(
             lambda database=database: list(
                 search_scores([query], database, scoring, options.threads)
             ),
             9,
         )
         first, second, cpu, method = published
-        ours = 1e3 * statistics.median(seconds)
-        report.add(
-            "chang", length=length, milliseconds=round(ours, 3),
+        ours = 1e3 * seconds
+        results.add(
+            part="chang", length=length, milliseconds=round(ours, 3),
             gcups=round(12.8 * length / ours / 1e3, 2), published_method=method,
             published_cudasw_kernels=[first, second], published_cpu=cpu,
             times_published=round(method / ours, 1),
@@ -216,22 +181,27 @@ PARTS = {"proteins": proteins, "chang": chang}
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--queries", help="FASTA")
     parser.add_argument("--database", help="FASTA")
-    parser.add_argument("--residues", type=int, default=8_000_000, help="of the database made up")
+    parser.add_argument("--residues", type=int, default=8_000_000, help="of the simulated database")
     parser.add_argument("--repeat", type=int, default=1, help="the database so many times over")
     parser.add_argument("--every", type=int, default=20, help="parasail takes every n-th sequence")
     parser.add_argument("--runs", type=int, default=3)
     options = read_options(parser, "search_cpu.jsonl", parts=["proteins"], residues=20_000, runs=1)
-    report = Report(options)
+    results = Results(
+        options.output,
+        benchmark="search",
+        **versions(),
+        cpu=processor(),
+        backend=options.backend,
+        threads=options.threads,
+    )
     for part in options.parts:
-        PARTS[part](options, report)
+        PARTS[part](options, results)
 
 
 if __name__ == "__main__":

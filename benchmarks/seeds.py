@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time seeds as Liu & Schmidt did, against bowtie, and by the index's parameters.
 
-    python benchmarks/seeds.py                                   20 Mb made up, the CPU
+    python benchmarks/seeds.py                                   20 Mb simulated, the CPU
     python benchmarks/seeds.py --simulate-bases 3_100_000_000 --backend cuda --one-core-kmers 20000
     python benchmarks/seeds.py --index chr20.index --parts peer --bowtie-index chr20
     python benchmarks/seeds.py --index chr20.index --parts sweep --plot docs/seeds-sweep.svg
@@ -19,42 +19,34 @@ million k-mers; with more or fewer (--kmers, --one-core-kmers, --all-cores-kmers
 for a million as if it grew evenly, marked by ~. One JSON object a line is appended to --output.
 """
 
-import argparse
-import itertools
-import json
-import os
-import platform
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-from machine import machine
-from options import read_options
+from frame.environment import gpu_name, today
+from frame.options import add_threads, new_parser, read_options
+from frame.results import Results
+from frame.simulated import script
+from frame.timing import in_turn, median_seconds, run_program
+from parts.seed_kmers import kmers_of_reads, packed
+from parts.seed_sweep import sweep
 
 import bwarp
 from bwarp.index.building.build import build_index
-from bwarp.index.building.build_cpu import FORWARD, make_bwt, prefix_table
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import locate
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.store import load_index, save_index
-from bwarp.io.fastx import SequenceBatch
-from bwarp.reference import codes_of, make_reference, text_of
-from bwarp.runtime.threads import available_threads
-from bwarp.seeding.algorithms.exact_cpu import exact_intervals
-from bwarp.seeding.find import find_in_passes, kmer_batches, prepare
+from bwarp.reference import codes_of, make_reference
+from bwarp.seeding.find import find_in_passes, prepare
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.sequence import decode
 from bwarp.simulation.genome import GenomeParameters, simulate_genome
-from bwarp.simulation.reads import ReadParameters, simulate_reads
-from bwarp.simulation.variants import VariantParameters, simulate_variants
 
 #: The paper's data sets: length and mismatches.
 DATA_SETS = {"S11": (11, 0), "S15": (15, 0), "S20": (20, 1), "S24": (24, 1), "S30": (30, 2)}
@@ -76,17 +68,14 @@ PAPER_SEARCH = {
 }
 
 A_MILLION = 1_000_000
-READ_LENGTH, KMERS_A_READ = 100, 8
 ONE_CORE, ALL_CORES, GPU, HYBRID = "1 core", "all cores", "GPU", "GPU, located on the CPU"
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parts = ("tables", "peer", "sweep")
     parser.add_argument("--parts", nargs="+", choices=parts, default=["tables", "peer"])
-    parser.add_argument("--index", help="folder of an index (default: of a genome made up)")
+    parser.add_argument("--index", help="folder of an index (default: of a simulated genome)")
     parser.add_argument("--simulate-bases", type=int, default=20_000_000, metavar="N")
     parser.add_argument("--kmers", type=int, default=A_MILLION, help="of every data set")
     parser.add_argument("--one-core-kmers", type=int, help="on one core (default: all)")
@@ -95,7 +84,7 @@ def parse_options():
     parser.add_argument("--max-hits", type=int, default=128, help="0 for no limit")
     parser.add_argument("--algorithm", choices=("schemes", "backtracking"), default="schemes")
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--threads", type=int, default=available_threads())
+    add_threads(parser)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--bowtie-index", help="its base name (default: built here)")
     parser.add_argument("--peer-kmers", type=int, default=200_000)
@@ -103,44 +92,6 @@ def parse_options():
     return read_options(
         parser, "seeds_cpu.jsonl", simulate_bases=500_000, kmers=1000, peer_kmers=1000, repeats=1
     )
-
-
-class Report:
-    """Prints results and appends them to a file."""
-
-    def __init__(self, options, index: FMIndex):
-        self._path = options.output
-        self._common = {
-            "benchmark": "seeds",
-            "reference": Path(options.index).name if options.index else "simulated",
-            "bases": index.reference.n_bases,
-            "occ_rate": index.occ_rate,
-            "sa_rate": index.sa_rate,
-            "prefix_length": index.prefix_length,
-            "machine": machine(),
-            "bwarp": bwarp.__version__,
-            "python": platform.python_version(),
-            "date": time.strftime("%Y-%m-%d"),
-        }
-        if options.backend == "cuda":
-            from numba import cuda
-
-            self._common["gpu"] = str(cuda.get_current_device().name)
-
-    def add(self, **result) -> None:
-        print(json.dumps(result), file=sys.stderr, flush=True)
-        with self._path.open("a") as file:
-            file.write(json.dumps(result | self._common) + "\n")
-
-
-def median_seconds(work, repeats: int) -> float:
-    """The median of the times of some runs, after one that is not counted."""
-    times = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
 
 
 # --- The reference and the k-mers ----------------------------------------------------------------
@@ -155,29 +106,8 @@ def make_index(options) -> FMIndex:
     parameters = choose_parameters(reference.text_length)
     index = build_index(reference, parameters, options.backend, options.threads)
     taken = time.perf_counter() - start
-    print(f"{reference.n_bases:,} bases made up and indexed in {taken:.1f} s", file=sys.stderr)
+    print(f"{reference.n_bases:,} bases simulated and indexed in {taken:.1f} s", file=sys.stderr)
     return index
-
-
-def kmers_of_reads(codes, offsets, k: int, n_kmers: int, threads: int) -> np.ndarray:
-    """K-mers from even places of simulated reads, shape=(n_kmers, k), dtype=uint8."""
-    variants = simulate_variants(codes, offsets, VariantParameters(), 1, threads)
-    parameters = ReadParameters(length=READ_LENGTH, ends=1)
-    n_reads = -(-n_kmers // KMERS_A_READ)
-    reads = simulate_reads(codes, offsets, variants, parameters, 1, 0, n_reads, threads).codes[0]
-    starts = np.linspace(0, READ_LENGTH - k, KMERS_A_READ).astype(int)
-    windows = reads[:, starts[:, None] + np.arange(k)]
-    return np.ascontiguousarray(windows.reshape(-1, k)[:n_kmers])
-
-
-def packed(kmers: np.ndarray) -> KmerBatch:
-    n, k = kmers.shape
-    headers = np.zeros((n, 2), np.int64)
-    offsets = np.arange(n + 1) * k
-    (batch,) = kmer_batches(
-        SequenceBatch(kmers.reshape(-1), offsets, None, np.zeros(0, np.uint8), headers, 0)
-    )
-    return batch
 
 
 def first_kmers(kmers: KmerBatch, n: int | None) -> KmerBatch:
@@ -189,7 +119,7 @@ def first_kmers(kmers: KmerBatch, n: int | None) -> KmerBatch:
 # --- The paper's tables --------------------------------------------------------------------------
 
 
-def tables(options, report: Report, index: FMIndex) -> None:
+def tables(options, results: Results, index: FMIndex) -> None:
     codes, offsets = codes_of(index.reference), index.reference.contig_starts
     engines = {
         ONE_CORE: ("cpu", "cpu", 1, options.one_core_kmers),
@@ -205,11 +135,11 @@ def tables(options, report: Report, index: FMIndex) -> None:
         for engine, (backend, located, threads, n) in engines.items():
             seeds = SeedOptions(mismatches, options.max_hits, options.algorithm, located)
             part = first_kmers(kmers, n)
-            result = time_engine(index, part, seeds, backend, threads, options.repeats)
-            report.add(data_set=name, engine=engine, threads=threads, **vars(seeds), **result)
+            times = time_engine(index, part, seeds, backend, threads, options.repeats)
+            results.add(data_set=name, engine=engine, threads=threads, **vars(seeds), **times)
             scale, mark = A_MILLION / part.count, "~" if part.count != A_MILLION else ""
-            whole[name, engine] = (mark, scale * result["whole_seconds"])
-            search[name, engine] = (mark, scale * result["search_seconds"])
+            whole[name, engine] = (mark, scale * times["whole_seconds"])
+            search[name, engine] = (mark, scale * times["search_seconds"])
     columns = [ONE_CORE, ALL_CORES, GPU][: len(engines)]
     print(f"\nA million k-mers, at most {options.max_hits or 'any number of'} hits each")
     print_table("Table I: whole run, seconds", whole, columns, PAPER_WHOLE)
@@ -268,7 +198,7 @@ def print_figure_5(whole, names) -> None:
 # --- Against bowtie ------------------------------------------------------------------------------
 
 
-def peer(options, report: Report, index: FMIndex) -> None:
+def peer(options, results: Results, index: FMIndex) -> None:
     if not shutil.which("bowtie"):
         print("left out the peer: bowtie is not on PATH", file=sys.stderr)
         return
@@ -281,7 +211,7 @@ def peer(options, report: Report, index: FMIndex) -> None:
         for name in options.data_sets:
             k, mismatches = DATA_SETS[name]
             kmers = kmers_of_reads(codes, offsets, k, options.peer_kmers, options.threads)
-            compare(options, report, name, kmers, mismatches, folder, base, Path(work))
+            compare(options, results, name, kmers, mismatches, folder, base, Path(work))
 
 
 def build_for_bowtie(index, codes, work: Path, threads: int) -> str:
@@ -295,25 +225,21 @@ def build_for_bowtie(index, codes, work: Path, threads: int) -> str:
     return str(work / "reference")
 
 
-def compare(options, report, name, kmers, mismatches, index, base, work: Path) -> None:
+def compare(options, results, name, kmers, mismatches, index, base, work: Path) -> None:
     n, k = kmers.shape
     queries, threads = work / "queries.fa", str(options.threads)
     queries.write_bytes(b"".join(b">q%d\n%s\n" % (i, decode(kmers[i])) for i in range(n)))
-    program = Path(__file__).parents[1] / "scripts" / "find_seeds.py"
     ours, theirs = work / "hits.tsv", work / "hits.txt"
     search = ["--mismatches", mismatches, "--max-hits", 0]
-    machine = ["--threads", threads, "--backend", options.backend]
+    engine = ["--threads", threads, "--backend", options.backend]
     commands = {
-        "bwarp": [sys.executable, program, "--index", index, "--queries", queries]
-        + ["-o", ours, *search, *machine],
+        "bwarp": script("find_seeds", "--index", index, "--queries", queries, "-o", ours)
+        + [*search, *engine],
         "bowtie": ["bowtie", "-v", mismatches, "-a", "-p", threads, "--suppress", "5,6,7"]
         + ["-f", base, queries, theirs],
     }
-    runs = {program: [] for program in commands}
-    for turn, (program, command) in itertools.product(range(options.repeats + 1), commands.items()):
-        measured = measure(command)
-        if turn:
-            runs[program].append(measured)
+    jobs = {program: partial(run_program, command) for program, command in commands.items()}
+    runs = {program: used[1:] for program, used in in_turn(jobs, options.repeats + 1).items()}
     hits = {program: count_lines(path) for program, path in (("bwarp", ours), ("bowtie", theirs))}
     hits["bwarp"] -= 1
     if len(set(hits.values())) > 1:
@@ -325,7 +251,7 @@ def compare(options, report, name, kmers, mismatches, index, base, work: Path) -
         for program, measured in runs.items()
     }
     for program, (seconds, processor_seconds, peak) in medians.items():
-        report.add(
+        results.add(
             what=f"{n:,} {k}-mers, {mismatches} mismatches, all {hits[program]:,} hits",
             program=program,
             version=versions[program],
@@ -333,7 +259,7 @@ def compare(options, report, name, kmers, mismatches, index, base, work: Path) -
             seconds=seconds,
             processor_seconds=processor_seconds,
             peak_mb=round(peak / 1e6, 1),
-            all_seconds=[run[0] for run in runs[program]],
+            all_seconds=[run.wall for run in runs[program]],
         )
     wall, processor = (medians["bowtie"][i] / medians["bwarp"][i] for i in (0, 1))
     print(
@@ -342,120 +268,29 @@ def compare(options, report, name, kmers, mismatches, index, base, work: Path) -
     )
 
 
-def measure(command) -> tuple[float, float, int]:
-    """Wall seconds, processor seconds and peak bytes of a program."""
-    start = time.perf_counter()
-    process = subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{command[0]} ended with {process.returncode}")
-    return round(wall, 3), round(used.ru_utime + used.ru_stime, 3), used.ru_maxrss * 1024
-
-
 def count_lines(path: Path) -> int:
     with path.open("rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 24), b""))
 
 
-# --- The index's parameters ----------------------------------------------------------------------
-
-OCC_RATES = (32, 64, 96, 128, 192, 256, 512)
-PREFIX_LENGTHS = (0, 4, 6, 8, 9, 10, 11, 12, 13)
-SA_RATES = (1, 2, 4, 8, 16, 32, 64)
-SWEPT_K = 20
-
-
-def sweep(options, report: Report, index: FMIndex) -> None:
-    reference = index.reference
-    codes = codes_of(reference)
-    kmers = packed(
-        kmers_of_reads(codes, reference.contig_starts, SWEPT_K, options.kmers, options.threads)
-    )
-    text = text_of(reference, options.threads)
-    n_rows = index.forward.n_rows
-    suffixes = locate(index, np.arange(n_rows, dtype=np.uint32), options.threads)
-    index = FMIndex(
-        reference, index.forward, index.reverse, index.prefix_table, suffixes, sa_rate=1
-    )
-    found = {"occ_rate": [], "prefix_length": [], "sa_rate": []}
-
-    def add(what, value, number_of, n_bytes, work):
-        seconds = median_seconds(work, options.repeats)
-        speed = number_of / seconds
-        found[what].append((value, n_bytes / n_rows, speed))
-        report.add(
-            sweep=what,
-            value=value,
-            part_bytes=n_bytes,
-            bytes_a_base=round(n_bytes / n_rows, 4),
-            a_second=round(speed),
-            threads=options.threads,
-        )
-
-    def find(index):
-        return exact_intervals(index, kmers.words, SWEPT_K, options.threads)
-
-    for rate in OCC_RATES:
-        forward = make_bwt(text, suffixes, rate, FORWARD, options.threads)
-        other = replace(index, forward=forward)
-        add("occ_rate", rate, kmers.count, forward.blocks.nbytes, lambda other=other: find(other))
-    for length in PREFIX_LENGTHS:
-        other = replace(index, prefix_table=prefix_table(text, length))
-        n_bytes = other.prefix_table.nbytes
-        add("prefix_length", length, kmers.count, n_bytes, lambda other=other: find(other))
-    rows = np.random.default_rng(1).integers(0, n_rows, 2_000_000).astype(np.uint32)
-    for rate in SA_RATES:
-        other = replace(index, suffix_array=suffixes[::rate].copy(), sa_rate=rate)
-        n_bytes = other.suffix_array.nbytes
-        add(
-            "sa_rate",
-            rate,
-            rows.size,
-            n_bytes,
-            lambda other=other: locate(other, rows, options.threads),
-        )
-    if options.plot:
-        draw(found, options.plot, options.threads)
-
-
-def draw(found, path: Path, threads: int) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "bwarp"
-    import matplotlib.pyplot as plt
-
-    titles = {
-        "occ_rate": ("occ_rate (q)", f"exact {SWEPT_K}-mers, both strands"),
-        "prefix_length": ("prefix_length", f"exact {SWEPT_K}-mers, both strands"),
-        "sa_rate": ("sa_rate (p)", "rows located"),
-    }
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
-    for axis, (what, (label, title)) in zip(axes, titles.items(), strict=True):
-        values, sizes, speeds = zip(*found[what], strict=True)
-        names = [str(value) for value in values]
-        memory = axis.twinx()
-        memory.bar(names, sizes, color="#d0d7de", width=0.6)
-        memory.set_ylabel("bytes a base")
-        axis.plot(names, np.array(speeds) / 1e6, "o-", color="#0969da")
-        axis.set_ylim(bottom=0)
-        axis.set_zorder(memory.get_zorder() + 1)
-        axis.patch.set_visible(False)
-        axis.set_xlabel(label)
-        axis.set_ylabel(f"million a second, {threads} threads")
-        axis.set_title(title, fontsize=10)
-    figure.savefig(path, format="svg", metadata={"Date": None})
-
-
 def main() -> None:
     options = parse_options()
     index = make_index(options)
-    report = Report(options, index)
+    about = {
+        "benchmark": "seeds",
+        "reference": Path(options.index).name if options.index else "simulated",
+        "bases": index.reference.n_bases,
+        "occ_rate": index.occ_rate,
+        "sa_rate": index.sa_rate,
+        "prefix_length": index.prefix_length,
+        "bwarp": bwarp.__version__,
+        **today(),
+        **({"gpu": gpu_name()} if options.backend == "cuda" else {}),
+    }
+    results = Results(options.output, **about)
     parts = {"tables": tables, "peer": peer, "sweep": sweep}
     for part in options.parts:
-        parts[part](options, report, index)
+        parts[part](options, results, index)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,10 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from options import HERE
+from frame.options import CHECKOUT, HERE
 from speed_chart import Comparison, chart
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 RESULTS = HERE if "--here" in sys.argv[1:] else HERE.parent
 MARKED = re.compile(
     r"(?<=<!-- speed table: begin -->\n).*?(?=<!-- speed table: end -->)", re.DOTALL
@@ -73,8 +71,8 @@ def index_rows() -> Iterator[Row]:
         bases = f"{line['bases'] / 1e9:.1f} Gb simulated"
         yield "index, FASTA to folder", bases, shown(line["seconds"]), "", line["machine"]
     for line in results("suffix_array.jsonl")[-1:]:
-        letters = f"{line['letters'] / 1e9:.1f} Gb simulated"
-        yield "suffix array alone", letters, shown(line["median_seconds"]), "", line["gpu"]
+        bases = f"{line['letters'] / 1e9:.1f} Gb simulated"
+        yield "suffix array alone", bases, shown(line["median_seconds"]), "", line["gpu"]
 
 
 def mapping_rows() -> Iterator[Row]:

@@ -8,7 +8,7 @@ GPU = {
     "map_gpu.py",
     "mems_gpu.py",
     "seeds_gpu.py",
-    "small_cards.py",
+    "small_gpus.py",
     "suffix_array.py",
 }
 #: Programs that need bwa, or real data.

@@ -1,16 +1,47 @@
-"""The options that every benchmark has: where its results go, and little data to try it with."""
+"""The options of every benchmark: where its results go, and little data to try it with."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 from bwarp.runtime.backend import gpu_problem
+from bwarp.runtime.threads import available_threads
 
-__all__ = ["HERE", "read_options", "skip", "skip_without_gpu"]
+__all__ = [
+    "CHECKOUT",
+    "HERE",
+    "SHARED",
+    "add_folder",
+    "add_threads",
+    "large_file",
+    "new_parser",
+    "read_options",
+    "skip",
+    "skip_without_gpu",
+]
 
+CHECKOUT = Path(__file__).resolve().parents[2]
+#: Real data, where it is there.
+SHARED = CHECKOUT.parent / "shared" / "data"
 #: What is measured without naming a file. git ignores it; the files above it are kept in git, and
 #: hold what other machines measured.
-HERE = Path(__file__).parent / "results" / "here"
+HERE = CHECKOUT / "benchmarks" / "results" / "here"
+
+
+def new_parser(description: str) -> argparse.ArgumentParser:
+    """A parser whose help shows a program's docstring as it is."""
+    return argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, default=available_threads())
 
 
 def read_options(
@@ -40,6 +71,12 @@ def read_options(
     if parser.parse_args().small:
         parser.set_defaults(**small)
     return parser.parse_args()
+
+
+def large_file(name: str) -> Path | None:
+    """A file of $BWARP_LARGE, or of ../shared/data/large; None where it is not there."""
+    path = Path(os.environ.get("BWARP_LARGE") or SHARED / "large") / name
+    return path if path.is_file() else None
 
 
 def skip(reason: str) -> None:

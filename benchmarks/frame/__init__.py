@@ -1,0 +1,1 @@
+"""What every benchmark has: options, the record of the machine, timing in turn, result lines."""

@@ -1,0 +1,59 @@
+"""Timing of kernels on a GPU, by events."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+
+from numba import cuda
+
+__all__ = ["KernelClock", "kernel_seconds"]
+
+
+class KernelClock:
+    """Adds up the time of every kernel launched inside it, by name."""
+
+    def __enter__(self) -> "KernelClock":
+        from numba.cuda.dispatcher import _LaunchConfiguration
+
+        self.events, self.kind, self.call = [], _LaunchConfiguration, _LaunchConfiguration.__call__
+        clock = self
+
+        def timed(configuration, *arguments):
+            before, after = cuda.event(), cuda.event()
+            before.record()
+            clock.call(configuration, *arguments)
+            after.record()
+            clock.events.append((configuration.dispatcher.py_func.__name__, before, after))
+
+        _LaunchConfiguration.__call__ = timed
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.kind.__call__ = self.call
+        cuda.synchronize()
+        self.seconds = defaultdict(float)
+        for name, before, after in self.events:
+            self.seconds[name] += cuda.event_elapsed_time(before, after) / 1000
+
+    def clear(self) -> None:
+        """Forget what was launched so far."""
+        self.events.clear()
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+
+def kernel_seconds(work: Callable, repeats: int = 5) -> float:
+    """The median time on the GPU of what some calls launch, after one that is not counted."""
+    work()
+    cuda.synchronize()
+    times = []
+    for _ in range(repeats):
+        start, stop = cuda.event(), cuda.event()
+        start.record()
+        work()
+        stop.record()
+        stop.synchronize()
+        times.append(cuda.event_elapsed_time(start, stop) / 1e3)
+    return statistics.median(times)

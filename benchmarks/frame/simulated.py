@@ -1,0 +1,55 @@
+"""Data for benchmarks that are given none: the project's own demo genomes, and reads of them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from frame.options import CHECKOUT
+from frame.timing import Used, run_program
+
+__all__ = [
+    "make_genome",
+    "make_index",
+    "make_proteins",
+    "make_reads",
+    "run_script",
+    "script",
+]
+
+
+def script(name: str, *arguments) -> list:
+    """The command that runs a program of scripts/."""
+    return [sys.executable, CHECKOUT / "scripts" / f"{name}.py", *arguments]
+
+
+def run_script(name: str, *arguments) -> Used:
+    return run_program(script(name, *arguments))
+
+
+def make_genome(folder: Path, bases: int) -> Path:
+    """A genome with repeats, as FASTA."""
+    genome = folder / f"simulated_{bases}.fa"
+    run_script("simulate_genome", "-o", genome, "--length", bases, "--contigs", 4)
+    return genome
+
+
+def make_index(folder: Path, genome: Path) -> Path:
+    index = folder / f"{genome.stem}.index"
+    run_script("index_reference", genome, "-o", index, "--backend", "cpu")
+    return index
+
+
+def make_reads(folder: Path, genome: Path, pairs: int) -> tuple[Path, Path]:
+    """Two files of reads of 150 bases."""
+    reads = folder / "reads_1.fq", folder / "reads_2.fq"
+    ends = "-1", reads[0], "-2", reads[1]
+    run_script("simulate_reads", "--reference", genome, *ends, "--pairs", pairs)
+    return reads
+
+
+def make_proteins(residues: int, seed: int) -> list[np.ndarray]:
+    """Codes of sequences as long as Swiss-Prot's, of random residues."""
+    rng = np.random.default_rng(seed)
+    lengths = np.clip(rng.lognormal(5.7, 0.65, max(8, residues // 360)), 30, 9000).astype(int)
+    return [rng.integers(0, 20, n).astype(np.uint8) for n in lengths]

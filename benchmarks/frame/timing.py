@@ -1,0 +1,60 @@
+"""Timing of calls, of programs, and of jobs that take turns."""
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Hashable, Mapping
+from typing import NamedTuple
+
+__all__ = ["Used", "in_turn", "median_seconds", "run_program", "timed"]
+
+
+class Used(NamedTuple):
+    """What a program took: seconds of wall clock and of processors, bytes of memory."""
+
+    wall: float
+    processor: float
+    peak: int
+
+
+def timed(function: Callable, repeats: int) -> tuple[list[float], object]:
+    """The seconds of some calls, after one that is not counted, and the last result."""
+    result = function()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        seconds.append(time.perf_counter() - start)
+    return seconds, result
+
+
+def median_seconds(function: Callable, repeats: int) -> float:
+    """The median of the seconds that `timed` measures."""
+    return statistics.median(timed(function, repeats)[0])
+
+
+def in_turn(jobs: Mapping[Hashable, Callable], rounds: int) -> dict[Hashable, list]:
+    """What jobs return, each once a round, so that all meet the same disturbances."""
+    returned = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            returned[name].append(job())
+    return returned
+
+
+def run_program(command: list, stdout=subprocess.DEVNULL, cwd=None) -> Used:
+    """Run a program and measure it; one that fails ends the benchmark with what it said."""
+    command = list(map(str, command))
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=stdout, stderr=said, cwd=cwd)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            words = said.read().decode(errors="replace")
+            raise SystemExit(f"{' '.join(command)} ended with {process.returncode}:\n{words}")
+    return Used(round(wall, 3), round(used.ru_utime + used.ru_stime, 3), used.ru_maxrss * 1024)

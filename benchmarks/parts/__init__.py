@@ -1,0 +1,1 @@
+"""Parts of the larger programs: data, checks and measurements."""

@@ -1,0 +1,55 @@
+"""Simulated pairs of sequences to align."""
+
+import numpy as np
+
+from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
+
+__all__ = ["BASES", "mixed_pairs", "random_pairs", "rows_of"]
+
+BASES = np.frombuffer(b"ACGT", np.uint8)
+
+
+def random_pairs(count, query_length, reference_length, seed, gapped=0.3, substituted=0.01):
+    """Reads cut out of their reference windows, with substitutions and, some of them, an indel."""
+    rng = np.random.default_rng(seed)
+    references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
+    slack = reference_length - query_length
+    starts = rng.integers(0, max(slack - 8, 1), count)
+    columns = starts[:, None] + np.arange(query_length)
+    has_gap = rng.random(count) < gapped
+    shift = rng.integers(-4, 5, count) * has_gap
+    columns[:, query_length // 2 :] += shift[:, None]
+    np.clip(columns, 0, reference_length - 1, out=columns)
+    queries = np.take_along_axis(references, columns, 1)
+    changed = rng.random(queries.shape, dtype=np.float32) < substituted
+    queries[changed] = (queries[changed] + rng.integers(1, 4, int(changed.sum()))) % 4
+    return PairBatch(rows_of(queries), rows_of(references))
+
+
+def rows_of(matrix):
+    count, length = matrix.shape
+    return Sequences(
+        matrix.ravel(), np.arange(count, dtype=np.int64) * length, np.full(count, length, np.int32)
+    )
+
+
+def mixed_pairs(count, query_range, reference_range, seed, bases=None):
+    """Pairs of random lengths, queries related to their references; some ambiguous bases."""
+    rng = np.random.default_rng(seed)
+    queries, references = [], []
+    for _ in range(count):
+        reference = rng.integers(0, 4, rng.integers(*reference_range)).astype(np.uint8)
+        start = rng.integers(0, reference.size)
+        length = rng.integers(*query_range)
+        query = np.resize(reference[start:], length).copy()
+        changed = rng.random(length) < rng.choice([0, 0.02, 0.1])
+        query[changed] = rng.integers(0, 4, int(changed.sum()))
+        if rng.random() < 0.5 and length > 10:
+            at = rng.integers(1, length - 5)
+            query = np.delete(query, slice(at, at + rng.integers(1, 5)))
+        if bases is None and rng.random() < 0.05:
+            reference[rng.integers(0, reference.size)] = 4
+            query[rng.integers(0, query.size)] = 4
+        queries.append(query if bases is None else bases[query])
+        references.append(reference if bases is None else bases[reference])
+    return PairBatch(sequences_of(queries), sequences_of(references))

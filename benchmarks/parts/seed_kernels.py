@@ -1,0 +1,185 @@
+"""The kernels of seeds on a GPU against what its memory can do."""
+
+from itertools import pairwise
+
+import numpy as np
+from frame.gpu_timing import kernel_seconds
+from numba import cuda, uint32, uint64
+
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.index.device_index_cuda import DeviceIndex
+from bwarp.index.rank_cuda import block_of, rank_both
+from bwarp.seeding import find_cuda
+from bwarp.seeding.algorithms import exact_cuda, search_schemes_cuda
+from bwarp.seeding.algorithms.both_strands_cuda import base_of, make_items
+from bwarp.sequence import kmer_at
+from parts.genome_on_gpu import THREADS, blocks
+from parts.seed_data_on_gpu import simulated_kmers
+
+__all__ = ["measure_backtracking", "measure_exact", "measure_schemes", "sector_ceiling"]
+
+
+@cuda.jit
+def read_sectors(words, n_sectors, times, sums):
+    """Read random sectors by two 16-byte loads, as a rank does, each address known beforehand."""
+    i = cuda.grid(1)
+    bits = uint64(i) * uint64(0x9E3779B97F4A7C15) + uint64(12345)
+    total = uint32(0)
+    for _ in range(times):
+        bits ^= bits >> uint64(29)
+        bits *= uint64(0xBF58476D1CE4E5B9)
+        bits ^= bits >> uint64(32)
+        sector = ((bits >> uint64(32)) * uint64(n_sectors)) >> uint64(32)
+        a, b, c, d = load_uint32x4(words, sector * uint64(8))
+        e, f, g, h = load_uint32x4(words, sector * uint64(8) + uint64(4))
+        total = uint32(total ^ a ^ b ^ c ^ d ^ e ^ f ^ g ^ h)
+    sums[i] = total
+
+
+def sector_ceiling(words) -> float:
+    threads, times = 1 << 20, 64
+    sums = cuda.device_array(threads, np.uint32)
+    seconds = kernel_seconds(
+        lambda: read_sectors[threads // THREADS, THREADS](words, words.size // 8, times, sums)
+    )
+    return threads * times / seconds
+
+
+@cuda.jit
+def count_sectors(
+    words, separator_rows, groups, first_rows, table, length, items, k, n_items, few, sectors
+):
+    """How many sectors `exact_cuda.search_items` reads: the table, blocks, and for a single row
+    the suffix array and, by the number of bases, the text."""
+    item = cuda.grid(1)
+    if item >= n_items:
+        return
+    string = kmer_at(items, uint64(item) * uint64(32) + uint64(k - length), length)
+    first, _, rows, _ = load_uint32x4(table, uint64(4) * uint64(string))
+    left = k - length
+    read = uint32(1)
+    while rows > few and left > 0:
+        left -= 1
+        code = base_of(items, 1, item, left)
+        read += 1 if block_of(groups, first) == block_of(groups, uint32(first + rows)) else 2
+        start, stop = rank_both(words, separator_rows, groups, code, first, uint32(first + rows))
+        first = uint32(first_rows[code] + start)
+        rows = uint32(stop - start)
+    if rows == 1 and few:
+        # 128 bases of text are a sector, read in words of 32.
+        read += 1 if left == 0 else 2
+    cuda.atomic.add(sectors, 0, uint64(read))
+
+
+def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
+    """Exact search, kernel only: k-mers that occur, one strand; then both strands."""
+    lines = []
+    rows = [cuda.device_array(2 * count, np.uint32) for _ in range(2)]
+    plan, text = device.plan, device.text
+    for k in (11, 15, 20, 24, 30):
+        words = simulated_kmers(device, count, k, 0, False)
+        one_strand = cuda.to_device(np.append(words.reshape(-1), np.uint64(0)))
+        both = make_items(words, k)
+        for length in (13, 14, 15):
+            for few in (0, 1):
+                if length > plan.string_length or length > k:
+                    continue
+                device.plan = type(plan)(**(vars(plan) | {"string_length": length}))
+                device.text = text if few else None
+                sectors = cuda.to_device(np.zeros(1, np.uint64))
+                count_sectors[blocks(count), THREADS](
+                    device.forward.words, device.forward.separator_rows, device.forward.groups,
+                    device.first_rows, device.table(length), length, one_strand, k, count, few,
+                    sectors,
+                )  # fmt: skip
+                seconds = kernel_seconds(
+                    lambda items=one_strand, k=k: exact_cuda.exact_intervals(
+                        device, items, count, 1, k, *rows
+                    )
+                )
+                found = int((rows[1][:count].copy_to_host() > 0).sum())
+                seconds_both = kernel_seconds(
+                    lambda items=both, k=k: exact_cuda.exact_intervals(
+                        device, items, 2 * count, 1, k, *rows
+                    )
+                )
+                lines.append(
+                    {
+                        "k": k,
+                        "table": length,
+                        "text": bool(few),
+                        "searches_a_second": count / seconds,
+                        "both_strands_kmers_a_second": count / seconds_both,
+                        "sectors_a_search": int(sectors.copy_to_host()[0]) / count,
+                        "not_found": count - found,
+                    }
+                )
+        device.plan, device.text = plan, text
+    for length in (13, 14):
+        if length != plan.string_length:
+            device.tables.pop(length, None)
+    return lines
+
+
+def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
+    """Search with mismatches, kernels only, both strands."""
+    lines = []
+    few_rows = search_schemes_cuda.FEW_ROWS
+    plan = device.plan
+    for k, mismatches in ((20, 1), (24, 1), (30, 2)):
+        words = simulated_kmers(device, count, k, 10, True)
+        for length in (14, 15):
+            if length > plan.string_length:
+                continue
+            device.plan = type(plan)(**(vars(plan) | {"string_length": length}))
+            for few in (1, 2, 4, 8):
+                search_schemes_cuda.FEW_ROWS = few
+                elements = search_schemes_cuda.elements_an_item(device, k, mismatches)
+                size = min(count, device.work.elements // elements // 2)
+                edges = [*range(0, count, size), count]
+                batches = [make_items(words[a:b], k) for a, b in pairwise(edges)]
+                most = np.zeros(device.work.counters.size, np.uint32)
+                zeros = cuda.to_device(most)
+
+                def run(k=k, mismatches=mismatches, edges=edges, batches=batches, zeros=zeros):
+                    for (a, b), items in zip(pairwise(edges), batches, strict=True):
+                        device.work.counters.copy_to_device(zeros)
+                        search_schemes_cuda.search_schemes(
+                            device, items, 2 * (b - a), 1, k, mismatches
+                        )
+
+                seconds = kernel_seconds(run, 3)
+                counters = device.work.counters.copy_to_host()
+                lines.append(
+                    {
+                        "k": k,
+                        "mismatches": mismatches,
+                        "table": length,
+                        "few_rows": few,
+                        "kmers_a_second": count / seconds,
+                        "batches": len(batches),
+                        # Above 1 a list was too short: less was searched, and it is no result.
+                        "fullest_list": float(counters.max() / device.work.elements),
+                        "counters": [int(c) for c in counters if c],
+                    }
+                )
+        device.plan = plan
+    search_schemes_cuda.FEW_ROWS = few_rows
+    device.tables.pop(14, None)
+    return lines
+
+
+def measure_backtracking(device: DeviceIndex, count: int) -> list[dict]:
+    lines = []
+    for k, mismatches in ((20, 1), (30, 2)):
+        words = simulated_kmers(device, count, k, 10, True)
+        device.work.counters.copy_to_device(np.zeros(device.work.counters.size, np.uint32))
+        items = make_items(words, k)
+        seconds = kernel_seconds(
+            lambda items=items, k=k, m=mismatches: find_cuda.search_backtracking(
+                device, items, 2 * count, 1, k, m
+            ),
+            1,
+        )
+        lines.append({"k": k, "mismatches": mismatches, "kmers_a_second": count / seconds})
+    return lines
