@@ -34,7 +34,7 @@ from frame.results import Results
 from frame.simulated import script
 from frame.timing import run_program, timed
 
-from bwarp.composition.histogram import count_letters, group_queries
+from bwarp.composition.histogram import count_bases, group_queries
 from bwarp.composition.references import References, gather_references, window_count
 from bwarp.composition.scan import Scan, count_hits, scan_best
 from bwarp.filtering.candidates import Candidates
@@ -66,7 +66,7 @@ def paper_shape(seed=11):
 
 
 def groups_of(codes, offsets):
-    return group_queries(count_letters(codes, offsets), np.diff(offsets))
+    return group_queries(count_bases(codes, offsets), np.diff(offsets))
 
 
 def comparisons(references, groups):
@@ -143,7 +143,7 @@ def kernel(results, references, groups):
     from bwarp.composition.tiles import tiles_cuda
     from bwarp.composition.tiles.tile_scan import TileScan
 
-    placed = tiles_cuda.place_references(references, np.uint8)
+    placed = tiles_cuda.prepare_references(references, np.uint8)
     for group in groups[:: max(1, len(groups) // 4)]:
         tile = TileScan(tiles_cuda, placed, references.codes.size, group.length, 1)
         windows = tile._tile_windows(0, references.codes.size)
@@ -175,7 +175,7 @@ def streams(results, references, groups):
     from bwarp.composition.similarity import largest_distance
     from bwarp.composition.tiles import gather_cuda
 
-    placed = gather_cuda.place_references(references, np.uint32)
+    placed = gather_cuda.prepare_references(references, np.uint32)
     group = groups[len(groups) // 2]
     largest = np.full(len(group.counts), largest_distance(SIMILARITY, group.length), np.int32)
     for n_streams in (1, 2, 4, 8, 16, 22, 32, 64, 100):

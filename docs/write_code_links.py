@@ -3,7 +3,7 @@
 
     [`map_chunks`](bwarp/mapping/pipeline.py#L95)     leads to where the file defines that name
 
-    <!-- code of bwarp/filtering/filter_cuda.py: bound_by_letters -->
+    <!-- code of bwarp/filtering/filter_cuda.py: bound_by_bases -->
     ```python
     ...                                               is what that name is defined as, to the letter
     ```

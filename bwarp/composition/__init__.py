@@ -1,1 +1,1 @@
-"""Composition scans: every query against every window of its own length, by letter counts."""
+"""Composition scans: every query against every window of its own length, by base counts."""

@@ -1,11 +1,11 @@
-"""Comparing one query's letter counts with very many others, a vector of them at a time.
+"""Comparing one query's base counts with very many others, a vector of them at a time.
 
-With N(x) the unambiguous letters of x, the distance of a query q and a window w is
+With N(x) the unambiguous bases of x, the distance of a query q and a window w is
 
     D = sum |q - w| = N(q) + N(w) - 2 sum min(q, w)
 
 so D <= t asks whether 2 sum min(q, w) + A(w) >= N(q) + length - t, A(w) = length - N(w) being the
-ambiguous letters of the window. Halved, for whole numbers (c is the right side):
+ambiguous bases of the window. Halved, for whole numbers (c is the right side):
 
     c even:  sum min(q, w) + floor(A(w) / 2) >= c / 2
     c odd:   sum min(q, w) + ceil(A(w) / 2)  >= (c + 1) / 2
@@ -19,8 +19,8 @@ Four minima, four additions and one comparison a vector of histograms, which are
     plane 5      ceil(A / 2)
 
 Planes hold 8-bit numbers for lengths up to 255 and 16-bit ones above. No sum passes the length, so
-none overflows. A place without a histogram has zeros, and as thresholds lie below the length, the
-right side is at least 1 and such a place never hits.
+none overflows. A number without a histogram has zeros; as thresholds lie below the length, the
+right side is at least 1, and it never hits.
 """
 
 import numba
@@ -49,9 +49,9 @@ def set_query(counts, length, largest_distance, query):
         Four counts, and the right side less 1, in the type of the planes.
     """
     unambiguous = 0
-    for letter in range(4):
-        query[letter] = counts[letter]
-        unambiguous += counts[letter]
+    for base in range(4):
+        query[base] = counts[base]
+        unambiguous += counts[base]
     right = unambiguous + length - largest_distance
     query[4] = (right + 1) // 2 - 1
     return 4 + right % 2
@@ -85,11 +85,11 @@ def list_hits(bits, planes, width, at, query, length, first, numbers, distances,
     """
     while bits != np.uint64(0):
         lane = np.int64(population_count(bits ^ (bits - np.uint64(1)))) - 1
-        place = at + lane
+        number = at + lane
         distance = 0
-        for letter in range(4):
-            here = np.int64(planes[letter * width + place])
-            distance += abs(here - np.int64(query[letter]))
+        for base in range(4):
+            here = np.int64(planes[base * width + number])
+            distance += abs(here - np.int64(query[base]))
         numbers[used] = first + lane
         distances[used] = distance
         used += 1

@@ -1,4 +1,4 @@
-"""Letter counts of sequences, and the queries that share both length and counts.
+"""Base counts of sequences, and the queries that share both length and counts.
 
 Two queries of one length with the same four counts hit the same windows at the same distances, so
 they are compared once, as one group:
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-__all__ = ["LONGEST_QUERY", "QueryGroups", "count_letters", "group_queries"]
+__all__ = ["LONGEST_QUERY", "QueryGroups", "count_bases", "group_queries"]
 
 #: Counts are 16-bit numbers, and the largest one marks positions where no window begins.
 LONGEST_QUERY = 65534
@@ -22,7 +22,7 @@ LONGEST_QUERY = 65534
 
 @dataclass(frozen=True)
 class QueryGroups:
-    """Queries of one length, and their distinct letter counts.
+    """Queries of one length, and their distinct base counts.
 
     Attributes
     ----------
@@ -41,32 +41,32 @@ class QueryGroups:
     counts: np.ndarray
 
 
-def count_letters(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """How often A, C, G and T stand in each sequence; ambiguous letters are in no bin.
+def count_bases(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """How often A, C, G and T stand in each sequence; ambiguous bases are in no bin.
 
     Parameters
     ----------
     codes : ndarray, shape=(total,), dtype=uint8
     offsets : ndarray, shape=(n + 1,), dtype=int64
-        Sequence i is ``codes[offsets[i]:offsets[i + 1]]``, of at most 65,534 letters.
+        Sequence i is ``codes[offsets[i]:offsets[i + 1]]``, of at most 65,534 bases.
 
     Returns
     -------
     counts : ndarray, shape=(n, 4), dtype=uint16
     """
     counts = np.zeros((len(offsets) - 1, 4), np.uint16)
-    _count_letters(codes, offsets, counts)
+    _count_bases(codes, offsets, counts)
     return counts
 
 
 def group_queries(counts: np.ndarray, lengths: np.ndarray) -> list[QueryGroups]:
-    """Queries grouped by length, shortest first; queries without any letter are in no group.
+    """Queries grouped by length, shortest first; queries without any base are in no group.
 
     Parameters
     ----------
     counts : ndarray, shape=(n, 4), dtype=uint16
     lengths : ndarray, shape=(n,), dtype=int64
-        At least the sum of each row of `counts`; more where a query has ambiguous letters.
+        At least the sum of each row of `counts`; more where a query has ambiguous bases.
     """
     groups = []
     order = np.argsort(lengths, kind="stable")
@@ -88,7 +88,7 @@ def group_queries(counts: np.ndarray, lengths: np.ndarray) -> list[QueryGroups]:
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_letters(codes, offsets, counts):
+def _count_bases(codes, offsets, counts):
     for i in range(len(counts)):
         for at in range(offsets[i], offsets[i + 1]):
             if codes[at] < 4:

@@ -11,7 +11,7 @@ __all__ = ["HitBlock", "best_hits", "join_regions"]
 class HitBlock:
     """The hits, or regions of hits, of some queries of one length.
 
-    Queries with the same letter counts have the same hits, which stand here once:
+    Queries with the same base counts have the same hits, which stand here once:
 
         queries    7  9  12           group_of_query   0  1  0
         edges      0        4     6   group 0: rows 0 to 3, group 1: rows 4 and 5

@@ -1,10 +1,10 @@
-"""The references of a scan, end to end, and the prefix counts that give any window's letters.
+"""The references of a scan, end to end, and the prefix counts that give any window's bases.
 
-`prefix[x, i]` is how many letters x stand before position i, kept modulo 256 (or 65,536): the
-difference of two of them is exact for a window of up to 255 (or 65,535) letters, at one byte a
-letter and position instead of four.
+`prefix[x, i]` is how many bases x stand before position i, kept modulo 256 (or 65,536): the
+difference of two of them is exact for a window of up to 255 (or 65,535) bases, at one byte a
+base and position instead of four.
 
-    codes      A C A N | G A            two references of 4 and 2 letters
+    codes      A C A N | G A            two references of 4 and 2 bases
     prefix[A]  0 1 1 2 2 2 3            window [0, 4): prefix[A, 4] - prefix[A, 0] = 2
     starts     0         4   6
 """
@@ -54,7 +54,7 @@ def gather_references(batches: Iterable[SequenceBatch]) -> References:
 
 
 def prefix_counts(codes: np.ndarray, dtype) -> np.ndarray:
-    """Prefix counts of the four letters.
+    """Prefix counts of the four bases.
 
     Parameters
     ----------
@@ -71,15 +71,15 @@ def prefix_counts(codes: np.ndarray, dtype) -> np.ndarray:
 
 
 def window_count(references: References, length: int) -> int:
-    """How many windows of `length` letters lie within the references."""
+    """How many windows of `length` bases lie within the references."""
     return int(np.maximum(np.diff(references.starts) - length + 1, 0).sum())
 
 
 @numba.njit(cache=True, nogil=True)
 def _prefix_counts(codes, prefix):
-    for letter in range(4):
+    for base in range(4):
         count = 0
         for i in range(codes.size):
-            count += codes[i] == letter
+            count += codes[i] == base
             # Storing keeps the low 8 or 16 bits.
-            prefix[letter, i + 1] = count
+            prefix[base, i + 1] = count

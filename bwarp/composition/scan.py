@@ -34,7 +34,7 @@ __all__ = [
 
 ALGORITHMS = ("auto", "classes", "tiles", "gather")
 
-#: Window positions are 32-bit numbers, also those of the places that fill up the last tile.
+#: Window positions are 32-bit numbers, also those of the positions that fill up the last tile.
 LONGEST_REFERENCES = 2**32 - 2**24
 
 #: The CPU takes longer queries, whose counts do not fit in bytes.
@@ -78,7 +78,7 @@ def count_hits(
 ) -> list[np.ndarray]:
     """How many windows each group of each length hits: int64 arrays, in the order of `groups`.
 
-    `report` is told every now and then how many queries have been compared.
+    `report` is called now and then with how many queries have been compared.
     """
     lengths = _Lengths(scan)
     done = 0
@@ -170,7 +170,7 @@ class _Lengths:
 
     def __init__(self, scan: Scan):
         self._scan = scan
-        self._placed = {}
+        self._prepared = {}
 
     def of(self, group: QueryGroups) -> ClassScan | CountedClassScan | TileScan:
         by_classes = self._scan.algorithm in ("auto", "classes")
@@ -197,7 +197,7 @@ class _Lengths:
         if few or not by_classes:
             return tiles
         classes = classes_cuda.count_windows(
-            tiles.placed, group.length, self._most_ambiguous(group)
+            tiles.prepared, group.length, self._most_ambiguous(group)
         )
         return CountedClassScan(classes_cpu.class_planes(classes), tiles, self._scan.threads)
 
@@ -209,16 +209,16 @@ class _Lengths:
     def _tiles(self, engine, group: QueryGroups) -> TileScan:
         references = self._scan.references
         key = (engine, engine.count_type(group.length))
-        if key not in self._placed:
-            self._placed[key] = engine.place_references(references, key[1])
+        if key not in self._prepared:
+            self._prepared[key] = engine.prepare_references(references, key[1])
         return TileScan(
-            engine, self._placed[key], references.codes.size, group.length, self._scan.threads
+            engine, self._prepared[key], references.codes.size, group.length, self._scan.threads
         )
 
     def _most_ambiguous(self, group: QueryGroups) -> int:
-        """The most ambiguous letters of a window that some query may be near enough to.
+        """The most ambiguous bases of a window that some query may be near enough to.
 
-        The distance is at least the difference of the numbers of unambiguous letters.
+        The distance is at least the difference of the numbers of unambiguous bases.
         """
         fewest = int(group.counts.sum(axis=1, dtype=np.int64).min())
         distance = largest_distance(self._scan.similarity, group.length)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bwarp.composition.histogram import LONGEST_QUERY, count_letters
+from bwarp.composition.histogram import LONGEST_QUERY, count_bases
 from bwarp.composition.references import References, gather_references
 from bwarp.composition.scan import LONGEST_REFERENCES
 from bwarp.errors import InputError
@@ -29,7 +29,7 @@ def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) 
 def scan_queries(
     where: str | os.PathLike, batches: Iterable[SequenceBatch]
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, lengths (int64) and letter counts (uint16[n, 4]) of queries, whose letters go."""
+    """Names, lengths (int64) and base counts (uint16[n, 4]) of queries, whose bases go."""
     names: list[str] = []
     lengths = [np.zeros(0, np.int64)]
     counts = [np.zeros((0, 4), np.uint16)]
@@ -38,11 +38,11 @@ def scan_queries(
         if lengths[-1].max() > LONGEST_QUERY:
             longest = int(lengths[-1].argmax())
             raise InputError(
-                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} letters; "
+                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} bases; "
                 f"{LONGEST_QUERY:,} is the most"
             )
         names += batch.names()
-        counts.append(count_letters(batch.codes, batch.offsets))
+        counts.append(count_bases(batch.codes, batch.offsets))
     _refuse_nameless(where, names)
     return names, np.concatenate(lengths), np.concatenate(counts)
 

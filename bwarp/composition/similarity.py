@@ -1,7 +1,7 @@
 """Similarity thresholds as exact fractions, so that no hit at the very boundary is ever in doubt.
 
 A window of the query's length has the distance D = sum |query count - window count| over the four
-letters, a whole number, and the similarity S = 1 - D / length. With a threshold of n / d,
+bases, a whole number, and the similarity S = 1 - D / length. With a threshold of n / d,
 
     S >= n / d   <=>   D <= length * (d - n) / d   <=>   D <= floor(length * (d - n) / d)
 
@@ -35,7 +35,7 @@ def parse_similarity(text: str) -> Fraction:
 
 
 def largest_distance(similarity: Fraction, length: int) -> int:
-    """The largest distance a window of `length` letters may have and still be a hit.
+    """The largest distance a window of `length` bases may have and still be a hit.
 
     >>> largest_distance(Fraction("0.95"), 40)
     2

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.filtering.histogram_bound import LONGEST_WORD
+from bwarp.filtering.histogram_bound import LONGEST_KMER
 
-__all__ = ["Candidates", "Filtered", "check_word_length"]
+__all__ = ["Candidates", "Filtered", "check_kmer_length"]
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Places where reads may align.
+    """Windows of the genome where reads may align.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Candidates:
     strands : ndarray, shape=(n,), dtype=uint8
         1 where it is the read's reverse complement that may align, else 0.
     starts, stops : ndarray, shape=(n,), dtype=int64
-        The window of the genome, slack for gaps included, at most 65,535 letters.
+        The window of the genome, slack for gaps included, at most 65,535 bases.
     max_edits : ndarray, shape=(n,), dtype=int32
         The most edits an alignment may have and be wanted.
     """
@@ -35,7 +35,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Filtered:
-    """What the filter found out.
+    """What the filter found.
 
     Attributes
     ----------
@@ -43,32 +43,32 @@ class Filtered:
         False where no alignment within the allowed edits exists.
     edits : ndarray, shape=(n,), dtype=int32
         No alignment within the allowed edits has fewer edits than this.
-    seen, dropped_by_letters, dropped_by_words : int
+    seen, dropped_by_bases, dropped_by_kmers : int
     """
 
     kept: np.ndarray
     edits: np.ndarray
     seen: int
-    dropped_by_letters: int
-    dropped_by_words: int
+    dropped_by_bases: int
+    dropped_by_kmers: int
 
     @classmethod
-    def of(cls, by_letters: np.ndarray, by_words: np.ndarray, max_edits: np.ndarray) -> "Filtered":
-        """Put together the bounds by letters and by words (int32[n], 0 where not asked)."""
-        near = by_letters <= max_edits
-        kept = near & (by_words <= max_edits)
+    def of(cls, by_bases: np.ndarray, by_kmers: np.ndarray, max_edits: np.ndarray) -> "Filtered":
+        """Join the bounds by bases and by k-mers (int32[n], 0 where not computed)."""
+        near = by_bases <= max_edits
+        kept = near & (by_kmers <= max_edits)
         return cls(
             kept,
-            np.maximum(by_letters, by_words),
+            np.maximum(by_bases, by_kmers),
             kept.size,
             int(near.size - near.sum()),
             int(near.sum() - kept.sum()),
         )
 
 
-def check_word_length(word_length: int) -> None:
-    """Refuse word lengths whose tables would not fit."""
-    if not 0 <= word_length <= LONGEST_WORD:
+def check_kmer_length(kmer_length: int) -> None:
+    """Refuse k-mer lengths whose tables would not fit."""
+    if not 0 <= kmer_length <= LONGEST_KMER:
         raise UsageError(
-            f"word length {word_length} is not from 1 to {LONGEST_WORD}, or 0 for letters alone"
+            f"word length {kmer_length} is not from 1 to {LONGEST_KMER}, or 0 for bases alone"
         )

@@ -1,37 +1,37 @@
-"""The histogram filter on a GPU: letters by one thread a candidate, words by one warp.
+"""The histogram filter on a GPU: bases by one thread a candidate, k-mers by one warp.
 
-Words are counted in shared memory, a table a warp; the window's words go up, the read's come
-down, and whoever takes a word that is not there has found one in excess:
+K-mers are counted in shared memory, a table a warp; the window's count up, the read's count down,
+and a thread that takes a k-mer that is not there has found one in excess:
 
     table of a warp     AAAA AAAC AAAG ...     4**q counts, 1 kB for q = 4
-    window's words       +1        +2
-    read's words         -1   -1   -1          the second is in excess, whatever the order
+    window's k-mers      +1        +2
+    read's k-mers        -1   -1   -1          the second is in excess, whatever the order
 """
 
 import numpy as np
 from numba import cuda, int32, int64, types
 
-from bwarp.filtering.candidates import Candidates, Filtered, check_word_length
-from bwarp.filtering.histogram_bound import LONGEST_WORD, letter_bound, oriented_word
+from bwarp.filtering.candidates import Candidates, Filtered, check_kmer_length
+from bwarp.filtering.histogram_bound import LONGEST_KMER, base_bound, oriented_kmer
 
 __all__ = ["KERNEL_SIGNATURES", "filter_candidates"]
 
 _THREADS = 128
 _WARP = 32
 _WARPS = _THREADS // _WARP
-_TABLE = 4**LONGEST_WORD
+_TABLE = 4**LONGEST_KMER
 _TABLES = _WARPS * _TABLE
 _ALL = 0xFFFFFFFF
 
 
 def filter_candidates(
-    read_words, read_starts, reference_words, candidates: Candidates, word_length, threads
+    read_words, read_starts, reference_words, candidates: Candidates, kmer_length, threads
 ) -> Filtered:
     """Find the candidates that provably have no alignment within their allowed edits.
 
     See `filter_cpu.filter_candidates`. Arrays may lie on the device already.
     """
-    check_word_length(word_length)
+    check_kmer_length(kmer_length)
     n_candidates = candidates.reads.size
     if n_candidates == 0:
         none = np.zeros(0, np.int32)
@@ -44,14 +44,14 @@ def filter_candidates(
         )
     ]  # fmt: skip
     sequences = [_on_device(array) for array in (read_words, read_starts, reference_words)]
-    by_letters = cuda.device_array(n_candidates, np.int32)
-    bound_by_letters[-(-n_candidates // _THREADS), _THREADS](*sequences, *of_candidates, by_letters)
-    by_words = cuda.to_device(np.zeros(n_candidates, np.int32))
-    if word_length:
-        bound_by_words[-(-n_candidates // _WARPS), _THREADS](
-            *sequences, *of_candidates, word_length, by_letters, by_words
+    by_bases = cuda.device_array(n_candidates, np.int32)
+    bound_by_bases[-(-n_candidates // _THREADS), _THREADS](*sequences, *of_candidates, by_bases)
+    by_kmers = cuda.to_device(np.zeros(n_candidates, np.int32))
+    if kmer_length:
+        bound_by_kmers[-(-n_candidates // _WARPS), _THREADS](
+            *sequences, *of_candidates, kmer_length, by_bases, by_kmers
         )
-    return Filtered.of(by_letters.copy_to_host(), by_words.copy_to_host(), candidates.max_edits)
+    return Filtered.of(by_bases.copy_to_host(), by_kmers.copy_to_host(), candidates.max_edits)
 
 
 def _on_device(array):
@@ -59,54 +59,54 @@ def _on_device(array):
 
 
 @cuda.jit(cache=True)
-def bound_by_letters(
-    read_words, read_starts, reference_words, reads, strands, starts, stops, max_edits, by_letters
+def bound_by_bases(
+    read_words, read_starts, reference_words, reads, strands, starts, stops, max_edits, by_bases
 ):
-    """The letter bound; one thread a candidate.
+    """The bound by bases; one thread a candidate.
 
-    Reads the window and the read three times, 8 bytes for 32 letters.
+    Reads the window and the read three times, 8 bytes for 32 bases.
     """
     i = cuda.grid(1)
     if i < reads.size:
         read = reads[i]
-        by_letters[i] = letter_bound(
+        by_bases[i] = base_bound(
             read_words, read_starts[read], read_starts[read + 1], strands[i] == 1,
             reference_words, starts[i], stops[i], int64(max_edits[i]),
         )  # fmt: skip
 
 
 @cuda.jit(cache=True)
-def bound_by_words(
+def bound_by_kmers(
     read_words, read_starts, reference_words, reads, strands, starts, stops, max_edits,
-    word_length, by_letters, by_words,
+    kmer_length, by_bases, by_kmers,
 ):  # fmt: skip
-    """The word bound of the candidates that letters left over; one warp a candidate."""
+    """The bound by k-mers of the candidates that bases left over; one warp a candidate."""
     tables = cuda.shared.array(_TABLES, int32)
     warp = cuda.threadIdx.x // _WARP
     lane = cuda.threadIdx.x % _WARP
     i = cuda.blockIdx.x * _WARPS + warp
     table = warp * _TABLE
     # The whole warp leaves, or none of it.
-    if i >= reads.size or by_letters[i] > max_edits[i]:
+    if i >= reads.size or by_bases[i] > max_edits[i]:
         return
-    for entry in range(lane, 1 << (2 * word_length), _WARP):
+    for entry in range(lane, 1 << (2 * kmer_length), _WARP):
         tables[table + entry] = int32(0)
     cuda.syncwarp()
-    for at in range(starts[i] + lane, stops[i] - word_length + 1, _WARP):
-        word = oriented_word(reference_words, at, word_length, False)
-        cuda.atomic.add(tables, int64(table + word), int32(1))
+    for at in range(starts[i] + lane, stops[i] - kmer_length + 1, _WARP):
+        kmer = oriented_kmer(reference_words, at, kmer_length, False)
+        cuda.atomic.add(tables, int64(table + kmer), int32(1))
     cuda.syncwarp()
     in_excess = int32(0)
     read = reads[i]
     reverse = strands[i] == 1
-    for at in range(read_starts[read] + lane, read_starts[read + 1] - word_length + 1, _WARP):
-        word = oriented_word(read_words, at, word_length, reverse)
-        if cuda.atomic.add(tables, int64(table + word), int32(-1)) <= 0:
+    for at in range(read_starts[read] + lane, read_starts[read + 1] - kmer_length + 1, _WARP):
+        kmer = oriented_kmer(read_words, at, kmer_length, reverse)
+        if cuda.atomic.add(tables, int64(table + kmer), int32(-1)) <= 0:
             in_excess = int32(in_excess + int32(1))
     for distance in (16, 8, 4, 2, 1):
         in_excess = int32(in_excess + cuda.shfl_down_sync(_ALL, in_excess, distance))
     if lane == 0:
-        by_words[i] = int32((in_excess + word_length - 1) // word_length)
+        by_kmers[i] = int32((in_excess + kmer_length - 1) // kmer_length)
 
 
 _ARGUMENTS = (
@@ -121,6 +121,6 @@ _ARGUMENTS = (
 )
 
 KERNEL_SIGNATURES = {
-    bound_by_letters: (*_ARGUMENTS, types.int32[::1]),
-    bound_by_words: (*_ARGUMENTS, types.int64, types.int32[::1], types.int32[::1]),
+    bound_by_bases: (*_ARGUMENTS, types.int32[::1]),
+    bound_by_kmers: (*_ARGUMENTS, types.int64, types.int32[::1], types.int32[::1]),
 }

@@ -1,50 +1,50 @@
 """How many edits an alignment must have at least, from counts alone.
 
-A read r of m letters is to be aligned, all of it, somewhere within a window W of n letters of the
-reference. An edit is a mismatch, an inserted or a deleted letter; an ambiguous letter matches
+A read r of m bases is to be aligned, all of it, somewhere within a window W of n bases of the
+reference. An edit is a mismatch, an inserted or a deleted base; an ambiguous base matches
 nothing. Whatever is proved here holds for every such alignment, so a candidate whose bound is
 above the allowed edits k can be dropped, and no other kind is.
 
-**One edit changes the distance of histograms by at most 2.** A mismatch takes 1 from one letter's
+**One edit changes the distance of histograms by at most 2.** A mismatch takes 1 from one base's
 count and adds 1 to another's; an insertion or deletion changes one count by 1. So a read and the
 stretch w that it aligns to have sum |count_r - count_w| <= 2 edits.
 
-**Letters, with slack.** W is longer than w, so only what the read has in excess can tell:
+**Bases, with slack.** W is longer than w, so only what the read has in excess can tell:
 
-    edits >= sum over letters of max(0, count_r(x) - count_W(x))
+    edits >= sum over bases of max(0, count_r(x) - count_W(x))
 
-Proof: in the alignment, each matched letter x of r has a letter x of w of its own, so at most
-count_w(x) <= count_W(x) of the count_r(x) letters are matched; every letter of r that is not
+Proof: in the alignment, each matched base x of r has a base x of w of its own, so at most
+count_w(x) <= count_W(x) of the count_r(x) bases are matched; every base of r that is not
 matched is mismatched or inserted, an edit of its own. (For n = m without slack the excess is half
 the distance: both sums are m, so what is in excess here is missing there.)
 
-**Letters of parts.** Cut r into parts. Letter j of r, if matched, is matched to some letter p of
+**Bases of parts.** Cut r into parts. Letter j of r, if matched, is matched to some base p of
 W with
 
     j - k <= p < n - m + j + 1 + k
 
-Proof: w begins at u >= 0 and up to letter j the alignment consumes j letters of r and
+Proof: w begins at u >= 0 and up to base j the alignment consumes j bases of r and
 j - insertions + deletions of w, so p >= u + j - insertions >= j - k; the other side is the same
 from the right end. So a part [a, b) meets only the region [a - k, n - m + b + k) of W, its edits
 are at least its excess over that region, and the parts' edits add up, since an insertion or
-mismatch belongs to one letter of r:
+mismatch belongs to one base of r:
 
     W   |----------------------------------|
     r       |--- part 0 ---|--- part 1 ---|
             <-region of part 0-->
                      <-- region of part 1 ->
 
-**Words of q letters** (the q-gram lemma, Ukkonen 1992). One edit spoils at most q of the words of
-r: the ones that contain the mismatched or inserted letter, or the q - 1 that a deletion cuts
-through. Each word that is not spoiled stands in w, at a place of its own. So
+**K-mers of q bases** (the q-gram lemma, Ukkonen 1992). One edit spoils at most q of the k-mers of
+r: the ones that contain the mismatched or inserted base, or the q - 1 that a deletion cuts
+through. Each k-mer that is not spoiled stands in w, at a position of its own. So
 
-    q * edits >= sum over words of max(0, count_r(word) - count_W(word))
+    q * edits >= sum over k-mers of max(0, count_r(k-mer) - count_W(k-mer))
 
-Words of four letters are the sharpest for reads of 100 to 250 letters; letters are the cheapest.
+K-mers of four bases are the sharpest for reads of 100 to 250 bases; bases are the cheapest.
 
-**Ambiguous letters** are packed as A. In W this only adds to counts, which weakens the bound. In r
-such a letter is never matched, so it may be counted as any letter: the proofs only ask that
-matched letters be counted as what they are.
+**Ambiguous bases** are packed as A. In W this only adds to counts, which weakens the bound. In r
+such a base is never matched, so it may be counted as any base: the proofs only ask that
+matched bases be counted as what they are.
 """
 
 import numba
@@ -53,17 +53,17 @@ import numpy as np
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
 __all__ = [
-    "LONGEST_WORD",
+    "LONGEST_KMER",
     "complement_counts",
     "count_packed",
     "excess",
-    "letter_bound",
-    "oriented_word",
+    "base_bound",
+    "oriented_kmer",
     "population",
 ]
 
-#: Tables of words have 4**q entries.
-LONGEST_WORD = 5
+#: Tables of k-mers have 4**q entries.
+LONGEST_KMER = 5
 
 
 @numba.jit
@@ -80,10 +80,10 @@ def population(word):
 
 @numba.jit
 def count_packed(words, start, stop):
-    """The letters of a stretch of a packed sequence (see `bwarp.sequence.pack`).
+    """The bases of a stretch of a packed sequence (see `bwarp.sequence.pack`).
 
-    Returns A | C << 16 | G << 32 | T << 48, so the stretch must be below 65,536 letters.
-    Callable from CPU and CUDA code; reads one word for 32 letters.
+    Returns A | C << 16 | G << 32 | T << 48, so the stretch must be below 65,536 bases.
+    Callable from CPU and CUDA code; reads one word for 32 bases.
     """
     low = np.uint64(0x5555555555555555)
     c = np.uint64(0)
@@ -93,27 +93,27 @@ def count_packed(words, start, stop):
     while at < stop:
         word = words[np.uint64(at) >> np.uint64(5)]
         first = np.uint64(at) & np.uint64(31)
-        n_letters = min(np.int64(32) - np.int64(first), stop - at)
-        # The letters from `first` on, moved to the top, and no others.
+        n_bases = min(np.int64(32) - np.int64(first), stop - at)
+        # The bases from `first` on, moved to the top, and no others.
         word = word << (np.uint64(2) * first)
-        if n_letters < 32:
-            word = word >> np.uint64(64 - 2 * n_letters)
+        if n_bases < 32:
+            word = word >> np.uint64(64 - 2 * n_bases)
         high_bits = (word >> np.uint64(1)) & low
         low_bits = word & low
         c += population(low_bits & ~high_bits)
         g += population(high_bits & ~low_bits)
         t += population(high_bits & low_bits)
-        at += n_letters
+        at += n_bases
     a = np.uint64(max(stop - start, 0)) - c - g - t
     return a | c << np.uint64(16) | g << np.uint64(32) | t << np.uint64(48)
 
 
 @numba.jit
 def excess(read, window):
-    """How many letters of one packed histogram are in excess of another."""
+    """How many bases of one packed histogram are in excess of another."""
     total = np.int64(0)
-    for letter in range(4):
-        shift = np.uint64(16 * letter)
+    for base in range(4):
+        shift = np.uint64(16 * base)
         of_read = np.int64((read >> shift) & np.uint64(0xFFFF))
         of_window = np.int64((window >> shift) & np.uint64(0xFFFF))
         total += max(of_read - of_window, np.int64(0))
@@ -122,7 +122,7 @@ def excess(read, window):
 
 @numba.jit
 def complement_counts(counts):
-    """The packed histogram of the other strand: A and T change places, C and G too."""
+    """The packed histogram of the other strand: A and T swap, and C and G."""
     low = np.uint64(0xFFFF)
     return (
         (counts >> np.uint64(48))
@@ -133,10 +133,8 @@ def complement_counts(counts):
 
 
 @numba.jit
-def letter_bound(
-    read_words, read_start, read_stop, reverse, reference_words, start, stop, max_edits
-):
-    """The fewest edits of an alignment of a read within a window, by letters, parts 1, 2 and 4.
+def base_bound(read_words, read_start, read_stop, reverse, reference_words, start, stop, max_edits):
+    """The fewest edits of an alignment of a read within a window, by bases, parts 1, 2 and 4.
 
     Parameters
     ----------
@@ -172,9 +170,9 @@ def letter_bound(
 
 
 @numba.jit
-def oriented_word(words, position, length, reverse):
-    """The word of `length` letters at a position, or its reverse complement, as a number."""
-    word = kmer_at(words, position, length)
+def oriented_kmer(words, position, length, reverse):
+    """The k-mer of `length` bases at a position, or its reverse complement, as a number."""
+    kmer = kmer_at(words, position, length)
     if reverse:
-        word = reverse_complement_kmer(word, length)
-    return np.int64(word)
+        kmer = reverse_complement_kmer(kmer, length)
+    return np.int64(kmer)

@@ -1,10 +1,10 @@
 """What a GPU needs to match queries: the index there, the packed genome, and the query text.
 
-Threads are dealt out along the runs of the query text. A thread finds its run, and its place in
+Threads are spread along the runs of the query text. A thread finds its run, and its position in
 it, by bisection in running counts:
 
     runs      |---- 0 ----|-- 1 --|------- 2 -------|
-    counts    0           9       14                30      places (or pieces) before each run
+    counts    0           9       14                30      positions (or pieces) before each run
     thread 11 ............... 1, third
 """
 
@@ -20,7 +20,14 @@ from bwarp.index.memory_plan import MemoryPlan
 from bwarp.index.rank_cuda import lf_step
 from bwarp.mems.query_text import QueryText
 
-__all__ = ["DeviceReference", "DeviceText", "last_at_or_before", "place_of", "prepare", "put_text"]
+__all__ = [
+    "DeviceReference",
+    "DeviceText",
+    "last_at_or_before",
+    "prepare",
+    "put_text",
+    "text_position",
+]
 
 KERNEL_SIGNATURES = {}
 
@@ -71,7 +78,7 @@ def put_text(text: QueryText) -> DeviceText:
 
 @cuda.jit(device=True)
 def last_at_or_before(starts, number):
-    """The last place of a sorted array, its last element aside, that is not above a number."""
+    """The last index of a sorted array, its last element aside, whose value is at most a number."""
     low = uint32(0)
     high = uint32(starts.size - 1)
     while uint32(high - low) > uint32(1):
@@ -84,14 +91,14 @@ def last_at_or_before(starts, number):
 
 
 @cuda.jit(device=True)
-def place_of(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row):
-    """The text position of a row: one read where the whole suffix array is there, else a walk."""
-    taken = uint32(0)
+def text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row):
+    """The text position of a row: one read where the whole suffix array is there, else LF steps."""
+    steps = uint32(0)
     while row % uint32(rate) != 0:
         row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
-        taken = uint32(taken + uint32(1))
-    place = uint32(suffixes[uint32(row // uint32(rate))] + taken)
-    # A walk over the text's start goes on at its end.
-    if place >= first_rows[4] or place < taken:
-        place = uint32(place - first_rows[4])
-    return place
+        steps = uint32(steps + uint32(1))
+    position = uint32(suffixes[uint32(row // uint32(rate))] + steps)
+    # Steps past the text's start go on at its end.
+    if position >= first_rows[4] or position < steps:
+        position = uint32(position - first_rows[4])
+    return position

@@ -62,7 +62,7 @@ def find_table_matches(
 ) -> Iterator[Matches]:
     """Find maximal exact matches by a table of the reference's k-mers, with the same results.
 
-    The unique ones are picked from all, which is quick for genomes without many repeats.
+    The unique ones are selected from all, which is quick for genomes without many repeats.
     """
     blocks = table_matches(table, text, min_length, threads)
     if kind == "maxmatch":

@@ -18,7 +18,7 @@ _TOGETHER = 64
 def kmer_rows(
     index: FMIndex, words: np.ndarray, positions: np.ndarray, k: int, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First row and last row + 1, in the forward transform, of k-mers of a packed text.
+    """First row and last row + 1, in the forward BWT, of k-mers of a packed text.
 
     Parameters
     ----------

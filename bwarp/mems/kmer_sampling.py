@@ -1,6 +1,6 @@
-"""Which k-mers of a query are looked up so that no match of `min_length` bases goes unseen.
+"""Which k-mers of a query are looked up so that no match of `min_length` bases is missed.
 
-A match of at least L bases holds at least one k-mer of every `step` = L - k + 1 places:
+A match of at least L bases holds at least one of k-mers that lie `step` = L - k + 1 bases apart:
 
     run      0 1 2 3 4 5 6 7 8 9 ...        L = 6, k = 4, step = 3
     k-mers       |-----| |-----|            at step - 1, 2 step - 1, ...
@@ -8,7 +8,7 @@ A match of at least L bases holds at least one k-mer of every `step` = L - k + 1
                |---------|
                  |---------|                the last one that has it begins with it
 
-So a match is told apart by the first such k-mer in it: it begins fewer than `step` bases before.
+So a match is identified by the first such k-mer in it: it begins fewer than `step` bases before.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Samples:
 
 
 def choose_kmer_length(n_bases: int, min_length: int, spare: int) -> int:
-    """A k that a random k-mer is found about once every 4**spare times in so many bases."""
+    """A k with which a random k-mer has about 4**-spare hits in so many bases."""
     k = 1
     while 4**k < n_bases:
         k += 1

@@ -37,9 +37,9 @@ def no_matches(n: int = 0) -> Matches:
     return Matches(*(np.empty(n, np.uint32) for _ in fields(Matches)))
 
 
-def take_matches(matches: Matches, chosen) -> Matches:
-    """The matches that a slice, a mask or numbers choose."""
-    return Matches(*(getattr(matches, field.name)[chosen] for field in fields(Matches)))
+def take_matches(matches: Matches, selected) -> Matches:
+    """The matches that a slice, a mask or numbers select."""
+    return Matches(*(getattr(matches, field.name)[selected] for field in fields(Matches)))
 
 
 def join_matches(parts: Sequence[Matches]) -> Matches:

@@ -4,7 +4,7 @@
     text       A C A T G | C A A G T         packed in 2 bits; the reverse complement stands after
     runs       0-2  3-5    5-7  8-10         all records; no match can hold the N between the runs
 
-A query strand is numbered ``record * strands + place``, so that a record's forward strand comes
+A query strand is numbered ``record * strands + strand``, so that a record's forward strand comes
 just before its reverse one, as MUMmer lists them.
 """
 
@@ -65,8 +65,8 @@ def make_query_text(
         Runs shorter than this are left out.
     """
     parts, starts = [], []
-    for place, strand in enumerate(strands):
-        before = place * codes.size
+    for number, strand in enumerate(strands):
+        before = number * codes.size
         if strand == FORWARD:
             parts.append(codes)
             starts.append(before + offsets[:-1])
@@ -76,7 +76,7 @@ def make_query_text(
     text = np.concatenate(parts)
     text_starts = np.column_stack(starts).reshape(-1)
     lengths = np.repeat(np.diff(offsets), len(strands))
-    # Each run that counts takes at least min_length letters.
+    # Each run that counts takes at least min_length bases.
     runs = np.empty((text.size // min_length + 1, 3), np.int64)
     n_runs = _find_runs(text, text_starts, lengths, min_length, runs)
     queries, run_starts, run_stops = runs[:n_runs].T.copy()

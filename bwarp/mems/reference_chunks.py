@@ -1,4 +1,4 @@
-"""References too large for a card, or for memory: chunks searched in turn, as Drozd et al. propose.
+"""References too large for a GPU, or for memory: chunks searched in turn, as Drozd et al. propose.
 
 Chunks overlap by one base less than the shortest match, so that each match's first `min_length`
 bases lie in the chunk that the match begins in, whole:

@@ -7,13 +7,13 @@ import pytest
 import bwarp
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import decode, reverse_complement
-from tests.helpers.oracles.mapping_oracle import index_and_genome, random_letters
+from tests.helpers.oracles.mapping_oracle import index_and_genome, random_bases
 
 
 @pytest.fixture(scope="module")
 def mapper():
     rng = np.random.default_rng(1)
-    contigs = [random_letters(rng, 3000), random_letters(rng, 2000)]
+    contigs = [random_bases(rng, 3000), random_bases(rng, 2000)]
     return bwarp.Mapper(index_and_genome(contigs)[0], threads=1)
 
 

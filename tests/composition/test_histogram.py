@@ -1,18 +1,18 @@
-"""Letter counts, and queries grouped by length and counts."""
+"""Base counts, and queries grouped by length and counts."""
 
 import numpy as np
 
-from bwarp.composition.histogram import count_letters
+from bwarp.composition.histogram import count_bases
 from tests.helpers.oracles.composition_oracle import queries_of, random_texts
 
 
-def test_counts_are_those_of_the_letters():
+def test_counts_are_those_of_the_bases():
     rng = np.random.default_rng(3)
     texts = [*random_texts(rng, 50, 0, 40, ambiguous=0.2), [2] * 60000]
     codes, offsets, _ = queries_of(texts)
-    counts = count_letters(codes, offsets)
+    counts = count_bases(codes, offsets)
     assert counts.dtype == np.uint16
-    assert counts.tolist() == [[text.count(letter) for letter in range(4)] for text in texts]
+    assert counts.tolist() == [[text.count(base) for base in range(4)] for text in texts]
 
 
 def test_groups_hold_every_query_once_with_its_own_counts():

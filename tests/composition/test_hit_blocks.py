@@ -56,7 +56,7 @@ def test_neighbouring_windows_become_regions_with_their_nearest_distance():
 
 
 def test_regions_end_with_their_reference():
-    # Windows of one letter begin side by side in two references.
+    # Windows of one base begin side by side in two references.
     block = block_of(1, [(4, 0), (5, 0), (6, 0)])
     assert regions(join_regions(block, np.array([0, 5, 9]))) == [[(4, 1, 0), (5, 2, 0)]]
 

@@ -32,7 +32,7 @@ def test_prefix_counts_give_every_window_though_they_wrap():
         for at in rng.integers(0, codes.size - length + 1, 20):
             window = codes[at : at + length].tolist()
             counts = prefix[:, at + length] - prefix[:, at]
-            assert counts.tolist() == [window.count(letter) for letter in range(4)]
+            assert counts.tolist() == [window.count(base) for base in range(4)]
 
 
 def test_windows_are_counted_within_references():

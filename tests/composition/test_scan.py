@@ -1,4 +1,4 @@
-"""Scans on the CPU give what counting letters window by window gives, by every algorithm."""
+"""Scans on the CPU give what counting bases window by window gives, by every algorithm."""
 
 from fractions import Fraction
 
@@ -131,7 +131,7 @@ def test_windows_of_a_length_are_all_in_some_class():
 
 @pytest.mark.parametrize("similarity", ["1", "0.8", "0.3"])
 def test_counted_classes_and_listed_tiles_agree(similarity, monkeypatch):
-    """What a GPU does for many queries, with the CPU's tiles in the place of its own."""
+    """What a GPU does for many queries, with the CPU's tiles instead of its own."""
     rng = np.random.default_rng(11)
     # 9 tiles in 4 parts; the rare query has few hits, so it must be looked for everywhere.
     monkeypatch.setattr(tile_scan, "_FIRST_COMPARISONS", 1)
@@ -142,8 +142,8 @@ def test_counted_classes_and_listed_tiles_agree(similarity, monkeypatch):
     expected = hits_by_counting(references, codes, offsets, Fraction(similarity))
     classes = classes_cpu.count_windows(references.codes, references.starts, 21, 21, 1)
     planes = classes_cpu.class_planes(classes)
-    placed = tiles_cpu.place_references(references, np.uint8)
-    tiles = TileScan(tiles_cpu, placed, references.codes.size, 21, 1)
+    prepared = tiles_cpu.prepare_references(references, np.uint8)
+    tiles = TileScan(tiles_cpu, prepared, references.codes.size, 21, 1)
     scan = CountedClassScan(planes, tiles, 1)
     largest = np.full(len(group.counts), largest_distance(Fraction(similarity), 21), np.int32)
     n_hits = scan.count(group.counts, largest)

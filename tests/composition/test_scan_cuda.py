@@ -43,9 +43,9 @@ def test_prefix_words_wrap_byte_by_byte():
     references = references_of([rng.choice(5, 2000, p=(0.6, 0.3, 0.03, 0.03, 0.04)).tolist()])
     prefix, room = placed_on_host(references)
     counts = prefix.view(np.uint8).reshape(-1, 4).T
-    for letter in range(4):
-        expected = np.concatenate([[0], np.cumsum(references.codes == letter)])
-        assert (counts[letter] == expected % 256).all()
+    for base in range(4):
+        expected = np.concatenate([[0], np.cumsum(references.codes == base)])
+        assert (counts[base] == expected % 256).all()
     assert room[0] == room[1745] == 255
     assert room[-255:].tolist() == list(range(255, 0, -1))
 
@@ -57,10 +57,10 @@ def test_tiles_are_counted_and_listed(distance, first, stop, monkeypatch):
     assert references.codes.size == 62
     _, _, (group,) = queries_of(QUERIES)
     largest = np.array([distance, distance, -1, distance, distance], np.int32)
-    placed = tiles_cpu.place_references(references, np.uint8)
+    prepared = tiles_cpu.prepare_references(references, np.uint8)
     where = (first, stop, 4096)
-    wanted = tiles_cpu.count_tile_hits(placed, 4, group.counts, largest, *where, 1)
-    expected = tiles_cpu.find_tile_hits(placed, 4, group.counts, largest, *where, wanted, 1)
+    wanted = tiles_cpu.count_tile_hits(prepared, 4, group.counts, largest, *where, 1)
+    expected = tiles_cpu.find_tile_hits(prepared, 4, group.counts, largest, *where, wanted, 1)
     # One tile of 4,096 windows there, two of 32 here.
     words = np.ascontiguousarray(group.counts.astype(np.uint8)).view(np.int32).ravel()
     hits = np.full(2 * len(words), -7, np.int32)
@@ -99,9 +99,9 @@ def test_windows_are_gathered_and_compared():
     total = references.codes.size
     n_blocks = -(-(total + 1) // 32)
     sums = []
-    for letter in range(4):
+    for base in range(4):
         row = np.full(total + 1, 9, np.uint32)
-        launch(gather_cuda.mark_letter, n_blocks, 32, references.codes, letter, row)
+        launch(gather_cuda.mark_base, n_blocks, 32, references.codes, base, row)
         sums.append((np.cumsum(row) - row).astype(np.uint32))
     ends = np.repeat(references.starts[1:], np.diff(references.starts)).astype(np.uint32)
     windows = [np.zeros(total, np.int32) for _ in range(4)]
@@ -146,8 +146,8 @@ def test_hostile_inputs_on_the_gpu(name, similarity, algorithm):
 @pytest.mark.gpu
 def test_ambiguous_windows_beyond_the_room_are_counted_again():
     references = references_of([[0, 1, 4, 2, 3] * 50])
-    placed = tiles_cuda.place_references(references, np.uint8)
-    found = classes_cuda.count_windows(placed, 6, 6, room=3)
+    prepared = tiles_cuda.prepare_references(references, np.uint8)
+    found = classes_cuda.count_windows(prepared, 6, 6, room=3)
     expected = classes_cpu.count_windows(references.codes, references.starts, 6, 6, 1)
     assert found.ambiguous.tolist() == expected.ambiguous.tolist()
     assert found.tables.tolist() == expected.tables.tolist()

@@ -29,14 +29,14 @@ def mutated():
     return genome, *mutated_candidates(rng, genome, N_MUTATED)
 
 
-@pytest.mark.parametrize("word_length", [0, 2, 4])
-def test_no_mutated_window_is_ever_dropped(mutated, word_length):
+@pytest.mark.parametrize("kmer_length", [0, 2, 4])
+def test_no_mutated_window_is_ever_dropped(mutated, kmer_length):
     genome, reads, starts, candidates = mutated
-    found = filter_cpu.filter_candidates(reads, starts, pack(genome), candidates, word_length, 2)
+    found = filter_cpu.filter_candidates(reads, starts, pack(genome), candidates, kmer_length, 2)
     assert found.kept.all()
     assert (found.edits <= candidates.max_edits).all()
     assert found.seen == found.kept.size
-    assert found.dropped_by_letters == found.dropped_by_words == 0
+    assert found.dropped_by_bases == found.dropped_by_kmers == 0
     # The bound is not idle: somewhere it says as much as is true.
     assert (found.edits == candidates.max_edits)[candidates.max_edits > 5].any()
 
@@ -57,7 +57,7 @@ def test_random_places_are_dropped_and_counted():
     read_starts = np.arange(n + 1) * 150
     found = filter_cpu.filter_candidates(pack(reads), read_starts, pack(genome), candidates, 4, 1)
     assert found.seen == n
-    assert found.seen == found.kept.sum() + found.dropped_by_letters + found.dropped_by_words
+    assert found.seen == found.kept.sum() + found.dropped_by_bases + found.dropped_by_kmers
     assert found.kept.sum() < n / 100
     again = filter_cpu.filter_candidates(pack(reads), read_starts, pack(genome), candidates, 4, 3)
     assert (again.kept == found.kept).all()
@@ -75,10 +75,10 @@ def test_no_candidates():
     assert found.kept.size == 0
 
 
-@pytest.mark.parametrize("word_length", [-1, 6])
-def test_wrong_word_lengths_are_refused(word_length):
+@pytest.mark.parametrize("kmer_length", [-1, 6])
+def test_kmer_lengths_out_of_range_are_refused(kmer_length):
     with pytest.raises(UsageError) as error:
-        filter_cpu.filter_candidates(None, None, None, None, word_length, 1)
+        filter_cpu.filter_candidates(None, None, None, None, kmer_length, 1)
     assert str(error.value) == (
-        f"word length {word_length} is not from 1 to 5, or 0 for letters alone"
+        f"word length {kmer_length} is not from 1 to 5, or 0 for bases alone"
     )

@@ -15,7 +15,7 @@ from tests.helpers.gpu.emulated_cuda import launch
 
 
 def some_candidates(rng, n, longest):
-    """Candidates of which about half are at their place and half anywhere."""
+    """Candidates of which about half are at their position and half anywhere."""
     genome = rng.integers(0, 4, 3000).astype(np.uint8)
     reads, read_starts, candidates = mutated_candidates(rng, genome, n, longest, most_edits=2)
     elsewhere = rng.random(n) < 0.5
@@ -32,34 +32,34 @@ def some_candidates(rng, n, longest):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in scalar multiply")
-@pytest.mark.parametrize("word_length", [1, 3])
-def test_kernels_agree_with_the_cpu(word_length):
-    *sequences, candidates = some_candidates(np.random.default_rng(word_length), 12, 90)
-    expected = filter_cpu.filter_candidates(*sequences, candidates, word_length, 1)
+@pytest.mark.parametrize("kmer_length", [1, 3])
+def test_kernels_agree_with_the_cpu(kmer_length):
+    *sequences, candidates = some_candidates(np.random.default_rng(kmer_length), 12, 90)
+    expected = filter_cpu.filter_candidates(*sequences, candidates, kmer_length, 1)
     arguments = (
         *sequences, candidates.reads, candidates.strands, candidates.starts, candidates.stops,
         candidates.max_edits,
     )  # fmt: skip
-    by_letters, by_words = np.full(12, -5, np.int32), np.zeros(12, np.int32)
-    launch(filter_cuda.bound_by_letters, 1, 32, *arguments, by_letters)
-    launch(filter_cuda.bound_by_words, 3, 128, *arguments, word_length, by_letters, by_words)
-    found = Filtered.of(by_letters, by_words, candidates.max_edits)
+    by_bases, by_kmers = np.full(12, -5, np.int32), np.zeros(12, np.int32)
+    launch(filter_cuda.bound_by_bases, 1, 32, *arguments, by_bases)
+    launch(filter_cuda.bound_by_kmers, 3, 128, *arguments, kmer_length, by_bases, by_kmers)
+    found = Filtered.of(by_bases, by_kmers, candidates.max_edits)
     assert found.edits.tolist() == expected.edits.tolist()
     assert found.kept.tolist() == expected.kept.tolist()
-    assert (found.dropped_by_letters, found.dropped_by_words) == (
-        expected.dropped_by_letters,
-        expected.dropped_by_words,
+    assert (found.dropped_by_bases, found.dropped_by_kmers) == (
+        expected.dropped_by_bases,
+        expected.dropped_by_kmers,
     )
-    assert word_length == 1 or 0 < found.kept.sum() < 12
+    assert kmer_length == 1 or 0 < found.kept.sum() < 12
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("word_length", [0, 1, 2, 3, 4, 5])
-def test_the_gpu_agrees_with_the_cpu(word_length):
+@pytest.mark.parametrize("kmer_length", [0, 1, 2, 3, 4, 5])
+def test_the_gpu_agrees_with_the_cpu(kmer_length):
     *sequences, candidates = some_candidates(np.random.default_rng(7), 5000, 180)
-    expected = filter_cpu.filter_candidates(*sequences, candidates, word_length, 1)
-    found = filter_cuda.filter_candidates(*sequences, candidates, word_length, 1)
+    expected = filter_cpu.filter_candidates(*sequences, candidates, kmer_length, 1)
+    found = filter_cuda.filter_candidates(*sequences, candidates, kmer_length, 1)
     assert (found.edits == expected.edits).all()
     assert (found.kept == expected.kept).all()
-    assert found.dropped_by_letters == expected.dropped_by_letters
-    assert found.dropped_by_words == expected.dropped_by_words
+    assert found.dropped_by_bases == expected.dropped_by_bases
+    assert found.dropped_by_kmers == expected.dropped_by_kmers

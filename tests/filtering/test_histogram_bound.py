@@ -18,13 +18,13 @@ def test_set_bits_are_counted():
         assert population(np.uint64(word)) == int(word).bit_count()
 
 
-def test_packed_letters_are_counted_wherever_they_stand():
+def test_packed_bases_are_counted_wherever_they_stand():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 4, 400).astype(np.uint8)
     words = pack(codes)
     for start, stop in [(0, 0), (5, 5), (9, 3), (0, 400), *np.sort(rng.integers(0, 401, (200, 2)))]:
         counts = int(count_packed(words, int(start), int(stop)))
-        found = [counts >> 16 * letter & 0xFFFF for letter in range(4)]
+        found = [counts >> 16 * base & 0xFFFF for base in range(4)]
         assert found == [np.count_nonzero(codes[start:stop] == x) for x in range(4)]
 
 
@@ -36,7 +36,7 @@ def test_excess_and_complement():
     assert complement_counts(packed(1, 2, 3, 4)) == packed(4, 3, 2, 1)
 
 
-def bound(read, window, max_edits, word_length, strand=0):
+def bound(read, window, max_edits, kmer_length, strand=0):
     """The bound of one read in one window, both lists of codes."""
     read, window = np.array(read, np.uint8), np.array(window, np.uint8)
     candidates = Candidates(
@@ -48,26 +48,26 @@ def bound(read, window, max_edits, word_length, strand=0):
     )
     starts = np.array([0, read.size])
     return filter_cpu.filter_candidates(
-        pack(read), starts, pack(window), candidates, word_length, 1
+        pack(read), starts, pack(window), candidates, kmer_length, 1
     )
 
 
-LETTERS = st.lists(st.integers(0, 4), max_size=14)
+BASES = st.lists(st.integers(0, 4), max_size=14)
 
 
 @settings(max_examples=400, deadline=None)
-@given(read=LETTERS, window=LETTERS, word_length=st.integers(0, 5), slack=st.integers(0, 3))
-def test_the_bound_is_never_above_the_edit_distance(read, window, word_length, slack):
+@given(read=BASES, window=BASES, kmer_length=st.integers(0, 5), slack=st.integers(0, 3))
+def test_the_bound_is_never_above_the_edit_distance(read, window, kmer_length, slack):
     edits = edits_within(read, window)
     # Allowed as many as there are, or more: kept, with a bound no higher than the truth.
-    found = bound(read, window, edits + slack, word_length)
+    found = bound(read, window, edits + slack, kmer_length)
     assert found.kept[0]
     assert found.edits[0] <= edits
     turned = reverse_complement(np.array(read, np.uint8))
-    other = bound(turned, window, edits + slack, word_length, strand=1)
+    other = bound(turned, window, edits + slack, kmer_length, strand=1)
     assert other.kept[0]
     assert other.edits[0] <= edits
-    # Ambiguous letters count as A of the strand that was sequenced, so the two may differ then.
+    # Ambiguous bases count as A of the strand that was sequenced, so the two may differ then.
     assert 4 in read or other.edits[0] == found.edits[0]
 
 
@@ -77,11 +77,11 @@ def test_one_edit_changes_the_distance_by_two_at_most(kind):
     for _ in range(300):
         read = rng.integers(0, 4, 12).tolist()
         other = read.copy()
-        at, letter = int(rng.integers(0, 12)), int(rng.integers(0, 4))
+        at, base = int(rng.integers(0, 12)), int(rng.integers(0, 4))
         if kind == "mismatch":
-            other[at] = letter
+            other[at] = base
         elif kind == "insertion":
-            other.insert(at, letter)
+            other.insert(at, base)
         else:
             del other[at]
         distance = sum(abs(read.count(x) - other.count(x)) for x in range(4))
@@ -89,19 +89,19 @@ def test_one_edit_changes_the_distance_by_two_at_most(kind):
 
 
 def test_parts_see_what_the_whole_read_does_not():
-    # The same letters on the whole, but the halves have changed places.
+    # The same bases in all, but the halves are swapped.
     window = [0] * 40 + [1] * 40
     read = [1] * 40 + [0] * 40
     found = bound(read, window, 10, 0)
     assert found.edits[0] == 2 * 30
     assert not found.kept[0]
-    assert (found.seen, found.dropped_by_letters, found.dropped_by_words) == (1, 1, 0)
+    assert (found.seen, found.dropped_by_bases, found.dropped_by_kmers) == (1, 1, 0)
 
 
-def test_words_see_what_letters_do_not():
+def test_kmers_see_what_bases_do_not():
     window = [0, 1, 2, 3] * 20
     read = [3, 2, 1, 0] * 20
     assert bound(read, window, 2, 0).kept[0]
     found = bound(read, window, 2, 4)
     assert not found.kept[0]
-    assert (found.dropped_by_letters, found.dropped_by_words) == (0, 1)
+    assert (found.dropped_by_bases, found.dropped_by_kmers) == (0, 1)

@@ -7,16 +7,16 @@ import bwarp
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.sequence import decode, encode
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
 
 
 @pytest.fixture(scope="module")
 def mapper():
     """A genome of 60,000 bases in which 200 bases are there once on each strand."""
     rng = np.random.default_rng(1)
-    copied = random_letters(rng, 200)
+    copied = random_bases(rng, 200)
     other = decode(opposite(encode(copied)))
-    contigs = [random_letters(rng, 40_000) + copied, other + random_letters(rng, 20_000)]
+    contigs = [random_bases(rng, 40_000) + copied, other + random_bases(rng, 20_000)]
     return bwarp.Mapper(index_and_genome(contigs)[0], threads=2)
 
 
@@ -60,7 +60,7 @@ def test_both_engines_score_long_reads_alike(monkeypatch):
     from tests.helpers.gpu.emulated_mapping import pretend
 
     rng = np.random.default_rng(2)
-    index, genome = index_and_genome([random_letters(rng, 1500)])
+    index, genome = index_and_genome([random_bases(rng, 1500)])
     reads = [*worn_reads(genome, rng, 1000, 2, 0.05)[0], *worn_reads(genome, rng, 30, 2, 0)[0]]
     codes, offsets = flat(reads)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), np.zeros((4, 2), int), 1, 0)
@@ -91,12 +91,12 @@ def test_a_poor_read_with_a_gap_has_copies_on_both_strands(mapper, at):
 @pytest.mark.parametrize(("length", "seen", "hidden"), [(30, 26, 13), (36, 30, 18), (39, 30, 19)])
 def test_short_reads_have_hits_that_mismatches_hide_from_long_seeds(length, seen, hidden):
     rng = np.random.default_rng(length)
-    read = encode(random_letters(rng, length))
-    contig = [random_letters(rng, 500)]
+    read = encode(random_bases(rng, length))
+    contig = [random_bases(rng, 500)]
     for changed in (seen, hidden):
         copy = read.copy()
         copy[changed] = (copy[changed] + 1) & 3
-        contig += [decode(copy), random_letters(rng, 500)]
+        contig += [decode(copy), random_bases(rng, 500)]
     mapper = bwarp.Mapper(index_and_genome([b"".join(contig)])[0], least_score=20)
     lines = mapper.map([decode(read).decode()])
     assert lines.scores[0] >= length - 5

@@ -8,16 +8,16 @@ import pytest
 from bwarp.mapping import pipeline
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
 
 pytestmark = pytest.mark.gpu
 
 
 def contigs(rng) -> list[bytes]:
     """400,000 bases, a third of them old and young copies of a few units; tandem repeats, N."""
-    letters = np.frombuffer(random_letters(rng, 400_000), np.uint8).copy()
+    letters = np.frombuffer(random_bases(rng, 400_000), np.uint8).copy()
     for length in (120, 300, 2000):
-        unit = np.frombuffer(random_letters(rng, length), np.uint8)
+        unit = np.frombuffer(random_bases(rng, length), np.uint8)
         for _ in range(45_000 // length):
             copy = unit.copy()
             changed = rng.random(length) < rng.choice([0, 0.01, 0.1])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
@@ -38,12 +38,12 @@ INSERT = InsertSize(130.0, 5.0, 110, 150)
 
 def hostile_contigs(rng) -> list[bytes]:
     """Repeats far apart and in tandem, ambiguous bases, contigs shorter than a read."""
-    unit = random_letters(rng, 120)
+    unit = random_bases(rng, 120)
     return [
-        random_letters(rng, 250) + unit + random_letters(rng, 40) + unit[:100] + b"NN",
-        b"AC" * 30 + random_letters(rng, 30),
-        random_letters(rng, 25),
-        unit + random_letters(rng, 200) + b"A" * 30,
+        random_bases(rng, 250) + unit + random_bases(rng, 40) + unit[:100] + b"NN",
+        b"AC" * 30 + random_bases(rng, 30),
+        random_bases(rng, 25),
+        unit + random_bases(rng, 200) + b"A" * 30,
     ]
 
 

@@ -27,7 +27,7 @@ from bwarp.mapping.staged_files import (
     write_rows,
 )
 from bwarp.sequence import encode
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_letters
+from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
 
 PARAMETERS = MappingParameters()
 
@@ -36,9 +36,9 @@ PARAMETERS = MappingParameters()
 def repeats():
     """A word that is everywhere, older copies of a longer one, a tandem, and ambiguous bases."""
     rng = np.random.default_rng(1)
-    unit, word = random_letters(rng, 400), random_letters(rng, 36)
-    contigs = [random_letters(rng, 4000) + unit, b"", random_letters(rng, 60)]
-    contigs.append(b"".join(random_letters(rng, 11) + word for _ in range(300)) + b"NNNN" + unit)
+    unit, word = random_bases(rng, 400), random_bases(rng, 36)
+    contigs = [random_bases(rng, 4000) + unit, b"", random_bases(rng, 60)]
+    contigs.append(b"".join(random_bases(rng, 11) + word for _ in range(300)) + b"NNNN" + unit)
     older = encode(unit)
     older[::17] = (older[::17] + 1) % 4
     contigs.append(b"".join(b"ACGT"[code : code + 1] for code in older) + b"AC" * 60)

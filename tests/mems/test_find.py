@@ -1,4 +1,4 @@
-"""Maximal matches by an FM-index and by a k-mer table against comparing every pair of places."""
+"""Maximal matches by an FM-index and by a k-mer table against comparing every pair of positions."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_by_table(kind, sizes):
 
 
 def test_many_equal_hits():
-    """Runs of one base: as many matches as places, sorted by radix."""
+    """Runs of one base: as many matches as positions, sorted by radix."""
     contigs = [np.zeros(300, np.uint8), np.zeros(100, np.uint8)]
     queries = [np.zeros(50, np.uint8)]
     text = text_of(queries, (0,), 20)

@@ -1,4 +1,4 @@
-"""Matching on a GPU: what comparing every pair of places finds, and what the CPU finds."""
+"""Matching on a GPU: what comparing every pair of positions finds, and what the CPU finds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Matching on the GPU, its kernels run in plain Python, against comparing every pair of places."""
+"""Matching on the GPU, its kernels in plain Python, against comparing all pairs of positions."""
 
 import contextlib
 
@@ -75,7 +75,7 @@ def test_random_cases(emulated, seed):
 
 
 def test_long_matches_and_repeats(emulated):
-    """Longer than a word, more copies than one, runs of one base, and a sampled suffix array."""
+    """Longer than 32 bases, more copies than one, runs of one base, a sampled suffix array."""
     rng = np.random.default_rng(9)
     unit = rng.integers(0, 4, 45)
     contigs = [np.concatenate([unit, [0] * 20, unit, [3], unit[:40]]).astype(np.uint8)]

@@ -31,10 +31,10 @@ def test_runs(strands, min_length):
         found.append((int(query), within, decode(unpack(text.words, start, stop))))
     expected = []
     for record, query in enumerate(queries):
-        for place, strand in enumerate(strands):
-            letters = decode(reverse_complement(query) if strand else query).decode()
-            for run in re.finditer(f"[ACGT]{{{min_length},}}", letters):
-                expected.append((record * len(strands) + place, run.start(), run[0].encode()))
+        for number, strand in enumerate(strands):
+            bases = decode(reverse_complement(query) if strand else query).decode()
+            for run in re.finditer(f"[ACGT]{{{min_length},}}", bases):
+                expected.append((record * len(strands) + number, run.start(), run[0].encode()))
     assert found == expected
 
 
@@ -67,11 +67,11 @@ def test_pieces_cover_every_place_once():
     text = text_of([encode(record) for record in RECORDS], (0, 1), 3)
     for size in (1, 4, 1000):
         pieces = cut_runs(text, 3, size)
-        places = [(run, at) for run, first, last in pieces for at in range(first, last)]
+        starts = [(run, at) for run, first, last in pieces for at in range(first, last)]
         expected = [
             (run, at)
             for run in range(text.run_starts.size)
             for at in range(text.run_starts[run], text.run_stops[run] - 2)
         ]
-        assert places == expected
+        assert starts == expected
         assert np.all(pieces[:, 2] - pieces[:, 1] <= size)

@@ -16,15 +16,15 @@ def test_chunks_hold_what_they_say():
     reference = reference_of(contigs)
     codes = np.concatenate(contigs)
     for size in (1, 2, 3, 5, 100):
-        places = []
+        positions = []
         for chunk in cut_reference(reference, size, 3):
             end = min(chunk.stop + 2, codes.size)
             assert np.array_equal(codes_of(chunk.reference), codes[chunk.start : end])
             assert chunk.stop - chunk.start <= size
-            places += range(chunk.start, chunk.stop)
+            positions += range(chunk.start, chunk.stop)
         # Only stretches without a base to match are left out.
-        assert len(set(places)) == len(places)
-        assert np.all(codes[sorted(set(range(codes.size)) - set(places))] == 4)
+        assert len(set(positions)) == len(positions)
+        assert np.all(codes[sorted(set(range(codes.size)) - set(positions))] == 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)

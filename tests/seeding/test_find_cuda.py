@@ -15,7 +15,7 @@ from tests.helpers.oracles.seed_hits_oracle import (
     index_of_genome,
     kmers_like,
     mutated,
-    random_letters,
+    random_bases,
 )
 
 pytestmark = pytest.mark.gpu
@@ -64,9 +64,9 @@ def test_every_window(small_lists, genome, locate, occ_rate, sa_rate):
 def repetitive_genome() -> list[bytes]:
     """Two contigs of 150,000 bases, a third of them copies of a few units of all ages."""
     rng = np.random.default_rng(3)
-    letters = bytearray(random_letters(300_000, 8))
+    letters = bytearray(random_bases(300_000, 8))
     for family in range(5):
-        unit = random_letters(300, 20 + family)
+        unit = random_bases(300, 20 + family)
         for copy in range(70):
             start = int(rng.integers(0, len(letters) - 300))
             changed = rng.integers(0, 300, int(rng.integers(0, 40)))

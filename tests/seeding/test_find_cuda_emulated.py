@@ -37,7 +37,7 @@ from tests.helpers.oracles.seed_hits_oracle import (
     hits_by_comparing,
     hits_of_parts,
     kmers_like,
-    random_letters,
+    random_bases,
 )
 
 MODULES = (
@@ -97,10 +97,10 @@ def copy_to_host(array, host=None):
     return host
 
 
-UNIT = random_letters(25, 1)
+UNIT = random_bases(25, 1)
 CONTIGS = [
-    UNIT + UNIT + random_letters(30, 2) + UNIT[:20] + b"A" * 15,
-    random_letters(20, 3) + b"NNN" + UNIT + b"N",
+    UNIT + UNIT + random_bases(30, 2) + UNIT[:20] + b"A" * 15,
+    random_bases(20, 3) + b"NNN" + UNIT + b"N",
 ]
 
 

@@ -8,18 +8,18 @@ from bwarp.io.fastx import SequenceBatch
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import REASONS, KmerBatch
 from bwarp.sequence import decode, unpack
-from tests.helpers.oracles.seed_hits_oracle import batch_of, random_letters
+from tests.helpers.oracles.seed_hits_oracle import batch_of, random_bases
 
 QUERIES = {
-    "long": random_letters(300, 1),
+    "long": random_bases(300, 1),
     "empty": b"",
     "short": b"ACGTACG",
-    "as long": random_letters(20, 2),
+    "as long": random_bases(20, 2),
     "N": b"N" * 25,
-    "with N": random_letters(40, 3) + b"n" + random_letters(19, 4) + b"R" + random_letters(31, 5),
+    "with N": random_bases(40, 3) + b"n" + random_bases(19, 4) + b"R" + random_bases(31, 5),
     "lower and RNA": b"acguacguacguacguacguu",
-    "last": random_letters(64, 6),
-    "longer": random_letters(65, 7),
+    "last": random_bases(64, 6),
+    "longer": random_bases(65, 7),
 }
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from bwarp.cli.options import add_index_option, add_output_option
 from bwarp.cli.program import bounded_int, choose_engine, program_parser, say
 from bwarp.errors import InputError, UsageError
-from bwarp.filtering.candidates import Candidates, check_word_length
+from bwarp.filtering.candidates import Candidates, check_kmer_length
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -58,7 +58,7 @@ def main(options):
     statistics_file = Path(options.output).with_suffix(".stats.json")
     inputs = [options.index, options.reads, options.candidates]
     check_outputs([options.output, statistics_file], inputs)
-    check_word_length(options.kmer_length)
+    check_kmer_length(options.kmer_length)
     backend = choose_engine(options.backend)
     if backend == "cuda":
         from bwarp.filtering.filter_cuda import filter_candidates
@@ -82,15 +82,15 @@ def main(options):
         np.savez(file, **kept, edits=found.edits[found.kept])
     statistics = {
         "candidates": found.seen,
-        "dropped_by_bases": found.dropped_by_letters,
-        "dropped_by_kmers": found.dropped_by_words,
+        "dropped_by_bases": found.dropped_by_bases,
+        "dropped_by_kmers": found.dropped_by_kmers,
         "kept": int(found.kept.sum()),
     }
     with atomic_file(statistics_file, "w") as file:
         file.write(json.dumps(statistics, indent=1) + "\n")
     say(
-        f"{found.seen:,} candidates: {found.dropped_by_letters:,} dropped by bases, "
-        f"{found.dropped_by_words:,} by k-mers, {statistics['kept']:,} kept"
+        f"{found.seen:,} candidates: {found.dropped_by_bases:,} dropped by bases, "
+        f"{found.dropped_by_kmers:,} by k-mers, {statistics['kept']:,} kept"
     )
 
 

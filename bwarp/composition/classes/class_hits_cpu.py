@@ -1,7 +1,7 @@
 """Handing what classes hit on to the windows that have them: the hits themselves, in order.
 
 The matches of queries and classes are turned round, so that a class knows its queries; then the
-references are walked once more, and each window writes a hit into the piece of every query that
+references are scanned once more, and each window writes a hit into the piece of every query that
 its class matches. Where each piece begins is known beforehand, from the windows a class has in a
 range, so that threads write side by side and every query's hits come in order of position:
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from bwarp.composition.classes.class_numbers_cpu import (
     AMBIGUOUS_WINDOW,
-    letter_weights,
+    base_weights,
     number_of_classes,
     number_windows,
 )
@@ -89,7 +89,7 @@ def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
     def work(first, last):
         for i in range(first, last):
             _list_range(
-                *_walk(codes, starts, classes, i), matches.slots, matches.edges, matches.groups,
+                *_scan_of(codes, starts, classes, i), matches.slots, matches.edges, matches.groups,
                 matches.distances, cursors[i], positions, distances,
             )  # fmt: skip
 
@@ -102,7 +102,7 @@ def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted,
 
     `limits` and `nearer` are those of `classes_cpu.find_limits`. Every range of the references
     gives its own first hits at the limit, so there may be more than `wanted`, but the nearest and
-    first are among them. The walk over a range ends as soon as no query lacks any.
+    first are among them. The scan of a range ends as soon as no query lacks any.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted,
             positions, distances = np.empty(room.sum(), np.uint32), np.empty(room.sum(), np.uint16)
             cursors = np.cumsum(room) - room
             _list_nearest(
-                *_walk(codes, starts, classes, i), matches.slots, matches.edges[:-1],
+                *_scan_of(codes, starts, classes, i), matches.slots, matches.edges[:-1],
                 matches.edges[1:].copy(), matches.groups.copy(), matches.distances.copy(), limits,
                 missing.copy(), cursors, positions, distances,
             )  # fmt: skip
@@ -138,10 +138,13 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     ones = np.ones(planes.numbers.size, np.int64)
     n_matches = count_class_hits(planes, ones, counts, largest, threads)
     ends = np.cumsum(n_matches)
-    places, distances = np.empty(n_matches.sum(), np.int64), np.empty(n_matches.sum(), np.uint16)
+    matched, distances = (
+        np.empty(n_matches.sum(), np.int64),
+        np.empty(n_matches.sum(), np.uint16),
+    )
     for_each_range(
         lambda first, last: _list_matches(
-            planes.planes, planes.length, counts, largest, first, last, ends - n_matches, places,
+            planes.planes, planes.length, counts, largest, first, last, ends - n_matches, matched,
             distances,
         ),
         len(counts),
@@ -153,16 +156,16 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     nearer = np.zeros_like(per_range)
     below = distances < largest[groups]
     for i, table in enumerate(classes.tables):
-        windows = table[planes.numbers[places]]
+        windows = table[planes.numbers[matched]]
         per_range[:, i] = np.bincount(groups, windows, len(counts))
         nearer[:, i] = np.bincount(groups, windows * below, len(counts))
-    order = np.argsort(places, kind="stable")
-    hit, first = np.unique(places[order], return_index=True)
+    order = np.argsort(matched, kind="stable")
+    hit, first = np.unique(matched[order], return_index=True)
     slots = np.full(classes.tables.shape[1], -1, np.int32)
     slots[planes.numbers[hit]] = np.arange(hit.size)
     return _Matches(
         slots,
-        np.append(first, places.size).astype(np.int64),
+        np.append(first, matched.size).astype(np.int64),
         groups[order],
         distances[order],
         per_range,
@@ -170,16 +173,16 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     )
 
 
-def _walk(codes, starts, classes: WindowClasses, i: int):
-    """The arguments by which the jitted functions below walk over range `i`."""
+def _scan_of(codes, starts, classes: WindowClasses, i: int):
+    """The arguments by which the jitted functions below scan range `i`."""
     return (
         codes, starts, classes.length, *classes.ranges[i], classes.most_ambiguous,
-        letter_weights(classes.length), classes.ambiguous, number_of_classes(classes.length),
+        base_weights(classes.length), classes.ambiguous, number_of_classes(classes.length),
     )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)
-def _list_matches(planes, length, counts, largest, start, stop, cursors, places, distances):
+def _list_matches(planes, length, counts, largest, start, stop, cursors, matched, distances):
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)
     for group in range(start, stop):
@@ -189,7 +192,7 @@ def _list_matches(planes, length, counts, largest, start, stop, cursors, places,
         used = cursors[group]
         for at in range(0, width, VECTOR_BYTES // planes.itemsize):
             bits = hits_in_planes(planes, width, at, query, half)
-            used = list_hits(bits, planes, width, at, query, length, at, places, distances, used)
+            used = list_hits(bits, planes, width, at, query, length, at, matched, distances, used)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -5,8 +5,8 @@ The number of a histogram (a, c, g, t) with a + c + g + t = length is
     number = (a * (length + 1) + c) * (length + 1) + g          0 .. (length + 1)**3 - 1
 
 Five in six of these numbers stand for no histogram (their a + c + g is above the length), but the
-number moves on by one letter with one addition and one subtraction, and the histograms that occur
-lie close together in a table. An ambiguous letter adds one to the bits from 40 on.
+number moves on by one base with one addition and one subtraction, and the histograms that occur
+lie close together in a table. An ambiguous base adds one to the bits from 40 on.
 """
 
 import numba
@@ -15,26 +15,26 @@ import numpy as np
 __all__ = [
     "AMBIGUOUS_WINDOW",
     "NO_WINDOW",
-    "letter_weights",
+    "base_weights",
     "number_of_classes",
     "number_windows",
 ]
 
 #: No window that could hit begins here.
 NO_WINDOW = -1
-#: The window has ambiguous letters; its counts are given instead of a number.
+#: The window has ambiguous bases; its counts are given instead of a number.
 AMBIGUOUS_WINDOW = -2
 
 _AMBIGUOUS_BIT = 40
 
 
 def number_of_classes(length: int) -> int:
-    """The end of the numbers of windows of `length` unambiguous letters."""
+    """The end of the numbers of windows of `length` unambiguous bases."""
     return (length + 1) ** 3
 
 
-def letter_weights(length: int) -> np.ndarray:
-    """What each letter adds to the number of a window (shape=(5,), dtype=int64)."""
+def base_weights(length: int) -> np.ndarray:
+    """What each base adds to the number of a window (shape=(5,), dtype=int64)."""
     side = length + 1
     return np.array([side * side, side, 1, 0, 1 << _AMBIGUOUS_BIT], np.int64)
 
@@ -46,9 +46,9 @@ def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, 
     Parameters
     ----------
     most_ambiguous : int
-        A window with more ambiguous letters than this is as good as none.
+        A window with more ambiguous bases than this is as good as none.
     weights : ndarray, shape=(5,), dtype=int64
-        Those of `letter_weights`.
+        Those of `base_weights`.
     numbers : ndarray, shape=(at least stop - first,), dtype=int32
         Filled with numbers, `NO_WINDOW` or `AMBIGUOUS_WINDOW`.
     packed : ndarray, of the same shape, dtype=uint64

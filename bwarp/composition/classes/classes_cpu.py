@@ -1,7 +1,7 @@
 """The scan by classes: distinct queries meet distinct window histograms, not windows.
 
 There are few ways to fill a short window: (length + 1) (length + 2) (length + 3) / 6 histograms,
-2,300 for 22 letters. All
+2,300 for 22 bases. All
 windows of one length are counted by their histogram first, then the distinct queries are compared
 with the histograms that occur:
 
@@ -9,8 +9,8 @@ with the histograms that occur:
     classes                 {1,2,0,0}: 2   {1,1,0,1}: 1   {1,0,1,1}: 1   {0,1,1,1}: 1 ...
     queries x classes       {1,1,0,1} within 2 of {1,2,0,0}, {1,0,1,1} and {0,1,1,1}: 4 hits
 
-A window with ambiguous letters has no class number. Those that can hit at all (the distance is at
-least the difference of the unambiguous letters) are sorted by their four counts, and their
+A window with ambiguous bases has no class number. Those that can hit at all (the distance is at
+least the difference of the unambiguous bases) are sorted by their four counts, and their
 distinct histograms come after the numbered classes.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from bwarp.composition.classes.class_numbers_cpu import (
     AMBIGUOUS_WINDOW,
-    letter_weights,
+    base_weights,
     number_of_classes,
     number_windows,
 )
@@ -58,13 +58,13 @@ class WindowClasses:
     ----------
     length : int
     ranges : ndarray, shape=(n_ranges, 2), dtype=int64
-        The positions that were walked by one thread each.
+        The positions that one thread each scanned.
     tables : ndarray, shape=(n_ranges, n_classes + n_ambiguous), dtype=uint32
         Windows of each class that begin in each range; the ambiguous classes come last.
     ambiguous : ndarray, shape=(n_ambiguous,), dtype=uint64
-        The distinct counts (16 bits each, A lowest) of windows with ambiguous letters, ascending.
+        The distinct counts (16 bits each, A lowest) of windows with ambiguous bases, ascending.
     most_ambiguous : int
-        Windows with more ambiguous letters cannot hit, and are in no class.
+        Windows with more ambiguous bases cannot hit, and are in no class.
     """
 
     length: int
@@ -103,7 +103,7 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
     starts : ndarray, shape=(n_references + 1,), dtype=int64
     length : int
     most_ambiguous : int
-        A window with more ambiguous letters is left out, because no query is near enough.
+        A window with more ambiguous bases is left out, because no query is near enough.
     threads : int
     """
     n_classes = number_of_classes(length)
@@ -112,16 +112,16 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
     edges = [codes.size * i // n_ranges for i in range(n_ranges + 1)]
     ranges = np.array(list(zip(edges, edges[1:], strict=False)), np.int64)
     tables = np.zeros((n_ranges, n_classes), np.uint32)
-    weights = letter_weights(length)
+    weights = base_weights(length)
 
     def work(first, last):
         found = []
         for i in range(first, last):
-            walk = (codes, starts, length, *ranges[i], most_ambiguous, weights)
-            n_ambiguous = _count_range(*walk, tables[i])
+            scan = (codes, starts, length, *ranges[i], most_ambiguous, weights)
+            n_ambiguous = _count_range(*scan, tables[i])
             packed = np.empty(n_ambiguous, np.uint64)
             if n_ambiguous:
-                _list_ambiguous(*walk, packed)
+                _list_ambiguous(*scan, packed)
             found.append(np.unique(packed, return_counts=True))
         return found
 
@@ -156,7 +156,7 @@ def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
     times : ndarray, shape=(n_present,), dtype=int64
         ``classes.times`` to count windows, ones to count classes.
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
-        Letter counts of the queries.
+        Base counts of the queries.
     largest : ndarray, shape=(n_groups,), dtype=int32
         The largest distance of a hit; below 0 for none.
 
@@ -218,7 +218,7 @@ def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, ta
 
 @numba.njit(cache=True, nogil=True)
 def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights, found):
-    """The packed counts of the ambiguous windows that `_count_range` told of."""
+    """The packed counts of the ambiguous windows that `_count_range` counted."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     used = 0
@@ -235,24 +235,24 @@ def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights,
 def _decode_classes(numbers, length, width, planes):
     """Write the counts of numbered classes into planes."""
     side = length + 1
-    for place in range(numbers.size):
-        a = numbers[place] // (side * side)
-        c = numbers[place] // side % side
-        g = numbers[place] % side
-        planes[place] = a
-        planes[width + place] = c
-        planes[2 * width + place] = g
-        planes[3 * width + place] = length - a - c - g
+    for i in range(numbers.size):
+        a = numbers[i] // (side * side)
+        c = numbers[i] // side % side
+        g = numbers[i] % side
+        planes[i] = a
+        planes[width + i] = c
+        planes[2 * width + i] = g
+        planes[3 * width + i] = length - a - c - g
 
 
 @numba.njit(cache=True, nogil=True)
 def _decode_counts(packed, length, first, width, planes):
-    """Write packed counts of windows with ambiguous letters into planes, from `first` on."""
+    """Write packed counts of windows with ambiguous bases into planes, from `first` on."""
     for i in range(packed.size):
         ambiguous = length
-        for letter in range(4):
-            count = np.int64(packed[i] >> np.uint64(16 * letter)) & 0xFFFF
-            planes[letter * width + first + i] = count
+        for base in range(4):
+            count = np.int64(packed[i] >> np.uint64(16 * base)) & 0xFFFF
+            planes[base * width + first + i] = count
             ambiguous -= count
         planes[4 * width + first + i] = ambiguous // 2
         planes[5 * width + first + i] = (ambiguous + 1) // 2

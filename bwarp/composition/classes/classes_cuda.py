@@ -1,7 +1,7 @@
 """Counting all windows of one length by their histogram on a GPU; see `classes_cpu`.
 
 One thread a window makes its counts from the prefix counts, numbers the histogram and adds one to
-a table in the second-level cache. Windows with ambiguous letters are rare: those near enough to
+a table in the second-level cache. Windows with ambiguous bases are rare: those near enough to
 some query are listed, in any order, and sorted afterwards.
 """
 
@@ -15,38 +15,38 @@ from bwarp.composition.tiles.tiles_cuda import DeviceReferences, window_word
 __all__ = ["KERNEL_SIGNATURES", "count_windows"]
 
 _THREADS = 256
-#: The word of a place where no window begins.
+#: The word of a position where no window begins.
 _NO_WINDOW = 0xFFFFFFFF
 #: Room for ambiguous windows at first; what does not fit is counted, and the kernel run again.
 _FIRST_ROOM = 1 << 16
 
 
 def count_windows(
-    placed: DeviceReferences, length: int, most_ambiguous: int, room: int = _FIRST_ROOM
+    prepared: DeviceReferences, length: int, most_ambiguous: int, room: int = _FIRST_ROOM
 ) -> WindowClasses:
     """Count all windows of one length, at most 255, by their histogram.
 
     Parameters
     ----------
-    placed : DeviceReferences
+    prepared : DeviceReferences
     length : int
     most_ambiguous : int
-        A window with more ambiguous letters is left out, because no query is near enough.
+        A window with more ambiguous bases is left out, because no query is near enough.
     room : int
         How many ambiguous windows to make room for.
     """
-    n_positions = placed.room.size
+    n_positions = prepared.room.size
     n_classes = number_of_classes(length)
     # The last element counts the ambiguous windows.
     table = cuda.device_array(n_classes + 1, np.uint32)
     clear[-(-table.size // _THREADS), _THREADS](table)
     ambiguous = cuda.device_array(room, np.uint64)
     number_windows[-(-n_positions // _THREADS), _THREADS](
-        *placed, uint32(length), uint32(most_ambiguous), table, ambiguous
+        *prepared, uint32(length), uint32(most_ambiguous), table, ambiguous
     )
     table = table.copy_to_host()
     if table[-1] > room:
-        return count_windows(placed, length, most_ambiguous, int(table[-1]))
+        return count_windows(prepared, length, most_ambiguous, int(table[-1]))
     found, times = np.zeros(0, np.uint64), np.zeros(0, np.int64)
     if table[-1]:
         found, times = np.unique(ambiguous[: int(table[-1])].copy_to_host(), return_counts=True)
@@ -88,9 +88,9 @@ def number_windows(prefix, room, length, most_ambiguous, table, ambiguous):
         number = uint32(uint32(uint32(a * side) + c) * side + g)
         cuda.atomic.add(table, int64(number), uint32(1))
     elif missing <= most_ambiguous:
-        place = cuda.atomic.add(table, int64(table.size - 1), uint32(1))
-        if place < ambiguous.size:
-            ambiguous[place] = uint64(
+        slot = cuda.atomic.add(table, int64(table.size - 1), uint32(1))
+        if slot < ambiguous.size:
+            ambiguous[slot] = uint64(
                 uint64(a)
                 | uint64(c) << uint64(16)
                 | uint64(g) << uint64(32)

@@ -10,14 +10,14 @@ import numba
 import numpy as np
 
 from bwarp.composition.references import References, prefix_counts
-from bwarp.composition.tiles.tiles_cpu import PlacedReferences
+from bwarp.composition.tiles.tiles_cpu import PreparedReferences
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["count_tile_hits", "count_type", "find_tile_hits", "place_references"]
+__all__ = ["count_tile_hits", "count_type", "find_tile_hits", "prepare_references"]
 
 #: Windows whose four counts and distances are kept at a time.
 STRIP = 4096
-#: A distance no threshold reaches, for places where no window begins.
+#: A distance no threshold reaches, for positions where no window begins.
 _NO_WINDOW = 2**30
 
 
@@ -26,14 +26,14 @@ def count_type(length: int):
     return np.int32
 
 
-def place_references(references: References, dtype) -> PlacedReferences:
+def prepare_references(references: References, dtype) -> PreparedReferences:
     """Make ready the references for all lengths; the prefix sums are int32."""
-    return PlacedReferences(prefix_counts(references.codes, dtype), references.starts)
+    return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
 
 
-def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
+def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
-    prefix, starts = placed
+    prefix, starts = prepared
     n_tiles = -(-(stop - first) // tile_windows)
     hits = np.zeros((len(counts), n_tiles), np.int32)
     nowhere = np.zeros((0, 0), np.int64)
@@ -50,9 +50,9 @@ def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, 
     return hits
 
 
-def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
+def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
-    prefix, starts = placed
+    prefix, starts = prepared
     ends = np.cumsum(hits, dtype=np.int64)
     cursors = (ends - hits.ravel()).reshape(hits.shape)
     total = int(ends[-1]) if len(ends) else 0
@@ -72,7 +72,7 @@ def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, h
 
 @numba.njit(cache=True, nogil=True)
 def _gather_windows(prefix, starts, length, first, stop, windows, begins):
-    """Window counts of a strip (int32[4, STRIP]), and whether a window begins at each place."""
+    """Window counts of a strip (int32[4, STRIP]), and whether a window begins at each position."""
     begins[:] = False
     stop = min(first + windows.shape[1], stop)
     reference = np.searchsorted(starts, first, side="right") - 1
@@ -81,8 +81,8 @@ def _gather_windows(prefix, starts, length, first, stop, windows, begins):
             reference += 1
         if at + length <= starts[reference + 1]:
             begins[at - first] = True
-            for letter in range(4):
-                windows[letter, at - first] = prefix[letter, at + length] - prefix[letter, at]
+            for base in range(4):
+                windows[base, at - first] = prefix[base, at + length] - prefix[base, at]
 
 
 @numba.njit(cache=True, nogil=True)

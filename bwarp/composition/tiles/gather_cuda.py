@@ -1,6 +1,6 @@
 """The scan on a GPU as Breland et al. published it: prefix sums, gathered counts, streams.
 
-    codes     A C A T                        one binary row a letter, then its prefix sums,
+    codes     A C A T                        one binary row a base, then its prefix sums,
     sums[A]   0 1 1 2 2                      all on the device
     windows   for each length, once: four counts a window, gathered from the sums
     queries   one launch each, in the next free stream: compare with every window
@@ -25,7 +25,7 @@ __all__ = [
     "count_tile_hits",
     "count_type",
     "find_tile_hits",
-    "place_references",
+    "prepare_references",
 ]
 
 #: The paper's best number of streams (its Figure 5).
@@ -58,15 +58,15 @@ def count_type(length: int):
     return np.uint32
 
 
-def place_references(references: References, dtype) -> SummedReferences:
-    """Copy the references to the device and make their prefix sums there (36 bytes a letter)."""
+def prepare_references(references: References, dtype) -> SummedReferences:
+    """Copy the references to the device and make their prefix sums there (36 bytes a base)."""
     refuse_too_large(references, 36)
     total = references.codes.size
     codes = cuda.to_device(references.codes)
     sums = []
-    for letter in range(4):
+    for base in range(4):
         row = cuda.device_array(total + 1, np.uint32)
-        mark_letter[_blocks(total + 1), _THREADS](codes, letter, row)
+        mark_base[_blocks(total + 1), _THREADS](codes, base, row)
         exclusive_sum(row)
         sums.append(row)
     starts = references.starts
@@ -76,26 +76,26 @@ def place_references(references: References, dtype) -> SummedReferences:
 
 
 def count_tile_hits(
-    placed, length, counts, largest, first, stop, tile_windows, threads, streams: int = STREAMS
+    prepared, length, counts, largest, first, stop, tile_windows, threads, streams: int = STREAMS
 ):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`.
 
     Queries take turns in so many streams.
     """
     n_tiles = -(-(stop - first) // tile_windows)
-    _gather(placed, length)
+    _gather(prepared, length)
     hits = cuda.to_device(np.zeros(len(counts) * n_tiles + 1, np.int32))
     turns = [cuda.stream() for _ in range(streams)]
     for i, query in enumerate(counts.astype(np.int32)):
         count_query[_blocks(stop - first), _THREADS, turns[i % streams]](
-            *placed.windows, *query, largest[i], first, stop, tile_windows, i * n_tiles, hits
+            *prepared.windows, *query, largest[i], first, stop, tile_windows, i * n_tiles, hits
         )
     cuda.synchronize()
     return hits.copy_to_host()[:-1].reshape(len(counts), n_tiles)
 
 
 def find_tile_hits(
-    placed,
+    prepared,
     length,
     counts,
     largest,
@@ -110,7 +110,7 @@ def find_tile_hits(
 
     Each stream has a row of distances, which is copied back before its next query.
     """
-    _gather(placed, length)
+    _gather(prepared, length)
     positions = np.empty(int(hits.sum()), np.uint32)
     distances = np.empty(positions.size, np.uint16)
     streams = max(1, min(streams, len(counts)))
@@ -121,7 +121,7 @@ def find_tile_hits(
         batch = range(turn, min(turn + streams, len(counts)))
         for i in batch:
             compare_query[_blocks(stop - first), _THREADS, turns[i - turn]](
-                *placed.windows, *counts[i].astype(np.int32), largest[i], first, rows[i - turn]
+                *prepared.windows, *counts[i].astype(np.int32), largest[i], first, rows[i - turn]
             )
         for i in batch:
             row = rows[i - turn].copy_to_host(stream=turns[i - turn])
@@ -137,26 +137,26 @@ def _blocks(n: int) -> int:
     return -(-n // _THREADS)
 
 
-def _gather(placed: SummedReferences, length: int) -> None:
-    gather_windows[_blocks(placed.ends.size), _THREADS](
-        *placed.sums, placed.ends, length, *placed.windows
+def _gather(prepared: SummedReferences, length: int) -> None:
+    gather_windows[_blocks(prepared.ends.size), _THREADS](
+        *prepared.sums, prepared.ends, length, *prepared.windows
     )
     cuda.synchronize()
 
 
 @cuda.jit(cache=True)
-def mark_letter(codes, letter, row):
-    """1 where a letter stands, else 0, and a last 0; one thread a position."""
+def mark_base(codes, base, row):
+    """1 where a base stands, else 0, and a last 0; one thread a position."""
     i = cuda.grid(1)
     if i < row.size:
         row[i] = uint32(0)
-        if i < codes.size and codes[i] == letter:
+        if i < codes.size and codes[i] == base:
             row[i] = uint32(1)
 
 
 @cuda.jit(cache=True)
 def gather_windows(sum_a, sum_c, sum_g, sum_t, ends, length, a, c, g, t):
-    """The counts of every window: two gathered sums a letter; one thread a window."""
+    """The counts of every window: two gathered sums a base; one thread a window."""
     i = cuda.grid(1)
     if i < ends.size:
         if i + length <= ends[i]:
@@ -205,7 +205,7 @@ _COUNTS = (types.int32[::1],) * 4
 _QUERY = (types.int32,) * 5
 
 KERNEL_SIGNATURES = {
-    mark_letter: (types.uint8[::1], types.int64, types.uint32[::1]),
+    mark_base: (types.uint8[::1], types.int64, types.uint32[::1]),
     gather_windows: (
         *(types.uint32[::1],) * 5,
         types.int64,

@@ -1,6 +1,6 @@
 """One length of a scan by an engine that meets windows tile by tile (tiles or gather).
 
-An engine is a module with `count_type`, `place_references`, `count_tile_hits` and
+An engine is a module with `count_type`, `prepare_references`, `count_tile_hits` and
 `find_tile_hits`; `tiles_cpu` documents them.
 """
 
@@ -30,16 +30,16 @@ class TileScan:
     Attributes
     ----------
     engine : module
-    placed : object
-        The references as the engine's `place_references` made them.
+    prepared : object
+        The references as the engine's `prepare_references` made them.
     n_positions : int
-        Letters of all references.
+        Bases of all references.
     length : int
     threads : int
     """
 
     engine: ModuleType
-    placed: object
+    prepared: object
     n_positions: int
     length: int
     threads: int
@@ -82,14 +82,14 @@ class TileScan:
 
     def _count(self, counts, largest, first, stop):
         return self.engine.count_tile_hits(
-            self.placed, self.length, counts, largest, first, stop,
+            self.prepared, self.length, counts, largest, first, stop,
             self._tile_windows(first, stop), self.threads,
         )  # fmt: skip
 
     def _find(self, counts, largest, first, stop):
         hits = self._count(counts, largest, first, stop)
         positions, distances = self.engine.find_tile_hits(
-            self.placed, self.length, counts, largest, first, stop,
+            self.prepared, self.length, counts, largest, first, stop,
             self._tile_windows(first, stop), hits, self.threads,
         )  # fmt: skip
         return hits.sum(axis=1, dtype=np.int64), positions, distances

@@ -26,18 +26,18 @@ from bwarp.runtime.simd import VECTOR_BYTES, population_count
 from bwarp.runtime.threads import for_each_range
 
 __all__ = [
-    "PlacedReferences",
+    "PreparedReferences",
     "count_tile_hits",
     "count_type",
     "find_tile_hits",
-    "place_references",
+    "prepare_references",
 ]
 
 #: Windows whose planes fit in the first-level cache together.
 STRIP = 4096
 
 
-class PlacedReferences(NamedTuple):
+class PreparedReferences(NamedTuple):
     """References ready to be scanned.
 
     prefix : ndarray, shape=(4, total + 1), dtype=uint8 or uint16
@@ -48,20 +48,20 @@ class PlacedReferences(NamedTuple):
     starts: np.ndarray
 
 
-def place_references(references: References, dtype) -> PlacedReferences:
+def prepare_references(references: References, dtype) -> PreparedReferences:
     """Make ready the references for all lengths of one `count_type`."""
-    return PlacedReferences(prefix_counts(references.codes, dtype), references.starts)
+    return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
 
 
-def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
+def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
     """Count each query's hits in each tile of a part of the references.
 
     Parameters
     ----------
-    placed : PlacedReferences
+    prepared : PreparedReferences
     length : int
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
-        Letter counts of the queries.
+        Base counts of the queries.
     largest : ndarray, shape=(n_groups,), dtype=int32
         The largest distance of a hit; below 0 for none.
     first, stop : int
@@ -73,7 +73,7 @@ def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, 
     -------
     hits : ndarray, shape=(n_groups, n_tiles), dtype=int32
     """
-    prefix, starts = placed
+    prefix, starts = prepared
     n_tiles = -(-(stop - first) // tile_windows)
     hits = np.zeros((len(counts), n_tiles), np.int32)
 
@@ -87,7 +87,7 @@ def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, 
     return hits
 
 
-def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
+def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted, query after query, each in order of position.
 
     Returns
@@ -96,7 +96,7 @@ def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, h
         Where the windows begin in the references laid end to end.
     distances : ndarray, shape=(hits.sum(),), dtype=uint16
     """
-    prefix, starts = placed
+    prefix, starts = prepared
     ends = np.cumsum(hits, dtype=np.int64)
     cursors = (ends - hits.ravel()).reshape(hits.shape)
     total = int(ends[-1]) if len(ends) else 0
@@ -126,15 +126,15 @@ def _fill_planes(prefix, starts, length, first, total, width, planes):
         start = max(first, starts[reference])
         stop = min(first + width, starts[reference + 1] - length + 1, total)
         if start < stop:
-            for letter in range(4):
-                plane = planes[letter * width : (letter + 1) * width]
-                row = prefix[letter]
+            for base in range(4):
+                plane = planes[base * width : (base + 1) * width]
+                row = prefix[base]
                 for at in range(start, stop):
                     plane[at - first] = row[at + length] - row[at]
             for at in range(start - first, stop - first):
                 ambiguous = length
-                for letter in range(4):
-                    ambiguous -= np.int64(planes[letter * width + at])
+                for base in range(4):
+                    ambiguous -= np.int64(planes[base * width + at])
                 planes[4 * width + at] = ambiguous // 2
                 planes[5 * width + at] = (ambiguous + 1) // 2
         reference += 1

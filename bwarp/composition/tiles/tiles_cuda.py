@@ -1,10 +1,10 @@
 """The scan by brute force on a GPU: every distinct query against every window.
 
-The references lie on the device as prefix counts of the four letters, a byte each, in one word a
-position, and a byte that says how many letters are left in the reference:
+The references lie on the device as prefix counts of the four bases, a byte each, in one word a
+position, and a byte that says how many bases are left in the reference:
 
     prefix[i]   T | G | C | A    counts before position i, modulo 256 each
-    room[i]     letters from position i to the end of its reference, 255 for more
+    room[i]     bases from position i to the end of its reference, 255 for more
 
 The counts of the window [i, i + length) are the difference of two words, byte by byte. A block
 makes the windows of a piece of a tile in shared memory and holds queries in registers, four a
@@ -36,7 +36,7 @@ __all__ = [
     "count_tile_hits",
     "count_type",
     "find_tile_hits",
-    "place_references",
+    "prepare_references",
     "refuse_too_large",
     "window_word",
 ]
@@ -52,7 +52,7 @@ _ROOM_FOR_HITS = 500_000_000
 _WARP = 32
 _MOST_THREADS = 128
 
-#: The word of a place where no window begins.
+#: The word of a position where no window begins.
 _NO_WINDOW = 0xFFFFFFFF
 
 
@@ -72,10 +72,10 @@ def count_type(length: int):
     return np.uint8
 
 
-def place_references(references: References, dtype) -> DeviceReferences:
+def prepare_references(references: References, dtype) -> DeviceReferences:
     """Make ready the references for all lengths up to `LONGEST` and copy them to the device.
 
-    Takes five bytes a letter of device memory.
+    Takes five bytes a base of device memory.
     """
     refuse_too_large(references, 5)
     prefix = np.empty(references.codes.size + 1, np.uint32)
@@ -85,9 +85,9 @@ def place_references(references: References, dtype) -> DeviceReferences:
     return DeviceReferences(cuda.to_device(prefix), cuda.to_device(room))
 
 
-def refuse_too_large(references: References, bytes_a_letter: int) -> None:
-    """Refuse references that leave no room on the card for the hits."""
-    needed = references.codes.size * bytes_a_letter
+def refuse_too_large(references: References, bytes_a_base: int) -> None:
+    """Refuse references that leave no room on the GPU for the hits."""
+    needed = references.codes.size * bytes_a_base
     free = cuda.current_context().get_memory_info().free
     if needed + _ROOM_FOR_HITS > free:
         raise UsageError(
@@ -118,19 +118,19 @@ def _measure_room(starts, room):
             room[i] = min(255, starts[reference + 1] - i)
 
 
-def count_tile_hits(placed, length, counts, largest, first, stop, tile_windows, threads):
+def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
     n_tiles = -(-(stop - first) // tile_windows)
     hits = cuda.device_array((len(counts), n_tiles), np.int32)
     block, n_blocks = _blocks(len(counts))
     count_tiles[n_blocks * n_tiles, block](
-        *placed, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
+        *prepared, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
         hits.reshape(hits.size),
     )  # fmt: skip
     return hits.copy_to_host()
 
 
-def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, hits, threads):
+def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
     ends = np.cumsum(hits, dtype=np.int64)
     total = int(ends[-1]) if ends.size else 0
@@ -141,7 +141,7 @@ def find_tile_hits(placed, length, counts, largest, first, stop, tile_windows, h
     distances = cuda.device_array(total, np.uint16)
     block, n_blocks = _blocks(len(counts))
     list_tiles[n_blocks * hits.shape[1], block](
-        *placed, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
+        *prepared, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
         cursors, positions, distances,
     )  # fmt: skip
     return positions.copy_to_host(), distances.copy_to_host()

@@ -1,4 +1,4 @@
-"""From places where a k-mer lies to maximal matches, on the CPU, by XOR on packed bases."""
+"""From hits of a k-mer to maximal matches, on the CPU, by XOR on packed bases."""
 
 import numba
 import numpy as np
@@ -28,7 +28,7 @@ def verify(
     groups: HitGroups,
     firsts: np.ndarray,
     lasts: np.ndarray,
-    places: np.ndarray,
+    hits: np.ndarray,
     threads: int = 1,
 ) -> Matches:
     """Extend groups of k-mer hits to maximal matches and keep those that are long enough.
@@ -37,14 +37,14 @@ def verify(
     ----------
     groups : HitGroups
     firsts, lasts : ndarray, shape=(n_groups,)
-        Group i has places[firsts[i]:lasts[i]].
-    places : ndarray, dtype=uint32
+        Group i has hits[firsts[i]:lasts[i]].
+    hits : ndarray, dtype=uint32
         Where the k-mers lie in the reference's text.
     """
 
     def verify_range(start: int, stop: int) -> Matches:
-        n_places = [int(part[start:stop].sum(dtype=np.int64)) for part in (firsts, lasts)]
-        found = no_matches(n_places[1] - n_places[0])
+        n_hits = [int(part[start:stop].sum(dtype=np.int64)) for part in (firsts, lasts)]
+        found = no_matches(n_hits[1] - n_hits[0])
         n = _verify(
             reference.packed,
             reference.segment_genome,
@@ -61,7 +61,7 @@ def verify(
             groups.reaches[start:stop],
             firsts[start:stop],
             lasts[start:stop],
-            places,
+            hits,
             found.queries,
             found.query_starts,
             found.reference_starts,
@@ -91,7 +91,7 @@ def _verify(
     reaches,
     firsts,
     lasts,
-    places,
+    hits,
     queries,
     query_starts,
     reference_starts,
@@ -100,8 +100,8 @@ def _verify(
     """Write the matches of all groups, in order; return how many there are."""
     n = 0
     for group in range(positions.size):
-        # A group's places may lie anywhere, and so do they in the genome.
-        prefetch(places, np.int64(firsts[min(group + _READ_AHEAD, positions.size - 1)]))
+        # A group's hits may lie anywhere, and so do they in the genome.
+        prefetch(hits, np.int64(firsts[min(group + _READ_AHEAD, positions.size - 1)]))
         first = n
         run = runs[group]
         position = _u64(positions[group])
@@ -112,17 +112,17 @@ def _verify(
         query_shift = _u64(text_starts[run_queries[run]])
         for i in range(np.int64(firsts[group]), np.int64(lasts[group])):
             # Text and genome differ little between segments.
-            ahead = min(i + _READ_AHEAD, places.size - 1)
-            prefetch(genome, np.int64(places[ahead] >> np.uint32(5)))
-            place = _u64(places[i])
-            segment = segment_of(segment_text, place)
+            ahead = min(i + _READ_AHEAD, hits.size - 1)
+            prefetch(genome, np.int64(hits[ahead] >> np.uint32(5)))
+            hit = _u64(hits[i])
+            segment = segment_of(segment_text, hit)
             shift = _u64(segment_genome[segment]) - _u64(segment_text[segment])
-            base = place + shift
-            left = min(before, place - _u64(segment_text[segment]))
+            base = hit + shift
+            left = min(before, hit - _u64(segment_text[segment]))
             left = equal_before(words, position, genome, base, min(left, reach))
             if left == reach and reach:
                 continue
-            right = min(after, _u64(segment_text[segment + _u64(1)]) - _u64(1) - place - size)
+            right = min(after, _u64(segment_text[segment + _u64(1)]) - _u64(1) - hit - size)
             right = equal_after(words, position + size, genome, base + size, right)
             length = left + size + right
             if length >= _u64(min_length):
@@ -144,17 +144,17 @@ def _sort_group(query_starts, reference_starts, lengths):
         _radix_sort(query_starts, reference_starts, lengths)
         return
     for i in range(1, n):
-        start, place, length = query_starts[i], reference_starts[i], lengths[i]
+        start, reference_start, length = query_starts[i], reference_starts[i], lengths[i]
         j = i
         while j and (
             query_starts[j - 1] > start
-            or (query_starts[j - 1] == start and reference_starts[j - 1] > place)
+            or (query_starts[j - 1] == start and reference_starts[j - 1] > reference_start)
         ):
             query_starts[j] = query_starts[j - 1]
             reference_starts[j] = reference_starts[j - 1]
             lengths[j] = lengths[j - 1]
             j -= 1
-        query_starts[j], reference_starts[j], lengths[j] = start, place, length
+        query_starts[j], reference_starts[j], lengths[j] = start, reference_start, length
 
 
 @numba.njit(cache=True, nogil=True)
@@ -170,20 +170,20 @@ def _radix_sort(query_starts, reference_starts, lengths):
         values[0, i] = lengths[i]
         varying |= keys[0, i] ^ keys[0, 0]
     now = 0
-    places = np.empty(257, np.int64)
+    ends = np.empty(257, np.int64)
     for shift in range(0, 64, 8):
         if (varying >> _u64(shift)) & _u64(255) == _u64(0):
             continue
-        places[:] = 0
+        ends[:] = 0
         for i in range(n):
-            places[((keys[now, i] >> _u64(shift)) & _u64(255)) + _u64(1)] += 1
+            ends[((keys[now, i] >> _u64(shift)) & _u64(255)) + _u64(1)] += 1
         for digit in range(255):
-            places[digit + 1] += places[digit]
+            ends[digit + 1] += ends[digit]
         for i in range(n):
             digit = (keys[now, i] >> _u64(shift)) & _u64(255)
-            keys[1 - now, places[digit]] = keys[now, i]
-            values[1 - now, places[digit]] = values[now, i]
-            places[digit] += 1
+            keys[1 - now, ends[digit]] = keys[now, i]
+            values[1 - now, ends[digit]] = values[now, i]
+            ends[digit] += 1
         now = 1 - now
     for i in range(n):
         query_starts[i] = np.uint32(keys[now, i] >> _u64(32)) + least

@@ -50,9 +50,9 @@ def kmer_groups(
     )
 
 
-def take_groups(groups: HitGroups, chosen) -> HitGroups:
-    """The groups that a slice, a mask or numbers choose."""
-    return HitGroups(*(getattr(groups, field.name)[chosen] for field in fields(HitGroups)))
+def take_groups(groups: HitGroups, selected) -> HitGroups:
+    """The groups that a slice, a mask or numbers select."""
+    return HitGroups(*(getattr(groups, field.name)[selected] for field in fields(HitGroups)))
 
 
 def merge_groups(one: HitGroups, other: HitGroups) -> HitGroups:

@@ -1,9 +1,9 @@
 """All maximal matches by a table of the reference's k-mers, made on the spot, on the CPU.
 
 For one comparison of genomes this is quicker than an FM-index: two passes over the reference put
-its places in the order of their k-mers.
+its positions in the order of their k-mers.
 
-    starts    k-mer 0   k-mer 1 ...        places[starts[m]:starts[m + 1]] is where k-mer m lies
+    starts    k-mer 0   k-mer 1 ...        positions[starts[m]:starts[m + 1]] is where k-mer m lies
 """
 
 from collections.abc import Iterator
@@ -43,28 +43,28 @@ class KmerTable:
     reference : Reference
     k : int
     starts : ndarray, shape=(4**k + 1,), dtype=uint32
-    places : ndarray, shape=(n,), dtype=uint32
+    positions : ndarray, shape=(n,), dtype=uint32
         Positions in the reference's text, in order for each k-mer.
     """
 
     reference: Reference
     k: int
     starts: np.ndarray = field(repr=False)
-    places: np.ndarray = field(repr=False)
+    positions: np.ndarray = field(repr=False)
 
 
 def build_kmer_table(reference: Reference, min_length: int, threads: int = 1) -> KmerTable:
     """The table that finds matches of at least `min_length` bases in a reference.
 
     A counting sort: threads count the k-mers of a part of the reference each, sums over all of
-    them tell every thread where its places go, and so they stay in order.
+    them tell every thread where its positions go, and so they stay in order.
     """
     k = min(choose_kmer_length(reference.text_length, min_length, spare=-1), _LONGEST_KMER)
     lengths = np.diff(reference.segment_text) - 1
-    places = np.empty(int(np.maximum(lengths - k + 1, 0).sum()), np.uint32)
+    positions = np.empty(int(np.maximum(lengths - k + 1, 0).sum()), np.uint32)
     arrays = reference.packed, reference.segment_genome, reference.segment_text, k
     # Counts of all threads together take no more than some bytes a base.
-    n_parts = max(1, min(threads, 2 * places.size // 4**k))
+    n_parts = max(1, min(threads, 2 * positions.size // 4**k))
     edges = [reference.text_length * part // n_parts for part in range(n_parts + 1)]
     counts = np.zeros((n_parts, 4**k), np.uint32)
 
@@ -77,8 +77,8 @@ def build_kmer_table(reference: Reference, min_length: int, threads: int = 1) ->
     each_part(_count_kmers)
     starts = np.empty(4**k + 1, np.uint32)
     _sum_up(counts, starts)
-    each_part(_place_kmers, places)
-    return KmerTable(reference, k, starts, places)
+    each_part(_list_kmers, positions)
+    return KmerTable(reference, k, starts, positions)
 
 
 def table_matches(
@@ -108,7 +108,7 @@ def table_matches(
                 part,
                 part.starts,
                 part.stops,
-                table.places,
+                table.positions,
                 threads,
             )
 
@@ -130,7 +130,7 @@ def _count_kmers(packed, segment_genome, segment_text, k, start, stop, counts):
 
 @numba.njit(cache=True, nogil=True)
 def _sum_up(counts, starts):
-    """Where every k-mer begins, and in place of each part's counts where the part's begin."""
+    """Where every k-mer begins, and instead of each part's counts where the part's begin."""
     n = np.uint32(0)
     for kmer in range(counts.shape[1]):
         starts[kmer] = n
@@ -142,21 +142,21 @@ def _sum_up(counts, starts):
 
 
 @numba.njit(cache=True, nogil=True)
-def _place_kmers(packed, segment_genome, segment_text, k, start, stop, counts, places):
-    """Put the text positions from `start` to `stop` in the places of their k-mers."""
+def _list_kmers(packed, segment_genome, segment_text, k, start, stop, counts, positions):
+    """Put the text positions from `start` to `stop` where their k-mers begin."""
     segment = np.searchsorted(segment_text, start, side="right") - 1
     while segment < segment_genome.size and segment_text[segment] < stop:
         first = max(start, segment_text[segment])
         last = min(stop, segment_text[segment + 1] - k)
         base = _u64(segment_genome[segment]) + _u64(first - segment_text[segment])
         for i in range(last - first):
-            # First the count is asked for, then, once it is there, the place it leads to.
+            # First the count is asked for, then, once it is there, the entry it leads to.
             farther = base + _u64(min(i + 2 * _READ_AHEAD, last - first - 1))
             prefetch(counts, np.int64(kmer_at(packed, farther, k)))
             ahead = base + _u64(min(i + _READ_AHEAD, last - first - 1))
-            prefetch(places, np.int64(counts[kmer_at(packed, ahead, k)]))
+            prefetch(positions, np.int64(counts[kmer_at(packed, ahead, k)]))
             kmer = kmer_at(packed, base + _u64(i), k)
-            places[counts[kmer]] = first + i
+            positions[counts[kmer]] = first + i
             counts[kmer] += np.uint32(1)
         segment += 1
 

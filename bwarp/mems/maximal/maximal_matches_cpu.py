@@ -1,12 +1,12 @@
 """All maximal exact matches by an FM-index, on the CPU, in memory that does not grow with them.
 
-Sampled k-mers (`bwarp.mems.kmer_sampling`) are searched. Where a k-mer lies in few places, each is
-located and extended. Where it lies in many, most of them would be no match, or a match already
+Sampled k-mers (`bwarp.mems.kmer_sampling`) are searched. Where a k-mer has few hits, each is
+located and extended. Where it has many, most of them would be no match, or a match already
 found one k-mer before; so every window of `min_length` bases that this k-mer is to answer for is
 searched instead, and of its rows only those are located whose preceding base differs from the
 query's: each is the beginning of a match, and each match begins once.
 
-    k-mer rows    few ---> locate, extend to both sides, drop what began before the k-mer's reach
+    k-mer rows    few ---> locate, extend to both sides, drop what begins before the k-mer's reach
                   many --> window rows, drop those whose base before is the query's, locate,
                            extend to the right
 """
@@ -43,7 +43,7 @@ from bwarp.sequence import kmer_at
 
 __all__ = ["maximal_matches"]
 
-#: K-mers with at most so many rows are located one and all.
+#: K-mers with at most so many rows are all located.
 _FEW = 8
 
 #: K-mers searched, and rows located, at a time; they take some hundred bytes each.
@@ -70,7 +70,7 @@ def maximal_matches(
         for part, offsets in _parts(index, text, groups, threads):
             rows = np.empty(offsets[-1], np.uint32)
             _over_rows(_fill_rows, index, text, part, offsets, rows, threads)
-            places = locate(index, rows, threads)
+            hits = locate(index, rows, threads)
             yield verify(
                 index.reference,
                 text,
@@ -78,7 +78,7 @@ def maximal_matches(
                 part,
                 offsets[:-1],
                 offsets[1:],
-                places,
+                hits,
                 threads,
             )
 
@@ -101,8 +101,8 @@ def _groups(
     return merge_groups(groups, more)
 
 
-def _take(samples: Samples, chosen) -> Samples:
-    return Samples(samples.positions[chosen], samples.runs[chosen])
+def _take(samples: Samples, selected) -> Samples:
+    return Samples(samples.positions[selected], samples.runs[selected])
 
 
 def _parts(

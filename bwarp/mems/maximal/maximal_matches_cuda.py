@@ -1,6 +1,6 @@
 """All maximal exact matches on the GPU: one thread a window, then one thread a match.
 
-Every place of a query where a match may begin is a thread, however long the query: it searches
+Every position of a query where a match may begin is a thread, however long the query: it searches
 the window of `min_length` bases (at most 32) that begins there. Rows whose preceding base is the
 query's belong to matches that begin earlier; each of the others begins a match.
 
@@ -8,7 +8,7 @@ query's belong to matches that begin earlier; each of the others begins a match.
     running sum  where each window's matches go
     rows         written there                                   1 thread a window
     matches      located, extended to the right by XOR           1 thread a match
-    sort         by window, then by place in the genome
+    sort         by window, then by position in the genome
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from numba.cuda import types
 
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.rank_cuda import base_at, rank_both
-from bwarp.mems.device_text_cuda import last_at_or_before, place_of
+from bwarp.mems.device_text_cuda import last_at_or_before, text_position
 from bwarp.mems.packed_extension import equal_after
 from bwarp.sequence import kmer_at
 
@@ -139,7 +139,7 @@ def locate_rows(
     keys,
     lengths,
 ):
-    """Replace each row by its place in the genome, and extend it to the right; a match that stays
+    """Replace each row by its genome position, and extend it to the right; a match that stays
     shorter than `min_length` gets length 0. One thread a match; one read of the suffix array, one
     or two of the genome."""
     i = cuda.grid(1)
@@ -147,12 +147,12 @@ def locate_rows(
         return
     key = keys[i]
     row = uint32(key & uint64(0xFFFFFFFF))
-    place = place_of(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row)
-    segment = last_at_or_before(segment_text, place)
-    base = uint32(segment_genome[segment] + place - segment_text[segment])
+    hit = text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row)
+    segment = last_at_or_before(segment_text, hit)
+    base = uint32(segment_genome[segment] + hit - segment_text[segment])
     window = uint32(uint64(first) + (key >> uint64(32)))
     run, position = window_position(run_starts, window_counts, window)
-    after = uint32(segment_text[segment + uint32(1)] - uint32(1) - place - uint32(size))
+    after = uint32(segment_text[segment + uint32(1)] - uint32(1) - hit - uint32(size))
     after = min(after, uint32(run_stops[run] - position - uint32(size)))
     end = uint64(position) + uint64(size)
     right = equal_after(query, end, genome, uint64(base) + uint64(size), uint64(after))

@@ -15,7 +15,7 @@ __all__ = ["MatchColumns", "match_columns"]
 
 @dataclass(frozen=True)
 class MatchColumns:
-    """Rows of the table of matches, with numbers in place of names.
+    """Rows of the table of matches, with numbers instead of names.
 
     Attributes
     ----------

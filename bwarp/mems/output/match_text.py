@@ -98,7 +98,7 @@ def mummer_lines(
     for matches in blocks:
         if not len(matches):
             continue
-        # A range writes the headers from behind its predecessor's last query to its own last.
+        # A range writes the headers after the previous range's last query, up to its own last.
         headers = np.append(next_header, matches.queries.astype(np.int64) + 1)
         headers = np.maximum(headers, next_header)
 
@@ -156,12 +156,12 @@ def _write_mummer(
             lines[at + 1] = _BLANK
             at = put_label(lines, at + 2, names, name_edges, record)
             if strands[header % strands.size] == REVERSE:
-                for letter in b" Reverse":
-                    lines[at] = letter
+                for byte in b" Reverse":
+                    lines[at] = byte
                     at += 1
             if show_lengths:
-                for letter in b"  Len = ":
-                    lines[at] = letter
+                for byte in b"  Len = ":
+                    lines[at] = byte
                     at += 1
                 at = put_number(lines, at, query_lengths[record])
             lines[at] = _NEWLINE
@@ -169,15 +169,15 @@ def _write_mummer(
             header += 1
         if i == queries.size:
             break
-        place = np.int64(reference_starts[i])
-        if place < contig_start or place >= contig_stop:
-            contig = np.int64(segment_of(contig_starts, np.uint64(place)))
+        position = np.int64(reference_starts[i])
+        if position < contig_start or position >= contig_stop:
+            contig = np.int64(segment_of(contig_starts, np.uint64(position)))
             contig_start, contig_stop = contig_starts[contig], contig_starts[contig + 1]
         start = np.int64(query_starts[i])
         if forward_positions and strands[np.int64(queries[i]) % strands.size] == REVERSE:
             start = query_lengths[np.int64(queries[i]) // strands.size] - 1 - start
         at = put_label(lines, at, contigs, contig_edges, min(contig, len(contig_edges) - 1))
-        at = put_number(lines, at, place - contig_start + 1, _WIDTH)
+        at = put_number(lines, at, position - contig_start + 1, _WIDTH)
         lines[at] = lines[at + 1] = _BLANK
         at = put_number(lines, at + 2, start + 1, _WIDTH)
         lines[at] = lines[at + 1] = _BLANK
@@ -233,7 +233,7 @@ def _write_paf(
         if reverse:
             start = query_lengths[record] - start - length
         contig = np.int64(segment_of(contig_starts, np.uint64(reference_starts[i])))
-        place = np.int64(reference_starts[i]) - contig_starts[contig]
+        position = np.int64(reference_starts[i]) - contig_starts[contig]
         at = put_label(lines, at, names, name_edges, record)
         lines[at] = _TAB
         at = put_field(lines, at + 1, query_lengths[record], _TAB)
@@ -242,12 +242,12 @@ def _write_paf(
         lines[at] = 45 if reverse else 43
         lines[at + 1] = _TAB
         at = put_label(lines, at + 2, contigs, contig_edges, contig)
-        at = put_field(lines, at, place, _TAB)
-        at = put_field(lines, at, place + length, _TAB)
+        at = put_field(lines, at, position, _TAB)
+        at = put_field(lines, at, position + length, _TAB)
         at = put_field(lines, at, length, _TAB)
         at = put_field(lines, at, length, _TAB)
-        for letter in b"255\tcg:Z:":
-            lines[at] = letter
+        for byte in b"255\tcg:Z:":
+            lines[at] = byte
             at += 1
         at = put_number(lines, at, length)
         lines[at] = 61

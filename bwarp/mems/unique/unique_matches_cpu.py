@@ -1,25 +1,25 @@
-"""Maximal matches that are unique in the reference, by both transforms, on the CPU.
+"""Maximal matches that are unique in the reference, by both BWTs, on the CPU.
 
 Such a match lies in no longer match of the same stretch of the query: the longer one would occur
-once as well, and at the same place. So it is enough to go once over a query, from one match that
+once as well, and at the same position. So it is enough to go once over a query, from one match that
 lies in no other to the next:
 
     query      .....................................................
     found           |-------------| e
-    window                 |-------x    min_length bases, up to the one behind the match
-                               ^ fails here: the window begins anew behind this base
+    window                 |-------x    min_length bases, up to the one after the match
+                               ^ fails here: the next window begins after this base
     window                      |-------|
 
-Everything still to be found ends at or behind the window's end. Sampled k-mers
+Everything still to be found ends at or after the window's end. Sampled k-mers
 (`bwarp.mems.kmer_sampling`), one of which lies in every window, are searched many at a time
 beforehand. The first one in a window decides what is done:
 
-    no place        the window moves behind the k-mer's start
-    few places      they are located and extended both ways; nothing else can hold the k-mer
-    many places     the window is searched backwards from its end, until it fails or few places
+    no hit          the window moves past   the k-mer's start
+    few hits        they are located and extended both ways; nothing else can hold the k-mer
+    many hits       the window is searched backwards from its end, until it fails or few hits
                     are left, which are located; where many are left to the last, the match is
-                    grown along the transforms, to the left as far as it goes, then to the right
-                    until few places, or none, are left
+                    grown along the BWTs, to the left as far as it goes, then to the right
+                    until few hits, or none, are left
 
 Of what has been located the stretch that reaches farthest is the `e` of the next step.
 """
@@ -75,16 +75,16 @@ def unique_matches(
 
 
 def cut_runs(text: QueryText, min_length: int, size: int) -> np.ndarray:
-    """Cut runs into pieces of places where a match may begin.
+    """Cut runs into pieces of positions where a match may begin.
 
     Returns
     -------
     pieces : ndarray, shape=(n, 3), dtype=int64
-        The run of each piece, and the first and last + 1 of its places in the text.
+        The run of each piece, and the first and last + 1 of its positions in the text.
     """
-    places = text.run_stops - text.run_starts - min_length + 1
-    n_pieces = -(-places // size)
-    runs = np.repeat(np.arange(places.size), n_pieces)
+    n_starts = text.run_stops - text.run_starts - min_length + 1
+    n_pieces = -(-n_starts // size)
+    runs = np.repeat(np.arange(n_starts.size), n_pieces)
     number = np.arange(runs.size) - np.repeat(np.cumsum(n_pieces) - n_pieces, n_pieces)
     first = text.run_starts[runs] + number * size
     last = np.minimum(first + size, text.run_stops[runs] - min_length + 1)
@@ -129,14 +129,14 @@ def _search_pieces(
             k,
             (found.queries, found.query_starts, found.reference_starts, found.lengths),
         )
-        # A copy, so that the room for what was not found is given back.
+        # A copy, so that the memory of what was not found is freed.
         return take_matches(found, np.arange(n))
 
     return join_matches(for_each_range(search, len(pieces), threads, smallest=1))
 
 
-def _arrays_of(transform) -> tuple:
-    return transform.words, transform.separator_rows, transform.groups, transform.first_rows
+def _arrays_of(bwt) -> tuple:
+    return bwt.words, bwt.separator_rows, bwt.groups, bwt.first_rows
 
 
 @numba.njit(forceinline=True)
@@ -187,20 +187,20 @@ def _search(
         window = first
         least = first  # what is still to be found begins here or later
         while least < last and window + size <= run_stop:
-            # The first sample at or behind the window's start lies in it whole.
+            # The first sample at or after the window's start lies in it whole.
             number = (window - run_start) // step
-            behind = run_start + (number + _u64(1)) * step
+            after = run_start + (number + _u64(1)) * step
             number += _u64(sample_counts[run])
             low, high = _u64(sample_starts[number]), _u64(sample_stops[number])
             if low == high:
-                window = behind
+                window = after
                 least = max(least, window)
                 continue
             reach = window + size
             few = high - low <= _u64(FEW)
             if few:
-                # Wherever it begins, all that holds the sample is told by the sample's places.
-                window = at = behind - _u64(1)
+                # Wherever it begins, the sample's hits give all matches that hold it.
+                window = at = after - _u64(1)
                 end = at + _u64(k)
             else:
                 # The window's rows, backwards from its end.
@@ -227,7 +227,7 @@ def _search(
                 least = max(least, window)
                 continue
             if high - low > _u64(FEW):
-                # Grow it to the left with these rows, then anew to the right.
+                # Grow it to the left with these rows, then from one base on to the right.
                 start = at
                 while start > run_start:
                     low, high = _grow(
@@ -262,7 +262,7 @@ def _search(
                     least = start + _u64(1)
                     window = end + _u64(1) - size
                     continue
-                # The rows of the same stretch in the transform that can be located.
+                # The rows of the same stretch in the BWT that can be located.
                 window = at = start
                 at = end
                 low, high = _u64(0), _u64(first_rows[4])
@@ -281,14 +281,14 @@ def _search(
                 while row % _u64(sa_rate):
                     row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
                     steps += _u64(1)
-                place = _u64(suffix_array[row // _u64(sa_rate)]) + steps
-                if place >= _u64(first_rows[4]):
-                    place -= _u64(first_rows[4])
-                segment = segment_of(segment_text, place)
-                before = place - _u64(segment_text[segment])
+                position = _u64(suffix_array[row // _u64(sa_rate)]) + steps
+                if position >= _u64(first_rows[4]):
+                    position -= _u64(first_rows[4])
+                segment = segment_of(segment_text, position)
+                before = position - _u64(segment_text[segment])
                 base = _u64(segment_genome[segment]) + before
                 left = equal_before(words, at, packed, base, min(at - run_start, before))
-                after = _u64(segment_text[segment + _u64(1)]) - _u64(1) - place - (end - at)
+                after = _u64(segment_text[segment + _u64(1)]) - _u64(1) - position - (end - at)
                 after = min(run_stop - end, after)
                 right = equal_after(words, end, packed, base + (end - at), after)
                 lefts[i] = at - left

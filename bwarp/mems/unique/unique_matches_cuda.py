@@ -16,7 +16,12 @@ from numba.cuda import types
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.rank_cuda import rank_both
-from bwarp.mems.device_text_cuda import DeviceReference, last_at_or_before, place_of, put_text
+from bwarp.mems.device_text_cuda import (
+    DeviceReference,
+    last_at_or_before,
+    put_text,
+    text_position,
+)
 from bwarp.mems.matches import Matches
 from bwarp.mems.packed_extension import equal_after, equal_before
 from bwarp.mems.query_text import QueryText
@@ -24,7 +29,7 @@ from bwarp.sequence import kmer_at
 
 __all__ = ["KERNEL_SIGNATURES", "unique_matches"]
 
-#: Places of a run that a thread takes on.
+#: Positions of a run that a thread takes on.
 _PIECE = 256
 
 _THREADS = 128
@@ -35,8 +40,8 @@ def unique_matches(
 ) -> Iterator[Matches]:
     """Find the maximal matches of at least `min_length` bases that are unique in the reference."""
     pieces = np.zeros(text.run_starts.size + 1, np.uint32)
-    places = text.run_stops - text.run_starts - min_length + 1
-    np.cumsum(-(-places // _PIECE), out=pieces[1:])
+    n_starts = text.run_stops - text.run_starts - min_length + 1
+    np.cumsum(-(-n_starts // _PIECE), out=pieces[1:])
     n_pieces = int(pieces[-1])
     if n_pieces == 0:
         return
@@ -121,7 +126,7 @@ def search_pieces(
 ):
     """Search a piece a thread; write its matches' run, start, genome position and length.
 
-    With no room (`limit` 0) the matches are counted into `offsets`; otherwise those say where
+    With `limit` 0 the matches are counted into `offsets`; otherwise those say where
     each piece's matches go in the four columns of `found`. A window costs one read of the table
     and one or two sectors for every base more until one row is left.
     """
@@ -154,7 +159,7 @@ def search_pieces(
             least = max(least, window)
             continue
         if rows > uint32(1):
-            # Grow it to the left with these rows, then anew to the right.
+            # Grow it to the left with these rows, then from one base on to the right.
             while at > run_start:
                 code = base_at_text(query, uint32(at - uint32(1)))
                 start, stop = rank_both(
@@ -188,7 +193,7 @@ def search_pieces(
                 least = uint32(window + uint32(1))
                 window = uint32(end + uint32(1) - size)
                 continue
-            # The row of the same stretch in the transform that can be located.
+            # The row of the same stretch in the BWT that can be located.
             at = end
             low = uint32(0)
             rows = first_rows[4]
@@ -200,21 +205,23 @@ def search_pieces(
                 )
                 low = uint32(first_rows[code] + start)
                 rows = uint32(stop - start)
-        place = place_of(words, separator_rows, groups, first_rows, text_start, suffixes, rate, low)
-        segment = last_at_or_before(segment_text, place)
-        before = uint32(place - segment_text[segment])
+        hit = text_position(
+            words, separator_rows, groups, first_rows, text_start, suffixes, rate, low
+        )
+        segment = last_at_or_before(segment_text, hit)
+        before = uint32(hit - segment_text[segment])
         base = uint32(segment_genome[segment] + before)
         before = min(before, uint32(at - run_start))
         left = uint32(equal_before(query, uint64(at), genome, uint64(base), uint64(before)))
         matched = uint32(end - at)
-        after = uint32(segment_text[segment + uint32(1)] - uint32(1) - place - matched)
+        after = uint32(segment_text[segment + uint32(1)] - uint32(1) - hit - matched)
         after = min(after, uint32(run_stop - end))
         after_base = uint64(base) + uint64(matched)
         right = uint32(equal_after(query, uint64(end), genome, after_base, uint64(after)))
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:
-            # Its only place does not hold the window.
+            # Its only hit does not hold the window.
             window = begin
             least = max(least, window)
             continue

@@ -1,11 +1,11 @@
-"""Which maximal matches are unique, told from the other matches.
+"""Which maximal matches are unique, by comparison with the other matches.
 
 A match is unique in the reference just when its stretch of the query lies in no other match's:
-wherever else its bases stand in the reference, a maximal match holds that place and the same
+wherever else its bases stand in the reference, a maximal match holds that position and the same
 stretch of the query. The same is true with the two exchanged. So one function serves for both.
 
     query      |---- a ----|
-                  |- b -|         b lies in a: its bases stand in two places
+                  |- b -|         b lies in a: its bases stand at two positions
              |-- c --|            c lies in no other: it is unique in the reference
 """
 

@@ -11,7 +11,7 @@ import pytest
 from bwarp.sequence import decode, encode, reverse_complement
 
 
-def random_letters(rng, n):
+def random_bases(rng, n):
     return decode(rng.integers(0, 4, n).astype(np.uint8)).decode()
 
 
@@ -25,8 +25,8 @@ def genomes(tmp_path_factory, run_program):
     """A reference of several contigs, an index of it, and queries like it, with N and repeats."""
     folder = tmp_path_factory.mktemp("genomes")
     rng = np.random.default_rng(5)
-    repeat = random_letters(rng, 80)
-    a, b = random_letters(rng, 3000), random_letters(rng, 900)
+    repeat = random_bases(rng, 80)
+    a, b = random_bases(rng, 3000), random_bases(rng, 900)
     first = a[:1000] + repeat + a[1000:2000] + "NNNNN" + a[2000:] + repeat
     second = b + repeat[:50] + "R" + b[:40]
     reference = write_fasta(
@@ -42,7 +42,7 @@ def genomes(tmp_path_factory, run_program):
         [
             ("genome with words", "".join(changed)),
             ("turned", turned + "NN" + turned[:300]),
-            ("unlike", random_letters(rng, 200)),
+            ("unlike", random_bases(rng, 200)),
             ("lower", b[100:180].lower()),
             ("tiny", "ACG"),
         ],

@@ -147,7 +147,7 @@ def test_wrong_options(scan, tmp_path, arguments, message):
         (REFERENCE + ">\nAC\n", QUERIES, "r2.fa: record 4 has no name: write one after its > or @"),
         (REFERENCE, ">a\nAC\n>\nAC\n", "q2.fa: record 2 has no name: write one after its > or @"),
         (REFERENCE, ">a\nACE\n", "q2.fa, line 2: 'E' is not a letter of this kind of sequence"),
-        (REFERENCE, ">a\n" + 70000 * "A" + "\n", "q2.fa: query 'a' has 70,000 letters; "
+        (REFERENCE, ">a\n" + 70000 * "A" + "\n", "q2.fa: query 'a' has 70,000 bases; "
          "65,534 is the most"),
     ],
 )  # fmt: skip

@@ -55,8 +55,8 @@ def test_what_is_kept_is_what_the_library_keeps(stage, run_program, word_length)
     statistics = json.loads((folder / "out.stats.json").read_text())
     assert statistics == {
         "candidates": 400,
-        "dropped_by_bases": found.dropped_by_letters,
-        "dropped_by_kmers": found.dropped_by_words,
+        "dropped_by_bases": found.dropped_by_bases,
+        "dropped_by_kmers": found.dropped_by_kmers,
         "kept": int(found.kept.sum()),
     }
     assert 150 < statistics["kept"] < 400

@@ -52,13 +52,13 @@ def random_alignments(rng, genome: Genome, chunk: ReadChunk, both, reads) -> Map
         rows.append((position, strand, start, end, rng.integers(1, 300)))
         cigar += [n << 4 | operation for operation, n in operations]
         offsets.append(len(cigar))
-        at, place = chunk.offsets[read] + strand * (both.size // 2) + start, position
+        at, target = chunk.offsets[read] + strand * (both.size // 2) + start, position
         for operation, n in operations:
             if operation == 0:
                 alike = rng.random(n) < 0.9
-                genome.codes[place : place + n][alike] = both[at : at + n][alike]
+                genome.codes[target : target + n][alike] = both[at : at + n][alike]
             at += n * (operation != 2)
-            place += n * (operation != 1)
+            target += n * (operation != 1)
     table = np.array(rows, np.int64).reshape(-1, 5)
     return MappedReads(
         table[:, 0].copy(), table[:, 1].astype(np.uint8), table[:, 2].astype(np.int32),

@@ -16,12 +16,12 @@ def header_of(contigs: dict[str, int], order: str = "unsorted") -> BamHeader:
     return BamHeader("".join(lines).encode(), names, tuple(contigs.values()))
 
 
-def record(name: str, contig: int, place: int, flag: int, cigar, filling: bytes = b"") -> bytes:
+def record(name: str, contig: int, at: int, flag: int, cigar, filling: bytes = b"") -> bytes:
     """A record without bases; `cigar` is pairs of length and number of the operation."""
     span = sum(n for n, operation in cigar if operation in (0, 2, 3, 7, 8))
-    number = int(first_bin(place, place + max(span, 1)))
+    number = int(first_bin(at, at + max(span, 1)))
     body = struct.pack(
-        "<iiBBHHHiiii", contig, place, len(name) + 1, 30, number & 0xFFFF, len(cigar), flag,
+        "<iiBBHHHiiii", contig, at, len(name) + 1, 30, number & 0xFFFF, len(cigar), flag,
         0, -1, -1, 0,
     )  # fmt: skip
     body += name.encode() + b"\0" + b"".join(struct.pack("<I", n << 4 | o) for n, o in cigar)
@@ -34,21 +34,21 @@ def random_record(rng, number: int, header: BamHeader) -> tuple[bytes, int]:
     """A record anywhere, or nowhere, and its sort key."""
     kind = rng.random()
     contig = int(rng.integers(len(header.lengths)))
-    place, flag, cigar = int(rng.integers(header.lengths[contig] - 50)), 0, [(50, 0)]
+    at, flag, cigar = int(rng.integers(header.lengths[contig] - 50)), 0, [(50, 0)]
     if kind < 0.1:
-        contig, place, flag, cigar = -1, -1, 4, []
+        contig, at, flag, cigar = -1, -1, 4, []
     elif kind < 0.2:
         flag, cigar = 4, []
     elif kind < 0.5:
         flag = 16
-        room = header.lengths[contig] - place
+        room = header.lengths[contig] - at
         cigar = [(5, 4), (20, 0), (int(min(room - 30, rng.choice([2, 3000, 200_000]))), 3), (10, 7)]
     elif kind < 0.7:
-        place = 100 * int(rng.integers(3))
+        at = 100 * int(rng.integers(3))
     filling = rng.integers(33, 127, int(rng.choice([0, 5, 300]))).astype(np.uint8).tobytes()
-    data = record(f"r{number}", contig, place, flag, cigar, filling)
+    data = record(f"r{number}", contig, at, flag, cigar, filling)
     starts = header.contig_starts
-    position = np.array([starts[contig] + place if contig >= 0 else -1])
+    position = np.array([starts[contig] + at if contig >= 0 else -1])
     return data, int(sort_keys(position, np.array([flag & 16 != 0]))[0])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 def write_genome(path: Path, n_bases: int, seed: int = 1) -> Path:
     """A random genome of two contigs."""
-    letters = np.random.default_rng(seed).choice(list(b"ACGT"), n_bases).astype(np.uint8)
+    bases = np.random.default_rng(seed).choice(list(b"ACGT"), n_bases).astype(np.uint8)
     half = n_bases // 2
-    path.write_bytes(b">one\n%b\n>two\n%b\n" % (letters[:half].tobytes(), letters[half:].tobytes()))
+    path.write_bytes(b">one\n%b\n>two\n%b\n" % (bases[:half].tobytes(), bases[half:].tobytes()))
     return path

@@ -22,9 +22,9 @@ MODULES = (
 )
 
 
-def pretend(monkeypatch, few_pairs=0, **card):
+def pretend(monkeypatch, few_pairs=0, **device):
     """Kernels of the alignment engine run here from now on; all batches but few are large ones."""
-    pretend_gpu(monkeypatch, MODULES, **card)
+    pretend_gpu(monkeypatch, MODULES, **device)
     monkeypatch.setattr(order_by_size_cuda, "FEW_PAIRS", few_pairs)
     monkeypatch.setattr(traceback_cuda, "FEW_PAIRS", few_pairs)
     monkeypatch.setattr(scores_and_ends_cuda, "MANY_PAIRS", few_pairs)

@@ -1,8 +1,8 @@
 """Runs CUDA kernels in plain Python, warp operations and inline PTX included, without a GPU.
 
 Numba's own simulator knows no shuffles and no intrinsics. Here every thread of a block is a
-greenlet that runs the kernel's own Python source. Names that mean something else on a GPU are bound
-anew: `cuda` to an object that knows this thread, the types int32, uint64, ... to functions that
+greenlet that runs the kernel's own Python source. Names that mean something else on a GPU are
+rebound: `cuda` to an object that knows this thread, the types int32, uint64, ... to functions that
 wrap as their registers do, operations of bwarp/gpu/ptx.py to their meaning in
 bwarp/gpu/ptx_reference.py, and device functions likewise. Arrays are checked: an index outside of
 them (or below 0, which Numba would wrap) is an error, and so is a shuffle or barrier that the
@@ -329,7 +329,7 @@ def _run_block(crew, grid, block, block_index, arguments):
 
 
 class _DeviceArray(np.ndarray):
-    """An array of the pretended card."""
+    """An array of the pretended GPU."""
 
     def copy_to_host(self, array=None):
         if array is None:
@@ -369,7 +369,7 @@ def _copy_bytes(to, array, size, _stream=0):
 
 
 def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, cards=1):
-    """Make library code that launches kernels run them here, as if there were a card, or several.
+    """Make library code that launches kernels run them here, as if there were a GPU, or several.
 
     Blocks are of one warp where the modules let `BLOCK` say so.
     """

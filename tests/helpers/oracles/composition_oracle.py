@@ -1,11 +1,11 @@
-"""Composition scans by counting letters window by window, and random and hostile inputs."""
+"""Composition scans by counting bases window by window, and random and hostile inputs."""
 
 import functools
 from fractions import Fraction
 
 import numpy as np
 
-from bwarp.composition.histogram import count_letters, group_queries
+from bwarp.composition.histogram import count_bases, group_queries
 from bwarp.composition.references import References
 
 
@@ -17,15 +17,15 @@ def hits_by_counting(references: References, codes, offsets, similarity: Fractio
         for start, stop in zip(references.starts, references.starts[1:], strict=False)
     ]
     for query in range(len(offsets) - 1):
-        letters = codes[offsets[query] : offsets[query + 1]].tobytes()
-        length = len(letters)
+        bases = codes[offsets[query] : offsets[query + 1]].tobytes()
+        length = len(bases)
         if length == 0:
             continue
         near = [1 - Fraction(distance, length) >= similarity for distance in range(2 * length + 1)]
         found = [
             (start + at, distance)
             for start, text in texts
-            for at, distance in enumerate(_distances(text, letters))
+            for at, distance in enumerate(_distances(text, bases))
             if near[distance]
         ]
         if found:
@@ -34,10 +34,10 @@ def hits_by_counting(references: References, codes, offsets, similarity: Fractio
 
 
 @functools.cache
-def _distances(text: bytes, letters: bytes) -> list[int]:
+def _distances(text: bytes, bases: bytes) -> list[int]:
     """The distance of every window; kept, for every algorithm and similarity asks for it."""
-    length = len(letters)
-    wanted = [letters.count(letter) for letter in range(4)]
+    length = len(bases)
+    wanted = [bases.count(base) for base in range(4)]
     windows = (text[at : at + length] for at in range(len(text) - length + 1))
     return [sum(abs(window.count(x) - wanted[x]) for x in range(4)) for window in windows]
 
@@ -69,7 +69,7 @@ def queries_of(texts):
     codes = np.array([code for text in texts for code in text], np.uint8)
     lengths = np.array([len(text) for text in texts], np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return codes, offsets, group_queries(count_letters(codes, offsets), lengths)
+    return codes, offsets, group_queries(count_bases(codes, offsets), lengths)
 
 
 def random_texts(rng, n, shortest, longest, ambiguous=0.0, weights=(0.25, 0.25, 0.25, 0.25)):
@@ -86,7 +86,7 @@ def random_texts(rng, n, shortest, longest, ambiguous=0.0, weights=(0.25, 0.25, 
 def hostile_inputs() -> dict:
     rng = np.random.default_rng(20)
     return {
-        "one letter": (references_of([[0]]), [[0], [1], [4], []]),
+        "one base": (references_of([[0]]), [[0], [1], [4], []]),
         "no reference long enough": (references_of([[0, 1], [2]]), [[0, 1, 2]]),
         "empty references between": (references_of([[], [0, 1, 2, 3], [], [3, 2], []]), [[0, 1]]),
         "homopolymers": (references_of([[0] * 300, [1] * 300]), [[0] * 255, [1] * 20, [2] * 7]),

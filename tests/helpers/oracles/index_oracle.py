@@ -10,14 +10,14 @@ from bwarp.sequence import encode
 
 
 def reference_of(contigs: list[bytes]) -> Reference:
-    """A reference of contigs given as letters."""
+    """A reference of contigs given as text."""
     starts = np.concatenate([[0], np.cumsum([len(contig) for contig in contigs])])
     names = tuple(f"contig{i}" for i in range(len(contigs)))
     return make_reference(names, starts, encode(b"".join(contigs)))
 
 
 def index_of(contigs, occ_rate=64, sa_rate=4, prefix_length=3, threads=1) -> FMIndex:
-    """The index of contigs given as letters, built on the CPU."""
+    """The index of contigs given as text, built on the CPU."""
     parameters = IndexParameters(occ_rate, sa_rate, prefix_length)
     return build_index(reference_of(contigs), parameters, "cpu", threads)
 
@@ -26,19 +26,19 @@ class SortedSuffixes:
     """The suffixes of a text in order, and all that follows from them, in plain Python."""
 
     def __init__(self, text: np.ndarray):
-        letters = text.tobytes()
-        self.n = len(letters)
-        self.letters = letters
-        self.suffix_array = sorted(range(self.n), key=lambda start: letters[start:])
+        bases = text.tobytes()
+        self.n = len(bases)
+        self.text = bases
+        self.suffix_array = sorted(range(self.n), key=lambda start: bases[start:])
         self.row_of = {position: row for row, position in enumerate(self.suffix_array)}
         #: The base before each row's suffix, 4 for a separator.
-        self.bases = [(letters[position - 1] - 1) % 5 for position in self.suffix_array]
+        self.bases = [(bases[position - 1] - 1) % 5 for position in self.suffix_array]
 
     def rank(self, code: int, row: int) -> int:
         return self.bases[:row].count(code)
 
     def lf(self, row: int) -> int:
-        """The row of the suffix one letter longer; before the whole text, its last suffix."""
+        """The row of the suffix one base longer; before the whole text, its last suffix."""
         return self.row_of[(self.suffix_array[row] - 1) % self.n]
 
     def rows_of(self, pattern: list[int]) -> tuple[int, int]:
@@ -47,7 +47,7 @@ class SortedSuffixes:
         rows = [
             row
             for row, start in enumerate(self.suffix_array)
-            if self.letters.startswith(wanted, start)
+            if self.text.startswith(wanted, start)
         ]
         return (rows[0], len(rows)) if rows else (0, 0)
 
@@ -68,8 +68,8 @@ class SortedSuffixes:
 
 def _contigs_with_gaps() -> list[bytes]:
     rng = np.random.default_rng(4)
-    letters = np.frombuffer(b"ACGTN", np.uint8)
-    return [rng.choice(letters, n, p=[0.24] * 4 + [0.04]).tobytes() for n in (170, 0, 1, 90, 33)]
+    alphabet = np.frombuffer(b"ACGTN", np.uint8)
+    return [rng.choice(alphabet, n, p=[0.24] * 4 + [0.04]).tobytes() for n in (170, 0, 1, 90, 33)]
 
 
 def _random(n: int, seed: int = 5) -> bytes:

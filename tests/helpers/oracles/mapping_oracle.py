@@ -12,7 +12,7 @@ from tests.helpers.oracles.index_oracle import index_of
 MINUS_INFINITY = -(10**9)
 
 
-def random_letters(rng, n: int) -> bytes:
+def random_bases(rng, n: int) -> bytes:
     return decode(rng.integers(0, 4, n).astype(np.uint8))
 
 

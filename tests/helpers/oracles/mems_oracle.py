@@ -1,4 +1,4 @@
-"""Maximal exact matches by comparing every place of a query with every place of a reference."""
+"""Maximal exact matches by comparing all positions of a query with all of a reference."""
 
 import functools
 
@@ -40,8 +40,8 @@ def same(a, i, b, j):
 @functools.cache
 def unique_matches(contigs: tuple[bytes, ...], query: bytes, min_length: int) -> list[tuple]:
     """Those of `all_matches` that stand once in all contigs."""
-    texts = [_letters(contig) for contig in contigs]
-    strand = _letters(query)
+    texts = [_text(contig) for contig in contigs]
+    strand = _text(query)
     return [
         (i, j, length)
         for i, j, length in all_matches(contigs, query, min_length)
@@ -49,7 +49,7 @@ def unique_matches(contigs: tuple[bytes, ...], query: bytes, min_length: int) ->
     ]
 
 
-def _letters(codes: bytes) -> bytes:
+def _text(codes: bytes) -> bytes:
     return decode(np.frombuffer(codes, np.uint8))
 
 
@@ -60,7 +60,7 @@ def matches_of_kind(contigs, query, min_length, kind):
         return all_matches(*case)
     if kind == "mumreference":
         return unique_matches(*case)
-    strand = _letters(case[1])
+    strand = _text(case[1])
     alone = [
         m for m in unique_matches(*case) if occurrences(strand, strand[m[0] : m[0] + m[2]]) == 1
     ]
@@ -80,9 +80,9 @@ def expected_matches(contigs, queries, strands, min_length, kind):
     assert all(codes.dtype == np.uint8 for codes in (*contigs, *queries))
     rows = []
     for record, query in enumerate(queries):
-        for place, strand in enumerate(strands):
+        for i, strand in enumerate(strands):
             turned = reverse_complement(query) if strand else query
-            number = record * len(strands) + place
+            number = record * len(strands) + i
             rows += [(number, *m) for m in matches_of_kind(contigs, turned, min_length, kind)]
     return rows
 

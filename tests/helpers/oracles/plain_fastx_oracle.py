@@ -8,27 +8,27 @@ NUCLEOTIDES = b"ACGTURYSWKMBDHVN"
 AMINO_ACIDS = b"A-Z*"
 
 
-def spelled(letters: bytes, alphabet: bytes) -> bytes:
-    """The letters as bwarp keeps them: U is T, and an ambiguous base N; proteins in upper case."""
-    return decode(encode(letters)) if alphabet == NUCLEOTIDES else letters.upper()
+def spelled(sequence: bytes, alphabet: bytes) -> bytes:
+    """The sequence as bwarp keeps them: U is T, and an ambiguous base N; proteins in upper case."""
+    return decode(encode(sequence)) if alphabet == NUCLEOTIDES else sequence.upper()
 
 
-def plain_records(text: bytes, letters: bytes = NUCLEOTIDES):
-    """(header, letters as codes spell them, qualities) of every record.
+def plain_records(text: bytes, alphabet: bytes = NUCLEOTIDES):
+    """(header, sequence as codes spell them, qualities) of every record.
 
-    Or the number of the line where something is wrong.
+    Or the number of the line of the first error.
     """
     blank = re.match(rb"(\r?\n)*", text).end()
     if text[blank:] in (b"", b"\r"):
         return []
     if text[blank : blank + 1] == b">":
-        return plain_fasta(text, blank, letters)
+        return plain_fasta(text, blank, alphabet)
     if text[blank : blank + 1] == b"@":
-        return plain_fastq(text + b"\n", blank, letters)
+        return plain_fastq(text + b"\n", blank, alphabet)
     return text.count(b"\n", 0, blank) + 1
 
 
-def plain_fasta(text: bytes, at: int, letters: bytes):
+def plain_fasta(text: bytes, at: int, alphabet: bytes):
     first_line = text.count(b"\n", 0, at) + 1
     records: list[list[bytes]] = []
     for number, line in enumerate(text[at:].split(b"\n"), first_line):
@@ -39,13 +39,13 @@ def plain_fasta(text: bytes, at: int, letters: bytes):
             records.append([line[1:], b""])
             continue
         bases = line.translate(None, b" \t")
-        if not re.fullmatch(rb"[%s]*" % letters, bases, re.IGNORECASE):
+        if not re.fullmatch(rb"[%s]*" % alphabet, bases, re.IGNORECASE):
             return number
-        records[-1][1] += spelled(bases, letters)
+        records[-1][1] += spelled(bases, alphabet)
     return [(header, bases, None) for header, bases in records]
 
 
-def plain_fastq(text: bytes, at: int, letters: bytes):
+def plain_fastq(text: bytes, at: int, alphabet: bytes):
     records = []
     while True:
         while text[at : at + 1] in (b"\r", b"\n"):
@@ -59,11 +59,11 @@ def plain_fastq(text: bytes, at: int, letters: bytes):
         header, bases, plus, qualities = (part.removesuffix(b"\r") for part in four[:4])
         if not header.startswith(b"@") or b"\r" in header:
             return line
-        if not re.fullmatch(rb"[%s]*" % letters, bases, re.IGNORECASE):
+        if not re.fullmatch(rb"[%s]*" % alphabet, bases, re.IGNORECASE):
             return line + 1
         if plus not in (b"+", b"+" + header[1:]):
             return line + 2
         if not re.fullmatch(rb"[!-~]*", qualities) or len(qualities) != len(bases):
             return line + 3
-        records.append((header[1:], spelled(bases, letters), qualities))
+        records.append((header[1:], spelled(bases, alphabet), qualities))
         at += len(text[at:]) - len(four[4])

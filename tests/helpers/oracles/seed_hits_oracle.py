@@ -9,30 +9,30 @@ from tests.helpers.oracles.index_oracle import index_of
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
-def random_letters(n: int, seed: int) -> bytes:
+def random_bases(n: int, seed: int) -> bytes:
     return np.random.default_rng(seed).choice(LETTERS, n).tobytes()
 
 
-def mutated(letters: bytes, places, seed: int = 0) -> bytes:
-    """The letters with another base at every one of these places."""
+def mutated(bases: bytes, positions, seed: int = 0) -> bytes:
+    """The bases with another base at every one of these positions."""
     rng = np.random.default_rng(seed)
-    changed = bytearray(letters)
-    for place in places:
-        changed[place] = int(rng.choice([x for x in LETTERS if x != changed[place]]))
+    changed = bytearray(bases)
+    for position in positions:
+        changed[position] = int(rng.choice([x for x in LETTERS if x != changed[position]]))
     return bytes(changed)
 
 
-def opposite(letters: bytes) -> bytes:
-    """The reverse complement of letters."""
-    return decode(reverse_complement(encode(letters)))
+def opposite(bases: bytes) -> bytes:
+    """The reverse complement of bases."""
+    return decode(reverse_complement(encode(bases)))
 
 
 def _random_genome() -> list[bytes]:
-    return [random_letters(600, 1), b"N" * 7, random_letters(7, 2), random_letters(130, 3)]
+    return [random_bases(600, 1), b"N" * 7, random_bases(7, 2), random_bases(130, 3)]
 
 
 def _repeats() -> list[bytes]:
-    unit = random_letters(70, 4)
+    unit = random_bases(70, 4)
     copies = [mutated(unit, np.random.default_rng(i).integers(0, 70, i), i) for i in range(6)]
     palindrome = unit[:35] + opposite(unit[:35])
     return [
@@ -43,20 +43,20 @@ def _repeats() -> list[bytes]:
 
 
 def _gaps() -> list[bytes]:
-    genome = bytearray(random_letters(400, 5))
+    genome = bytearray(random_bases(400, 5))
     for start, length in ((0, 3), (40, 1), (60, 1), (100, 30), (171, 2), (250, 1), (398, 2)):
         genome[start : start + length] = b"N" * length
     return [bytes(genome), b"", b"NNN", b"ACGTACGTACGT", b"RYACGTTGCAACGTKM"]
 
 
 def _many_contigs() -> list[bytes]:
-    shared = random_letters(60, 6)
+    shared = random_bases(60, 6)
     rng = np.random.default_rng(7)
     starts = rng.integers(0, 40, 60)
     return [shared[start : start + rng.integers(1, 60)] for start in starts]
 
 
-#: Genomes of some hundred bases, as contigs of letters.
+#: Genomes of some hundred bases, as contigs of bases.
 GENOMES = {
     "random": _random_genome(),
     "repeats": _repeats(),
@@ -69,7 +69,7 @@ def kmers_like(contigs: list[bytes], k: int, mismatches: int, n: int, seed: int)
     """K-mers that lie in the contigs with up to one change more than allowed, and random ones."""
     rng = np.random.default_rng(seed)
     genome = b"".join(contigs)
-    kmers = [b"A" * k, (b"AC" * k)[:k], random_letters(k, seed)]
+    kmers = [b"A" * k, (b"AC" * k)[:k], random_bases(k, seed)]
     while len(kmers) < n:
         start = int(rng.integers(0, max(1, len(genome) - k)))
         kmer = genome[start : start + k].ljust(k, b"A").replace(b"N", b"G")
@@ -114,7 +114,7 @@ def batch_of(queries: dict[str, bytes], first_record: int = 0) -> SequenceBatch:
     """Queries as the reader gives them."""
     names = [name.encode() for name in queries]
     edges = np.cumsum([0, *map(len, names)])
-    lengths = [len(letters) for letters in queries.values()]
+    lengths = [len(bases) for bases in queries.values()]
     return SequenceBatch(
         codes=encode(b"".join(queries.values())),
         offsets=np.cumsum([0, *lengths]),

@@ -1,4 +1,4 @@
-"""Starting programs without importing NumPy, Numba or Snakemake anew for every one of them.
+"""Starting programs without importing NumPy, Numba or Snakemake again for every one of them.
 
 A server is a Python process that has imported them. For every program it forks, and the fork runs
 the program as `python SCRIPT ...` or `python -m MODULE ...` would: with its own arguments, folder,

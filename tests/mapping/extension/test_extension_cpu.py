@@ -12,7 +12,7 @@ from tests.helpers.oracles.mapping_oracle import (
     flat,
     index_and_genome,
     opposite,
-    random_letters,
+    random_bases,
 )
 
 PARAMETERS = MappingParameters(least_score=1, largest_gap=6)
@@ -44,7 +44,7 @@ def crowded_end(read, bases) -> bool:
 
 def test_scores_and_the_rule_that_saves_alignments():
     rng = np.random.default_rng(1)
-    genome = genome_of(random_letters(rng, 300), random_letters(rng, 200))
+    genome = genome_of(random_bases(rng, 300), random_bases(rng, 200))
     reads, strands, diagonals = [], [], []
     for number in range(120):
         start = int(rng.integers(0, 150))
@@ -87,9 +87,7 @@ def test_scores_and_the_rule_that_saves_alignments():
 
 def test_a_read_over_a_border_is_clipped_where_it_scores_most():
     rng = np.random.default_rng(2)
-    genome = genome_of(
-        random_letters(rng, 100), b"", random_letters(rng, 20), random_letters(rng, 90)
-    )
+    genome = genome_of(random_bases(rng, 100), b"", random_bases(rng, 20), random_bases(rng, 90))
     for start, first, last in ((75, 75, 100), (-20, 0, 40), (90, 120, 150), (160, 160, 210)):
         read = rng.integers(0, 4, 60).astype(np.uint8)
         read[first - start : last - start] = genome.codes[first:last]
@@ -106,7 +104,7 @@ def test_a_read_over_a_border_is_clipped_where_it_scores_most():
 
 def test_a_contig_shorter_than_the_read():
     rng = np.random.default_rng(3)
-    genome = genome_of(random_letters(rng, 40))
+    genome = genome_of(random_bases(rng, 40))
     read = np.concatenate([rng.integers(0, 4, 30), genome.codes, rng.integers(0, 4, 30)])
     codes, offsets = flat([read])
     hits = extend(
@@ -117,7 +115,7 @@ def test_a_contig_shorter_than_the_read():
 
 def test_low_scores_and_second_sights_are_left_out():
     rng = np.random.default_rng(4)
-    genome = genome_of(random_letters(rng, 300))
+    genome = genome_of(random_bases(rng, 300))
     read = np.delete(genome.codes[50:130], [40, 41])
     codes, offsets = flat([read, rng.integers(0, 4, 60)])
     both = both_strands(codes, offsets)
@@ -131,7 +129,7 @@ def test_low_scores_and_second_sights_are_left_out():
 
 def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
     rng = np.random.default_rng(6)
-    genome = genome_of(random_letters(rng, 300))
+    genome = genome_of(random_bases(rng, 300))
     codes, offsets = flat([genome.codes[50:150]])
     # The second candidate's window ends 4 bases before the true alignment does.
     found = candidates_at([0, 0], [0, 0], [50, 150 - 4 - 30 - 100], 1)
@@ -141,8 +139,8 @@ def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
 
 def test_merged_hits_are_in_order_and_there_once():
     rng = np.random.default_rng(5)
-    unit = random_letters(rng, 70)
-    genome = genome_of(unit + random_letters(rng, 50) + unit + random_letters(rng, 50) + unit[:60])
+    unit = random_bases(rng, 70)
+    genome = genome_of(unit + random_bases(rng, 50) + unit + random_bases(rng, 50) + unit[:60])
     codes, offsets = flat([genome.codes[:70], genome.codes[180:250], genome.codes[75:115]])
     both = both_strands(codes, offsets)
 

@@ -15,7 +15,7 @@ from tests.helpers.oracles.mapping_oracle import (
     flat,
     index_and_genome,
     opposite,
-    random_letters,
+    random_bases,
 )
 
 PARAMETERS = MappingParameters(least_score=1)
@@ -51,7 +51,7 @@ def changed_reads(genome, rng, count):
 @pytest.mark.parametrize("clip", [0, 5, 11])
 def test_clip_penalised_scores_are_the_best(clip):
     rng = np.random.default_rng(clip)
-    _, genome = index_and_genome([random_letters(rng, 100), random_letters(rng, 100)])
+    _, genome = index_and_genome([random_bases(rng, 100), random_bases(rng, 100)])
     parameters = replace(PARAMETERS, clip=clip)
     made = changed_reads(genome, rng, 60)
     reads = [opposite(read) if strand else read for read, strand, _ in made]
@@ -91,7 +91,7 @@ def test_clip_penalised_scores_are_the_best(clip):
 
 def test_end_to_end_nothing_is_clipped():
     rng = np.random.default_rng(7)
-    _, genome = index_and_genome([random_letters(rng, 100), random_letters(rng, 100)])
+    _, genome = index_and_genome([random_bases(rng, 100), random_bases(rng, 100)])
     parameters = replace(PARAMETERS, mode=END_TO_END)
     made = changed_reads(genome, rng, 60)
     reads = [opposite(read) if strand else read for read, strand, _ in made]
@@ -123,7 +123,7 @@ def test_end_to_end_nothing_is_clipped():
 
 def test_where_clipping_costs_nothing_more_the_end_is_clipped():
     rng = np.random.default_rng(1)
-    _, genome = index_and_genome([random_letters(rng, 200)])
+    _, genome = index_and_genome([random_bases(rng, 200)])
     read = genome.codes[60:140].copy()
     # Two mismatches cost 10, of which clipping five bases saves 10 - 2 matches ... and pays 5.
     read[[2, 4]] = (read[[2, 4]] + 1) % 4
@@ -137,7 +137,7 @@ def test_where_clipping_costs_nothing_more_the_end_is_clipped():
 
 def test_a_short_gap_near_an_end_is_found():
     rng = np.random.default_rng(2)
-    _, genome = index_and_genome([random_letters(rng, 200)])
+    _, genome = index_and_genome([random_bases(rng, 200)])
     read = np.delete(genome.codes[60:142], [72, 73])
     codes, offsets = flat([read])
     both = both_strands(codes, offsets)
@@ -149,7 +149,7 @@ def test_a_short_gap_near_an_end_is_found():
 
 def test_rows_may_be_any_hits_and_none():
     rng = np.random.default_rng(3)
-    _, genome = index_and_genome([random_letters(rng, 300)])
+    _, genome = index_and_genome([random_bases(rng, 300)])
     reads = [genome.codes[20:80].copy(), np.delete(genome.codes[100:180], 40)]
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
@@ -165,7 +165,7 @@ def test_rows_may_be_any_hits_and_none():
 
 def test_two_mismatches_near_an_end_may_be_a_gap():
     rng = np.random.default_rng(4)
-    _, genome = index_and_genome([random_letters(rng, 200)])
+    _, genome = index_and_genome([random_bases(rng, 200)])
     codes = genome.codes.copy()
     codes[60:68] = [2, 2, 2, 2, 2, 1, 3, 0]
     genome = genome._replace(codes=codes)

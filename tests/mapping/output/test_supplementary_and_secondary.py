@@ -14,7 +14,7 @@ from tests.helpers.oracles.mapping_oracle import (
     flat,
     index_and_genome,
     opposite,
-    random_letters,
+    random_bases,
 )
 
 PARAMETERS = MappingParameters()
@@ -53,7 +53,7 @@ def spans(alignments):
 
 def test_a_read_of_three_parts_has_three_records():
     rng = np.random.default_rng(5)
-    _, genome = index_and_genome([random_letters(rng, 2000)])
+    _, genome = index_and_genome([random_bases(rng, 2000)])
     parts = genome.codes[100:180], opposite(genome.codes[900:950]), genome.codes[1500:1540]
     whole = genome.codes[300:450]
     read = np.concatenate(parts)
@@ -76,8 +76,8 @@ def test_a_read_of_three_parts_has_three_records():
 
 def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_its_rivals():
     rng = np.random.default_rng(2)
-    unit = random_letters(rng, 60)
-    contig = random_letters(rng, 300) + unit + random_letters(rng, 300) + unit
+    unit = random_bases(rng, 60)
+    contig = random_bases(rng, 300) + unit + random_bases(rng, 300) + unit
     _, genome = index_and_genome([contig])
     read = np.concatenate([genome.codes[100:190], genome.codes[300:360]])
     copies = [(0, 300 - 90), (0, 660 - 90)]
@@ -95,8 +95,8 @@ def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_it
 
 def test_secondary_hits_where_they_are_few_and_nearly_as_good():
     rng = np.random.default_rng(3)
-    unit = random_letters(rng, 100)
-    copies = b"".join(random_letters(rng, 100) + unit for _ in range(7))
+    unit = random_bases(rng, 100)
+    copies = b"".join(random_bases(rng, 100) + unit for _ in range(7))
     _, genome = index_and_genome([copies])
     codes = genome.codes.copy()
     codes[320:340] = (codes[320:340] + 1) % 4

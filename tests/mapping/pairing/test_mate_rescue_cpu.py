@@ -12,7 +12,7 @@ from tests.helpers.oracles.mapping_oracle import (
     hits_of_rows,
     index_and_genome,
     opposite,
-    random_letters,
+    random_bases,
 )
 
 INSERT = InsertSize(300.0, 20.0, 220, 380)
@@ -22,7 +22,7 @@ LENGTH = 100
 @pytest.fixture(scope="module")
 def genome():
     rng = np.random.default_rng(1)
-    return index_and_genome([random_letters(rng, 1000), random_letters(rng, 1000)])[1]
+    return index_and_genome([random_bases(rng, 1000), random_bases(rng, 1000)])[1]
 
 
 def worn(read):

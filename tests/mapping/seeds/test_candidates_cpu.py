@@ -13,7 +13,7 @@ from tests.helpers.oracles.mapping_oracle import (
     flat,
     index_and_genome,
     opposite,
-    random_letters,
+    random_bases,
 )
 
 PARAMETERS = MappingParameters()
@@ -24,12 +24,12 @@ K, STEP = 12, 10
 def repeats():
     """Three contigs: repeats within and between, a tandem, ambiguous bases; and an empty one."""
     rng = np.random.default_rng(1)
-    unit, other = random_letters(rng, 80), random_letters(rng, 13)
+    unit, other = random_bases(rng, 80), random_bases(rng, 13)
     contigs = [
-        random_letters(rng, 150) + unit + random_letters(rng, 40) + unit,
+        random_bases(rng, 150) + unit + random_bases(rng, 40) + unit,
         b"",
-        other * 6 + b"N" * 7 + unit + random_letters(rng, 50),
-        random_letters(rng, 30),
+        other * 6 + b"N" * 7 + unit + random_bases(rng, 50),
+        random_bases(rng, 30),
     ]
     return index_and_genome(contigs)
 
@@ -109,8 +109,8 @@ def test_all_hits_are_in_candidates(repeats):
 
 def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
     rng = np.random.default_rng(3)
-    unit = random_letters(rng, 25)
-    index, genome = index_and_genome([random_letters(rng, 90) + unit * 6 + random_letters(rng, 90)])
+    unit = random_bases(rng, 25)
+    index, genome = index_and_genome([random_bases(rng, 90) + unit * 6 + random_bases(rng, 90)])
     codes, offsets = flat([genome.codes[90:190].copy()])
     found = candidates(index, codes, offsets, STEP, 10_000)
     assert {90, 115, 140} <= set(found.diagonals.tolist())
@@ -119,16 +119,16 @@ def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
 @pytest.mark.parametrize(("step", "hits", "most"), [(12, 10, 16), (12, 10_000, 3), (5, 12, 4)])
 def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
     rng = np.random.default_rng(4)
-    unit = encode(random_letters(rng, 60))
+    unit = encode(random_bases(rng, 60))
     copies = []
     for _ in range(30):
         copy = unit.copy()
         changed = rng.random(60) < 0.06
         copy[changed] = rng.integers(0, 4, changed.sum())
-        copies.append(decode(copy) + random_letters(rng, 30))
+        copies.append(decode(copy) + random_bases(rng, 30))
     index, genome = index_and_genome([b"".join(copies)])
     reads = [genome.codes[90 * i : 90 * i + 60].copy() for i in range(30)]
-    reads.append(encode(random_letters(rng, 60)))
+    reads.append(encode(random_bases(rng, 60)))
     codes, offsets = flat(reads)
     parameters = replace(PARAMETERS, candidates_a_read=most)
     found = candidates(index, codes, offsets, step, hits, parameters)
@@ -156,8 +156,8 @@ def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
 
 def test_of_frequent_seeds_some_hits_are_located():
     rng = np.random.default_rng(4)
-    unit = random_letters(rng, 60)
-    contigs = [unit + random_letters(rng, 70) for _ in range(20)] + [random_letters(rng, 200)]
+    unit = random_bases(rng, 60)
+    contigs = [unit + random_bases(rng, 70) for _ in range(20)] + [random_bases(rng, 200)]
     index, genome = index_and_genome(contigs)
     codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
     found = candidates(index, codes, offsets, STEP, 30)

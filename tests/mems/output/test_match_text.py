@@ -25,8 +25,8 @@ def batch(tmp_path):
     path = tmp_path / "q.fq"
     records = FASTA[1:-1].decode().split("\n>")
     with path.open("w") as file:
-        for header, letters in (record.split("\n") for record in records):
-            file.write(f"@{header}\n{letters}\n+\n{'I' * len(letters)}\n")
+        for header, bases in (record.split("\n") for record in records):
+            file.write(f"@{header}\n{bases}\n+\n{'I' * len(bases)}\n")
     # A FASTA file's last record would come in a batch of its own.
     batches = list(read_sequences(path))
     assert len(batches) == 1
@@ -58,13 +58,13 @@ def contigs_of(n_contigs):
 def rows_of(matches, strands, contig_lengths):
     """Record, strand, query start, contig, position and length of every match."""
     starts = np.cumsum([0, *contig_lengths])
-    for query, start, place, length in zip(
+    for query, start, position, length in zip(
         matches.queries, matches.query_starts, matches.reference_starts, matches.lengths,
         strict=True,
     ):  # fmt: skip
-        contig = int(np.searchsorted(starts, int(place), side="right")) - 1
+        contig = int(np.searchsorted(starts, int(position), side="right")) - 1
         record, strand = int(query) // len(strands), strands[int(query) % len(strands)]
-        yield record, strand, int(start), contig, int(place) - int(starts[contig]), int(length)
+        yield record, strand, int(start), contig, int(position) - int(starts[contig]), int(length)
 
 
 @pytest.mark.parametrize("size", [1000, 7, 1])
@@ -82,11 +82,11 @@ def test_mummer(batch, monkeypatch, n_contigs, strands, size):
             for strand in strands:
                 header = f"> {name}" + " Reverse" * strand
                 expected.append(header + f"  Len = {LENGTHS[record]}" * lengths)
-                for row_record, row_strand, start, contig, place, length in rows:
+                for row_record, row_strand, start, contig, at, length in rows:
                     if (row_record, row_strand) == (record, strand):
                         if forward and strand:
                             start = LENGTHS[record] - start - 1
-                        line = f"{place + 1:8}  {start + 1:8}  {length:8}"
+                        line = f"{at + 1:8}  {start + 1:8}  {length:8}"
                         if four or n_contigs > 1:
                             line = f"  {f'contig{contig}':8} {line}"
                         expected.append(line)
@@ -106,15 +106,15 @@ def test_paf(batch, monkeypatch, strands):
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(len(strands), contig_lengths)
     expected = ""
-    for record, strand, start, contig, place, length in rows_of(matches, strands, contig_lengths):
+    for record, strand, start, contig, at, length in rows_of(matches, strands, contig_lengths):
         if strand:
             start = LENGTHS[record] - start - length
         expected += (
             f"{NAMES[record]}\t{LENGTHS[record]}\t{start}\t{start + length}\t{'+-'[strand]}\t"
-            f"contig{contig}\t{contig_lengths[contig]}\t{place}\t{place + length}\t{length}\t"
+            f"contig{contig}\t{contig_lengths[contig]}\t{at}\t{at + length}\t{length}\t"
             f"{length}\t255\tcg:Z:{length}=\n"
         )
-    # A match of these random ones may end before its query begins, where no number is right.
+    # A match of these random ones may end before its query begins, where no number is correct.
     fits = [start >= 0 for start in starts_of(matches, strands)]
     expected = "".join(
         line for line, fit in zip(expected.splitlines(True), fits, strict=True) if fit
@@ -128,12 +128,12 @@ def test_table(batch, monkeypatch):
     monkeypatch.setattr(match_rows, "RANGE", 7)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(2, contig_lengths)
-    # A match of these random ones may end before its query begins, where no number is right.
+    # A match of these random ones may end before its query begins, where no number is correct.
     matches = take_matches(matches, np.array([start >= 0 for start in starts_of(matches, (0, 1))]))
     expected = "".join(
         f"{NAMES[record]}\t{LENGTHS[record] - start - length if strand else start}\t"
-        f"{'+-'[strand]}\tcontig{contig}\t{place}\t{length}\n"
-        for record, strand, start, contig, place, length in rows_of(matches, (0, 1), contig_lengths)
+        f"{'+-'[strand]}\tcontig{contig}\t{at}\t{length}\n"
+        for record, strand, start, contig, at, length in rows_of(matches, (0, 1), contig_lengths)
     )
     found = table_lines(blocks_of(matches, 9), batch, reference, (0, 1), 2)
     assert b"".join(bytes(part) for part in found).decode() == expected
@@ -162,9 +162,9 @@ def test_parquet(batch, monkeypatch, size):
             LENGTHS[record] - start - length if strand else start,
             "+-"[strand],
             f"contig{contig}",
-            place,
+            at,
             length,
         )
-        for record, strand, start, contig, place, length in rows_of(matches, (0, 1), contig_lengths)
+        for record, strand, start, contig, at, length in rows_of(matches, (0, 1), contig_lengths)
     ]
     assert [tuple(row.values()) for row in written.read().to_pylist()] == expected

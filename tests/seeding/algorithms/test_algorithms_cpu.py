@@ -16,7 +16,7 @@ from tests.helpers.oracles.seed_hits_oracle import (
     hits_by_comparing,
     index_of_genome,
     kmers_like,
-    random_letters,
+    random_bases,
 )
 
 LENGTHS = range(8, 65)
@@ -88,7 +88,7 @@ def test_other_sizes_of_blocks_and_prefix_tables():
 @pytest.mark.parametrize("algorithm", ["schemes", "backtracking"])
 @pytest.mark.parametrize("mismatches", [0, 1, 2])
 def test_many_kmers_in_threads(algorithm, mismatches):
-    genome = [random_letters(3000, 11), random_letters(2000, 12)]
+    genome = [random_bases(3000, 11), random_bases(2000, 12)]
     index = index_of(genome, prefix_length=5)
     kmers = kmers_like(genome, 14, mismatches, 5000, 13)  # more than are searched together
     words = words_of(kmers)

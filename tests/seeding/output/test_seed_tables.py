@@ -21,7 +21,7 @@ from tests.helpers.oracles.seed_hits_oracle import (
     hits_by_comparing,
     index_of_genome,
     kmers_like,
-    random_letters,
+    random_bases,
 )
 
 
@@ -137,7 +137,7 @@ def test_every_kmer_is_somewhere(reads, tmp_path):
 
 def test_many_queries_and_hits_in_parquet(monkeypatch, tmp_path):
     monkeypatch.setattr(seed_parquet, "ROWS_A_GROUP", 64)
-    genome = [random_letters(500, 1), random_letters(300, 2)]
+    genome = [random_bases(500, 1), random_bases(300, 2)]
     kmers = kmers_like(genome, 8, 0, 300, 3)
     queries = tmp_path / "q.fa"
     queries.write_text("".join(f">q{i}\n{kmer.decode()}\n" for i, kmer in enumerate(kmers)))
