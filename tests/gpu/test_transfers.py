@@ -6,7 +6,7 @@ import pytest
 from bwarp.gpu import transfers
 from bwarp.gpu.transfers import SLOT, to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
-from tests.helpers.gpu.emulated_cuda import pretend_gpu
+from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
 def check_there_and_back(sizes, threads):

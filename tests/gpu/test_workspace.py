@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.gpu import workspace
 from bwarp.gpu.workspace import CHUNK, cut, device_array, work_space
-from tests.helpers.gpu.emulated_cuda import pretend_gpu
+from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
 @pytest.fixture(autouse=True)

@@ -75,7 +75,7 @@ def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
 
 @pytest.mark.parametrize("free_bytes", [1 << 30, 600], ids=["whole shares", "shares in parts"])
 def test_several_gpus_share_a_database(monkeypatch, free_bytes):
-    pretend(monkeypatch, free_bytes=free_bytes, cards=3)
+    pretend(monkeypatch, free_bytes=free_bytes, gpus=3)
     monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     rng = np.random.default_rng(52)
     scoring = matrix_scoring("BLOSUM62", 11, 1)

@@ -6,7 +6,7 @@ from bwarp.alignment.pairwise import pairs_cuda
 from bwarp.alignment.search import prefix_scan_cuda, profile_kernel_cuda, search_cuda
 from bwarp.alignment.traceback import traceback_buffers_cuda, traceback_cuda
 from bwarp.gpu import prefix_sum
-from tests.helpers.gpu.emulated_cuda import pretend_gpu
+from tests.helpers.gpu.pretended_device import pretend_gpu
 
 MODULES = (
     device_batch_cuda,

@@ -12,11 +12,12 @@ Greenlets take turns, so that what they find never depends on chance (and a miss
 unnoticed). Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
 """
 
-import contextlib
+import operator
 import threading
 import types
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numba
@@ -63,7 +64,7 @@ class Memory:
         return len(self.array)
 
 
-def _never_written(shape, dtype):
+def never_written(shape, dtype):
     """An array of numbers too large to pass for sensible ones."""
     array = np.empty(shape, dtype)
     array.view(np.uint8).fill(0x71)
@@ -120,7 +121,9 @@ class _Thread:
         self.local = types.SimpleNamespace(array=self._new_array)
         self.shared = types.SimpleNamespace(array=self._shared_array)
         self.atomic = types.SimpleNamespace(
-            add=self._atomic_add, max=self._atomic_max, or_=self._atomic_or
+            add=partial(self._atomic, operator.add),
+            max=partial(self._atomic, max),
+            or_=partial(self._atomic, operator.or_),
         )
 
     def begin(self, grid, block, block_index, warp, whole_block, shared):
@@ -138,7 +141,7 @@ class _Thread:
 
     @staticmethod
     def _new_array(shape, dtype):
-        return Memory(_never_written(shape, dtype.dtype))
+        return Memory(never_written(shape, dtype.dtype))
 
     def _shared_array(self, shape, dtype):
         self._shared_count += 1
@@ -209,22 +212,10 @@ class _Thread:
 
     threadfence_block = threadfence
 
-    def _atomic_add(self, memory, index, value):
+    def _atomic(self, operation, memory, index, value):
         with self._shared_memory.lock:
             old = memory[index]
-            memory[index] = old + value
-            return old
-
-    def _atomic_or(self, memory, index, value):
-        with self._shared_memory.lock:
-            old = memory[index]
-            memory[index] = old | value
-            return old
-
-    def _atomic_max(self, memory, index, value):
-        with self._shared_memory.lock:
-            old = memory[index]
-            memory[index] = max(old, value)
+            memory[index] = operation(old, value)
             return old
 
 
@@ -326,93 +317,3 @@ def _run_block(crew, grid, block, block_index, arguments):
         fibres[index].switch(*([] if index in started else arguments))
         started.add(index)
     assert all(fibre.dead for fibre in fibres), "threads wait for others that wait elsewhere"
-
-
-class _DeviceArray(np.ndarray):
-    """An array of the pretended GPU."""
-
-    def copy_to_host(self, array=None):
-        if array is None:
-            return np.array(self)
-        array[...] = self
-        return array
-
-    def copy_to_device(self, array):
-        self[...] = array
-
-    # Where it was cut out.
-    gpu_data = None
-
-
-def _to_device(array):
-    return np.array(array).view(_DeviceArray)
-
-
-def _device_array(shape, dtype):
-    assert type(shape) is int, "numba-cuda takes no NumPy number for a shape"
-    return _never_written(shape, dtype).view(_DeviceArray)
-
-
-def _array_in_memory(shape, _strides, dtype, gpu_data):
-    begin, end = gpu_data.begin, gpu_data.begin + shape[0] * dtype.itemsize
-    array = gpu_data.memory.view(np.uint8)[begin:end].view(dtype)
-    array.gpu_data = gpu_data
-    return array
-
-
-def _copy_bytes(to, array, size, _stream=0):
-    part = getattr(array, "gpu_data", None)
-    if part is not None and array.nbytes < size:
-        # Arrays side by side come at once.
-        array = part.memory.view(np.uint8)[part.begin :]
-    to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
-
-
-def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, cards=1):
-    """Make library code that launches kernels run them here, as if there were a GPU, or several.
-
-    Blocks are of one warp where the modules let `BLOCK` say so.
-    """
-    for module in modules:
-        if hasattr(module, "BLOCK"):
-            monkeypatch.setattr(module, "BLOCK", WARP)
-
-    class Launcher:
-        def __init__(self, kernel, configuration):
-            self.kernel, self.configuration = kernel, configuration
-
-        def __call__(self, *arguments):
-            arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
-            launch(self.kernel, int(self.configuration[0]), int(self.configuration[1]), *arguments)
-
-    from numba.cuda.dispatcher import CUDADispatcher
-
-    memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
-    context = types.SimpleNamespace(
-        get_memory_info=lambda: memory, push=lambda: None, pop=lambda: None
-    )
-    device = types.SimpleNamespace(compute_capability=capability, id=object())
-    monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda k, c: Launcher(k, c))
-    from numba.cuda.cudadrv import driver
-
-    monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
-    monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
-    monkeypatch.setattr(numba.cuda, "pinned_array", _never_written)
-    monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
-    from bwarp.gpu import workspace
-
-    give = workspace._Memory.array
-
-    def never_written(memory, size, dtype):
-        array = give(memory, size, dtype)
-        array.view(np.uint8).fill(0x71)
-        return array
-
-    monkeypatch.setattr(workspace._Memory, "array", never_written)
-    monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
-    monkeypatch.setattr(numba.cuda, "to_device", _to_device)
-    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
-    monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, _DeviceArray))
-    monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
-    monkeypatch.setattr(numba.cuda, "get_current_device", lambda: device)
-    monkeypatch.setattr(numba.cuda, "gpus", [contextlib.nullcontext()] * cards)

@@ -14,8 +14,7 @@ from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mapping.extension import extension_cuda
 from bwarp.seeding.algorithms import exact_cuda
 from tests.helpers.gpu import emulated_cuda
-from tests.helpers.gpu.emulated_cuda import pretend_gpu
-from tests.helpers.gpu.pretended_device import pair_sorter
+from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
 
 
 def pretend(monkeypatch):

@@ -1,22 +1,56 @@
 """Arrays, launches and the sort of a GPU that is not there."""
 
+import contextlib
+import types
+
+import numba
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from tests.helpers.gpu import emulated_cuda
+from tests.helpers.gpu.emulated_cuda import WARP, never_written
 
 
 class DeviceArray(np.ndarray):
     """A NumPy array that passes for one on a device."""
 
-    def copy_to_host(self):
-        return np.array(self)
+    def copy_to_host(self, array=None):
+        if array is None:
+            return np.array(self)
+        array[...] = self
+        return array
+
+    def copy_to_device(self, array):
+        self[...] = array
+
+    # Where it was cut out.
+    gpu_data = None
 
 
 def device(array) -> DeviceArray:
     return np.array(array).view(DeviceArray)
+
+
+def _device_array(shape, dtype):
+    assert type(shape) is int, "numba-cuda takes no NumPy number for a shape"
+    return never_written(shape, dtype).view(DeviceArray)
+
+
+def _array_in_memory(shape, _strides, dtype, gpu_data):
+    begin, end = gpu_data.begin, gpu_data.begin + shape[0] * dtype.itemsize
+    array = gpu_data.memory.view(np.uint8)[begin:end].view(dtype)
+    array.gpu_data = gpu_data
+    return array
+
+
+def _copy_bytes(to, array, size, _stream=0):
+    part = getattr(array, "gpu_data", None)
+    if part is not None and array.nbytes < size:
+        # Arrays side by side come at once.
+        array = part.memory.view(np.uint8)[part.begin :]
+    to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
 
 
 class Launcher:
@@ -26,7 +60,13 @@ class Launcher:
         self.kernel = kernel
 
     def __getitem__(self, configuration):
-        return lambda *arguments: emulated_cuda.launch(self.kernel, *configuration, *arguments)
+        grid, block = map(int, configuration[:2])
+
+        def run(*arguments):
+            arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
+            emulated_cuda.launch(self.kernel, grid, block, *arguments)
+
+        return run
 
 
 def pair_sorter():
@@ -45,3 +85,45 @@ def pair_sorter():
         return (keys[side], keys[1 - side]), (values[side], values[1 - side])
 
     return sort_pairs
+
+
+def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpus=1):
+    """Make library code that launches kernels run them here, as if there were a GPU, or several.
+
+    Blocks are of one warp where the modules let `BLOCK` say so.
+    """
+    for module in modules:
+        if hasattr(module, "BLOCK"):
+            monkeypatch.setattr(module, "BLOCK", WARP)
+
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
+    context = types.SimpleNamespace(
+        get_memory_info=lambda: memory, push=lambda: None, pop=lambda: None
+    )
+    gpu = types.SimpleNamespace(compute_capability=capability, id=object())
+    monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
+    from numba.cuda.cudadrv import driver
+
+    monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
+    monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
+    monkeypatch.setattr(numba.cuda, "pinned_array", never_written)
+    monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
+    from bwarp.gpu import workspace
+
+    give = workspace._Memory.array
+
+    def filled(memory, size, dtype):
+        array = give(memory, size, dtype)
+        array.view(np.uint8).fill(0x71)
+        return array
+
+    monkeypatch.setattr(workspace._Memory, "array", filled)
+    monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
+    monkeypatch.setattr(numba.cuda, "to_device", device)
+    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
+    monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
+    monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
+    monkeypatch.setattr(numba.cuda, "get_current_device", lambda: gpu)
+    monkeypatch.setattr(numba.cuda, "gpus", [contextlib.nullcontext()] * gpus)
