@@ -114,9 +114,9 @@ def check_digests(backend: str, threads: int) -> dict:
             found = find_matches(index, text, min_length, kind, backend, threads)
             matches = join_matches(list(found))
             digest = hashlib.sha256()
-            for array in vars(matches).values():
+            for array in matches:
                 digest.update(np.ascontiguousarray(array, np.uint32).tobytes())
-            digests[f"{kind} {min_length}"] = [len(matches), digest.hexdigest()]
+            digests[f"{kind} {min_length}"] = [matches.n, digest.hexdigest()]
     return digests
 
 
@@ -158,7 +158,7 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
 
             def search(text=text, kind=kind) -> int:
                 found = find_matches(reference, text, MIN_LENGTH, kind, "cuda", threads)
-                return sum(len(matches) for matches in found)
+                return sum(matches.n for matches in found)
 
             times, n_matches = timed(search, 3 if kind == "mumreference" else 1)
             words = {"mumreference": "unique", "maxmatch": "all"}[kind]

@@ -16,18 +16,12 @@ from numba import cuda, uint32
 from bwarp.errors import UsageError
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs, upload
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cuda import position_of
 from bwarp.index.memory_plan import MemoryPlan
 from bwarp.index.rank_cuda import lf_step
 from bwarp.mems.query_text import QueryText
 
-__all__ = [
-    "DeviceReference",
-    "DeviceText",
-    "last_at_or_before",
-    "prepare",
-    "put_text",
-    "text_position",
-]
+__all__ = ["DeviceReference", "DeviceText", "prepare", "put_text", "text_position"]
 
 KERNEL_SIGNATURES = {}
 
@@ -77,28 +71,10 @@ def put_text(text: QueryText) -> DeviceText:
 
 
 @cuda.jit(device=True)
-def last_at_or_before(starts, number):
-    """The last index of a sorted array, its last element aside, whose value is at most a number."""
-    low = uint32(0)
-    high = uint32(starts.size - 1)
-    while uint32(high - low) > uint32(1):
-        middle = uint32((low + high) >> uint32(1))
-        if starts[middle] <= number:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@cuda.jit(device=True)
 def text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row):
     """The text position of a row: one read where the whole suffix array is there, else LF steps."""
     steps = uint32(0)
     while row % uint32(rate) != 0:
         row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
         steps = uint32(steps + uint32(1))
-    position = uint32(suffixes[uint32(row // uint32(rate))] + steps)
-    # Steps past the text's start go on at its end.
-    if position >= first_rows[4] or position < steps:
-        position = uint32(position - first_rows[4])
-    return position
+    return position_of(suffixes, rate, first_rows[4], row, steps)

@@ -11,7 +11,7 @@ A match of at least L bases holds at least one of k-mers that lie `step` = L - k
 So a match is identified by the first such k-mer in it: it begins fewer than `step` bases before.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -24,8 +24,7 @@ __all__ = ["Samples", "choose_kmer_length", "sample_counts", "sample_slice"]
 LONGEST_KMER = 32
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """K-mers of a query text: their text positions and the runs they stand in.
 
     Attributes
@@ -57,15 +56,15 @@ def sample_counts(text: QueryText, min_length: int, k: int) -> np.ndarray:
 def sample_slice(text: QueryText, counts: np.ndarray, step: int, start: int, stop: int) -> Samples:
     """The samples from number `start` to `stop`, with `counts` as `sample_counts` gives it."""
     samples = Samples(np.empty(stop - start, np.int64), np.empty(stop - start, np.int64))
-    _fill_samples(text.run_starts, counts, step, start, samples.positions, samples.runs)
+    _fill_samples(text.run_starts, counts, step, start, samples)
     return samples
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_samples(run_starts, counts, step, start, positions, runs):
+def _fill_samples(run_starts, counts, step, start, samples):
     run = np.searchsorted(counts, start, side="right") - 1
-    for i in range(positions.size):
+    for i in range(samples.positions.size):
         while start + i >= counts[run + 1]:
             run += 1
-        runs[i] = run
-        positions[i] = run_starts[run] + (start + i - counts[run] + 1) * step - 1
+        samples.runs[i] = run
+        samples.positions[i] = run_starts[run] + (start + i - counts[run] + 1) * step - 1

@@ -1,15 +1,14 @@
 """What a search for maximal exact matches finds, as arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy as np
 
 __all__ = ["Matches", "join_matches", "no_matches", "sorted_matches", "take_matches"]
 
 
-@dataclass(frozen=True)
-class Matches:
+class Matches(NamedTuple):
     """Matches in the order of their queries, then of where they begin in query and reference.
 
     Attributes
@@ -28,32 +27,26 @@ class Matches:
     reference_starts: np.ndarray
     lengths: np.ndarray
 
-    def __len__(self) -> int:
+    @property
+    def n(self) -> int:
         return self.queries.size
 
 
 def no_matches(n: int = 0) -> Matches:
     """Arrays for `n` matches, not filled."""
-    return Matches(*(np.empty(n, np.uint32) for _ in fields(Matches)))
+    return Matches(*(np.empty(n, np.uint32) for _ in Matches._fields))
 
 
 def take_matches(matches: Matches, selected) -> Matches:
     """The matches that a slice, a mask or numbers select."""
-    return Matches(*(getattr(matches, field.name)[selected] for field in fields(Matches)))
+    return Matches(*(array[selected] for array in matches))
 
 
 def join_matches(parts: Sequence[Matches]) -> Matches:
     """All matches of some parts, one part after the other."""
-    if not parts:
-        return no_matches()
     if len(parts) == 1:
         return parts[0]
-    return Matches(
-        *(
-            np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(Matches)
-        )
-    )
+    return Matches(*map(np.concatenate, zip(no_matches(), *parts, strict=True)))
 
 
 def sorted_matches(matches: Matches) -> Matches:

@@ -1,13 +1,41 @@
-"""How far two packed sequences agree, 32 bases at a time; for the CPU and for CUDA kernels."""
+"""How far a match goes: packed bases compared 32 at a time, for the CPU and for CUDA kernels.
+
+A match ends where the bases differ, and at the latest where the query's run or the reference's
+segment does.
+"""
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
+from bwarp.reference import Reference
 from bwarp.sequence import kmer_at
 
-__all__ = ["bases_before", "equal_after", "equal_before", "segment_of"]
+__all__ = [
+    "GenomeText",
+    "bases_before",
+    "equal_after",
+    "equal_before",
+    "extend_after",
+    "extend_before",
+    "genome_text",
+    "segment_of",
+]
 
 _u64 = np.uint64
+
+
+class GenomeText(NamedTuple):
+    """A reference's genome, packed, and where its segments lie (`bwarp.reference.Reference`)."""
+
+    packed: np.ndarray
+    segment_genome: np.ndarray
+    segment_text: np.ndarray
+
+
+def genome_text(reference: Reference) -> GenomeText:
+    return GenomeText(reference.packed, reference.segment_genome, reference.segment_text)
 
 
 @numba.jit
@@ -65,6 +93,30 @@ def equal_before(a, i, b, j, limit):
             break
         n += _u64(32)
     return min(n, limit)
+
+
+@numba.jit
+def extend_before(words, at, run_start, genome, base, text_start, hit):
+    """By how many bases a match grows to the left from words[at] and genome[base].
+
+    Parameters
+    ----------
+    run_start, text_start : uint64
+        Where the query's run begins, and the reference's segment in the text.
+    hit : uint64
+        The text position of genome[base].
+    """
+    return equal_before(words, at, genome, base, min(at - run_start, hit - text_start))
+
+
+@numba.jit
+def extend_after(words, end, run_stop, genome, base, text_stop, hit):
+    """By how many bases a match grows to the right from words[end] and genome[base] on.
+
+    The next segment begins at `text_stop` in the text; see `extend_before`.
+    """
+    limit = min(run_stop - end, text_stop - _u64(1) - hit)
+    return equal_after(words, end, genome, base, limit)
 
 
 @numba.jit

@@ -8,7 +8,7 @@ A query strand is numbered ``record * strands + strand``, so that a record's for
 just before its reverse one, as MUMmer lists them.
 """
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -23,8 +23,7 @@ FORWARD, REVERSE = 0, 1
 STRANDS = {"forward": (FORWARD,), "reverse": (REVERSE,), "both": (FORWARD, REVERSE)}
 
 
-@dataclass(frozen=True)
-class QueryText:
+class QueryText(NamedTuple):
     """Strands of queries, ready to be searched.
 
     Attributes
@@ -38,7 +37,7 @@ class QueryText:
         long enough, in the order of the query strands.
     """
 
-    words: np.ndarray = field(repr=False)
+    words: np.ndarray
     text_starts: np.ndarray
     run_queries: np.ndarray
     run_starts: np.ndarray

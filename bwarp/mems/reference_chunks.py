@@ -24,7 +24,7 @@ from bwarp.index.parameters import choose_parameters
 from bwarp.mems.find import find_matches
 from bwarp.mems.matches import Matches, join_matches, sorted_matches, take_matches
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table, table_matches
-from bwarp.mems.packed_extension import equal_after, segment_of
+from bwarp.mems.packed_extension import extend_after, genome_text, segment_of
 from bwarp.mems.query_text import QueryText
 from bwarp.mems.unique.uniqueness import least_dominated, unique_in_query, unique_in_reference
 from bwarp.reference import Reference, make_reference
@@ -119,71 +119,41 @@ def _all_matches(
 
 def _own_matches(reference: Reference, chunk: Chunk, text: QueryText, matches: Matches) -> Matches:
     """The matches that begin in a chunk, in the genome's positions and whole."""
-    starts = matches.reference_starts + np.uint32(chunk.start)
-    lengths = matches.lengths.copy()
-    order = np.argsort(text.run_starts, kind="stable")
-    chunk_end = chunk.start + chunk.reference.n_bases
-    own = np.empty(len(matches), np.bool_)
-    _judge(
-        reference.packed,
-        reference.segment_genome,
-        reference.segment_text,
-        text.words,
-        text.text_starts,
-        text.run_starts[order],
-        text.run_stops[order],
-        chunk.start,
-        chunk.stop,
-        chunk_end,
-        matches.queries,
-        matches.query_starts,
-        starts,
-        lengths,
-        own,
+    whole = matches._replace(
+        reference_starts=matches.reference_starts + np.uint32(chunk.start),
+        lengths=matches.lengths.copy(),
     )
-    return take_matches(Matches(matches.queries, matches.query_starts, starts, lengths), own)
+    order = np.argsort(text.run_starts, kind="stable")
+    own = np.empty(matches.n, np.bool_)
+    _judge(
+        genome_text(reference), text, text.run_starts[order], text.run_stops[order],
+        (chunk.start, chunk.stop, chunk.start + chunk.reference.n_bases), whole, own,
+    )  # fmt: skip
+    return take_matches(whole, own)
 
 
 @numba.njit(cache=True, nogil=True)
-def _judge(
-    packed,
-    segment_genome,
-    segment_text,
-    words,
-    text_starts,
-    run_starts,
-    run_stops,
-    chunk_start,
-    chunk_stop,
-    chunk_end,
-    queries,
-    query_starts,
-    starts,
-    lengths,
-    own,
-):
+def _judge(genome, text, run_starts, run_stops, edges, matches, own):
     """Mark the chunk's own matches; make those whole that end at the chunk's end."""
-    for i in range(queries.size):
-        start, length = np.int64(starts[i]), np.int64(lengths[i])
+    chunk_start, chunk_stop, chunk_end = edges
+    for i in range(own.size):
+        start, length = np.int64(matches.reference_starts[i]), np.int64(matches.lengths[i])
         own[i] = start < chunk_stop
         if start > chunk_start and start + length < chunk_end:
             continue
-        position = np.int64(query_starts[i]) + text_starts[queries[i]]
+        position = np.int64(matches.query_starts[i]) + text.text_starts[matches.queries[i]]
         run = np.searchsorted(run_starts, position, side="right") - 1
-        segment = np.int64(segment_of(segment_genome, np.uint64(start)))
-        segment_start = np.int64(segment_genome[segment])
-        segment_stop = segment_start + segment_text[segment + 1] - segment_text[segment] - 1
+        segment = np.int64(segment_of(genome.segment_genome, np.uint64(start)))
+        segment_start = np.int64(genome.segment_genome[segment])
+        text_start, text_stop = genome.segment_text[segment], genome.segment_text[segment + 1]
         if start == chunk_start and start > segment_start and position > run_starts[run]:
-            before = kmer_at(words, np.uint64(position - 1), 1)
-            own[i] &= before != kmer_at(packed, np.uint64(start - 1), 1)
+            before = kmer_at(text.words, np.uint64(position - 1), 1)
+            own[i] &= before != kmer_at(genome.packed, np.uint64(start - 1), 1)
         if start + length == chunk_end:
-            limit = min(segment_stop - start, run_stops[run] - position) - length
-            lengths[i] += np.uint32(
-                equal_after(
-                    words,
-                    np.uint64(position + length),
-                    packed,
-                    np.uint64(start + length),
-                    np.uint64(limit),
+            hit = np.uint64(text_start + start - segment_start + length)
+            matches.lengths[i] += np.uint32(
+                extend_after(
+                    text.words, np.uint64(position + length), np.uint64(run_stops[run]),
+                    genome.packed, np.uint64(start + length), np.uint64(text_stop), hit,
                 )
-            )
+            )  # fmt: skip

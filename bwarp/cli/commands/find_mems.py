@@ -112,7 +112,7 @@ def main(options):
             )
             n_queries += batch.count
             for matches in write(search(text), batch):
-                n_matches += len(matches)
+                n_matches += matches.n
                 report(n_queries, f"{n_matches:,} matches")
     say(f"{n_queries:,} queries, {n_matches:,} matches of at least {options.min_length} bases")
 

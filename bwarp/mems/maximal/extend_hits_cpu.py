@@ -4,8 +4,8 @@ import numba
 import numpy as np
 
 from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
-from bwarp.mems.maximal.hit_groups import HitGroups
-from bwarp.mems.packed_extension import equal_after, equal_before, segment_of
+from bwarp.mems.maximal.hit_groups import HitGroups, take_groups
+from bwarp.mems.packed_extension import extend_after, extend_before, genome_text, segment_of
 from bwarp.mems.query_text import QueryText
 from bwarp.reference import Reference
 from bwarp.runtime.simd import prefetch
@@ -29,7 +29,7 @@ def verify(
     firsts: np.ndarray,
     lasts: np.ndarray,
     hits: np.ndarray,
-    threads: int = 1,
+    threads: int,
 ) -> Matches:
     """Extend groups of k-mer hits to maximal matches and keep those that are long enough.
 
@@ -42,32 +42,17 @@ def verify(
         Where the k-mers lie in the reference's text.
     """
 
+    genome = genome_text(reference)
+
     def verify_range(start: int, stop: int) -> Matches:
         n_hits = [int(part[start:stop].sum(dtype=np.int64)) for part in (firsts, lasts)]
         found = no_matches(n_hits[1] - n_hits[0])
+        part = slice(start, stop)
         n = _verify(
-            reference.packed,
-            reference.segment_genome,
-            reference.segment_text,
-            text.words,
-            text.text_starts,
-            text.run_queries,
-            text.run_starts,
-            text.run_stops,
-            min_length,
-            groups.positions[start:stop],
-            groups.runs[start:stop],
-            groups.sizes[start:stop],
-            groups.reaches[start:stop],
-            firsts[start:stop],
-            lasts[start:stop],
-            hits,
-            found.queries,
-            found.query_starts,
-            found.reference_starts,
-            found.lengths,
-        )
-        # A copy, so that the room for hits that were no matches is given back.
+            genome, text, min_length, take_groups(groups, part), firsts[part], lasts[part], hits,
+            found,
+        )  # fmt: skip
+        # A copy, so that the memory of hits that were no matches is freed.
         return take_matches(found, np.arange(n))
 
     n_groups = groups.positions.size
@@ -75,64 +60,49 @@ def verify(
 
 
 @numba.njit(cache=True, nogil=True)
-def _verify(
-    genome,
-    segment_genome,
-    segment_text,
-    words,
-    text_starts,
-    run_queries,
-    run_starts,
-    run_stops,
-    min_length,
-    positions,
-    runs,
-    sizes,
-    reaches,
-    firsts,
-    lasts,
-    hits,
-    queries,
-    query_starts,
-    reference_starts,
-    lengths,
-):
+def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
     """Write the matches of all groups, in order; return how many there are."""
     n = 0
-    for group in range(positions.size):
+    n_groups = groups.positions.size
+    for group in range(n_groups):
         # A group's hits may lie anywhere, and so do they in the genome.
-        prefetch(hits, np.int64(firsts[min(group + _READ_AHEAD, positions.size - 1)]))
+        prefetch(hits, np.int64(firsts[min(group + _READ_AHEAD, n_groups - 1)]))
         first = n
-        run = runs[group]
-        position = _u64(positions[group])
-        size = _u64(sizes[group])
-        before = position - _u64(run_starts[run])
-        after = _u64(run_stops[run]) - position - size
-        reach = _u64(reaches[group])
-        query_shift = _u64(text_starts[run_queries[run]])
+        run = groups.runs[group]
+        query = text.run_queries[run]
+        run_start, run_stop = _u64(text.run_starts[run]), _u64(text.run_stops[run])
+        position, size = _u64(groups.positions[group]), _u64(groups.sizes[group])
+        reach = _u64(groups.reaches[group])
+        leftmost = position - min(position - run_start, reach)
         for i in range(np.int64(firsts[group]), np.int64(lasts[group])):
             # Text and genome differ little between segments.
             ahead = min(i + _READ_AHEAD, hits.size - 1)
-            prefetch(genome, np.int64(hits[ahead] >> np.uint32(5)))
+            prefetch(genome.packed, np.int64(hits[ahead] >> np.uint32(5)))
             hit = _u64(hits[i])
-            segment = segment_of(segment_text, hit)
-            shift = _u64(segment_genome[segment]) - _u64(segment_text[segment])
-            base = hit + shift
-            left = min(before, hit - _u64(segment_text[segment]))
-            left = equal_before(words, position, genome, base, min(left, reach))
+            segment = segment_of(genome.segment_text, hit)
+            text_start = _u64(genome.segment_text[segment])
+            text_stop = _u64(genome.segment_text[segment + _u64(1)])
+            base = _u64(genome.segment_genome[segment]) + hit - text_start
+            left = extend_before(
+                text.words, position, leftmost, genome.packed, base, text_start, hit
+            )
             if left == reach and reach:
                 continue
-            right = min(after, _u64(segment_text[segment + _u64(1)]) - _u64(1) - hit - size)
-            right = equal_after(words, position + size, genome, base + size, right)
+            right = extend_after(
+                text.words, position + size, run_stop, genome.packed, base + size, text_stop,
+                hit + size,
+            )  # fmt: skip
             length = left + size + right
             if length >= _u64(min_length):
-                queries[n] = run_queries[run]
-                query_starts[n] = position - left - query_shift
-                reference_starts[n] = base - left
-                lengths[n] = length
+                found.queries[n] = query
+                found.query_starts[n] = position - left - _u64(text.text_starts[query])
+                found.reference_starts[n] = base - left
+                found.lengths[n] = length
                 n += 1
         if n - first > 1:
-            _sort_group(query_starts[first:n], reference_starts[first:n], lengths[first:n])
+            _sort_group(
+                found.query_starts[first:n], found.reference_starts[first:n], found.lengths[first:n]
+            )
     return n
 
 

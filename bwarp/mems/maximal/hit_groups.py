@@ -1,6 +1,6 @@
 """Groups of hits that one k-mer of a query has in the reference, before they are extended."""
 
-from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -11,8 +11,7 @@ from bwarp.mems.query_text import QueryText
 __all__ = ["HitGroups", "kmer_groups", "merge_groups", "take_groups", "window_positions"]
 
 
-@dataclass(frozen=True)
-class HitGroups:
+class HitGroups(NamedTuple):
     """K-mers of a query text, in order, and the rows (or table entries) of their hits.
 
     Attributes
@@ -36,13 +35,7 @@ class HitGroups:
     stops: np.ndarray
 
 
-def kmer_groups(
-    samples: Samples,
-    size: int,
-    reach: int,
-    starts: np.ndarray,
-    stops: np.ndarray,
-) -> HitGroups:
+def kmer_groups(samples: Samples, size: int, reach: int, starts, stops) -> HitGroups:
     """Groups of k-mers of one size and reach."""
     n = samples.positions.size
     return HitGroups(
@@ -52,7 +45,7 @@ def kmer_groups(
 
 def take_groups(groups: HitGroups, selected) -> HitGroups:
     """The groups that a slice, a mask or numbers select."""
-    return HitGroups(*(getattr(groups, field.name)[selected] for field in fields(HitGroups)))
+    return HitGroups(*(array[selected] for array in groups))
 
 
 def merge_groups(one: HitGroups, other: HitGroups) -> HitGroups:
@@ -65,9 +58,7 @@ def merge_groups(one: HitGroups, other: HitGroups) -> HitGroups:
         return other
     if other.positions.size == 0:
         return one
-    both = HitGroups(
-        *(np.concatenate([getattr(one, f.name), getattr(other, f.name)]) for f in fields(HitGroups))
-    )
+    both = HitGroups(*map(np.concatenate, zip(one, other, strict=True)))
     # Runs are in the order of the queries, but the strands of a query lie far apart in the text.
     # Both parts are sorted already, which is what a stable sort is quick at.
     first = both.positions - np.maximum(both.reaches - 1, 0)
@@ -79,26 +70,19 @@ def window_positions(text: QueryText, samples: Samples, step: int, min_length: i
     """Where matches may begin that a sample answers for: at it, or up to step - 1 bases before."""
     n = samples.positions.size * step
     windows = Samples(np.empty(n, np.int64), np.empty(n, np.int64))
-    n = _fill_windows(
-        samples.positions,
-        samples.runs,
-        text.run_stops,
-        step,
-        min_length,
-        windows.positions,
-        windows.runs,
-    )
+    n = _fill_windows(samples, text.run_stops, step, min_length, windows)
     return Samples(windows.positions[:n], windows.runs[:n])
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_windows(positions, runs, run_stops, step, min_length, window_positions, window_runs):
+def _fill_windows(samples, run_stops, step, min_length, windows):
     """Write the windows after which a run has `min_length` bases left; return how many."""
     n = 0
-    for i in range(positions.size):
-        last = min(positions[i], run_stops[runs[i]] - min_length)
-        for position in range(positions[i] - step + 1, last + 1):
-            window_positions[n] = position
-            window_runs[n] = runs[i]
+    for i in range(samples.positions.size):
+        position, run = samples.positions[i], samples.runs[i]
+        last = min(position, run_stops[run] - min_length)
+        for start in range(position - step + 1, last + 1):
+            windows.positions[n] = start
+            windows.runs[n] = run
             n += 1
     return n

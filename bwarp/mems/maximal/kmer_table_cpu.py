@@ -102,15 +102,9 @@ def table_matches(
         for first, last in bounded_ranges(hits, _HITS):
             part = take_groups(groups, slice(first, last))
             yield verify(
-                table.reference,
-                text,
-                min_length,
-                part,
-                part.starts,
-                part.stops,
-                table.positions,
+                table.reference, text, min_length, part, part.starts, part.stops, table.positions,
                 threads,
-            )
+            )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)
@@ -166,16 +160,12 @@ def _look_up(table, words, positions, threads):
     stops = np.empty(positions.size, np.uint32)
     for_each_range(
         lambda start, stop: _look_up_range(
-            words,
-            positions[start:stop],
-            table.k,
-            table.starts,
-            starts[start:stop],
+            words, positions[start:stop], table.k, table.starts, starts[start:stop],
             stops[start:stop],
         ),
         positions.size,
         threads,
-    )
+    )  # fmt: skip
     return starts, stops
 
 

@@ -72,14 +72,7 @@ def maximal_matches(
             _over_rows(_fill_rows, index, text, part, offsets, rows, threads)
             hits = locate(index, rows, threads)
             yield verify(
-                index.reference,
-                text,
-                min_length,
-                part,
-                offsets[:-1],
-                offsets[1:],
-                hits,
-                threads,
+                index.reference, text, min_length, part, offsets[:-1], offsets[1:], hits, threads
             )
 
 
@@ -127,85 +120,44 @@ def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
     forward = index.forward
     for_each_range(
         lambda start, stop: function(
-            forward.words,
-            forward.separator_rows,
-            forward.groups,
-            text.words,
-            text.run_starts,
-            groups.positions,
-            groups.runs,
-            groups.reaches,
-            groups.starts,
-            groups.stops,
-            numbers,
-            rows,
-            start,
-            stop,
+            forward.words, forward.separator_rows, forward.groups, text, groups, numbers, rows,
+            start, stop,
         ),
         groups.positions.size,
         threads,
         smallest=64,
-    )
+    )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _base_before(words, run_starts, positions, runs, reaches, group):
+def _base_before(text, groups, group):
     """The query's base before a window; 5, which no row has, where every row is wanted."""
-    if reaches[group] or positions[group] == run_starts[runs[group]]:
+    position = groups.positions[group]
+    if groups.reaches[group] or position == text.run_starts[groups.runs[group]]:
         return np.uint64(5)
-    return kmer_at(words, positions[group] - 1, 1)
+    return kmer_at(text.words, position - 1, 1)
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_rows(
-    blocks,
-    separator_rows,
-    block_groups,
-    words,
-    run_starts,
-    positions,
-    runs,
-    reaches,
-    starts,
-    stops,
-    counts,
-    rows,
-    start,
-    stop,
-):
+def _count_rows(blocks, separator_rows, block_groups, text, groups, counts, rows, start, stop):
     """Count the rows of each group that begin a match."""
     for group in range(start, stop):
-        before = _base_before(words, run_starts, positions, runs, reaches, group)
-        n = np.uint64(stops[group]) - np.uint64(starts[group])
+        before = _base_before(text, groups, group)
+        n = np.uint64(groups.stops[group]) - np.uint64(groups.starts[group])
         if before < np.uint64(4):
-            n -= rank(blocks, separator_rows, block_groups, before, stops[group])
-            n += rank(blocks, separator_rows, block_groups, before, starts[group])
+            n -= rank(blocks, separator_rows, block_groups, before, groups.stops[group])
+            n += rank(blocks, separator_rows, block_groups, before, groups.starts[group])
         counts[group] = n
 
 
 @numba.njit(cache=True, nogil=True)
-def _fill_rows(
-    blocks,
-    separator_rows,
-    block_groups,
-    words,
-    run_starts,
-    positions,
-    runs,
-    reaches,
-    starts,
-    stops,
-    offsets,
-    rows,
-    start,
-    stop,
-):
+def _fill_rows(blocks, separator_rows, block_groups, text, groups, offsets, rows, start, stop):
     """Write the rows that `_count_rows` counted."""
     for group in range(start, stop):
-        before = _base_before(words, run_starts, positions, runs, reaches, group)
+        before = _base_before(text, groups, group)
         at = offsets[group]
-        row = np.uint64(starts[group])
-        stop_row = np.uint64(stops[group])
+        row = np.uint64(groups.starts[group])
+        stop_row = np.uint64(groups.stops[group])
         while row < stop_row:
             other = ~np.uint64(0)
             if before < np.uint64(4):

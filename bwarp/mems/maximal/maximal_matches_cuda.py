@@ -23,7 +23,7 @@ from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.mems.device_text_cuda import DeviceReference, DeviceText, put_text
 from bwarp.mems.kmer_sampling import LONGEST_KMER
-from bwarp.mems.matches import Matches, no_matches
+from bwarp.mems.matches import Matches, no_matches, take_matches
 from bwarp.mems.maximal.window_rows_cuda import locate_rows, search_windows, write_rows
 from bwarp.mems.query_text import QueryText
 
@@ -67,23 +67,10 @@ def maximal_matches(
         if keys.size:
             found = no_matches(keys.size)
             n_found = _unpack(
-                keys,
-                lengths,
-                first,
-                counts,
-                text.run_queries,
-                text.run_starts - text.text_starts[text.run_queries],
-                found.queries,
-                found.query_starts,
-                found.reference_starts,
-                found.lengths,
-            )
-            yield Matches(
-                found.queries[:n_found],
-                found.query_starts[:n_found],
-                found.reference_starts[:n_found],
-                found.lengths[:n_found],
-            )
+                keys, lengths, first, counts, text.run_queries,
+                text.run_starts - text.text_starts[text.run_queries], found,
+            )  # fmt: skip
+            yield take_matches(found, slice(n_found))
 
 
 def _search_and_locate(
@@ -208,18 +195,7 @@ def _locate(
 
 
 @numba.njit(cache=True, nogil=True)
-def _unpack(
-    keys,
-    key_lengths,
-    first,
-    counts,
-    run_queries,
-    run_shifts,
-    queries,
-    query_starts,
-    reference_starts,
-    lengths,
-):
+def _unpack(keys, key_lengths, first, counts, run_queries, run_shifts, found):
     """Turn sorted keys into matches, without those that are too short; return how many."""
     n = 0
     run = 0
@@ -228,9 +204,9 @@ def _unpack(
         if counts[run + 1] <= window:
             run = np.searchsorted(counts, window, side="right") - 1
         if key_lengths[i]:
-            queries[n] = run_queries[run]
-            query_starts[n] = run_shifts[run] + window - counts[run]
-            reference_starts[n] = keys[i] & np.uint64(0xFFFFFFFF)
-            lengths[n] = key_lengths[i]
+            found.queries[n] = run_queries[run]
+            found.query_starts[n] = run_shifts[run] + window - counts[run]
+            found.reference_starts[n] = keys[i] & np.uint64(0xFFFFFFFF)
+            found.lengths[n] = key_lengths[i]
             n += 1
     return n

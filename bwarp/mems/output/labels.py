@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -10,11 +10,10 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 
-__all__ = ["Labels", "labels_of", "put_label", "query_names", "refuse_nameless"]
+__all__ = ["Labels", "labels_of", "put_bytes", "put_label", "query_names", "refuse_nameless"]
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(NamedTuple):
     """Texts cut from an array: label i is ``text[edges[i, 0]:edges[i, 1]]``.
 
     Attributes
@@ -30,7 +29,7 @@ class Labels:
     def longest(self) -> int:
         return int(np.diff(self.edges).max(initial=0))
 
-    def __getitem__(self, number: int) -> bytes:
+    def label(self, number: int) -> bytes:
         return self.text[self.edges[number, 0] : self.edges[number, 1]].tobytes()
 
 
@@ -70,9 +69,18 @@ def _keep_first_words(text, edges):
 
 
 @numba.njit(cache=True, nogil=True)
-def put_label(line, at, text, edges, number):
+def put_label(line, at, labels, number):
     """Write a label; return where it ends."""
-    for i in range(edges[number, 0], edges[number, 1]):
-        line[at] = text[i]
+    for i in range(labels.edges[number, 0], labels.edges[number, 1]):
+        line[at] = labels.text[i]
+        at += 1
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def put_bytes(line, at, text):
+    """Write some bytes; return where they end."""
+    for byte in text:
+        line[at] = byte
         at += 1
     return at

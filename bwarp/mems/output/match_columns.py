@@ -56,7 +56,7 @@ def match_columns(
     first = np.flatnonzero(np.diff(records, prepend=-1))
     labels = query_names(batch)
     return MatchColumns(
-        names=[labels[record].decode("utf-8", "replace") for record in records[first]],
+        names=[labels.label(record).decode("utf-8", "replace") for record in records[first]],
         queries=np.repeat(np.arange(first.size), np.diff(first, append=records.size)),
         query_starts=np.where(reverse, turned, starts),
         strands=reverse.astype(np.int8),

@@ -55,7 +55,7 @@ class ParquetMatches(AbstractContextManager):
             rows.lengths,
         ]
         self._waiting.append(pa.table(columns, schema=_SCHEMA))
-        self._n_waiting += len(matches)
+        self._n_waiting += matches.n
         self._write_groups(ROWS_A_GROUP)
 
     def _write_groups(self, least: int) -> None:

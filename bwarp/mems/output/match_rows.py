@@ -1,30 +1,59 @@
-"""Lines of text, one a match, written by threads: what a table and PAF have in common."""
+"""Lines of text, one a match, written by threads: what all formats have in common."""
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
-from bwarp.mems.matches import Matches
+from bwarp.mems.matches import Matches, take_matches
 from bwarp.mems.output.labels import Labels, query_names
+from bwarp.mems.packed_extension import segment_of
+from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["RANGE", "match_rows"]
+__all__ = ["RANGE", "Named", "match_rows", "names_for", "row_of"]
 
 #: Matches a thread takes on at a time.
 RANGE = 1 << 15
 
 
+class Named(NamedTuple):
+    """Names and lengths that rows are written with: of queries, and of contigs.
+
+    Attributes
+    ----------
+    queries, contigs : Labels
+    query_lengths : ndarray, shape=(n_queries,), dtype=int64
+    strands : ndarray, dtype=int64
+        Those that were searched.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+    """
+
+    queries: Labels
+    contigs: Labels
+    query_lengths: np.ndarray
+    strands: np.ndarray
+    contig_starts: np.ndarray
+
+
+def names_for(
+    batch: SequenceBatch, reference: Reference, contigs: Labels, strands: tuple[int, ...]
+) -> Named:
+    """Names for the matches of a batch of queries; `contigs` is what stands for each contig."""
+    return Named(
+        query_names(batch),
+        contigs,
+        np.diff(batch.offsets),
+        np.array(strands),
+        reference.contig_starts,
+    )
+
+
 def match_rows(
-    write_rows: Callable,
-    room: int,
-    blocks: Iterator[Matches],
-    batch: SequenceBatch,
-    reference: Reference,
-    contigs: Labels,
-    strands: tuple[int, ...],
-    threads: int,
+    write_rows: Callable, room: int, blocks: Iterator[Matches], named: Named, threads: int
 ) -> Iterator[np.ndarray]:
     """The lines of a batch's matches, in order.
 
@@ -40,27 +69,27 @@ def match_rows(
     lines : ndarray, dtype=uint8
         To be written one after the other.
     """
-    names = query_names(batch)
-    query_lengths = np.diff(batch.offsets)
-    room += names.longest + contigs.longest
+    room += named.queries.longest + named.contigs.longest
     for matches in blocks:
 
         def write(first: int, last: int, matches=matches):
             lines = np.empty((last - first) * room, np.uint8)
-            used = write_rows(
-                matches.queries[first:last],
-                matches.query_starts[first:last],
-                matches.reference_starts[first:last],
-                matches.lengths[first:last],
-                names.text,
-                names.edges,
-                query_lengths,
-                np.array(strands),
-                contigs.text,
-                contigs.edges,
-                reference.contig_starts,
-                lines,
-            )
-            return lines[:used]
+            return lines[: write_rows(take_matches(matches, slice(first, last)), named, lines)]
 
-        yield from for_each_range(write, len(matches), threads, smallest=RANGE)
+        yield from for_each_range(write, matches.n, threads, smallest=RANGE)
+
+
+@numba.njit(cache=True, nogil=True)
+def row_of(matches, named, i):
+    """Query, its start and length on the forward strand, whether the strand is the reverse one,
+    contig and position in it."""
+    query = np.int64(matches.queries[i])
+    record = query // named.strands.size
+    reverse = named.strands[query % named.strands.size] == REVERSE
+    length = np.int64(matches.lengths[i])
+    start = np.int64(matches.query_starts[i])
+    if reverse:
+        start = named.query_lengths[record] - start - length
+    contig = np.int64(segment_of(named.contig_starts, np.uint64(matches.reference_starts[i])))
+    position = np.int64(matches.reference_starts[i]) - named.contig_starts[contig]
+    return record, start, length, reverse, contig, position

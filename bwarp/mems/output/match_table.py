@@ -9,9 +9,7 @@ from bwarp.io.fastx import SequenceBatch
 from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.mems.matches import Matches
 from bwarp.mems.output.labels import labels_of, put_label
-from bwarp.mems.output.match_rows import match_rows
-from bwarp.mems.packed_extension import segment_of
-from bwarp.mems.query_text import REVERSE
+from bwarp.mems.output.match_rows import match_rows, names_for, row_of
 from bwarp.reference import Reference
 
 __all__ = ["COLUMNS", "table_lines"]
@@ -32,41 +30,23 @@ def table_lines(
     """The rows of a batch's matches, in order, as `match_rows` gives them."""
     contigs = labels_of([name.encode() for name in reference.names])
     room = 3 * MOST_DIGITS + len("\t\t+\t\t\t\n")
-    return match_rows(_write_rows, room, blocks, batch, reference, contigs, strands, threads)
+    return match_rows(
+        _write_rows, room, blocks, names_for(batch, reference, contigs, strands), threads
+    )
 
 
 @numba.njit(cache=True, nogil=True)
-def _write_rows(
-    queries,
-    query_starts,
-    reference_starts,
-    lengths,
-    names,
-    name_edges,
-    query_lengths,
-    strands,
-    contigs,
-    contig_edges,
-    contig_starts,
-    lines,
-):
+def _write_rows(matches, named, lines):
     at = 0
-    for i in range(queries.size):
-        record = np.int64(queries[i]) // strands.size
-        reverse = strands[np.int64(queries[i]) % strands.size] == REVERSE
-        length = np.int64(lengths[i])
-        start = np.int64(query_starts[i])
-        if reverse:
-            start = query_lengths[record] - start - length
-        contig = np.int64(segment_of(contig_starts, np.uint64(reference_starts[i])))
-        at = put_label(lines, at, names, name_edges, record)
+    for i in range(matches.queries.size):
+        record, start, length, reverse, contig, position = row_of(matches, named, i)
+        at = put_label(lines, at, named.queries, record)
         lines[at] = _TAB
         at = put_field(lines, at + 1, start, _TAB)
         lines[at] = 45 if reverse else 43
         lines[at + 1] = _TAB
-        at = put_label(lines, at + 2, contigs, contig_edges, contig)
+        at = put_label(lines, at + 2, named.contigs, contig)
         lines[at] = _TAB
-        position = np.int64(reference_starts[i]) - contig_starts[contig]
         at = put_field(lines, at + 1, position, _TAB)
         at = put_field(lines, at, length, _NEWLINE)
     return at

@@ -14,9 +14,9 @@ import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.put_text import MOST_DIGITS, put_field, put_number
-from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import Labels, labels_of, put_label, query_names
-from bwarp.mems.output.match_rows import RANGE, match_rows
+from bwarp.mems.matches import Matches, no_matches, take_matches
+from bwarp.mems.output.labels import Labels, labels_of, put_bytes, put_label
+from bwarp.mems.output.match_rows import RANGE, match_rows, names_for, row_of
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
@@ -64,54 +64,36 @@ def mummer_lines(
     lines : ndarray, dtype=uint8
         To be written one after the other.
     """
-    names = query_names(batch)
-    contigs = _mummer_contigs(reference, layout)
-    strands = np.array(layout.strands)
-    query_lengths = np.diff(batch.offsets)
-    line_room = contigs.longest + 3 * (MOST_DIGITS + 2) + 1
-    header_room = names.longest + len(b">  Reverse  Len = \n") + MOST_DIGITS
+    named = names_for(batch, reference, _mummer_contigs(reference, layout), layout.strands)
+    line_room = named.contigs.longest + 3 * (MOST_DIGITS + 2) + 1
+    header_room = named.queries.longest + len(b">  Reverse  Len = \n") + MOST_DIGITS
 
-    def write(matches: Matches, first: int, header: int, last: int, last_header: int):
-        room = (last - first) * line_room + max(last_header - header, 0) * header_room
+    def write(matches: Matches, header: int, last_header: int):
+        room = matches.n * line_room + max(last_header - header, 0) * header_room
         lines = np.empty(room, np.uint8)
         used = _write_mummer(
-            matches.queries[first:last],
-            matches.query_starts[first:last],
-            matches.reference_starts[first:last],
-            matches.lengths[first:last],
-            names.text,
-            names.edges,
-            query_lengths,
-            strands,
-            contigs.text,
-            contigs.edges,
-            reference.contig_starts,
-            layout.forward_positions,
-            layout.lengths,
-            header,
-            last_header,
-            lines,
+            matches, named, layout.forward_positions, layout.lengths, header, last_header, lines
         )
         return lines[:used]
 
     next_header = 0
     for matches in blocks:
-        if not len(matches):
+        if not matches.n:
             continue
         # A range writes the headers after the previous range's last query, up to its own last.
         headers = np.append(next_header, matches.queries.astype(np.int64) + 1)
         headers = np.maximum(headers, next_header)
 
         def write_range(first: int, last: int, matches=matches, headers=headers):
-            return write(matches, first, int(headers[first]), last, int(headers[last]))
+            part = take_matches(matches, slice(first, last))
+            return write(part, int(headers[first]), int(headers[last]))
 
-        yield from for_each_range(write_range, len(matches), threads, smallest=RANGE)
+        yield from for_each_range(write_range, matches.n, threads, smallest=RANGE)
         next_header = int(headers[-1])
-    nothing = Matches(*(np.empty(0, np.uint32) for _ in range(4)))
     n_queries = batch.count * len(layout.strands)
 
     def write_headers(first: int, last: int):
-        return write(nothing, 0, next_header + first, 0, next_header + last)
+        return write(no_matches(), next_header + first, next_header + last)
 
     yield from for_each_range(write_headers, n_queries - next_header, threads, smallest=RANGE)
 
@@ -126,62 +108,43 @@ def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Labels:
 
 
 @numba.njit(cache=True, nogil=True)
-def _write_mummer(
-    queries,
-    query_starts,
-    reference_starts,
-    lengths,
-    names,
-    name_edges,
-    query_lengths,
-    strands,
-    contigs,
-    contig_edges,
-    contig_starts,
-    forward_positions,
-    show_lengths,
-    header,
-    last_header,
-    lines,
-):
+def _write_mummer(matches, named, forward_positions, show_lengths, header, last_header, lines):
     """Write headers from number `header` on, each before its matches; return the bytes used."""
     at = 0
     contig = 0
+    strands, contig_starts = named.strands, named.contig_starts
     contig_start, contig_stop = contig_starts[0], contig_starts[1]
-    for i in range(queries.size + 1):
-        stop = last_header if i == queries.size else np.int64(queries[i]) + 1
+    for i in range(matches.queries.size + 1):
+        done = i == matches.queries.size
+        stop = last_header if done else np.int64(matches.queries[i]) + 1
         while header < stop:
             record = header // strands.size
             lines[at] = 62
             lines[at + 1] = _BLANK
-            at = put_label(lines, at + 2, names, name_edges, record)
+            at = put_label(lines, at + 2, named.queries, record)
             if strands[header % strands.size] == REVERSE:
-                for byte in b" Reverse":
-                    lines[at] = byte
-                    at += 1
+                at = put_bytes(lines, at, b" Reverse")
             if show_lengths:
-                for byte in b"  Len = ":
-                    lines[at] = byte
-                    at += 1
-                at = put_number(lines, at, query_lengths[record])
+                at = put_bytes(lines, at, b"  Len = ")
+                at = put_number(lines, at, named.query_lengths[record])
             lines[at] = _NEWLINE
             at += 1
             header += 1
-        if i == queries.size:
+        if done:
             break
-        position = np.int64(reference_starts[i])
+        position = np.int64(matches.reference_starts[i])
         if position < contig_start or position >= contig_stop:
             contig = np.int64(segment_of(contig_starts, np.uint64(position)))
             contig_start, contig_stop = contig_starts[contig], contig_starts[contig + 1]
-        start = np.int64(query_starts[i])
-        if forward_positions and strands[np.int64(queries[i]) % strands.size] == REVERSE:
-            start = query_lengths[np.int64(queries[i]) // strands.size] - 1 - start
-        at = put_label(lines, at, contigs, contig_edges, min(contig, len(contig_edges) - 1))
+        start, query = np.int64(matches.query_starts[i]), np.int64(matches.queries[i])
+        if forward_positions and strands[query % strands.size] == REVERSE:
+            start = named.query_lengths[query // strands.size] - 1 - start
+        at = put_label(lines, at, named.contigs, min(contig, len(named.contigs.edges) - 1))
         at = put_number(lines, at, position - contig_start + 1, _WIDTH)
         lines[at] = lines[at + 1] = _BLANK
         at = put_number(lines, at + 2, start + 1, _WIDTH)
         lines[at] = lines[at + 1] = _BLANK
-        at = put_field(lines, at + 2, lengths[i], _NEWLINE, _WIDTH)
+        at = put_field(lines, at + 2, matches.lengths[i], _NEWLINE, _WIDTH)
     return at
 
 
@@ -206,49 +169,29 @@ def paf_lines(
         ]
     )
     room = 8 * (MOST_DIGITS + 1) + len("+\t255\tcg:Z:=\n")
-    return match_rows(_write_paf, room, blocks, batch, reference, contigs, strands, threads)
+    return match_rows(
+        _write_paf, room, blocks, names_for(batch, reference, contigs, strands), threads
+    )
 
 
 @numba.njit(cache=True, nogil=True)
-def _write_paf(
-    queries,
-    query_starts,
-    reference_starts,
-    lengths,
-    names,
-    name_edges,
-    query_lengths,
-    strands,
-    contigs,
-    contig_edges,
-    contig_starts,
-    lines,
-):
+def _write_paf(matches, named, lines):
     at = 0
-    for i in range(queries.size):
-        record = np.int64(queries[i]) // strands.size
-        reverse = strands[np.int64(queries[i]) % strands.size] == REVERSE
-        length = np.int64(lengths[i])
-        start = np.int64(query_starts[i])
-        if reverse:
-            start = query_lengths[record] - start - length
-        contig = np.int64(segment_of(contig_starts, np.uint64(reference_starts[i])))
-        position = np.int64(reference_starts[i]) - contig_starts[contig]
-        at = put_label(lines, at, names, name_edges, record)
+    for i in range(matches.queries.size):
+        record, start, length, reverse, contig, position = row_of(matches, named, i)
+        at = put_label(lines, at, named.queries, record)
         lines[at] = _TAB
-        at = put_field(lines, at + 1, query_lengths[record], _TAB)
+        at = put_field(lines, at + 1, named.query_lengths[record], _TAB)
         at = put_field(lines, at, start, _TAB)
         at = put_field(lines, at, start + length, _TAB)
         lines[at] = 45 if reverse else 43
         lines[at + 1] = _TAB
-        at = put_label(lines, at + 2, contigs, contig_edges, contig)
+        at = put_label(lines, at + 2, named.contigs, contig)
         at = put_field(lines, at, position, _TAB)
         at = put_field(lines, at, position + length, _TAB)
         at = put_field(lines, at, length, _TAB)
         at = put_field(lines, at, length, _TAB)
-        for byte in b"255\tcg:Z:":
-            lines[at] = byte
-            at += 1
+        at = put_bytes(lines, at, b"255\tcg:Z:")
         at = put_number(lines, at, length)
         lines[at] = 61
         lines[at + 1] = _NEWLINE

@@ -25,6 +25,7 @@ Of what has been located the stretch that reaches farthest is the `e` of the nex
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -34,7 +35,7 @@ from bwarp.index.rank_cpu import extend_left, lf_step
 from bwarp.mems.kmer_rows_cpu import kmer_rows
 from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
 from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
-from bwarp.mems.packed_extension import equal_after, equal_before, segment_of
+from bwarp.mems.packed_extension import extend_after, extend_before, genome_text, segment_of
 from bwarp.mems.query_text import QueryText
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
@@ -94,7 +95,6 @@ def cut_runs(text: QueryText, min_length: int, size: int) -> np.ndarray:
 def _search_pieces(
     index: FMIndex, text: QueryText, min_length: int, pieces: np.ndarray, threads: int
 ) -> Matches:
-    reference = index.reference
     k = choose_kmer_length(index.forward.n_rows, min_length, spare=_SPARE)
     step = min_length - k + 1
     # The samples of all runs that have a piece here.
@@ -102,106 +102,95 @@ def _search_pieces(
     first, last = int(counts[pieces[0, 0]]), int(counts[pieces[-1, 0] + 1])
     samples = sample_slice(text, counts, step, first, last)
     starts, stops = kmer_rows(index, text.words, samples.positions, k, threads)
-    table_k = index.prefix_length if index.prefix_length <= min_length else 0
+    sampled = _Sampled(k, starts, stops, counts - first)
+    arrays, genome = _index_arrays(index, min_length), genome_text(index.reference)
 
     def search(start: int, stop: int) -> Matches:
         mine = pieces[start:stop]
         found = no_matches(int((mine[:, 2] - mine[:, 1]).sum()))
-        n = _search(
-            _arrays_of(index.forward),
-            _arrays_of(index.reverse),
-            index.forward.text_start,
-            index.prefix_table.reshape(-1),
-            table_k,
-            index.suffix_array,
-            index.sa_rate,
-            (reference.packed, reference.segment_genome, reference.segment_text),
-            text.words,
-            text.text_starts,
-            text.run_queries,
-            text.run_starts,
-            text.run_stops,
-            mine,
-            min_length,
-            starts,
-            stops,
-            counts - first,
-            k,
-            (found.queries, found.query_starts, found.reference_starts, found.lengths),
-        )
+        n = _search(arrays, genome, text, mine, min_length, sampled, found)
         # A copy, so that the memory of what was not found is freed.
         return take_matches(found, np.arange(n))
 
     return join_matches(for_each_range(search, len(pieces), threads, smallest=1))
 
 
-def _arrays_of(bwt) -> tuple:
-    return bwt.words, bwt.separator_rows, bwt.groups, bwt.first_rows
+class _Arrays(NamedTuple):
+    """An index as the search reads it: the BWTs' arrays, the prefix table flat, and its k."""
+
+    forward: tuple
+    reverse: tuple
+    text_start: int
+    table: np.ndarray
+    table_k: int
+    suffix_array: np.ndarray
+    sa_rate: int
+
+
+class _Sampled(NamedTuple):
+    """Rows of sampled k-mers, and the number of samples before each run."""
+
+    k: int
+    starts: np.ndarray
+    stops: np.ndarray
+    before_run: np.ndarray
+
+
+def _index_arrays(index: FMIndex, min_length: int) -> _Arrays:
+    forward, reverse = (
+        (bwt.words, bwt.separator_rows, bwt.groups, bwt.first_rows)
+        for bwt in (index.forward, index.reverse)
+    )
+    table_k = index.prefix_length if index.prefix_length <= min_length else 0
+    return _Arrays(
+        forward, reverse, index.forward.text_start, index.prefix_table.reshape(-1), table_k,
+        index.suffix_array, index.sa_rate,
+    )  # fmt: skip
 
 
 @numba.njit(forceinline=True)
-def _grow(blocks, separator_rows, groups, first_rows, code, low, high):
+def _grow(bwt, code, low, high):
     """`extend_left`, typed once for its four uses: it is copied in when all is LLVM's."""
+    blocks, separator_rows, groups, first_rows = bwt
     return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
 
 
 @numba.njit(cache=True, nogil=True)
-def _search(
-    forward,
-    reverse,
-    text_start,
-    table,
-    table_k,
-    suffix_array,
-    sa_rate,
-    genome,
-    words,
-    text_starts,
-    run_queries,
-    run_starts,
-    run_stops,
-    pieces,
-    min_length,
-    sample_starts,
-    sample_stops,
-    sample_counts,
-    k,
-    found,
-):
+def _search(index, genome, text, pieces, min_length, samples, found):
     """Write the unique matches that begin in the pieces; return how many there are."""
+    forward, reverse = index.forward, index.reverse
     blocks, separator_rows, groups, first_rows = forward
-    back_blocks, back_separator_rows, back_groups, back_first_rows = reverse
-    packed, segment_genome, segment_text = genome
+    words, table_k = text.words, index.table_k
     lefts = np.empty(FEW, np.uint64)
     rights = np.empty(FEW, np.uint64)
     bases = np.empty(FEW, np.uint64)
     size = _u64(min_length)
-    step = _u64(min_length - k + 1)
+    step = _u64(min_length - samples.k + 1)
     mask = (_u64(1) << _u64(2 * table_k)) - _u64(1)
     n = 0
     for piece in range(len(pieces)):
         run = pieces[piece, 0]
         first, last = _u64(pieces[piece, 1]), _u64(pieces[piece, 2])
-        run_start, run_stop = _u64(run_starts[run]), _u64(run_stops[run])
-        query = run_queries[run]
+        run_start, run_stop = _u64(text.run_starts[run]), _u64(text.run_stops[run])
+        query = text.run_queries[run]
         window = first
         least = first  # what is still to be found begins here or later
         while least < last and window + size <= run_stop:
             # The first sample at or after the window's start lies in it whole.
             number = (window - run_start) // step
-            after = run_start + (number + _u64(1)) * step
-            number += _u64(sample_counts[run])
-            low, high = _u64(sample_starts[number]), _u64(sample_stops[number])
+            beyond = run_start + (number + _u64(1)) * step
+            number += _u64(samples.before_run[run])
+            low, high = _u64(samples.starts[number]), _u64(samples.stops[number])
             if low == high:
-                window = after
+                window = beyond
                 least = max(least, window)
                 continue
             reach = window + size
             few = high - low <= _u64(FEW)
             if few:
                 # Wherever it begins, the sample's hits give all matches that hold it.
-                window = at = after - _u64(1)
-                end = at + _u64(k)
+                window = at = beyond - _u64(1)
+                end = at + _u64(samples.k)
             else:
                 # The window's rows, backwards from its end.
                 at = end = reach
@@ -209,17 +198,15 @@ def _search(
             if table_k and not few:
                 at = end - _u64(table_k)
                 entry = _u64(2) * (kmer_at(words, at, 32) >> _u64(64 - 2 * table_k) & mask)
-                low = _u64(table[entry])
-                high = low + _u64(table[entry + _u64(1)])
+                low = _u64(index.table[entry])
+                high = low + _u64(index.table[entry + _u64(1)])
                 if low == high:
                     window = at + _u64(1)
                     least = max(least, window)
                     continue
             while at > window and (high - low > _u64(FEW) or end - at < _u64(_SEARCHED)):
                 at -= _u64(1)
-                low, high = _grow(
-                    blocks, separator_rows, groups, first_rows, kmer_at(words, at, 1), low, high
-                )
+                low, high = _grow(forward, kmer_at(words, at, 1), low, high)
                 if low >= high:
                     break
             if low >= high:
@@ -230,30 +217,14 @@ def _search(
                 # Grow it to the left with these rows, then from one base on to the right.
                 start = at
                 while start > run_start:
-                    low, high = _grow(
-                        blocks,
-                        separator_rows,
-                        groups,
-                        first_rows,
-                        kmer_at(words, start - _u64(1), 1),
-                        low,
-                        high,
-                    )
+                    low, high = _grow(forward, kmer_at(words, start - _u64(1), 1), low, high)
                     if low >= high:
                         break
                     start -= _u64(1)
                 end = start
-                low, high = _u64(0), _u64(back_first_rows[4])
+                low, high = _u64(0), _u64(first_rows[4])
                 while end < run_stop and high - low > _u64(FEW):
-                    next_low, next_high = _grow(
-                        back_blocks,
-                        back_separator_rows,
-                        back_groups,
-                        back_first_rows,
-                        kmer_at(words, end, 1),
-                        low,
-                        high,
-                    )
+                    next_low, next_high = _grow(reverse, kmer_at(words, end, 1), low, high)
                     if next_low >= next_high:
                         break
                     low, high = next_low, next_high
@@ -268,9 +239,7 @@ def _search(
                 low, high = _u64(0), _u64(first_rows[4])
                 while at > start:
                     at -= _u64(1)
-                    low, high = _grow(
-                        blocks, separator_rows, groups, first_rows, kmer_at(words, at, 1), low, high
-                    )
+                    low, high = _grow(forward, kmer_at(words, at, 1), low, high)
             # Locate and extend.
             count = high - low
             nearest = end
@@ -278,19 +247,24 @@ def _search(
             for i in range(count):
                 row = low + _u64(i)
                 steps = _u64(0)
-                while row % _u64(sa_rate):
-                    row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
+                while row % _u64(index.sa_rate):
+                    row = lf_step(blocks, separator_rows, groups, first_rows, index.text_start, row)
                     steps += _u64(1)
-                position = _u64(suffix_array[row // _u64(sa_rate)]) + steps
+                position = _u64(index.suffix_array[row // _u64(index.sa_rate)]) + steps
                 if position >= _u64(first_rows[4]):
                     position -= _u64(first_rows[4])
-                segment = segment_of(segment_text, position)
-                before = position - _u64(segment_text[segment])
-                base = _u64(segment_genome[segment]) + before
-                left = equal_before(words, at, packed, base, min(at - run_start, before))
-                after = _u64(segment_text[segment + _u64(1)]) - _u64(1) - position - (end - at)
-                after = min(run_stop - end, after)
-                right = equal_after(words, end, packed, base + (end - at), after)
+                segment = segment_of(genome.segment_text, position)
+                text_start = _u64(genome.segment_text[segment])
+                text_stop = _u64(genome.segment_text[segment + _u64(1)])
+                base = _u64(genome.segment_genome[segment]) + position - text_start
+                left = extend_before(
+                    words, at, run_start, genome.packed, base, text_start, position
+                )
+                size_found = end - at
+                right = extend_after(
+                    words, end, run_stop, genome.packed, base + size_found, text_stop,
+                    position + size_found,
+                )  # fmt: skip
                 lefts[i] = at - left
                 rights[i] = end + right
                 bases[i] = base - left
@@ -311,15 +285,15 @@ def _search(
                 if alone:
                     # In the order of their starts; of the few there are most often one.
                     j = n
-                    start = np.uint32(lefts[i] - _u64(text_starts[query]))
-                    while j > previous and found[1][j - 1] > start:
+                    start = np.uint32(lefts[i] - _u64(text.text_starts[query]))
+                    while j > previous and found.query_starts[j - 1] > start:
                         for array in found:
                             array[j] = array[j - 1]
                         j -= 1
-                    found[0][j] = query
-                    found[1][j] = start
-                    found[2][j] = bases[i]
-                    found[3][j] = rights[i] - lefts[i]
+                    found.queries[j] = query
+                    found.query_starts[j] = start
+                    found.reference_starts[j] = bases[i]
+                    found.lengths[j] = rights[i] - lefts[i]
                     n += 1
             least = max(least, window + _u64(1))
             farthest += _u64(1)

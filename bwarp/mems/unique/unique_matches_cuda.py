@@ -15,15 +15,11 @@ from numba.cuda import types
 
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
+from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import rank_both
-from bwarp.mems.device_text_cuda import (
-    DeviceReference,
-    last_at_or_before,
-    put_text,
-    text_position,
-)
+from bwarp.mems.device_text_cuda import DeviceReference, put_text, text_position
 from bwarp.mems.matches import Matches
-from bwarp.mems.packed_extension import equal_after, equal_before
+from bwarp.mems.packed_extension import extend_after, extend_before
 from bwarp.mems.query_text import QueryText
 from bwarp.sequence import kmer_at
 
@@ -133,7 +129,7 @@ def search_pieces(
     piece = cuda.grid(1)
     if piece >= offsets.size - 1:
         return
-    run = last_at_or_before(pieces, uint32(piece))
+    run = segment_of(pieces, uint32(piece))
     run_start = run_starts[run]
     run_stop = run_stops[run]
     size = uint32(min_length)
@@ -208,16 +204,17 @@ def search_pieces(
         hit = text_position(
             words, separator_rows, groups, first_rows, text_start, suffixes, rate, low
         )
-        segment = last_at_or_before(segment_text, hit)
-        before = uint32(hit - segment_text[segment])
-        base = uint32(segment_genome[segment] + before)
-        before = min(before, uint32(at - run_start))
-        left = uint32(equal_before(query, uint64(at), genome, uint64(base), uint64(before)))
-        matched = uint32(end - at)
-        after = uint32(segment_text[segment + uint32(1)] - uint32(1) - hit - matched)
-        after = min(after, uint32(run_stop - end))
-        after_base = uint64(base) + uint64(matched)
-        right = uint32(equal_after(query, uint64(end), genome, after_base, uint64(after)))
+        segment = segment_of(segment_text, hit)
+        first_text, next_text = segment_text[segment], segment_text[segment + uint32(1)]
+        base = uint64(segment_genome[segment]) + uint64(uint32(hit - first_text))
+        left = extend_before(
+            query, uint64(at), uint64(run_start), genome, base, uint64(first_text), uint64(hit)
+        )
+        matched = uint64(uint32(end - at))
+        right = extend_after(
+            query, uint64(end), uint64(run_stop), genome, base + matched, uint64(next_text),
+            uint64(hit) + matched,
+        )  # fmt: skip
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:

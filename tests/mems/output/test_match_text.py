@@ -47,7 +47,7 @@ def random_matches(n_strands, contig_lengths):
 
 
 def blocks_of(matches, size):
-    return (take_matches(matches, slice(i, i + size)) for i in range(0, len(matches), size))
+    return (take_matches(matches, slice(i, i + size)) for i in range(0, matches.n, size))
 
 
 def contigs_of(n_contigs):
