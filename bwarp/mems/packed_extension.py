@@ -17,9 +17,9 @@ __all__ = [
     "bases_before",
     "equal_after",
     "equal_before",
-    "extend_after",
-    "extend_before",
     "genome_text",
+    "most_after",
+    "most_before",
     "segment_of",
 ]
 
@@ -96,27 +96,16 @@ def equal_before(a, i, b, j, limit):
 
 
 @numba.jit
-def extend_before(words, at, run_start, genome, base, text_start, hit):
-    """By how many bases a match grows to the left from words[at] and genome[base].
-
-    Parameters
-    ----------
-    run_start, text_start : uint64
-        Where the query's run begins, and the reference's segment in the text.
-    hit : uint64
-        The text position of genome[base].
-    """
-    return equal_before(words, at, genome, base, min(at - run_start, hit - text_start))
+def most_before(at, run_start, hit, segment_start):
+    """How many bases a match can grow to the left at most: to where the query's run begins, or the
+    reference's segment, `hit` being where in the reference's text the match begins so far."""
+    return min(at - run_start, hit - segment_start)
 
 
 @numba.jit
-def extend_after(words, end, run_stop, genome, base, text_stop, hit):
-    """By how many bases a match grows to the right from words[end] and genome[base] on.
-
-    The next segment begins at `text_stop` in the text; see `extend_before`.
-    """
-    limit = min(run_stop - end, text_stop - _u64(1) - hit)
-    return equal_after(words, end, genome, base, limit)
+def most_after(end, run_stop, hit_end, next_segment):
+    """How many bases a match can grow to the right at most; a separator ends each segment."""
+    return min(run_stop - end, next_segment - _u64(1) - hit_end)
 
 
 @numba.jit

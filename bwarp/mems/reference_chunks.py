@@ -24,7 +24,7 @@ from bwarp.index.parameters import choose_parameters
 from bwarp.mems.find import find_matches
 from bwarp.mems.matches import Matches, join_matches, sorted_matches, take_matches
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table, table_matches
-from bwarp.mems.packed_extension import extend_after, genome_text, segment_of
+from bwarp.mems.packed_extension import equal_after, genome_text, most_after, segment_of
 from bwarp.mems.query_text import QueryText
 from bwarp.mems.unique.uniqueness import least_dominated, unique_in_query, unique_in_reference
 from bwarp.reference import Reference, make_reference
@@ -150,10 +150,9 @@ def _judge(genome, text, run_starts, run_stops, edges, matches, own):
             before = kmer_at(text.words, np.uint64(position - 1), 1)
             own[i] &= before != kmer_at(genome.packed, np.uint64(start - 1), 1)
         if start + length == chunk_end:
-            hit = np.uint64(text_start + start - segment_start + length)
+            end, base = np.uint64(position + length), np.uint64(start + length)
+            hit_end = np.uint64(text_start + start - segment_start + length)
+            limit = most_after(end, np.uint64(run_stops[run]), hit_end, np.uint64(text_stop))
             matches.lengths[i] += np.uint32(
-                extend_after(
-                    text.words, np.uint64(position + length), np.uint64(run_stops[run]),
-                    genome.packed, np.uint64(start + length), np.uint64(text_stop), hit,
-                )
-            )  # fmt: skip
+                equal_after(text.words, end, genome.packed, base, limit)
+            )

@@ -5,7 +5,14 @@ import numpy as np
 
 from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
 from bwarp.mems.maximal.hit_groups import HitGroups, take_groups
-from bwarp.mems.packed_extension import extend_after, extend_before, genome_text, segment_of
+from bwarp.mems.packed_extension import (
+    equal_after,
+    equal_before,
+    genome_text,
+    most_after,
+    most_before,
+    segment_of,
+)
 from bwarp.mems.query_text import QueryText
 from bwarp.reference import Reference
 from bwarp.runtime.simd import prefetch
@@ -62,47 +69,45 @@ def verify(
 @numba.njit(cache=True, nogil=True)
 def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
     """Write the matches of all groups, in order; return how many there are."""
+    packed, segment_genome, segment_text = genome
+    words, text_starts, run_queries, run_starts, run_stops = text
+    positions, runs, sizes, reaches, _, _ = groups
+    queries, query_starts, reference_starts, lengths = found
     n = 0
-    n_groups = groups.positions.size
+    n_groups = positions.size
     for group in range(n_groups):
         # A group's hits may lie anywhere, and so do they in the genome.
         prefetch(hits, np.int64(firsts[min(group + _READ_AHEAD, n_groups - 1)]))
         first = n
-        run = groups.runs[group]
-        query = text.run_queries[run]
-        run_start, run_stop = _u64(text.run_starts[run]), _u64(text.run_stops[run])
-        position, size = _u64(groups.positions[group]), _u64(groups.sizes[group])
-        reach = _u64(groups.reaches[group])
-        leftmost = position - min(position - run_start, reach)
+        run = runs[group]
+        query = run_queries[run]
+        run_start, run_stop = _u64(run_starts[run]), _u64(run_stops[run])
+        position, size = _u64(positions[group]), _u64(sizes[group])
+        reach = _u64(reaches[group])
         for i in range(np.int64(firsts[group]), np.int64(lasts[group])):
             # Text and genome differ little between segments.
             ahead = min(i + _READ_AHEAD, hits.size - 1)
-            prefetch(genome.packed, np.int64(hits[ahead] >> np.uint32(5)))
+            prefetch(packed, np.int64(hits[ahead] >> np.uint32(5)))
             hit = _u64(hits[i])
-            segment = segment_of(genome.segment_text, hit)
-            text_start = _u64(genome.segment_text[segment])
-            text_stop = _u64(genome.segment_text[segment + _u64(1)])
-            base = _u64(genome.segment_genome[segment]) + hit - text_start
-            left = extend_before(
-                text.words, position, leftmost, genome.packed, base, text_start, hit
-            )
+            segment = segment_of(segment_text, hit)
+            text_start = _u64(segment_text[segment])
+            text_stop = _u64(segment_text[segment + _u64(1)])
+            base = _u64(segment_genome[segment]) + hit - text_start
+            left = min(most_before(position, run_start, hit, text_start), reach)
+            left = equal_before(words, position, packed, base, left)
             if left == reach and reach:
                 continue
-            right = extend_after(
-                text.words, position + size, run_stop, genome.packed, base + size, text_stop,
-                hit + size,
-            )  # fmt: skip
+            right = most_after(position + size, run_stop, hit + size, text_stop)
+            right = equal_after(words, position + size, packed, base + size, right)
             length = left + size + right
             if length >= _u64(min_length):
-                found.queries[n] = query
-                found.query_starts[n] = position - left - _u64(text.text_starts[query])
-                found.reference_starts[n] = base - left
-                found.lengths[n] = length
+                queries[n] = query
+                query_starts[n] = position - left - _u64(text_starts[query])
+                reference_starts[n] = base - left
+                lengths[n] = length
                 n += 1
         if n - first > 1:
-            _sort_group(
-                found.query_starts[first:n], found.reference_starts[first:n], found.lengths[first:n]
-            )
+            _sort_group(query_starts[first:n], reference_starts[first:n], lengths[first:n])
     return n
 
 

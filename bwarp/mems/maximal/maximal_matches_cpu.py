@@ -130,34 +130,37 @@ def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _base_before(text, groups, group):
+def _base_before(words, run_start, position, reach):
     """The query's base before a window; 5, which no row has, where every row is wanted."""
-    position = groups.positions[group]
-    if groups.reaches[group] or position == text.run_starts[groups.runs[group]]:
+    if reach or position == run_start:
         return np.uint64(5)
-    return kmer_at(text.words, position - 1, 1)
+    return kmer_at(words, position - 1, 1)
 
 
 @numba.njit(cache=True, nogil=True)
 def _count_rows(blocks, separator_rows, block_groups, text, groups, counts, rows, start, stop):
     """Count the rows of each group that begin a match."""
+    words, _, _, run_starts, _ = text
+    positions, runs, _, reaches, starts, stops = groups
     for group in range(start, stop):
-        before = _base_before(text, groups, group)
-        n = np.uint64(groups.stops[group]) - np.uint64(groups.starts[group])
+        before = _base_before(words, run_starts[runs[group]], positions[group], reaches[group])
+        n = np.uint64(stops[group]) - np.uint64(starts[group])
         if before < np.uint64(4):
-            n -= rank(blocks, separator_rows, block_groups, before, groups.stops[group])
-            n += rank(blocks, separator_rows, block_groups, before, groups.starts[group])
+            n -= rank(blocks, separator_rows, block_groups, before, stops[group])
+            n += rank(blocks, separator_rows, block_groups, before, starts[group])
         counts[group] = n
 
 
 @numba.njit(cache=True, nogil=True)
 def _fill_rows(blocks, separator_rows, block_groups, text, groups, offsets, rows, start, stop):
     """Write the rows that `_count_rows` counted."""
+    words, _, _, run_starts, _ = text
+    positions, runs, _, reaches, starts, stops = groups
     for group in range(start, stop):
-        before = _base_before(text, groups, group)
+        before = _base_before(words, run_starts[runs[group]], positions[group], reaches[group])
         at = offsets[group]
-        row = np.uint64(groups.starts[group])
-        stop_row = np.uint64(groups.stops[group])
+        row = np.uint64(starts[group])
+        stop_row = np.uint64(stops[group])
         while row < stop_row:
             other = ~np.uint64(0)
             if before < np.uint64(4):

@@ -11,7 +11,7 @@ from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import base_at, rank_both
 from bwarp.mems.device_text_cuda import text_position
-from bwarp.mems.packed_extension import extend_after
+from bwarp.mems.packed_extension import equal_after, most_after
 from bwarp.sequence import kmer_at
 
 __all__ = ["KERNEL_SIGNATURES", "locate_rows", "search_windows", "write_rows"]
@@ -150,16 +150,17 @@ def locate_rows(
     row = uint32(key & uint64(0xFFFFFFFF))
     hit = text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row)
     segment = segment_of(segment_text, hit)
-    base = uint64(uint32(segment_genome[segment] + hit - segment_text[segment]))
+    base = uint32(segment_genome[segment] + hit - segment_text[segment])
     window = uint32(uint64(first) + (key >> uint64(32)))
     run, position = window_position(run_starts, window_counts, window)
-    right = extend_after(
-        query, uint64(position) + uint64(size), uint64(run_stops[run]), genome,
-        base + uint64(size), uint64(segment_text[segment + uint32(1)]), uint64(hit) + uint64(size),
-    )  # fmt: skip
+    end = uint32(position + uint32(size))
+    after = most_after(
+        end, run_stops[run], uint32(hit + uint32(size)), segment_text[segment + uint32(1)]
+    )
+    right = equal_after(query, uint64(end), genome, uint64(base) + uint64(size), uint64(after))
     length = uint32(uint32(size) + uint32(right))
     lengths[i] = length if length >= uint32(min_length) else uint32(0)
-    keys[i] = uint64((key >> uint64(32)) << uint64(32)) | base
+    keys[i] = uint64((key >> uint64(32)) << uint64(32)) | uint64(base)
 
 
 _NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64

@@ -35,7 +35,14 @@ from bwarp.index.rank_cpu import extend_left, lf_step
 from bwarp.mems.kmer_rows_cpu import kmer_rows
 from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
 from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
-from bwarp.mems.packed_extension import extend_after, extend_before, genome_text, segment_of
+from bwarp.mems.packed_extension import (
+    equal_after,
+    equal_before,
+    genome_text,
+    most_after,
+    most_before,
+    segment_of,
+)
 from bwarp.mems.query_text import QueryText
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
@@ -158,29 +165,33 @@ def _grow(bwt, code, low, high):
 @numba.njit(cache=True, nogil=True)
 def _search(index, genome, text, pieces, min_length, samples, found):
     """Write the unique matches that begin in the pieces; return how many there are."""
-    forward, reverse = index.forward, index.reverse
+    # Arrays of a tuple, unlike local ones, are counted references at every use.
+    forward, reverse, text_start, table, table_k, suffix_array, sa_rate = index
     blocks, separator_rows, groups, first_rows = forward
-    words, table_k = text.words, index.table_k
+    packed, segment_genome, segment_text = genome
+    words, text_starts, run_queries, run_starts, run_stops = text
+    k, sample_starts, sample_stops, before_run = samples
+    queries, query_starts, reference_starts, lengths = found
     lefts = np.empty(FEW, np.uint64)
     rights = np.empty(FEW, np.uint64)
     bases = np.empty(FEW, np.uint64)
     size = _u64(min_length)
-    step = _u64(min_length - samples.k + 1)
+    step = _u64(min_length - k + 1)
     mask = (_u64(1) << _u64(2 * table_k)) - _u64(1)
     n = 0
     for piece in range(len(pieces)):
         run = pieces[piece, 0]
         first, last = _u64(pieces[piece, 1]), _u64(pieces[piece, 2])
-        run_start, run_stop = _u64(text.run_starts[run]), _u64(text.run_stops[run])
-        query = text.run_queries[run]
+        run_start, run_stop = _u64(run_starts[run]), _u64(run_stops[run])
+        query = run_queries[run]
         window = first
         least = first  # what is still to be found begins here or later
         while least < last and window + size <= run_stop:
             # The first sample at or after the window's start lies in it whole.
             number = (window - run_start) // step
             beyond = run_start + (number + _u64(1)) * step
-            number += _u64(samples.before_run[run])
-            low, high = _u64(samples.starts[number]), _u64(samples.stops[number])
+            number += _u64(before_run[run])
+            low, high = _u64(sample_starts[number]), _u64(sample_stops[number])
             if low == high:
                 window = beyond
                 least = max(least, window)
@@ -190,7 +201,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
             if few:
                 # Wherever it begins, the sample's hits give all matches that hold it.
                 window = at = beyond - _u64(1)
-                end = at + _u64(samples.k)
+                end = at + _u64(k)
             else:
                 # The window's rows, backwards from its end.
                 at = end = reach
@@ -198,8 +209,8 @@ def _search(index, genome, text, pieces, min_length, samples, found):
             if table_k and not few:
                 at = end - _u64(table_k)
                 entry = _u64(2) * (kmer_at(words, at, 32) >> _u64(64 - 2 * table_k) & mask)
-                low = _u64(index.table[entry])
-                high = low + _u64(index.table[entry + _u64(1)])
+                low = _u64(table[entry])
+                high = low + _u64(table[entry + _u64(1)])
                 if low == high:
                     window = at + _u64(1)
                     least = max(least, window)
@@ -247,24 +258,20 @@ def _search(index, genome, text, pieces, min_length, samples, found):
             for i in range(count):
                 row = low + _u64(i)
                 steps = _u64(0)
-                while row % _u64(index.sa_rate):
-                    row = lf_step(blocks, separator_rows, groups, first_rows, index.text_start, row)
+                while row % _u64(sa_rate):
+                    row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
                     steps += _u64(1)
-                position = _u64(index.suffix_array[row // _u64(index.sa_rate)]) + steps
+                position = _u64(suffix_array[row // _u64(sa_rate)]) + steps
                 if position >= _u64(first_rows[4]):
                     position -= _u64(first_rows[4])
-                segment = segment_of(genome.segment_text, position)
-                text_start = _u64(genome.segment_text[segment])
-                text_stop = _u64(genome.segment_text[segment + _u64(1)])
-                base = _u64(genome.segment_genome[segment]) + position - text_start
-                left = extend_before(
-                    words, at, run_start, genome.packed, base, text_start, position
-                )
-                size_found = end - at
-                right = extend_after(
-                    words, end, run_stop, genome.packed, base + size_found, text_stop,
-                    position + size_found,
-                )  # fmt: skip
+                segment = segment_of(segment_text, position)
+                segment_start = _u64(segment_text[segment])
+                next_segment = _u64(segment_text[segment + _u64(1)])
+                base = _u64(segment_genome[segment]) + position - segment_start
+                left = most_before(at, run_start, position, segment_start)
+                left = equal_before(words, at, packed, base, left)
+                right = most_after(end, run_stop, position + (end - at), next_segment)
+                right = equal_after(words, end, packed, base + (end - at), right)
                 lefts[i] = at - left
                 rights[i] = end + right
                 bases[i] = base - left
@@ -285,15 +292,15 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 if alone:
                     # In the order of their starts; of the few there are most often one.
                     j = n
-                    start = np.uint32(lefts[i] - _u64(text.text_starts[query]))
-                    while j > previous and found.query_starts[j - 1] > start:
+                    start = np.uint32(lefts[i] - _u64(text_starts[query]))
+                    while j > previous and query_starts[j - 1] > start:
                         for array in found:
                             array[j] = array[j - 1]
                         j -= 1
-                    found.queries[j] = query
-                    found.query_starts[j] = start
-                    found.reference_starts[j] = bases[i]
-                    found.lengths[j] = rights[i] - lefts[i]
+                    queries[j] = query
+                    query_starts[j] = start
+                    reference_starts[j] = bases[i]
+                    lengths[j] = rights[i] - lefts[i]
                     n += 1
             least = max(least, window + _u64(1))
             farthest += _u64(1)

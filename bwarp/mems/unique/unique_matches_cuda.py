@@ -19,7 +19,7 @@ from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import rank_both
 from bwarp.mems.device_text_cuda import DeviceReference, put_text, text_position
 from bwarp.mems.matches import Matches
-from bwarp.mems.packed_extension import extend_after, extend_before
+from bwarp.mems.packed_extension import equal_after, equal_before, most_after, most_before
 from bwarp.mems.query_text import QueryText
 from bwarp.sequence import kmer_at
 
@@ -205,16 +205,15 @@ def search_pieces(
             words, separator_rows, groups, first_rows, text_start, suffixes, rate, low
         )
         segment = segment_of(segment_text, hit)
-        first_text, next_text = segment_text[segment], segment_text[segment + uint32(1)]
-        base = uint64(segment_genome[segment]) + uint64(uint32(hit - first_text))
-        left = extend_before(
-            query, uint64(at), uint64(run_start), genome, base, uint64(first_text), uint64(hit)
+        base = uint32(segment_genome[segment] + hit - segment_text[segment])
+        matched = uint32(end - at)
+        before = uint32(most_before(at, run_start, hit, segment_text[segment]))
+        after = uint32(
+            most_after(end, run_stop, uint32(hit + matched), segment_text[segment + uint32(1)])
         )
-        matched = uint64(uint32(end - at))
-        right = extend_after(
-            query, uint64(end), uint64(run_stop), genome, base + matched, uint64(next_text),
-            uint64(hit) + matched,
-        )  # fmt: skip
+        left = uint32(equal_before(query, uint64(at), genome, uint64(base), uint64(before)))
+        after_base = uint64(base) + uint64(matched)
+        right = uint32(equal_after(query, uint64(end), genome, after_base, uint64(after)))
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:
