@@ -1,6 +1,6 @@
 """Hits as arrays: some queries' hits in one block, the best of them, and regions of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -75,28 +75,17 @@ def join_regions(block: HitBlock, starts: np.ndarray) -> HitBlock:
         Where the references begin, laid end to end.
     """
     positions = block.positions.astype(np.int64)
-    if positions.size == 0:
-        return _replace(block, block.edges, np.zeros(0, np.int64), np.zeros(0, np.uint32))
-    begins = np.ones(positions.size, bool)
-    begins[1:] = positions[1:] != positions[:-1] + 1
+    begins = np.diff(positions, prepend=-2) != 1
     begins[block.edges[:-1][block.edges[:-1] < positions.size]] = True
     begins |= np.isin(positions, starts)
     first = np.flatnonzero(begins)
-    windows = np.diff(np.append(first, positions.size)).astype(np.uint32)
-    edges = np.searchsorted(first, block.edges)
-    return _replace(block, edges, first, windows)
-
-
-def _replace(block: HitBlock, edges, first, windows) -> HitBlock:
     nearest = block.distances
     if first.size:
         nearest = np.minimum.reduceat(block.distances, first)
-    return HitBlock(
-        block.length,
-        block.queries,
-        block.group_of_query,
-        edges,
-        block.positions[first],
-        nearest,
-        windows,
+    return replace(
+        block,
+        edges=np.searchsorted(first, block.edges),
+        positions=block.positions[first],
+        distances=nearest,
+        windows=np.diff(first, append=positions.size).astype(np.uint32),
     )

@@ -11,6 +11,7 @@ range, so that threads write side by side and every query's hits come in order o
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -89,7 +90,7 @@ def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
     def work(first, last):
         for i in range(first, last):
             _list_range(
-                *_scan_of(codes, starts, classes, i), matches.slots, matches.edges, matches.groups,
+                _scan_of(codes, starts, classes, i), matches.slots, matches.edges, matches.groups,
                 matches.distances, cursors[i], positions, distances,
             )  # fmt: skip
 
@@ -120,7 +121,7 @@ def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted,
             positions, distances = np.empty(room.sum(), np.uint32), np.empty(room.sum(), np.uint16)
             cursors = np.cumsum(room) - room
             _list_nearest(
-                *_scan_of(codes, starts, classes, i), matches.slots, matches.edges[:-1],
+                _scan_of(codes, starts, classes, i), matches.slots, matches.edges[:-1],
                 matches.edges[1:].copy(), matches.groups.copy(), matches.distances.copy(), limits,
                 missing.copy(), cursors, positions, distances,
             )  # fmt: skip
@@ -138,10 +139,8 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     ones = np.ones(planes.numbers.size, np.int64)
     n_matches = count_class_hits(planes, ones, counts, largest, threads)
     ends = np.cumsum(n_matches)
-    matched, distances = (
-        np.empty(n_matches.sum(), np.int64),
-        np.empty(n_matches.sum(), np.uint16),
-    )
+    matched = np.empty(n_matches.sum(), np.int64)
+    distances = np.empty(matched.size, np.uint16)
     for_each_range(
         lambda first, last: _list_matches(
             planes.planes, planes.length, counts, largest, first, last, ends - n_matches, matched,
@@ -173,9 +172,22 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     )
 
 
-def _scan_of(codes, starts, classes: WindowClasses, i: int):
-    """The arguments by which the jitted functions below scan range `i`."""
-    return (
+class _Scan(NamedTuple):
+    """What the functions below scan: range `first` to `stop` of the references."""
+
+    codes: np.ndarray
+    starts: np.ndarray
+    length: int
+    first: int
+    stop: int
+    most_ambiguous: int
+    weights: np.ndarray
+    ambiguous: np.ndarray
+    n_classes: int
+
+
+def _scan_of(codes, starts, classes: WindowClasses, i: int) -> _Scan:
+    return _Scan(
         codes, starts, classes.length, *classes.ranges[i], classes.most_ambiguous,
         base_weights(classes.length), classes.ambiguous, number_of_classes(classes.length),
     )  # fmt: skip
@@ -196,11 +208,9 @@ def _list_matches(planes, length, counts, largest, start, stop, cursors, matched
 
 
 @numba.njit(cache=True, nogil=True)
-def _slots_of_windows(
-    codes, starts, length, first, last, most_ambiguous, weights, ambiguous,
-    n_classes, slots, numbers, packed,
-):  # fmt: skip
+def _slots_of_windows(scan, first, last, slots, numbers, packed):
     """Write the slot of each window that begins in [first, last), or -1, into `numbers`."""
+    codes, starts, length, _, _, most_ambiguous, weights, ambiguous, n_classes = scan
     number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
     for i in range(last - first):
         number = np.int64(numbers[i])
@@ -211,19 +221,13 @@ def _slots_of_windows(
 
 
 @numba.njit(cache=True, nogil=True)
-def _list_range(
-    codes, starts, length, start, stop, most_ambiguous, weights, ambiguous,
-    n_classes, slots, edges, groups, match_distances, cursors, positions, distances,
-):  # fmt: skip
-    """Write the hits of the windows that begin in [start, stop) where the cursors point."""
+def _list_range(scan, slots, edges, groups, match_distances, cursors, positions, distances):
+    """Write the hits of a range's windows where the cursors point."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
-    for first in range(start, stop, STRIP):
-        last = min(first + STRIP, stop)
-        _slots_of_windows(
-            codes, starts, length, first, last, most_ambiguous, weights, ambiguous,
-            n_classes, slots, numbers, packed,
-        )  # fmt: skip
+    for first in range(scan.first, scan.stop, STRIP):
+        last = min(first + STRIP, scan.stop)
+        _slots_of_windows(scan, first, last, slots, numbers, packed)
         for i in range(last - first):
             slot = numbers[i]
             if slot < 0:
@@ -237,8 +241,7 @@ def _list_range(
 
 @numba.njit(cache=True, nogil=True)
 def _list_nearest(
-    codes, starts, length, start, stop, most_ambiguous, weights, ambiguous,
-    n_classes, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
+    scan, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
     distances,
 ):  # fmt: skip
     """As `_list_range`, but a query that has enough hits at its limit leaves the class's list.
@@ -249,14 +252,11 @@ def _list_nearest(
     left = positions.size
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
-    for first in range(start, stop, STRIP):
+    for first in range(scan.first, scan.stop, STRIP):
         if left == 0:
             break
-        last = min(first + STRIP, stop)
-        _slots_of_windows(
-            codes, starts, length, first, last, most_ambiguous, weights, ambiguous,
-            n_classes, slots, numbers, packed,
-        )  # fmt: skip
+        last = min(first + STRIP, scan.stop)
+        _slots_of_windows(scan, first, last, slots, numbers, packed)
         for i in range(last - first):
             slot = numbers[i]
             if slot < 0:

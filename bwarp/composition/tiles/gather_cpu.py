@@ -10,8 +10,7 @@ import numba
 import numpy as np
 
 from bwarp.composition.references import References, prefix_counts
-from bwarp.composition.tiles.tiles_cpu import PreparedReferences
-from bwarp.runtime.threads import for_each_range
+from bwarp.composition.tiles.tiles_cpu import PreparedReferences, each_tile, room_for_hits
 
 __all__ = ["count_tile_hits", "count_type", "find_tile_hits", "prepare_references"]
 
@@ -33,41 +32,20 @@ def prepare_references(references: References, dtype) -> PreparedReferences:
 
 def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
     """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
-    prefix, starts = prepared
-    n_tiles = -(-(stop - first) // tile_windows)
-    hits = np.zeros((len(counts), n_tiles), np.int32)
-    nowhere = np.zeros((0, 0), np.int64)
-    positions, distances = np.empty(0, np.uint32), np.empty(0, np.uint16)
-
-    def work(first_tile, last_tile):
-        for tile in range(first_tile, last_tile):
-            _gather_tile(
-                prefix, starts, length, counts, largest, first, stop, tile_windows, tile,
-                hits, nowhere, positions, distances,
-            )  # fmt: skip
-
-    for_each_range(work, n_tiles, threads, smallest=1)
+    hits = np.zeros((len(counts), -(-(stop - first) // tile_windows)), np.int32)
+    nothing = np.zeros((0, 0), np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16)
+    what = (*prepared, length, counts, largest, first, stop, tile_windows)
+    each_tile(lambda tile: _gather_tile(*what, tile, hits, *nothing), hits.shape[1], threads)
     return hits
 
 
 def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
-    prefix, starts = prepared
-    ends = np.cumsum(hits, dtype=np.int64)
-    cursors = (ends - hits.ravel()).reshape(hits.shape)
-    total = int(ends[-1]) if len(ends) else 0
-    positions, distances = np.empty(total, np.uint32), np.empty(total, np.uint16)
+    room = room_for_hits(hits)
     again = np.zeros_like(hits)
-
-    def work(first_tile, last_tile):
-        for tile in range(first_tile, last_tile):
-            _gather_tile(
-                prefix, starts, length, counts, largest, first, stop, tile_windows, tile,
-                again, cursors, positions, distances,
-            )  # fmt: skip
-
-    for_each_range(work, hits.shape[1], threads, smallest=1)
-    return positions, distances
+    what = (*prepared, length, counts, largest, first, stop, tile_windows)
+    each_tile(lambda tile: _gather_tile(*what, tile, again, *room), hits.shape[1], threads)
+    return room[1:]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ next tile is looked at:
                        x all queries of this length
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numba
@@ -29,8 +30,10 @@ __all__ = [
     "PreparedReferences",
     "count_tile_hits",
     "count_type",
+    "each_tile",
     "find_tile_hits",
     "prepare_references",
+    "room_for_hits",
 ]
 
 #: Windows whose planes fit in the first-level cache together.
@@ -73,17 +76,9 @@ def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows
     -------
     hits : ndarray, shape=(n_groups, n_tiles), dtype=int32
     """
-    prefix, starts = prepared
-    n_tiles = -(-(stop - first) // tile_windows)
-    hits = np.zeros((len(counts), n_tiles), np.int32)
-
-    def work(first_tile, last_tile):
-        for tile in range(first_tile, last_tile):
-            _count_tile(
-                prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits
-            )
-
-    for_each_range(work, n_tiles, threads, smallest=1)
+    hits = np.zeros((len(counts), -(-(stop - first) // tile_windows)), np.int32)
+    what = (*prepared, length, counts, largest, first, stop, tile_windows)
+    each_tile(lambda tile: _count_tile(*what, tile, hits), hits.shape[1], threads)
     return hits
 
 
@@ -96,22 +91,29 @@ def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows,
         Where the windows begin in the references laid end to end.
     distances : ndarray, shape=(hits.sum(),), dtype=uint16
     """
-    prefix, starts = prepared
-    ends = np.cumsum(hits, dtype=np.int64)
-    cursors = (ends - hits.ravel()).reshape(hits.shape)
-    total = int(ends[-1]) if len(ends) else 0
-    positions = np.empty(total, np.uint32)
-    distances = np.empty(total, np.uint16)
-
-    def work(first_tile, last_tile):
-        for tile in range(first_tile, last_tile):
-            _list_tile(
-                prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors,
-                positions, distances,
-            )  # fmt: skip
-
-    for_each_range(work, hits.shape[1], threads, smallest=1)
+    cursors, positions, distances = room_for_hits(hits)
+    what = (*prepared, length, counts, largest, first, stop, tile_windows)
+    each_tile(
+        lambda tile: _list_tile(*what, tile, cursors, positions, distances), hits.shape[1], threads
+    )
     return positions, distances
+
+
+def each_tile(function: Callable[[int], None], n_tiles: int, threads: int) -> None:
+    """Call a function with the number of each tile, in threads."""
+
+    def work(first, last):
+        for tile in range(first, last):
+            function(tile)
+
+    for_each_range(work, n_tiles, threads, smallest=1)
+
+
+def room_for_hits(hits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each query's hits of each tile begin, and arrays for all positions and distances."""
+    ends = np.cumsum(hits, dtype=np.int64).reshape(hits.shape)
+    total = int(hits.sum(dtype=np.int64))
+    return ends - hits, np.empty(total, np.uint32), np.empty(total, np.uint16)
 
 
 @numba.njit(cache=True, nogil=True)
