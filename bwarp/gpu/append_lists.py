@@ -1,4 +1,4 @@
-"""Lists on the GPU that many threads add to: one atomic sum a block tells where all of it goes.
+"""Lists on the GPU that many threads add to: one atomic sum a block says where all of it goes.
 
 The order of the elements does not matter to any search. A list that is full swallows what comes;
 its counter goes on, so that the host sees that it was too short.
@@ -22,7 +22,7 @@ _ALL_LANES = 0xFFFFFFFF
 
 @cuda.jit(device=True)
 def reserve(counters, which, wanted):
-    """The place in list number `which` of the first of a thread's `wanted` (uint32) elements.
+    """The index in list number `which` of the first of a thread's `wanted` (uint32) elements.
 
     All threads of a block must come here together. Three barriers and one atomic sum.
     """
@@ -44,11 +44,11 @@ def reserve(counters, which, wanted):
             totals[other_warp] = total
             total = uint32(total + here)
         if total:
-            place = cuda.atomic.add(counters, which, total)
-            if place >= uint32(_FULL):
+            slot = cuda.atomic.add(counters, which, total)
+            if slot >= uint32(_FULL):
                 cuda.atomic.add(counters, which, uint32(uint32(0) - total))
-            totals[32] = min(place, uint32(_FULL))
+            totals[32] = min(slot, uint32(_FULL))
     cuda.syncthreads()
-    place = uint32(totals[32] + totals[warp] + uint32(running) - wanted)
+    slot = uint32(totals[32] + totals[warp] + uint32(running) - wanted)
     cuda.syncthreads()
-    return place
+    return slot

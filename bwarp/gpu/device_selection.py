@@ -1,8 +1,8 @@
-"""A GPU for every program where several run on one machine: a card, and a lock that holds it.
+"""A GPU for every program where several run on one machine, held by a lock.
 
 Snakemake counts GPUs but hands out none, and CUDA gives everybody the first. So a program takes a
-lock on a card that no other program of bwarp holds, and shows CUDA that card alone. Where
-CUDA_VISIBLE_DEVICES names one card, somebody has chosen already, and nothing is done.
+lock on a GPU that no other program of bwarp holds, and shows CUDA that GPU alone. Where
+CUDA_VISIBLE_DEVICES names one GPU, that one is used without a lock.
 
 The lock is an empty file in the folder for temporary files. It is released by the system when
 the program ends, however that happens.
@@ -18,10 +18,10 @@ from pathlib import Path
 
 __all__ = ["claim_gpu", "installed_gpus", "release_gpu", "visible_gpus"]
 
-#: Seconds between two looks for a card that has become free.
+#: Seconds between two looks for a GPU that has become free.
 PATIENCE = 0.5
 
-#: Set where this process, or one that started it, holds a card: its children share it.
+#: Set where this process, or one that started it, holds a GPU: its children share it.
 HELD = "BWARP_GPU"
 
 #: Held until `release_gpu`, or the end of the process.
@@ -43,19 +43,19 @@ def claim_gpu(
     Parameters
     ----------
     say : function of str
-        Told if one must be waited for.
+        Called if one must be waited for.
     folder : Path, optional
         Where the locks are, the folder for temporary files by default.
     driver, devices : Path
-        Where the driver and the system list the cards.
+        Where the driver and the system list the GPUs.
     most : int
         Take up to so many that are free.
 
     Returns
     -------
     gpu : str or None
-        What CUDA calls the card, several with commas between; None where there is no choice to
-        make.
+        What CUDA calls the GPU, several with commas between; None where there is nothing to
+        select.
     """
     if HELD in os.environ:
         return None
@@ -78,14 +78,14 @@ def claim_gpu(
 
 
 def release_gpu() -> None:
-    """Let others take the card that this process took, if it did."""
+    """Let others take the GPU that this process took, if it did."""
     while _locks:
         os.environ.pop(HELD, None)
         os.close(_locks.pop())
 
 
 def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:
-    """What CUDA calls the cards that a process may use: those of CUDA_VISIBLE_DEVICES, or all."""
+    """What CUDA calls the GPUs that a process may use: those of CUDA_VISIBLE_DEVICES, or all."""
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         return installed_gpus(driver, devices)
@@ -99,13 +99,13 @@ def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:
 
 
 def installed_gpus(driver: Path, devices: Path) -> list[str]:
-    """The UUIDs of the cards that the driver lists and this process may open, by their slots."""
+    """The UUIDs of the GPUs that the driver lists and this process may open, by their slots."""
     gpus = []
     for information in sorted(driver.glob("*/information")):
         text = information.read_text()
         uuid = re.search(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)$", text, re.MULTILINE)
         minor = re.search(r"^Device Minor:\s*(\d+)$", text, re.MULTILINE)
-        # A container may list all cards of its host, and own one.
+        # A container may list all GPUs of its host, and own one.
         if uuid and minor and _can_open(devices / f"nvidia{minor[1]}"):
             gpus.append(uuid[1])
     return gpus
@@ -120,7 +120,7 @@ def _can_open(path: Path) -> bool:
 
 
 def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> str:
-    """The first card that can be locked, at once or later."""
+    """The first GPU that can be locked, at once or later."""
     waiting = False
     while True:
         for gpu in gpus:
@@ -128,13 +128,13 @@ def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> 
                 return gpu
         if not waiting:
             waiting = True
-            cards = "the GPU is" if len(gpus) == 1 else f"all {len(gpus)} GPUs are"
-            say(f"{cards} in use by other programs of bwarp: waiting for one")
+            who = "the GPU is" if len(gpus) == 1 else f"all {len(gpus)} GPUs are"
+            say(f"{who} in use by other programs of bwarp: waiting for one")
         time.sleep(PATIENCE)
 
 
 def _lock(gpu: str, folder: Path) -> bool:
-    """Whether the card was free, and is this process's now."""
+    """Whether the GPU was free, and is this process's now."""
     lock = _open_lock(folder / f"bwarp-{gpu.replace('/', '-')}.lock")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

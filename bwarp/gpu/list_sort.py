@@ -1,4 +1,4 @@
-"""Sorting many short lists on the card, a warp a list: device functions.
+"""Sorting many short lists on the GPU, a warp a list: device functions.
 
     a list      [ tile 0 ][ tile 1 ][ tile 2 ][ .. ]     tiles of 32, in order by shuffles
     merged      [      0 and 1     ][   2 and 3    ]     in twos, to and fro between the list's

@@ -19,7 +19,7 @@ from numba.cuda.cudadrv.driver import (
 
 __all__ = ["PooledMemory", "use_pool"]
 
-#: The share of a card's memory that a pool keeps though nobody uses it: work on a batch or two.
+#: The share of a GPU's memory that a pool keeps though nobody uses it: work on a batch or two.
 _KEPT_SHARE = 1 / 16
 
 _DEFAULT_STREAM = 0

@@ -1,6 +1,6 @@
 """Pinned memory of the host, lent to the threads that bring work to a GPU and back.
 
-A card copies by itself, and fast, between its own and pinned memory; to pin memory takes longer
+A GPU copies by itself, and fast, between its own and pinned memory; to pin memory takes longer
 than to copy what it holds, so it stays pinned for the next one.
 """
 
@@ -37,7 +37,7 @@ class PinnedBuffer:
 
 
 class PinnedBuffers:
-    """Some places that are lent to one thread each, and waited for."""
+    """Some buffers that are lent to one thread each, and waited for."""
 
     def __init__(self, count: int):
         self._free = queue.Queue()
@@ -46,8 +46,8 @@ class PinnedBuffers:
 
     @contextmanager
     def lent(self) -> Iterator[PinnedBuffer]:
-        place = self._free.get()
+        buffer = self._free.get()
         try:
-            yield place
+            yield buffer
         finally:
-            self._free.put(place)
+            self._free.put(buffer)

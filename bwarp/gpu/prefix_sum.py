@@ -105,11 +105,11 @@ def sum_tiles(values, first, stride, count, tile_size, starts):
                 other = cuda.shfl_up_sync(_ALL_LANES, np.int32(running), distance)
                 if lane >= distance:
                     running = np.uint32(running + np.uint32(other))
-            place_sum = np.uint32(before + running - total)
+            lane_sum = np.uint32(before + running - total)
             for i in range(begin, min(begin + PART, end)):
                 value = values[first + i * stride]
-                values[first + i * stride] = place_sum
-                place_sum = np.uint32(place_sum + value)
+                values[first + i * stride] = lane_sum
+                lane_sum = np.uint32(lane_sum + value)
             whole = cuda.shfl_sync(_ALL_LANES, np.int32(running), _WARP - 1)
             before = np.uint32(before + np.uint32(whole))
 

@@ -1,12 +1,12 @@
 """Arrays on their way to a GPU and back.
 
-A card copies by itself, and fast, between its own and *pinned* memory of the host. So pieces of
+A GPU copies by itself, and fast, between its own and *pinned* memory of the host. So pieces of
 large arrays go through some of that, which stays allocated, each thread having a slot of its own:
 
-    thread 0    fill slot 0 | card fetches | fill slot 0 | card fetches ...
-    thread 1    fill slot 1 | card fetches | fill slot 1 | ...
+    thread 0    fill slot 0 | GPU fetches | fill slot 0 | GPU fetches ...
+    thread 1    fill slot 1 | GPU fetches | fill slot 1 | ...
 
-and the other way round. Several small arrays go to the card in one slot.
+and the other way round. Several small arrays go to the GPU in one slot.
 """
 
 import functools
@@ -22,7 +22,7 @@ from bwarp.gpu.workspace import are_neighbours, cut, device_array, room_for
 
 __all__ = ["to_gpu", "to_host"]
 
-#: Bytes a slot: with less the card spends its time on beginning.
+#: Bytes a slot: with less the GPU spends its time on beginning.
 SLOT = 4 << 20
 #: The least bytes that are worth a thread.
 LEAST_A_THREAD = 2 << 20
@@ -34,17 +34,17 @@ _lock = threading.Lock()
 
 def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
     """Copies of contiguous 1-d arrays on the current GPU, side by side."""
-    places, n_bytes = _side_by_side(arrays)
+    begins, n_bytes = _side_by_side(arrays)
     memory = device_array(max(1, n_bytes), np.uint8)
     copies = [
-        cut(memory, place, array.size, array.dtype)
-        for place, array in zip(places, arrays, strict=True)
+        cut(memory, begin, array.size, array.dtype)
+        for begin, array in zip(begins, arrays, strict=True)
     ]
     if len(arrays) > 1 and n_bytes <= SLOT:
         with _lock:
             slot, _ = _workers(cuda.get_current_device().id)[1][0]
-            for place, array in zip(places, arrays, strict=True):
-                slot[place : place + array.nbytes] = array.view(np.uint8)
+            for begin, array in zip(begins, arrays, strict=True):
+                slot[begin : begin + array.nbytes] = array.view(np.uint8)
             driver.host_to_device(memory, slot, n_bytes)
     elif threads > 1 and n_bytes > SLOT:
         _through_slots(_send, arrays, copies, threads)
@@ -60,13 +60,13 @@ def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
 def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
     """Copies of 1-d device arrays on the host, in one piece of memory: large ones come faster.
 
-    So do arrays that lie side by side on the card.
+    So do arrays that lie side by side on the GPU.
     """
-    places, n_bytes = _side_by_side(arrays)
+    begins, n_bytes = _side_by_side(arrays)
     memory = np.empty(n_bytes, np.uint8)
     copies = [
-        memory[place : place + array.nbytes].view(array.dtype)
-        for place, array in zip(places, arrays, strict=True)
+        memory[begin : begin + array.nbytes].view(array.dtype)
+        for begin, array in zip(begins, arrays, strict=True)
     ]
     if threads > 1 and n_bytes > LEAST_A_THREAD:
         _through_slots(_receive, copies, arrays, threads)
@@ -74,9 +74,9 @@ def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
         first = 0
         for last, array in enumerate(arrays):
             if last + 1 == len(arrays) or not are_neighbours(array, arrays[last + 1]):
-                stop = places[last] + array.nbytes
-                if stop > places[first]:
-                    here = memory[places[first] : stop]
+                stop = begins[last] + array.nbytes
+                if stop > begins[first]:
+                    here = memory[begins[first] : stop]
                     driver.device_to_host(here, arrays[first], here.size)
                 first = last + 1
     return copies
@@ -84,27 +84,27 @@ def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
 
 def _side_by_side(arrays) -> tuple[list[int], int]:
     """Where each array starts in one piece of memory, in bytes, and where the last ends."""
-    places, end = [], 0
+    begins, end = [], 0
     for array in arrays:
-        places.append(end)
+        begins.append(end)
         end += room_for(array.nbytes)
-    return places, end
+    return begins, end
 
 
-def _through_slots(move, on_host, on_card, threads: int) -> None:
+def _through_slots(move, on_host, on_gpu, threads: int) -> None:
     """Share pieces of arrays among threads, each with its slot of pinned memory."""
     pieces = []
     n_bytes = sum(host.nbytes for host in on_host)
     threads = max(1, min(threads, MOST_THREADS, n_bytes // LEAST_A_THREAD))
     piece = min(SLOT, room_for(n_bytes // threads + 1))
-    for host, card in zip(on_host, on_card, strict=True):
+    for host, gpu in zip(on_host, on_gpu, strict=True):
         host_bytes = host.view(np.uint8)
         for first in range(0, host.nbytes, piece):
-            pieces.append((host_bytes[first : first + piece], card, first))
+            pieces.append((host_bytes[first : first + piece], gpu, first))
 
     def work(number, slot, stream):
-        for host, card, first in pieces[number::threads]:
-            move(host, cut(card, first, host.size, np.uint8), slot, stream)
+        for host, gpu, first in pieces[number::threads]:
+            move(host, cut(gpu, first, host.size, np.uint8), slot, stream)
 
     with _lock:
         pool, slots = _workers(cuda.get_current_device().id)
@@ -113,20 +113,20 @@ def _through_slots(move, on_host, on_card, threads: int) -> None:
             job.result()
 
 
-def _send(host, card, slot, stream) -> None:
+def _send(host, gpu, slot, stream) -> None:
     np.copyto(slot[: host.size], host)
-    driver.host_to_device(card, slot, host.size, stream)
+    driver.host_to_device(gpu, slot, host.size, stream)
     stream.synchronize()
 
 
-def _receive(host, card, slot, stream) -> None:
-    driver.device_to_host(slot, card, host.size, stream)
+def _receive(host, gpu, slot, stream) -> None:
+    driver.device_to_host(slot, gpu, host.size, stream)
     stream.synchronize()
     np.copyto(host, slot[: host.size])
 
 
 @functools.lru_cache(maxsize=16)
-def _workers(_card):
-    """Threads that work with the current card, and a slot and a stream for each."""
+def _workers(_gpu):
+    """Threads that work with the current GPU, and a slot and a stream for each."""
     slots = [(cuda.pinned_array(SLOT, np.uint8), cuda.stream()) for _ in range(MOST_THREADS)]
     return ThreadPoolExecutor(MOST_THREADS, initializer=cuda.current_context().push), slots

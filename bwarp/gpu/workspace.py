@@ -1,7 +1,7 @@
-"""Work space on the card that outlives a call: to take and free memory takes longer than to use it.
+"""Work space on the GPU that outlives a call: to take and free memory takes longer than to use it.
 
 Inside ``with work_space():`` the arrays of `device_array` are cut, one after another, out of memory
-that is kept for the next call on this card. They end with the block; what must outlive it is made
+that is kept for the next call on this GPU. They end with the block; what must outlive it is made
 before. A block inside another gives back what came after it began:
 
     memory   [ codes | starts | lengths | scores | selectors |  free ...          ]
@@ -26,7 +26,7 @@ from numba.cuda.types import Array
 
 __all__ = ["are_neighbours", "cut", "device_array", "give_back", "room_for", "work_space"]
 
-#: Larger shares of a card's memory are not kept.
+#: Larger shares of a GPU's memory are not kept.
 MOST_SHARE = 0.125
 #: Arrays start at multiples of so many bytes, as those of the driver do.
 ALIGNMENT = 256
@@ -39,7 +39,7 @@ _of_thread = threading.local()
 
 
 class _Memory:
-    """Chunks of device memory, in use up to a place in one of them."""
+    """Chunks of device memory, in use up to a byte of one of them."""
 
     def __init__(self):
         self.chunks, self.chunk, self.used = [], 0, 0
@@ -71,9 +71,9 @@ def work_space() -> Iterator[None]:
         yield
         memory.chunk, memory.used = place
         return
-    card = cuda.get_current_device().id
+    gpu = cuda.get_current_device().id
     with _lock:
-        memory = _spare.pop(card, None) or _Memory()
+        memory = _spare.pop(gpu, None) or _Memory()
     _of_thread.memory = memory
     try:
         yield
@@ -86,11 +86,11 @@ def work_space() -> Iterator[None]:
         memory.first_size, memory.chunks = memory.size, []
     memory.chunk = memory.used = 0
     with _lock:
-        _spare[card] = memory
+        _spare[gpu] = memory
 
 
 def give_back() -> None:
-    """Give back what is kept for the next call on the current card."""
+    """Give back what is kept for the next call on the current GPU."""
     with _lock:
         _spare.pop(cuda.get_current_device().id, None)
 
@@ -134,7 +134,7 @@ def are_neighbours(array, following) -> bool:
 class KernelArgument(DeviceNDArray, ArgHint):
     """A device array that is ready to be given to kernels.
 
-    Numba would find out the type of each array, and whether it has to go to the card first: a tenth
+    Numba would find out the type of each array, and whether it has to go to the GPU first: a tenth
     of a millisecond a launch of a dozen arrays, in which a small batch could be done.
     """
 

@@ -53,6 +53,11 @@ class DeviceBWT:
     text_start: int
     n_rows: int
 
+    @property
+    def arrays(self) -> tuple:
+        """The first arguments of every kernel that ranks."""
+        return self.words, self.separator_rows, self.groups
+
 
 class Workspace:
     """Lists of `elements` elements on the GPU, which every batch uses again.
@@ -132,7 +137,7 @@ class DeviceIndex:
         -------
         table : device array, shape=(4 * 4**length,), dtype=uint32
             First row forward, first row reverse, number of rows, 0, of every string; the string's
-            place is its bases as a number to the base 4.
+            index is its bases as a number to the base 4.
         """
         if length not in self.tables:
             self.tables[length] = string_table(self.forward, self.first_rows, length)
@@ -215,9 +220,8 @@ def string_table(forward: DeviceBWT, first_rows, length: int):
     for shorter in range(length):
         strings = 4**shorter
         longer = cuda.device_array(_TABLE_ENTRY * strings, np.uint32)
-        grow_table[-(-strings // _THREADS), _THREADS](
-            forward.words, forward.separator_rows, forward.groups, first_rows, table, longer
-        )
+        blocks = -(-strings // _THREADS)
+        grow_table[blocks, _THREADS](*forward.arrays, first_rows, table, longer)
         table = longer
     return table
 

@@ -1,7 +1,7 @@
 """The FM-index as arrays: two Burrows-Wheeler transforms in blocks, a sampled suffix array.
 
 Rows are the suffixes of the text in order (`bwarp.reference` says what the text is). A block
-holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank reads one place:
+holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank reads one block:
 
     word   0      1      2      3            4     5      6     7     ...
            C      G      T      separators   low   high   low   high
@@ -12,19 +12,30 @@ holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank re
 These are the paper's ROcc and B, interleaved (Liu & Schmidt III.A; Drozd's buckets). With the
 default rate of 64 a block is 32 bytes: one memory sector of a GPU, half a cache line of a CPU.
 The count of A before a block follows from the others. A row whose base is a separator stores 0
-there; the lowest bit of word 3 tells that a block has such rows, and then the rest of the word is
+there; the lowest bit of word 3 says that a block has such rows, and then the rest of the word is
 where in `separator_rows` they begin. So ranks are exact and no match ever holds a separator.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from bwarp.reference import Reference
 
-__all__ = ["BWT", "FMIndex", "block_words", "first_rows_of"]
+__all__ = ["BWT", "BWTArrays", "FMIndex", "block_words", "first_rows_of"]
 
 COUNT_WORDS = 4
+
+
+class BWTArrays(NamedTuple):
+    """What compiled functions take of a `BWT`; loops go faster over the single arrays."""
+
+    words: np.ndarray
+    separator_rows: np.ndarray
+    groups: tuple[int, ...]
+    first_rows: np.ndarray
+    text_start: int
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,12 @@ class BWT:
         """
         return tuple(range(self.occ_rate // 32))
 
+    @property
+    def arrays(self) -> BWTArrays:
+        return BWTArrays(
+            self.words, self.separator_rows, self.groups, self.first_rows, self.text_start
+        )
+
 
 @dataclass(frozen=True)
 class FMIndex:
@@ -110,6 +127,6 @@ def block_words(occ_rate: int) -> int:
     return COUNT_WORDS + occ_rate // 16
 
 
-def first_rows_of(letter_counts: np.ndarray) -> np.ndarray:
+def first_rows_of(base_counts: np.ndarray) -> np.ndarray:
     """First rows from the counts of separators, A, C, G and T (shape=(5,)) in the text."""
-    return np.cumsum(letter_counts).astype(np.uint32)
+    return np.cumsum(base_counts).astype(np.uint32)

@@ -1,8 +1,8 @@
-"""From rows to text positions on the CPU: walk to a sampled row, then look it up.
+"""From SA rows to text positions on the CPU: LF steps to a sampled row, then a look-up.
 
-Liu & Schmidt's two steps (III.C), kept apart because either engine may do the first: `walk` takes
-row i to (j, t), a row j that is a multiple of the sampling rate p, t LF-steps away; `look_up`
-gives SA[i] = RSA[j / p] + t. With p = 1 there is nothing to walk.
+Liu & Schmidt's two steps (III.C), apart because either engine may do the first: `step_to_sampled`
+takes row i to (j, t), a row j that is a multiple of the sampling rate p, t LF-steps away; `look_up`
+gives SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
 """
 
 import numba
@@ -15,7 +15,7 @@ from bwarp.runtime.threads import for_each_range
 
 __all__ = ["locate", "look_up", "step_to_sampled"]
 
-# Walks that advance together: enough for their cache misses to overlap.
+# Rows that advance together: enough for their cache misses to overlap.
 _TOGETHER = 32
 
 
@@ -38,17 +38,10 @@ def step_to_sampled(
     sampled = np.array(rows, np.uint32)
     steps = np.zeros(sampled.size, np.uint32)
     if index.sa_rate > 1:
-        forward = index.forward
+        forward = index.forward.arrays
         for_each_range(
-            lambda start, stop: _walk(
-                forward.words,
-                forward.separator_rows,
-                forward.groups,
-                forward.first_rows,
-                forward.text_start,
-                index.sa_rate,
-                sampled[start:stop],
-                steps[start:stop],
+            lambda start, stop: _step_to_sampled(
+                forward, index.sa_rate, sampled[start:stop], steps[start:stop]
             ),
             sampled.size,
             threads,
@@ -57,7 +50,7 @@ def step_to_sampled(
 
 
 def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Text positions from what `walk` returns, dtype uint32."""
+    """Text positions from what `step_to_sampled` returns, dtype uint32."""
     positions = np.empty(sampled.size, np.uint32)
     for_each_range(
         lambda start, stop: _look_up(
@@ -75,33 +68,34 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
 
 
 @numba.njit(cache=True, nogil=True)
-def _walk(words, separator_rows, groups, first_rows, text_start, sa_rate, rows, steps):
-    """Walk every row of `rows` to a sampled one, in place, a few at a time."""
+def _step_to_sampled(bwt, sa_rate, rows, steps):
+    """Take every row of `rows` to a sampled one, in place, a few at a time."""
+    words, separator_rows, groups, first_rows, text_start = bwt
     rate = np.uint64(sa_rate)
-    walking = np.empty(_TOGETHER, np.int64)
-    n_walking = 0
+    moving = np.empty(_TOGETHER, np.int64)
+    n_moving = 0
     following = 0
     while True:
-        while n_walking < _TOGETHER and following < rows.size:
+        while n_moving < _TOGETHER and following < rows.size:
             row = np.uint64(rows[following])
             if row % rate:
                 prefetch(words, np.int64(block_start(groups, row)))
-                walking[n_walking] = following
-                n_walking += 1
+                moving[n_moving] = following
+                n_moving += 1
             following += 1
-        if n_walking == 0:
+        if n_moving == 0:
             return
         still = 0
-        for i in range(n_walking):
-            item = walking[i]
+        for i in range(n_moving):
+            item = moving[i]
             row = lf_step(words, separator_rows, groups, first_rows, text_start, rows[item])
             rows[item] = row
             steps[item] += 1
             if row % rate:
                 prefetch(words, np.int64(block_start(groups, row)))
-                walking[still] = item
+                moving[still] = item
                 still += 1
-        n_walking = still
+        n_moving = still
 
 
 @numba.njit(cache=True, nogil=True)
@@ -112,5 +106,5 @@ def _look_up(suffix_array, sa_rate, text_length, sampled, steps, positions):
         if ahead < sampled.size:
             prefetch(suffix_array, np.int64(sampled[ahead] // rate))
         position = np.int64(suffix_array[sampled[i] // rate]) + np.int64(steps[i])
-        # A walk over the text's start goes on at its end.
+        # LF steps over the text's start go on at its end.
         positions[i] = position - text_length if position >= text_length else position

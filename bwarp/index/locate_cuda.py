@@ -1,8 +1,9 @@
 """From rows to text positions, and from there to the genome, on the GPU.
 
-The two steps of `bwarp.index.locate_cpu`: `walk` takes rows to sampled ones, `look_up` gives their
-positions. Where memory allows it, `whole_suffix_array` does both for every row once and for all:
-then a row costs one look-up, and a search can compare its last few rows with the text itself.
+The two steps of `bwarp.index.locate_cpu`: `step_to_sampled` takes SA rows to sampled ones, and
+`look_up` gives their positions. Where memory allows it, `whole_suffix_array` does both for every
+row once and for all: then a row costs one look-up, and a search can compare its last few rows with
+the text.
 
 `count` is in every function the number of elements at the front of an array that are in use.
 """
@@ -30,15 +31,7 @@ _THREADS = 256
 def step_to_sampled(bwt, first_rows, rate: int, rows, steps, count: int) -> None:
     """Replace rows (device, uint32) by sampled ones; the LF-steps to them go to `steps`."""
     step_rows[_blocks(count), _THREADS](
-        bwt.words,
-        bwt.separator_rows,
-        bwt.groups,
-        first_rows,
-        bwt.text_start,
-        rate,
-        rows,
-        steps,
-        count,
+        *bwt.arrays, first_rows, bwt.text_start, rate, rows, steps, count
     )
 
 
@@ -51,14 +44,7 @@ def whole_suffix_array(bwt, first_rows, rate: int, sampled):
     """The text positions of all rows (device, uint32) from those of every rate-th."""
     suffixes = cuda.device_array(bwt.n_rows, np.uint32)
     fill_suffixes[_blocks(bwt.n_rows), _THREADS](
-        bwt.words,
-        bwt.separator_rows,
-        bwt.groups,
-        first_rows,
-        bwt.text_start,
-        rate,
-        sampled,
-        suffixes,
+        *bwt.arrays, first_rows, bwt.text_start, rate, sampled, suffixes
     )
     return suffixes
 
@@ -67,7 +53,7 @@ def packed_text(genome, segment_text, segment_genome, text_length: int):
     """The text in 2 bits a base as `bwarp.sequence.pack` has it (device, uint64).
 
     A separator is stored as A: whoever compares must ask where segments end. There are two words
-    more than bases need, so that a window at any place can be read.
+    more than bases need, so that a window at any position can be read.
     """
     text = cuda.device_array(text_length // 32 + 3, np.uint64)
     pack_text[_blocks(text.size), _THREADS](genome, segment_text, segment_genome, text_length, text)
@@ -132,7 +118,7 @@ def look_up_rows(sampled, rate, text_length, rows, steps, count):
 
 @cuda.jit(cache=True)
 def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, sampled, suffixes):
-    """Walk and look up. One thread a row; about `rate` random reads."""
+    """Both steps. One thread a row; about `rate` random reads."""
     i = cuda.grid(1)
     if i < suffixes.size:
         row = uint32(i)

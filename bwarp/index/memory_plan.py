@@ -117,7 +117,7 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
     """
     usable = int(free_bytes * (1 - DRIVER_SHARE)) - DRIVER_BYTES
     for least in (max(needs.fewest, needs.most // COMFORTABLE), needs.fewest):
-        for rate, length in _choices(index, needs):
+        for rate, length in _sizes(index, needs):
             kept, peak = _index_bytes(index, needs, rate, length)
             elements = min(needs.most, (usable - kept) // needs.bytes_an_element)
             if elements >= least and peak <= usable:
@@ -126,7 +126,7 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
                 )
     needed = min(
         max(peak, kept + needs.fewest * needs.bytes_an_element)
-        for kept, peak in (_index_bytes(index, needs, *choice) for choice in _choices(index, needs))
+        for kept, peak in (_index_bytes(index, needs, *sizes) for sizes in _sizes(index, needs))
     )
     needed = (needed + DRIVER_BYTES) / (1 - DRIVER_SHARE)
     raise GpuMemoryError(
@@ -135,7 +135,7 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
     )
 
 
-def _choices(index: FMIndex, needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
+def _sizes(index: FMIndex, needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
     """Rates of the suffix array and lengths of the table's strings, the largest parts first."""
     rates = [1, index.sa_rate]
     while 2 * rates[-1] <= LARGEST_RATE:

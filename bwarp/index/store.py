@@ -63,7 +63,7 @@ def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> N
 def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
     """Yield a private folder that becomes `folder` when the block ends well.
 
-    Opened before an index is built, it tells at once that `folder` cannot be written.
+    Opened before an index is built, it finds at once that `folder` cannot be written.
     """
     path = Path(folder) / "index.json"
     # Other programs have files of that name too, and their folders are not ours to replace.

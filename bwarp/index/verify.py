@@ -1,12 +1,12 @@
 """Proof that an index is the index of its text.
 
 A Burrows-Wheeler transform is right when LF-steps from the last separator's row spell the whole
-text backwards and come back: the BWT determines those steps, and the steps the BWT. One
-walk would wait for memory at every step, so it is cut into many that go on together, each from a
-row found by searching the text that follows it; they prove the same because each must end on
+text backwards and come back: the BWT determines those steps, and the steps the BWT. One after
+the other, every step would wait for memory, so they are cut into pieces that go on together, each
+from a row found by searching the text that follows it; they prove the same because each must end on
 the row where the one before it began.
 
-    text      |------ walk 0 ------|------ walk 1 ------|------ walk 2 ------|
+    text      |----- piece 0 ------|----- piece 1 ------|----- piece 2 ------|
                                    ^ row r1             ^ row r2             ^ row 0
               each goes from right to left and must arrive at the row left of it
 """
@@ -24,7 +24,7 @@ from bwarp.runtime.threads import for_each_range
 
 __all__ = ["verify_index"]
 
-_WALKS = 256
+_PIECES = 256
 _LONGEST_SEARCH = 1000
 
 
@@ -32,7 +32,7 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     """Check an index against the text it holds; raise `InputError` at the first thing wrong."""
     _verify_reference(index.reference, threads)
     text = text_of(index.reference, threads)
-    # Counts come before walks: with right ones no walk can leave the index.
+    # Counts come before LF steps: with correct ones no step can leave the index.
     _verify_counts("forward", index.forward, text.size)
     _verify_counts("reverse", index.reverse, text.size)
     if index.suffix_array.size != -(-text.size // index.sa_rate):
@@ -76,11 +76,11 @@ def _verify_counts(name: str, bwt: BWT, n: int) -> None:
     right = len(blocks) == n_blocks and first_rows[0] == rows.size and first_rows[4] == n
     right = right and np.all(np.diff(rows, prepend=-1, append=n) > 0)
     if right:
-        for letter, bits in enumerate((low & ~high, ~low & high, low & high), 1):
+        for base, bits in enumerate((low & ~high, ~low & high, low & high), 1):
             inside = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
             before = np.cumsum(inside) - inside
-            right &= np.array_equal(blocks[:, letter - 1], before)
-            right &= first_rows[letter + 1] - first_rows[letter] == inside.sum()
+            right &= np.array_equal(blocks[:, base - 1], before)
+            right &= first_rows[base + 1] - first_rows[base] == inside.sum()
         inside = np.bincount(rows // bwt.occ_rate, minlength=n_blocks)
         before = np.cumsum(inside) - inside
         right &= np.array_equal(blocks[:, 3], 2 * before + (inside > 0))
@@ -100,15 +100,9 @@ def _verify_bwt(
     sa_rate: int,
     threads: int,
 ) -> None:
-    arrays = (
-        bwt.words,
-        bwt.separator_rows,
-        bwt.groups,
-        bwt.first_rows,
-    )
     stops, rows = [text.size - 1], [0]
-    for position in range(text.size - text.size // _WALKS - 1, 0, -(text.size // _WALKS + 1)):
-        row = _search_row(*arrays, text, position, min(position + _LONGEST_SEARCH, text.size))
+    for position in range(text.size - text.size // _PIECES - 1, 0, -(text.size // _PIECES + 1)):
+        row = _search_row(bwt.arrays, text, position, min(position + _LONGEST_SEARCH, text.size))
         if row >= 0:
             stops.append(position)
             rows.append(row)
@@ -119,16 +113,9 @@ def _verify_bwt(
     wrong = np.full(len(stops), -1, np.int64)
 
     def spell(first: int, last: int) -> int:
+        part = slice(first, last)
         return _spell(
-            *arrays,
-            bwt.text_start,
-            text,
-            suffixes,
-            sa_rate,
-            starts[first:last],
-            stops[first:last],
-            rows[first:last],
-            wrong[first:last],
+            bwt.arrays, text, suffixes, sa_rate, starts[part], stops[part], rows[part], wrong[part]
         )
 
     sampled = sum(for_each_range(spell, len(stops), threads, smallest=32))
@@ -142,12 +129,13 @@ def _verify_bwt(
 
 
 @numba.njit(cache=True, nogil=True)
-def _search_row(words, separator_rows, groups, first_rows, text, start, stop):
+def _search_row(bwt, text, start, stop):
     """The row of the suffix at `start`, found by what follows it; -1 where that is not unique.
 
     The search begins late and reaches back to `start`; a longer stretch is tried while the one
     before is not unique.
     """
+    words, separator_rows, groups, first_rows, _ = bwt
     length = 32
     while start + length <= stop:
         low = np.uint64(0)
@@ -165,43 +153,31 @@ def _search_row(words, separator_rows, groups, first_rows, text, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
-def _spell(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    text_start,
-    text,
-    suffixes,
-    sa_rate,
-    starts,
-    stops,
-    rows,
-    wrong,
-):
-    """Walk from every stop to its start, all walks one step a round; leave the last rows.
+def _spell(bwt, text, suffixes, sa_rate, starts, stops, rows, wrong):
+    """Step from every stop to its start, all pieces one step a round; leave the last rows.
 
-    Returns how many sampled rows were met; `wrong` gets the position where a walk disagrees.
+    Returns how many sampled rows were met; `wrong` gets the position where a piece disagrees.
     """
+    words, separator_rows, groups, first_rows, text_start = bwt
     sampled = 0
     longest = np.int64(0)
-    for walk in range(starts.size):
-        longest = max(longest, stops[walk] - starts[walk])
+    for piece in range(starts.size):
+        longest = max(longest, stops[piece] - starts[piece])
     for step in range(longest):
-        for walk in range(starts.size):
-            position = stops[walk] - step
-            if position <= starts[walk] or wrong[walk] >= 0:
+        for piece in range(starts.size):
+            position = stops[piece] - step
+            if position <= starts[piece] or wrong[piece] >= 0:
                 continue
-            row = rows[walk]
+            row = rows[piece]
             if suffixes.size and row % sa_rate == 0:
                 sampled += 1
                 if suffixes[row // sa_rate] != position:
-                    wrong[walk] = position
-            letter = text[position - 1] if position else np.uint8(0)
+                    wrong[piece] = position
+            base = text[position - 1] if position else np.uint8(0)
             code = np.int64(base_at(words, separator_rows, groups, row))
-            if (code + 1) % 5 != letter:
-                wrong[walk] = position
+            if (code + 1) % 5 != base:
+                wrong[piece] = position
             row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
-            rows[walk] = row
+            rows[piece] = row
             prefetch(words, np.int64(block_start(groups, row)))
     return sampled

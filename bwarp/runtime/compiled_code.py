@@ -43,7 +43,7 @@ __all__ = [
 
 _PACKAGE = Path(__file__).parent.parent
 
-#: The module of Numba that looks for a place to keep functions at.
+#: The module of Numba that looks for a folder to keep functions in.
 _CACHING = "numba.core.caching"
 
 _BESIDE = _PACKAGE / "__pycache__" / "compiled"
@@ -70,7 +70,7 @@ class _SourcesLocator:
         try:
             digest, path = _folder_of(source)
         except OSError:
-            # Nowhere to keep anything: Numba falls back on its own places.
+            # Nowhere to keep anything: Numba falls back on its own folders.
             return None
         return cls(function.__code__.co_firstlineno, digest, path)
 
@@ -220,7 +220,7 @@ def _digest_of_package() -> str:
 
 
 def _copy_from_beside(folder: Path) -> None:
-    """Begin a folder with what is beside the package, where that is another place."""
+    """Begin a folder with what is beside the package, where that is another folder."""
     compiled = _BESIDE / folder.name
     if folder.exists() or folder.parent == _BESIDE or not compiled.is_dir():
         return

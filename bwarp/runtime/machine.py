@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Card", "Finding", "Machine", "diagnose", "gather"]
+__all__ = ["Finding", "Gpu", "Machine", "diagnose", "gather"]
 
 #: The oldest driver, by its first number, for the CUDA parts of each version.
 OLDEST_DRIVER = {13: 580, 12: 525}
 
-#: The least compute capability of a card: Turing.
+#: The least compute capability of a GPU: Turing.
 LEAST_CAPABILITY = (7, 5)
 
-#: NVIDIA's number among makers of PCI cards, and what kinds for graphics and computing begin with.
+#: NVIDIA's number among makers of PCI devices, and how kinds for graphics and computing begin.
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
 #: Packages whose versions matter, and what brings those that are not always installed.
@@ -44,8 +44,8 @@ _VECTORS = ("avx512bw", "avx2", "sse4.2", "sve", "neon")
 
 
 @dataclass(frozen=True)
-class Card:
-    """A GPU as nvidia-smi lists it; `capability` is empty where its version cannot tell."""
+class Gpu:
+    """A GPU as nvidia-smi lists it; `capability` is empty where its version does not say."""
 
     name: str
     memory_mb: int
@@ -69,15 +69,15 @@ class Machine:
         Versions by name, of those that are installed.
     cuda_parts : int or None
         Which CUDA the compiler wheels are of, 12 or 13.
-    nvidia_cards : int
-        Cards by NVIDIA in the slots, with or without a driver.
+    nvidia_gpus : int
+        GPUs by NVIDIA in the slots, with or without a driver.
     driver : str or None
         Version of the loaded driver.
     denied : tuple of str
-        The cards' files that this user may not open.
+        The GPUs' files that this user may not open.
     visible : str or None
         CUDA_VISIBLE_DEVICES.
-    cards : tuple of Card
+    gpus : tuple of Gpu
     problem : str or None
         Why no GPU can be used, as the programs find it.
     """
@@ -90,11 +90,11 @@ class Machine:
     vectors: str
     packages: Mapping[str, str]
     cuda_parts: int | None
-    nvidia_cards: int
+    nvidia_gpus: int
     driver: str | None
     denied: tuple[str, ...]
     visible: str | None
-    cards: tuple[Card, ...]
+    gpus: tuple[Gpu, ...]
     problem: str | None
 
 
@@ -142,7 +142,7 @@ def gather(
         vectors=next((name for name in _VECTORS if features.get(name)), ""),
         packages={name: version for name in PACKAGES if (version := _version(name))},
         cuda_parts=_cuda_parts(),
-        nvidia_cards=sum(map(_is_nvidia_card, (root / "sys/bus/pci/devices").glob("*"))),
+        nvidia_gpus=sum(map(_is_nvidia_gpu, (root / "sys/bus/pci/devices").glob("*"))),
         driver=driver[1] if driver else None,
         denied=tuple(
             f"/dev/{path.name}"
@@ -150,7 +150,7 @@ def gather(
             if not os.access(path, os.R_OK | os.W_OK)
         ),
         visible=environment.get("CUDA_VISIBLE_DEVICES"),
-        cards=_cards(run),
+        gpus=_gpus(run),
         problem=problem,
     )
 
@@ -203,26 +203,26 @@ def _processor_advice(machine: Machine) -> str:
 
 
 def _gpu(machine: Machine) -> list[Finding]:
-    """Findings from the card up: each is of use only where those before it are well."""
-    if machine.driver is None and not machine.cards:
-        if machine.nvidia_cards == 0:
-            return [Finding("gpu", "no NVIDIA card, and no driver")]
+    """Findings from the GPU up: each is of use only where those before it are well."""
+    if machine.driver is None and not machine.gpus:
+        if machine.nvidia_gpus == 0:
+            return [Finding("gpu", "no NVIDIA GPU, and no driver")]
         return [
             Finding(
                 "gpu",
-                f"{machine.nvidia_cards} NVIDIA card(s), but no driver",
+                f"{machine.nvidia_gpus} NVIDIA GPU(s), but no driver",
                 "install the driver and restart (Debian: apt install nvidia-driver; Ubuntu: "
                 "ubuntu-drivers install); in a container, start it with --gpus all or --nv",
             )
         ]
     findings = [Finding("driver", machine.driver or "version unknown", _driver_advice(machine))]
-    for card in machine.cards:
-        capability = ".".join(map(str, card.capability)) or "unknown"
-        old = card.capability and card.capability < LEAST_CAPABILITY
+    for gpu in machine.gpus:
+        capability = ".".join(map(str, gpu.capability)) or "unknown"
+        old = gpu.capability and gpu.capability < LEAST_CAPABILITY
         findings.append(
             Finding(
                 "gpu",
-                f"{card.name}, {card.memory_mb / 1024:.0f} GiB ({card.free_mb / 1024:.0f} free), "
+                f"{gpu.name}, {gpu.memory_mb / 1024:.0f} GiB ({gpu.free_mb / 1024:.0f} free), "
                 f"compute capability {capability}",
                 "too old: 7.5 (Turing, 2018) is the least" if old else "",
             )
@@ -270,16 +270,16 @@ def _cuda_finding(machine: Machine) -> Finding:
     return Finding("cuda parts", found)
 
 
-def _cards(run) -> tuple[Card, ...]:
-    """The cards of nvidia-smi; old ones do not know the compute capability."""
+def _gpus(run) -> tuple[Gpu, ...]:
+    """The GPUs of nvidia-smi; old ones do not know the compute capability."""
     for fields in ("name,memory.total,memory.free,compute_cap", "name,memory.total,memory.free"):
         lines = run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
-        cards = [line.split(", ") for line in lines.splitlines() if line.count(", ") >= 2]
-        cards = [card for card in cards if card[1].isdigit() and card[2].isdigit()]
-        if cards:
+        gpus = [line.split(", ") for line in lines.splitlines() if line.count(", ") >= 2]
+        gpus = [gpu for gpu in gpus if gpu[1].isdigit() and gpu[2].isdigit()]
+        if gpus:
             return tuple(
-                Card(name, int(memory), int(free), _numbers(rest[0]) if rest else ())
-                for name, memory, free, *rest in cards
+                Gpu(name, int(memory), int(free), _numbers(rest[0]) if rest else ())
+                for name, memory, free, *rest in gpus
             )
     return ()
 
@@ -299,7 +299,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _is_nvidia_card(device: Path) -> bool:
+def _is_nvidia_gpu(device: Path) -> bool:
     maker, kind = _text(device / "vendor").strip(), _text(device / "class").strip()
     return maker == _NVIDIA and kind.startswith(_DISPLAY)
 

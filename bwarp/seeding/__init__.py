@@ -1,1 +1,1 @@
-"""Seeds: all places where a k-mer, or its reverse complement, lies in a reference."""
+"""Seeds: every hit of k-mers, and of their reverse complements, in a reference."""

@@ -1,31 +1,27 @@
 """Find the seeds of sequences as they stream by: cut k-mers, search in passes, keep their order.
 
 A pass holds as many k-mers as will have an expected number of intervals at once, whatever k and the
-mismatches are. K-mers of several lengths are searched length by length, and their hits merged:
-
-    k-mers of a pass    AC..  AC...  GT..  TT...  CA..       numbers 0 1 2 3 4
-    length 20           0            2            4          one search, hits in order
-    length 21                 1            3                 another
-    merged              0     1      2     3      4
+mismatches are.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import comb
 
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.fastx import SequenceBatch
-from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, check_options
-from bwarp.seeding.kmers import (
-    LONGEST_KMER,
-    KmerBatch,
-    cut_kmers,
-    kmer_words,
-    whole_queries,
-)
+from bwarp.seeding.hits import FoundSeeds, SeedOptions, check_options
+from bwarp.seeding.kmers import LONGEST_KMER, KmerBatch, cut_kmers, kmer_words, whole_queries
 
-__all__ = ["count_seeds", "find_in_passes", "kmer_batches", "merge_hits", "passes", "prepare"]
+__all__ = [
+    "count_seeds",
+    "find_in_passes",
+    "kmer_batches",
+    "kmers_by_length",
+    "passes",
+    "prepare",
+]
 
 #: Windows cut at a time, so that a chromosome as a query takes no more memory than short ones.
 WINDOWS_AT_ONCE = 1 << 20
@@ -120,11 +116,12 @@ def find_in_passes(
     found : FoundSeeds
         Of one pass; k-mers are numbered within `kmers`. Its hits are to be taken before the next.
     """
-    find_seeds = _engine(backend)
     index = prepare(index, options, backend)
-    n_rows = (index.index if backend == "cuda" else index).forward.n_rows
-    for start, stop in passes(n_rows, kmers.lengths, options.mismatches, backend):
-        yield _find_pass(find_seeds, index, kmers, start, stop, options, threads)
+    if backend == "cuda":
+        from bwarp.seeding.find_cuda import find_in_passes as find
+    else:
+        from bwarp.seeding.find_cpu import find_in_passes as find
+    yield from find(index, kmers, options, threads)
 
 
 def count_seeds(
@@ -160,76 +157,14 @@ def _expected_intervals(text_length: int, k: int, mismatches: int) -> float:
     return 1 + 2 * min(variants, by_chance + 1 + _REPEATED * mismatches)
 
 
-def _engine(backend: str) -> Callable:
-    if backend == "cuda":
-        from bwarp.seeding.find_cuda import find_seeds
-    else:
-        from bwarp.seeding.find_cpu import find_seeds
-    return find_seeds
+def kmers_by_length(
+    kmers: KmerBatch, start: int, stop: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """The numbers of the k-mers of each length from `start` to `stop`, these k-mers, their length.
 
-
-def _find_pass(find_seeds, index, kmers, start, stop, options, threads) -> FoundSeeds:
+    They are packed in as many words as their length takes.
+    """
     lengths = kmers.lengths[start:stop]
-    found = []
     for k in np.unique(lengths):
         numbers = start + np.flatnonzero(lengths == k)
-        words = np.ascontiguousarray(kmers.words[numbers, : kmer_words(k)])
-        found.append(_renumbered(find_seeds(index, words, int(k), options, threads), numbers))
-    if len(found) == 1:
-        return found[0]
-    over_kmers = np.concatenate([part.over_kmers for part in found])
-    order = np.argsort(over_kmers)
-    return FoundSeeds(
-        over_kmers=over_kmers[order],
-        over_counts=np.concatenate([part.over_counts for part in found])[order],
-        hits=merge_hits([part.hits for part in found]),
-    )
-
-
-def _renumbered(found: FoundSeeds, numbers: np.ndarray) -> FoundSeeds:
-    """The same with k-mer i called numbers[i]."""
-    numbers = numbers.astype(np.uint32)
-    hits = (
-        SeedHits(numbers[part.kmers], part.strands, part.positions, part.mismatches)
-        for part in found.hits
-    )
-    return FoundSeeds(numbers[found.over_kmers], found.over_counts, hits)
-
-
-def merge_hits(streams: list[Iterator[SeedHits]]) -> Iterator[SeedHits]:
-    """The hits of searches of different k-mers, each in order, as one stream in order.
-
-    Holds one part of every stream at a time.
-    """
-    streams = list(streams)
-    heads = [_next_part(stream) for stream in streams]
-    while any(head is not None for head in heads):
-        # Nothing of the k-mers up to this one can be in a part still to come.
-        last = min(int(head.kmers[-1]) for head in heads if head is not None)
-        ready = []
-        for i, head in enumerate(heads):
-            if head is None:
-                continue
-            cut = int(np.searchsorted(head.kmers, last, side="right"))
-            ready.append(_slice(head, 0, cut))
-            heads[i] = _slice(head, cut, head.count)
-            if cut == head.count:
-                heads[i] = _next_part(streams[i])
-        order = np.argsort(np.concatenate([part.kmers for part in ready]), kind="stable")
-        yield SeedHits(
-            *(
-                np.concatenate([getattr(part, name) for part in ready])[order]
-                for name in ("kmers", "strands", "positions", "mismatches")
-            )
-        )
-
-
-def _next_part(stream: Iterator[SeedHits]) -> SeedHits | None:
-    return next((part for part in stream if part.count), None)
-
-
-def _slice(hits: SeedHits, start: int, stop: int) -> SeedHits:
-    part = slice(start, stop)
-    return SeedHits(
-        hits.kmers[part], hits.strands[part], hits.positions[part], hits.mismatches[part]
-    )
+        yield numbers, np.ascontiguousarray(kmers.words[numbers, : kmer_words(k)]), int(k)

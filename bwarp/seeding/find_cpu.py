@@ -1,74 +1,127 @@
 """Find seeds on the CPU: search, count, locate, in order."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
+from bwarp.reference import Reference
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.algorithms.backtracking_cpu import search_backtracking
 from bwarp.seeding.algorithms.exact_cpu import search_exact
 from bwarp.seeding.algorithms.search_schemes_cpu import search_schemes
-from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
+from bwarp.seeding.columns import joined, taken, with_kmers
+from bwarp.seeding.find import kmers_by_length, passes
+from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, check_options, over_limit
 from bwarp.seeding.intervals import Intervals, hits_of_kmers, in_kmer_order, whole_kmers
+from bwarp.seeding.kmers import KmerBatch
 
-__all__ = ["find_seeds"]
+__all__ = [
+    "FoundIntervals",
+    "find_in_passes",
+    "hits_in_order",
+    "located",
+    "sa_rows_of",
+    "search_in_passes",
+]
 
 #: Hits located and sorted at a time: tens of megabytes. One k-mer's hits are never divided.
 HITS_AT_ONCE = 2_000_000
 
 
-def find_seeds(
-    index: FMIndex, words: np.ndarray, k: int, options: SeedOptions, threads: int = 1
-) -> FoundSeeds:
-    """All hits of k-mers of one length, both strands.
+@dataclass(frozen=True)
+class FoundIntervals:
+    """What one pass found, not located; k-mers are numbered within their batch.
 
-    Parameters
+    Attributes
     ----------
-    words : ndarray, shape=(n, 1 or 2), dtype=uint64
-        K-mers as `bwarp.seeding.kmers` packs them.
+    over_kmers, over_counts : ndarray
+        As those of `bwarp.seeding.hits.FoundSeeds`.
+    intervals : Intervals
+        Of all other k-mers, in the order of these.
     """
+
+    over_kmers: np.ndarray
+    over_counts: np.ndarray
+    intervals: Intervals
+
+
+def find_in_passes(
+    index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
+) -> Iterator[FoundSeeds]:
+    """All hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
+    for found in search_in_passes(index, kmers, options, threads):
+        hits = located(index, found.intervals, threads)
+        yield FoundSeeds(found.over_kmers, found.over_counts, hits)
+
+
+def search_in_passes(
+    index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
+) -> Iterator[FoundIntervals]:
+    """The intervals of a batch of k-mers of any lengths, pass by pass, in order."""
+    check_options(options, "cpu")
+    n_rows = index.forward.n_rows
+    for start, stop in passes(n_rows, kmers.lengths, options.mismatches, "cpu"):
+        intervals = joined(
+            [
+                with_kmers(_search(index, packed, k, options, threads), numbers - start)
+                for numbers, packed, k in kmers_by_length(kmers, start, stop)
+            ]
+        )
+        counts = hits_of_kmers(intervals, stop - start)
+        over = over_limit(counts, options.max_hits)
+        if over.size:
+            intervals = taken(intervals, counts[intervals.kmers] <= options.max_hits)
+        intervals = in_kmer_order(intervals, stop - start)
+        yield FoundIntervals(
+            (start + over).astype(np.uint32),
+            counts[over],
+            with_kmers(intervals, np.arange(start, stop)),
+        )
+
+
+def _search(
+    index: FMIndex, kmers: np.ndarray, k: int, options: SeedOptions, threads: int
+) -> Intervals:
     if options.mismatches == 0:
-        intervals = search_exact(index, words, k, threads)
-    elif options.algorithm == "backtracking":
-        intervals = search_backtracking(index, words, k, options.mismatches, threads)
-    else:
-        intervals = search_schemes(index, words, k, options.mismatches, threads)
-    counts = hits_of_kmers(intervals, len(words))
-    over = np.flatnonzero(counts > options.max_hits) if options.max_hits else np.empty(0, int)
-    if over.size:
-        intervals = intervals.take(counts[intervals.kmers] <= options.max_hits)
-    return FoundSeeds(
-        over_kmers=over.astype(np.uint32),
-        over_counts=counts[over],
-        hits=_located(index, in_kmer_order(intervals, len(words)), threads),
-    )
+        return search_exact(index, kmers, k, threads)
+    search = search_backtracking if options.algorithm == "backtracking" else search_schemes
+    return search(index, kmers, k, options.mismatches, threads)
 
 
-def _located(index: FMIndex, intervals: Intervals, threads: int) -> Iterator[SeedHits]:
+def located(index: FMIndex, intervals: Intervals, threads: int = 1) -> Iterator[SeedHits]:
     """The hits of intervals in k-mer order, in parts of whole k-mers."""
     for part in whole_kmers(intervals, HITS_AT_ONCE):
-        yield _locate_part(index, part, threads)
+        positions = locate(index, sa_rows_of(part, threads), threads)
+        yield hits_in_order(part, positions, index.reference, threads)
 
 
-def _locate_part(index: FMIndex, part: Intervals, threads: int) -> SeedHits:
-    offsets = np.concatenate([[0], np.cumsum(part.n_rows, dtype=np.int64)])
+def sa_rows_of(intervals: Intervals, threads: int = 1) -> np.ndarray:
+    """All SA rows of intervals, one after another, dtype uint32."""
+    offsets = _offsets_of(intervals)
     rows = np.empty(offsets[-1], np.uint32)
     for_each_range(
-        lambda first, last: _list_rows(part.first_rows, offsets, first, last, rows),
-        part.count,
+        lambda first, last: _list_rows(intervals.first_rows, offsets, first, last, rows),
+        intervals.count,
         threads,
     )
-    positions = locate(index, rows, threads)
-    kmers = np.empty(rows.size, np.uint32)
-    strands = np.empty(rows.size, np.uint8)
-    mismatches = np.empty(rows.size, np.uint8)
+    return rows
+
+
+def hits_in_order(
+    part: Intervals, positions: np.ndarray, reference: Reference, threads: int = 1
+) -> SeedHits:
+    """The hits of intervals in k-mer order, whose rows have these text positions (overwritten)."""
+    offsets = _offsets_of(part)
+    kmers = np.empty(positions.size, np.uint32)
+    strands = np.empty(positions.size, np.uint8)
+    mismatches = np.empty(positions.size, np.uint8)
     # Ranges end between k-mers, so that each sorts its own.
     edges = np.flatnonzero(np.diff(part.kmers, prepend=part.kmers[:1] + 1))
     edges = np.append(edges, part.count)
-    reference = index.reference
 
     def order(first: int, last: int) -> None:
         start, stop = edges[first], edges[last]
@@ -91,6 +144,10 @@ def _locate_part(index: FMIndex, part: Intervals, threads: int) -> SeedHits:
 
     for_each_range(order, len(edges) - 1, threads, smallest=256)
     return SeedHits(kmers, strands, positions, mismatches)
+
+
+def _offsets_of(intervals: Intervals) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(intervals.n_rows, dtype=np.int64)])
 
 
 @numba.njit(cache=True, nogil=True)

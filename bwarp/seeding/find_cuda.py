@@ -1,7 +1,13 @@
 """Find seeds on the GPU: search, count, locate, in order.
 
 `prepare` puts an index on the GPU once; a search of many k-mers goes in batches that the working
-space there holds. A batch that does not fit is divided and searched again.
+space there holds. A batch that does not fit is divided and searched again. K-mers of several
+lengths are searched length by length, and their hits merged:
+
+    k-mers of a pass    AC..  AC...  GT..  TT...  CA..       numbers 0 1 2 3 4
+    length 20           0            2            4          one search, hits in order
+    length 21                 1            3                 another
+    merged              0     1      2     3      4
 """
 
 from collections.abc import Iterator
@@ -19,10 +25,13 @@ from bwarp.seeding.algorithms.both_strands_cuda import make_items
 from bwarp.seeding.algorithms.exact_cuda import search_exact
 from bwarp.seeding.algorithms.search_scheme_steps_cuda import MOST_ITEMS
 from bwarp.seeding.algorithms.search_schemes_cuda import elements_an_item, search_schemes
-from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions
+from bwarp.seeding.columns import with_kmers
+from bwarp.seeding.find import kmers_by_length, passes
+from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, merge_hits, over_limit
+from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
 
-__all__ = ["find_seeds", "prepare"]
+__all__ = ["find_in_passes", "find_seeds", "prepare"]
 
 #: Elements of the working space's longest list that an item of a batch is expected to take.
 _ELEMENTS_AN_ITEM = {"exact": 1, "backtracking": 4}
@@ -51,6 +60,32 @@ def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
     return make_device_index(index, search_needs(with_reverse, with_suffixes))
 
 
+def find_in_passes(
+    index: FMIndex | DeviceIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
+) -> Iterator[FoundSeeds]:
+    """All hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
+    device = prepare(index, options)
+    for start, stop in passes(device.forward.n_rows, kmers.lengths, options.mismatches, "cuda"):
+        found = [
+            _renumbered(find_seeds(device, packed, k, options, threads), numbers)
+            for numbers, packed, k in kmers_by_length(kmers, start, stop)
+        ]
+        if len(found) == 1:
+            yield found[0]
+            continue
+        over_kmers = np.concatenate([part.over_kmers for part in found])
+        order = np.argsort(over_kmers)
+        over_counts = np.concatenate([part.over_counts for part in found])[order]
+        hits = merge_hits([part.hits for part in found])
+        yield FoundSeeds(over_kmers[order], over_counts, hits)
+
+
+def _renumbered(found: FoundSeeds, numbers: np.ndarray) -> FoundSeeds:
+    """The same with k-mer i called numbers[i]."""
+    hits = (with_kmers(part, numbers) for part in found.hits)
+    return FoundSeeds(numbers.astype(np.uint32)[found.over_kmers], found.over_counts, hits)
+
+
 def find_seeds(
     index: FMIndex | DeviceIndex, words: np.ndarray, k: int, options: SeedOptions, threads: int = 1
 ) -> FoundSeeds:
@@ -71,7 +106,7 @@ def find_seeds(
         room -= hits.nbytes
         held.append((batch_start, hits if room >= 0 else hits.on_host()))
     counts = np.concatenate(counts) if counts else np.empty(0, np.int64)
-    over = np.flatnonzero(counts > options.max_hits) if options.max_hits else np.empty(0, int)
+    over = over_limit(counts, options.max_hits)
     over_counts = counts[over]
     counts[over] = 0
     return FoundSeeds(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.seeding.columns import joined, taken
 
 __all__ = [
     "ALGORITHMS",
@@ -15,6 +16,8 @@ __all__ = [
     "SeedHits",
     "SeedOptions",
     "check_options",
+    "merge_hits",
+    "over_limit",
 ]
 
 ALGORITHMS = ("schemes", "backtracking")
@@ -105,3 +108,34 @@ def check_options(options: SeedOptions, backend: str) -> None:
         raise UsageError(
             f"locate {options.locate} needs a GPU, and the backend is cpu: use --locate cpu"
         )
+
+
+def over_limit(counts: np.ndarray, max_hits: int) -> np.ndarray:
+    """The numbers of the k-mers with more hits than the limit, if there is one, dtype int64."""
+    return np.flatnonzero(counts > max_hits) if max_hits else np.empty(0, np.int64)
+
+
+def merge_hits(streams: list[Iterator[SeedHits]]) -> Iterator[SeedHits]:
+    """The hits of searches of different k-mers, each in order, as one stream in order.
+
+    Holds one part of every stream at a time.
+    """
+    streams = list(streams)
+    heads = [_next_part(stream) for stream in streams]
+    while any(head is not None for head in heads):
+        # Nothing of the k-mers up to this one can be in a part still to come.
+        last = min(int(head.kmers[-1]) for head in heads if head is not None)
+        ready = []
+        for i, head in enumerate(heads):
+            if head is None:
+                continue
+            cut = int(np.searchsorted(head.kmers, last, side="right"))
+            ready.append(taken(head, slice(0, cut)))
+            whole = cut == head.count
+            heads[i] = _next_part(streams[i]) if whole else taken(head, slice(cut, None))
+        merged = joined(ready)
+        yield taken(merged, np.argsort(merged.kmers, kind="stable"))
+
+
+def _next_part(stream: Iterator[SeedHits]) -> SeedHits | None:
+    return next((part for part in stream if part.count), None)

@@ -1,4 +1,4 @@
-"""What a search finds: rows of the forward BWT, for a k-mer on a strand."""
+"""What a search finds: SA intervals of the forward BWT, for a k-mer on a strand."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,23 +7,16 @@ import numba
 import numpy as np
 
 from bwarp.runtime.ranges import bounded_ranges
+from bwarp.seeding.columns import taken
 
-__all__ = [
-    "FORWARD",
-    "REVERSE",
-    "Intervals",
-    "concatenate",
-    "hits_of_kmers",
-    "in_kmer_order",
-    "whole_kmers",
-]
+__all__ = ["FORWARD", "REVERSE", "Intervals", "hits_of_kmers", "in_kmer_order", "whole_kmers"]
 
 FORWARD, REVERSE = 0, 1
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Non-empty intervals of rows; every row is one hit, and no hit is there twice.
+    """Non-empty SA intervals; every row is one hit, and no hit is there twice.
 
     Attributes
     ----------
@@ -41,35 +34,20 @@ class Intervals:
     n_rows: np.ndarray
     mismatches: np.ndarray
 
+    @classmethod
+    def of_items(cls, items, first_rows, n_rows, mismatches) -> "Intervals":
+        """Those of items: item 2 i is k-mer i, item 2 i + 1 its reverse complement."""
+        return cls(
+            (items >> 1).astype(np.uint32),
+            (items & 1).astype(np.uint8),
+            first_rows.copy(),
+            n_rows.copy(),
+            mismatches.astype(np.uint8),
+        )
+
     @property
     def count(self) -> int:
         return len(self.kmers)
-
-    def take(self, chosen: np.ndarray | slice) -> "Intervals":
-        """Some of the intervals, by mask, numbers or slice."""
-        return Intervals(
-            self.kmers[chosen],
-            self.strands[chosen],
-            self.first_rows[chosen],
-            self.n_rows[chosen],
-            self.mismatches[chosen],
-        )
-
-
-def concatenate(parts: list[Intervals]) -> Intervals:
-    """All intervals of several searches of one batch."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        none = np.empty(0, np.uint32)
-        return Intervals(none, none.astype(np.uint8), none, none, none.astype(np.uint8))
-    return Intervals(
-        np.concatenate([part.kmers for part in parts]),
-        np.concatenate([part.strands for part in parts]),
-        np.concatenate([part.first_rows for part in parts]),
-        np.concatenate([part.n_rows for part in parts]),
-        np.concatenate([part.mismatches for part in parts]),
-    )
 
 
 def hits_of_kmers(intervals: Intervals, n_kmers: int) -> np.ndarray:
@@ -81,9 +59,9 @@ def hits_of_kmers(intervals: Intervals, n_kmers: int) -> np.ndarray:
 
 def in_kmer_order(intervals: Intervals, n_kmers: int) -> Intervals:
     """The same intervals, k-mer by k-mer."""
-    places = np.empty(intervals.count, np.int64)
-    _counting_sort(intervals.kmers, n_kmers, places)
-    return intervals.take(places)
+    order = np.empty(intervals.count, np.int64)
+    _counting_sort(intervals.kmers, n_kmers, order)
+    return taken(intervals, order)
 
 
 def whole_kmers(intervals: Intervals, most_hits: int) -> Iterator[Intervals]:
@@ -96,7 +74,7 @@ def whole_kmers(intervals: Intervals, most_hits: int) -> Iterator[Intervals]:
     edges = np.flatnonzero(begins_kmer)
     hits_before = np.append(0, np.cumsum(intervals.n_rows, dtype=np.int64))[edges]
     for first, stop in bounded_ranges(hits_before, most_hits):
-        yield intervals.take(slice(edges[first], edges[stop]))
+        yield taken(intervals, slice(edges[first], edges[stop]))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -106,12 +84,12 @@ def _add_hits(kmers, n_rows, hits):
 
 
 @numba.njit(cache=True, nogil=True)
-def _counting_sort(kmers, n_kmers, places):
-    next_place = np.zeros(n_kmers + 1, np.int64)
+def _counting_sort(kmers, n_kmers, order):
+    following = np.zeros(n_kmers + 1, np.int64)
     for kmer in kmers:
-        next_place[kmer + 1] += 1
+        following[kmer + 1] += 1
     for kmer in range(n_kmers):
-        next_place[kmer + 1] += next_place[kmer]
+        following[kmer + 1] += following[kmer]
     for i in range(kmers.size):
-        places[next_place[kmers[i]]] = i
-        next_place[kmers[i]] += 1
+        order[following[kmers[i]]] = i
+        following[kmers[i]] += 1

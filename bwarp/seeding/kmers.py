@@ -10,6 +10,7 @@ than k or longer than 64.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -21,6 +22,8 @@ __all__ = [
     "REASONS",
     "SHORTEST_KMER",
     "KmerBatch",
+    "PackedKmers",
+    "base_of_item",
     "cut_kmers",
     "kmer_words",
     "whole_queries",
@@ -60,6 +63,25 @@ class KmerBatch:
     @property
     def count(self) -> int:
         return len(self.words)
+
+
+class PackedKmers(NamedTuple):
+    """K-mers of one length as compiled functions take them.
+
+    Attributes
+    ----------
+    words : ndarray, shape=(n * words_a_kmer + 1,), dtype=uint64
+        One word more than k-mers need: one at the end is read as two words.
+    """
+
+    words: np.ndarray
+    words_a_kmer: int
+    k: int
+
+    @classmethod
+    def of(cls, kmers: np.ndarray, k: int) -> "PackedKmers":
+        """Those of an array, shape=(n, words_a_kmer)."""
+        return cls(np.append(kmers.reshape(-1), np.uint64(0)), kmers.shape[1], k)
 
 
 def kmer_words(k: int) -> int:
@@ -116,3 +138,12 @@ def _pack_kmers(codes, positions, lengths, words, reasons):
                 reasons[i] = _AMBIGUOUS
                 break
             words[i, b >> 5] |= np.uint64(code) << np.uint64(62 - 2 * (b & 31))
+
+
+@numba.njit(cache=True, nogil=True)
+def base_of_item(words, words_a_kmer, k, item, position):
+    """A base of item i of `PackedKmers`: of k-mer i // 2, or with odd i its reverse complement."""
+    at = k - 1 - position if item & 1 else position
+    word = words[(item >> 1) * words_a_kmer + (at >> 5)]
+    code = (word >> np.uint64(62 - 2 * (at & 31))) & np.uint64(3)
+    return np.uint64(3) - code if item & 1 else code

@@ -105,9 +105,9 @@ def hold_hits(device, n_intervals: int, n_keys: int, counts, most: int) -> HeldH
     return HeldHits(held, keys, values)
 
 
-def _copy(source, start: int, target, place: int, count: int) -> None:
+def _copy(source, start: int, target, slot: int, count: int) -> None:
     if count:
-        target[place : place + count].copy_to_device(source[start : start + count])
+        target[slot : slot + count].copy_to_device(source[start : start + count])
 
 
 def locate_hits(
@@ -158,7 +158,7 @@ def locate_hits(
     )
     key_bits = 32 + max(1, (items[1] - 1).bit_length())
     keys, values = device.sort_pairs(keys, values, n_hits, key_bits)
-    # Rows and steps are done with; the hits' columns take their place.
+    # Rows and steps are done with; the hits' columns go there.
     columns = work.nodes.view(np.uint8)
     if 10 * n_hits > columns.size:
         columns = cuda.device_array(10 * n_hits, np.uint8)
@@ -249,19 +249,19 @@ def keep_listed(
     is_kept = i < n_intervals
     if is_kept:
         is_kept = counts[intervals[i] >> uint32(1)] <= uint64(most)
-    place = reserve(counters, INTERVALS, uint32(1) if is_kept else uint32(0))
+    slot = reserve(counters, INTERVALS, uint32(1) if is_kept else uint32(0))
     if is_kept:
         for column in range(4):
-            kept_intervals[uint64(column * capacity) + uint64(place)] = intervals[
+            kept_intervals[uint64(column * capacity) + uint64(slot)] = intervals[
                 column * capacity + i
             ]
     is_kept = i < n_keys
     if is_kept:
         is_kept = counts[keys[i] >> uint64(33)] <= uint64(most)
-    place = reserve(counters, KEYS, uint32(1) if is_kept else uint32(0))
+    slot = reserve(counters, KEYS, uint32(1) if is_kept else uint32(0))
     if is_kept:
-        kept_keys[place] = keys[i]
-        kept_values[place] = values[i]
+        kept_keys[slot] = keys[i]
+        kept_values[slot] = values[i]
 
 
 @cuda.jit(cache=True)
@@ -280,10 +280,10 @@ def list_rows(intervals, n_intervals, first_item, last_item, rows, keys, values,
             first = intervals[n_intervals + i]
             count = intervals[2 * n_intervals + i]
             mismatches = intervals[3 * n_intervals + i]
-    place = reserve(counters, INTERVALS, count)
-    warp_place = uint32(cuda.shfl_sync(_ALL_LANES, int32(place), 0))
-    start = int32(place - warp_place)
-    stop = int32(place + count - warp_place)
+    slot = reserve(counters, INTERVALS, count)
+    warp_slot = uint32(cuda.shfl_sync(_ALL_LANES, int32(slot), 0))
+    start = int32(slot - warp_slot)
+    stop = int32(slot + count - warp_slot)
     total = cuda.shfl_sync(_ALL_LANES, stop, _WARP - 1)
     for step in range(0, total, _WARP):
         j = step + lane
@@ -296,7 +296,7 @@ def list_rows(intervals, n_intervals, first_item, last_item, rows, keys, values,
         its_item = uint32(cuda.shfl_sync(_ALL_LANES, int32(item), source))
         its_mismatches = uint32(cuda.shfl_sync(_ALL_LANES, int32(mismatches), source))
         if j < total:
-            at = uint64(warp_place) + uint64(j)
+            at = uint64(warp_slot) + uint64(j)
             rows[at] = row
             keys[at] = uint64(its_item) << uint64(32)
             values[at] = its_mismatches
@@ -318,10 +318,10 @@ def list_keys(held_keys, held_values, n_keys, first_item, last_item, keys, value
     if i < n_keys:
         item = uint32(held_keys[i] >> uint64(32))
         is_listed = first_item <= item < last_item
-    place = reserve(counters, INTERVALS, uint32(1) if is_listed else uint32(0))
+    slot = reserve(counters, INTERVALS, uint32(1) if is_listed else uint32(0))
     if is_listed:
-        keys[place] = held_keys[i]
-        values[place] = held_values[i]
+        keys[slot] = held_keys[i]
+        values[slot] = held_values[i]
 
 
 @cuda.jit(cache=True)

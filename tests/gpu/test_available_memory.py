@@ -17,8 +17,8 @@ CudaAPIError = type("CudaAPIError", (Exception,), {})
 
 
 @pytest.fixture
-def card(monkeypatch):
-    """A card with 5 GB free, which notes what is given back."""
+def gpu(monkeypatch):
+    """A GPU with 5 GB free, which notes what is given back."""
     given_back = []
     context = types.SimpleNamespace(
         memory_manager=types.SimpleNamespace(
@@ -33,23 +33,23 @@ def card(monkeypatch):
     return given_back
 
 
-def test_what_work_returns_is_handed_on(card):
+def test_what_work_returns_is_handed_on(gpu):
     assert attempt(lambda: 7) == 7
-    assert card == []
+    assert gpu == []
 
 
-def test_memory_comes_back_where_it_was_not_enough(card):
+def test_memory_comes_back_where_it_was_not_enough(gpu):
     def work():
         raise CudaAPIError("Call to cuMemAllocAsync results in CUDA_ERROR_OUT_OF_MEMORY")
 
     assert attempt(work) is None
-    assert card == ["work space", "late"]
+    assert gpu == ["work space", "late"]
 
 
 @pytest.mark.parametrize(
     "error", [GpuMemoryError("a plan takes 9 GB"), CudaAPIError("CUDA_ERROR_LAUNCH_FAILED")]
 )
-def test_other_errors_are_not_for_trying_again(card, error):
+def test_other_errors_are_not_for_trying_again(gpu, error):
     def work():
         raise error
 
@@ -57,7 +57,7 @@ def test_other_errors_are_not_for_trying_again(card, error):
         attempt(work)
 
 
-def test_too_little_memory_is_refused_with_both_numbers(card):
+def test_too_little_memory_is_refused_with_both_numbers(gpu):
     assert free_memory() == 5_000_000_000
     require_memory(5_000_000_000, "sorting")
     message = "sorting takes 5.1 GB of GPU memory and 5.0 GB are free: use --backend cpu"
@@ -66,11 +66,11 @@ def test_too_little_memory_is_refused_with_both_numbers(card):
 
 
 @pytest.mark.gpu
-def test_a_card_that_was_full_is_free_again():
+def test_a_gpu_that_was_full_is_free_again():
     total = cuda.current_context().get_memory_info().total
 
     def work():
-        # No more than an eighth of it is ever held: others may be at work on this card.
+        # No more than an eighth of it is ever held: others may be at work on this GPU.
         return [cuda.device_array(size, np.uint8) for size in (total // 8, 2 * total)]
 
     before = free_memory()

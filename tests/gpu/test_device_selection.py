@@ -1,4 +1,4 @@
-"""Which GPU a program takes where several run at once, with cards that are only files."""
+"""Which GPU a program takes where several run at once, with GPUs that are only files."""
 
 import os
 import subprocess
@@ -34,8 +34,8 @@ def fresh(monkeypatch):
 
 
 @pytest.fixture
-def cards(tmp_path):
-    """A function that makes so many cards; returns the folders for claim_gpu."""
+def gpus(tmp_path):
+    """A function that makes so many GPUs; returns the folders for claim_gpu."""
 
     def make(count, missing=()):
         locks, driver, devices = (tmp_path / name for name in ("locks", "driver", "dev"))
@@ -73,63 +73,63 @@ def programs():
         process.communicate("\n", timeout=60)
 
 
-def test_programs_at_once_take_a_card_each_and_the_next_waits(cards, programs):
-    started = programs(cards(2), 3)
+def test_programs_at_once_take_a_gpu_each_and_the_next_waits(gpus, programs):
+    started = programs(gpus(2), 3)
     assert [said for _, said in started] == [
         *UUIDS[:2],
         "all 2 GPUs are in use by other programs of bwarp: waiting for one",
     ]
     (_, (second, _), (third, _)) = started
-    second.kill()  # a program that is killed gives its card back, too
+    second.kill()  # a program that is killed gives its GPU back, too
     assert third.stdout.readline().strip() == UUIDS[1]
 
 
-def test_cuda_is_shown_the_card_that_was_taken_and_nothing_more_is_taken(cards):
-    folders = cards(2)
+def test_cuda_is_shown_the_gpu_that_was_taken_and_nothing_more_is_taken(gpus):
+    folders = gpus(2)
     assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == UUIDS[0]
     assert claim_gpu(pytest.fail, *folders) is None
 
 
-def test_several_cards_are_taken_as_far_as_they_are_free(cards, programs):
-    folders = cards(3)
+def test_several_gpus_are_taken_as_far_as_they_are_free(gpus, programs):
+    folders = gpus(3)
     (holder, first), *_ = programs(folders, 1)
     assert first == UUIDS[0]
     assert claim_gpu(pytest.fail, *folders, most=3) == ",".join(UUIDS[1:])
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[1:])
 
 
-def test_no_more_cards_are_taken_than_are_wanted(cards):
-    assert claim_gpu(pytest.fail, *cards(3), most=2) == ",".join(UUIDS[:2])
+def test_no_more_gpus_are_taken_than_are_wanted(gpus):
+    assert claim_gpu(pytest.fail, *gpus(3), most=2) == ",".join(UUIDS[:2])
 
 
-def test_a_card_can_be_given_back(cards, programs):
-    folders = cards(1)
+def test_a_gpu_can_be_given_back(gpus, programs):
+    folders = gpus(1)
     assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
     for _ in range(2):
         device_selection.release_gpu()
     assert programs(folders, 1)[0][1] == UUIDS[0]
 
 
-def test_a_single_card_is_locked_and_called_what_it_is(cards, programs):
-    locks, driver, devices = cards(1)
+def test_a_single_gpu_is_locked_and_called_what_it_is(gpus, programs):
+    locks, driver, devices = gpus(1)
     assert claim_gpu(pytest.fail, locks, driver, devices) == UUIDS[0]
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
     assert programs((locks, driver, devices), 1)[0][1] == "None"  # a child shares it
     assert [path.name for path in locks.iterdir()] == [f"bwarp-{UUIDS[0]}.lock"]
 
 
-def test_a_card_that_somebody_chose_is_taken_without_a_lock(cards, monkeypatch):
-    locks, driver, devices = cards(3)
+def test_a_gpu_that_somebody_chose_is_taken_without_a_lock(gpus, monkeypatch):
+    locks, driver, devices = gpus(3)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2")
     assert claim_gpu(pytest.fail, locks, driver, devices) is None
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "2"
     assert list(locks.iterdir()) == []
 
 
-def test_of_several_cards_that_somebody_chose_one_is_taken(cards, monkeypatch):
+def test_of_several_gpus_that_somebody_chose_one_is_taken(gpus, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 1")
-    assert claim_gpu(pytest.fail, *cards(3)) == "2"
+    assert claim_gpu(pytest.fail, *gpus(3)) == "2"
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "2"
 
 
@@ -148,8 +148,8 @@ def test_the_names_in_cuda_visible_devices(named, visible, tmp_path):
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": named}, tmp_path, tmp_path) == visible
 
 
-def test_cards_that_may_not_be_opened_are_another_containers(cards):
-    _, driver, devices = cards(3, missing=(0, 2))
+def test_gpus_that_may_not_be_opened_are_another_containers(gpus):
+    _, driver, devices = gpus(3, missing=(0, 2))
     assert installed_gpus(driver, devices) == [UUIDS[1]]
 
 
@@ -157,14 +157,14 @@ def test_without_a_driver_there_is_nothing_to_choose(tmp_path):
     assert claim_gpu(pytest.fail, tmp_path, tmp_path / "none", tmp_path / "none") is None
 
 
-def test_a_lock_that_cannot_be_made_stops_nobody(cards, tmp_path):
-    _, driver, devices = cards(2)
+def test_a_lock_that_cannot_be_made_stops_nobody(gpus, tmp_path):
+    _, driver, devices = gpus(2)
     assert claim_gpu(pytest.fail, tmp_path / "none", driver, devices) is None
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
-def test_a_lock_is_never_followed_elsewhere(cards, tmp_path):
-    locks, driver, devices = cards(1)
+def test_a_lock_is_never_followed_elsewhere(gpus, tmp_path):
+    locks, driver, devices = gpus(1)
     (locks / f"bwarp-{UUIDS[0]}.lock").symlink_to(tmp_path / "elsewhere")
     assert claim_gpu(pytest.fail, locks, driver, devices) is None
     assert not (tmp_path / "elsewhere").exists()

@@ -13,8 +13,8 @@ def check_there_and_back(sizes, threads):
     rng = np.random.default_rng(sum(sizes))
     types = (np.int64, np.uint8, np.int32)
     arrays = [rng.integers(0, 100, size).astype(types[i % 3]) for i, size in enumerate(sizes)]
-    on_card = to_gpu(arrays, threads)
-    for array, copy, back in zip(arrays, on_card, to_host(on_card, threads), strict=True):
+    on_gpu = to_gpu(arrays, threads)
+    for array, copy, back in zip(arrays, on_gpu, to_host(on_gpu, threads), strict=True):
         np.testing.assert_array_equal(copy.copy_to_host(), array)
         np.testing.assert_array_equal(back, array)
         assert copy.dtype == back.dtype == array.dtype

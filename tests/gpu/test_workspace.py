@@ -11,7 +11,7 @@ from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
 @pytest.fixture(autouse=True)
-def _card(monkeypatch):
+def _gpu(monkeypatch):
     pretend_gpu(monkeypatch, [])
 
 

@@ -41,7 +41,7 @@ def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
     assert plan.suffix_rate == 1 or plan.suffix_rate % sa_rate == 0
 
 
-def test_larger_cards_get_larger_parts():
+def test_larger_gpus_get_larger_parts():
     rates = [plan_memory(index_of(ROWS), needs(), free * GB).suffix_rate for free in (8, 12, 24)]
     assert rates == [4, 4, 1]
     lengths = [
@@ -67,7 +67,7 @@ def test_batches_get_smaller_before_the_program_gives_up():
     assert with_less.elements < (1 << 18) // memory_plan.COMFORTABLE <= comfortable.elements
 
 
-def test_a_card_that_is_too_small_is_told_what_is_needed():
+def test_a_gpu_that_is_too_small_is_told_what_is_needed():
     message = r"takes at least (\d+\.\d) GB of GPU memory and 2\.1 GB are free: use --backend cpu"
     with pytest.raises(GpuMemoryError, match=message) as caught:
         plan_memory(index_of(ROWS), needs(), 2 * GB)

@@ -26,18 +26,18 @@ def test_right_indexes_pass(name):
         verify_index(index_of(contigs, 32, sa_rate, prefix_length))
 
 
-def test_walks_that_cannot_start_anywhere():
-    """Repeats longer than any search: one walk goes over the whole text."""
+def test_pieces_that_cannot_start_anywhere():
+    """Repeats longer than any search: one piece goes over the whole text."""
     verify_index(index_of([b"ACGGT" * 4000, b"A" * 5000], occ_rate=32), threads=3)
 
 
-def test_many_walks():
+def test_many_pieces():
     rng = np.random.default_rng(10)
     contig = rng.choice(np.frombuffer(b"ACGT", np.uint8), 60_000).tobytes()
     index = index_of([contig, contig[:1000]], 32, 5)
     for threads in (1, 4):
         verify_index(index, threads)
-    # One base changed: nearly every walk agrees, and that is not enough.
+    # One base changed: nearly every piece agrees, and that is not enough.
     changed = b"C" if contig[30_000:30_001] == b"A" else b"A"
     other = index_of([contig[:30_000] + changed + contig[30_001:], contig[:1000]], 32, 5)
     with pytest.raises(InputError):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bwarp.runtime.machine import Card, Machine, diagnose, gather
+from bwarp.runtime.machine import Gpu, Machine, diagnose, gather
 
 HEALTHY = Machine(
     cores=16, all_cores=64, memory=128 * 10**9, free_memory=9_500_000_000,
@@ -15,11 +15,11 @@ HEALTHY = Machine(
     packages={"numpy": "2.4.6", "numba": "0.68.1", "pysam": "0.24.1", "snakemake": "9.27.1",
               "numba-cuda": "0.30.4", "multiqc": "1.35", "matplotlib": "3.11.2",
               "pyarrow": "26.0", "snakemake-executor-plugin-slurm": "2.8"},
-    cuda_parts=13, nvidia_cards=1, driver="580.65.06", denied=(), visible=None,
-    cards=(Card("NVIDIA H200", 143_771, 143_000, (9, 0)),), problem=None,
+    cuda_parts=13, nvidia_gpus=1, driver="580.65.06", denied=(), visible=None,
+    gpus=(Gpu("NVIDIA H200", 143_771, 143_000, (9, 0)),), problem=None,
 )  # fmt: skip
 
-NO_DRIVER = replace(HEALTHY, driver=None, cards=(), problem="no NVIDIA driver or GPU is visible")
+NO_DRIVER = replace(HEALTHY, driver=None, gpus=(), problem="no NVIDIA driver or GPU is visible")
 
 
 def advice(machine):
@@ -44,14 +44,14 @@ def test_a_healthy_machine_needs_no_advice():
     )
 
 
-def test_no_card_is_no_illness():
-    machine = replace(NO_DRIVER, nvidia_cards=0)
+def test_no_gpu_is_no_illness():
+    machine = replace(NO_DRIVER, nvidia_gpus=0)
     assert advice(machine) == {}
-    assert found(machine, "gpu") == ["no NVIDIA card, and no driver"]
+    assert found(machine, "gpu") == ["no NVIDIA GPU, and no driver"]
     assert found(machine, "backend") == ["cpu: no NVIDIA driver or GPU is visible"]
 
 
-def test_a_card_without_a_driver():
+def test_a_gpu_without_a_driver():
     assert advice(NO_DRIVER) == {
         "gpu": "install the driver and restart (Debian: apt install nvidia-driver; Ubuntu: "
         "ubuntu-drivers install); in a container, start it with --gpus all or --nv"
@@ -78,7 +78,7 @@ def test_a_card_without_a_driver():
             "CUDA_VISIBLE_DEVICES": "it hides every GPU: unset CUDA_VISIBLE_DEVICES"
         }),
         ({"visible": "1,0"}, {}),
-        ({"cards": (Card("Tesla P100", 16_280, 16_000, (6, 0)),)}, {
+        ({"gpus": (Gpu("Tesla P100", 16_280, 16_000, (6, 0)),)}, {
             "gpu": "too old: 7.5 (Turing, 2018) is the least"
         }),
         ({"vectors": "sse4.2"}, {
@@ -104,7 +104,7 @@ def test_packages():
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """Files of a machine with two cards in its slots, one of which may not be opened."""
+    """Files of a machine with two GPUs in its slots, one of which may not be opened."""
     for name, text in {
         "proc/meminfo": "MemTotal:       1000 kB\nMemAvailable:    600 kB\n",
         "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  "
@@ -135,9 +135,9 @@ def test_looking_at_a_machine(root, monkeypatch):
     machine = gather("it hides", {"avx2": True, "sse4.2": True}, root, {}, run)
     assert (machine.memory, machine.free_memory) == (1_024_000, 614_400)
     assert machine.driver == "550.54.15"
-    assert machine.nvidia_cards == 1
+    assert machine.nvidia_gpus == 1
     assert machine.denied == ("/dev/nvidia0",)
-    assert machine.cards == (Card("NVIDIA A10", 23_028, 22_500, (8, 6)),)
+    assert machine.gpus == (Gpu("NVIDIA A10", 23_028, 22_500, (8, 6)),)
     assert machine.vectors == "avx2"
     assert (machine.visible, machine.problem) == (None, "it hides")
     assert asked == ["--query-gpu=name,memory.total,memory.free,compute_cap"]
@@ -148,16 +148,16 @@ def test_an_old_nvidia_smi_does_not_know_the_capability(root):
         return "" if "compute_cap" in command[1] else "Tesla T4, 15360, 15000\n"
 
     machine = gather(None, {}, root, {"CUDA_VISIBLE_DEVICES": "0"}, run)
-    assert machine.cards == (Card("Tesla T4", 15_360, 15_000, ()),)
+    assert machine.gpus == (Gpu("Tesla T4", 15_360, 15_000, ()),)
     assert machine.visible == "0"
 
 
 def test_a_machine_without_anything(tmp_path):
     machine = gather("none", {}, tmp_path, {}, lambda command: "")
-    assert (machine.driver, machine.cards, machine.nvidia_cards, machine.denied) == (
+    assert (machine.driver, machine.gpus, machine.nvidia_gpus, machine.denied) == (
         None, (), 0, (),
     )  # fmt: skip
-    assert found(machine, "gpu") == ["no NVIDIA card, and no driver"]
+    assert found(machine, "gpu") == ["no NVIDIA GPU, and no driver"]
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from bwarp.seeding.find import (
     count_seeds,
     find_in_passes,
     kmer_batches,
-    merge_hits,
     passes,
     prepare,
 )
-from bwarp.seeding.hits import SeedHits, SeedOptions
+from bwarp.seeding.hits import SeedHits, SeedOptions, merge_hits
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,

@@ -8,15 +8,13 @@ from bwarp.index.locate_cpu import locate
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.seeding import staged_files
 from bwarp.seeding.find import find_in_passes, kmer_batches
-from bwarp.seeding.find_intervals_cpu import search_in_passes
+from bwarp.seeding.find_cpu import hits_in_order, sa_rows_of, search_in_passes
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.intervals import Intervals, whole_kmers
 from bwarp.seeding.output.seed_text import Names
 from bwarp.seeding.staged_files import (
-    hits_in_order,
     kmers_of_chunk,
     read_found,
-    rows_of,
     write_intervals,
     write_kmers,
     write_located,
@@ -44,10 +42,10 @@ def intervals_of(kmers, n_rows) -> Intervals:
 
 def test_rows():
     intervals = intervals_of([0, 0, 2], [3, 1, 2])
-    rows = rows_of(intervals)
+    rows = sa_rows_of(intervals)
     assert rows.dtype == np.uint32
     assert rows.tolist() == [100, 101, 102, 110, 120, 121]
-    assert rows_of(intervals_of([], [])).size == 0
+    assert sa_rows_of(intervals_of([], [])).size == 0
 
 
 @pytest.mark.parametrize(
@@ -139,7 +137,7 @@ def test_hits_in_order():
     index = index_of_genome("gaps")
     (batch,) = kmer_batches(batch_of({"a": b"ACGTACGT", "b": b"CGTACGTA", "c": b"ACGTTGCA"}))
     (found,) = search_in_passes(index, batch, SeedOptions(2, 0))
-    positions = locate(index, rows_of(found.intervals))
+    positions = locate(index, sa_rows_of(found.intervals))
     hits = hits_in_order(found.intervals, positions, index.reference)
     expected = hits_of_parts(
         [part for f in find_in_passes(index, batch, SeedOptions(2, 0), "cpu") for part in f.hits],

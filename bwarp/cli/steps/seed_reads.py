@@ -22,7 +22,7 @@ from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.runtime.progress import progress
 from bwarp.seeding.find import find_in_passes, prepare
-from bwarp.seeding.find_intervals_cpu import search_in_passes
+from bwarp.seeding.find_cpu import search_in_passes
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.staged_files import (
     kmers_of_chunk,

@@ -28,7 +28,7 @@ def build_index(
         ``"cpu"`` or ``"cuda"``; the arrays are equal to the byte.
     threads : int
     done : function of str
-        Told of every step that is done.
+        Called with every step that is done.
     """
     if backend == "cuda":
         from bwarp.index.building.build_cuda import build_bwts, require_building_memory

@@ -40,7 +40,7 @@ def build_bwts(
     parameters : IndexParameters
     threads : int
     done : function of str
-        Told of every step that is done.
+        Called with every step that is done.
 
     Returns
     -------
@@ -148,10 +148,10 @@ def prefix_table(text: np.ndarray, prefix_length: int) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True)
-def _place_before(text, direction, suffixes, row):
-    """Where in the text the letter before a suffix lies; before the whole text, the separator.
+def _position_before(text, direction, suffixes, row):
+    """Where in the text the base before a suffix lies; before the whole text, the separator.
 
-    Forwards that of suffix 0 is text[-1]; backwards suffix 0 begins left of the last letter.
+    Forwards that of suffix 0 is text[-1]; backwards suffix 0 begins left of the last base.
     """
     position = np.int64(suffixes[row])
     return position - 1 if direction == FORWARD else text.size - 1 - position
@@ -171,13 +171,13 @@ def _fill_blocks(text, direction, suffixes, blocks, start, stop, counts):
             high = np.uint32(0)
             first = (block * n_groups + group) * 32
             for row in range(first, min(first + 32, text.size)):
-                # Neighbouring rows read places far apart, so they are asked for well ahead.
+                # Neighbouring rows read bases far apart, so they are asked for well ahead.
                 ahead = min(row + _READ_AHEAD, text.size - 1)
-                prefetch(text, _place_before(text, direction, suffixes, ahead))
-                letter = text[_place_before(text, direction, suffixes, row)]
-                counts[letter] += 1
-                if letter:
-                    code = np.uint32(letter - 1)
+                prefetch(text, _position_before(text, direction, suffixes, ahead))
+                base = text[_position_before(text, direction, suffixes, row)]
+                counts[base] += 1
+                if base:
+                    code = np.uint32(base - 1)
                     low |= (code & np.uint32(1)) << np.uint32(row & 31)
                     high |= (code >> np.uint32(1)) << np.uint32(row & 31)
             blocks[block, 4 + 2 * group] = low
@@ -197,7 +197,7 @@ def _finish_blocks(text, direction, suffixes, blocks, start, stop, before, separ
             found = np.int64(blocks[block, 3]) >> 1
             first = block * occ_rate
             for row in range(first, min(first + occ_rate, text.size)):
-                if text[_place_before(text, direction, suffixes, row)] == 0:
+                if text[_position_before(text, direction, suffixes, row)] == 0:
                     separator_rows[found] = row
                     found += 1
 
@@ -212,9 +212,9 @@ def _count_kmers(text, k, counts, table):
     kmer = 0
     length = 0
     for i in range(text.size):
-        letter = text[i]
-        if letter:
-            kmer = ((kmer << 2) | (np.int64(letter) - 1)) & mask
+        base = text[i]
+        if base:
+            kmer = ((kmer << 2) | (np.int64(base) - 1)) & mask
             length += 1
             if length >= k:
                 counts[kmer] += 1

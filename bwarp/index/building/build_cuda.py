@@ -53,9 +53,9 @@ def build_bwts(
 
 
 def require_building_memory(n: int) -> None:
-    """Refuse to index a text of n letters where the GPU has too little memory for that.
+    """Refuse to index a text of n bases where the GPU has too little memory for that.
 
-    The most is there while the text is turned: buffers of 24 bytes a letter, and both texts.
+    The most is there while the text is turned: buffers of 24 bytes a base, and both texts.
     """
     require_memory(26 * n + (64 << 20), f"indexing {n:,} bases")
 
@@ -63,7 +63,7 @@ def require_building_memory(n: int) -> None:
 def reversed_text(text):
     """The text read backwards, its last separator still last."""
     turned = cuda.device_array_like(text)
-    turn_letters[_blocks(text.size), _THREADS](text, turned)
+    reverse_text[_blocks(text.size), _THREADS](text, turned)
     return turned
 
 
@@ -76,8 +76,8 @@ def make_bwt(text, suffixes, occ_rate: int) -> BWT:
     fill_blocks[_blocks(_WARP * (n_blocks + 1)), _THREADS](
         text, suffixes, words, blocks, separators
     )
-    for letter in range(COUNT_WORDS - 1):
-        exclusive_sum(blocks, first=letter, stride=words)
+    for base in range(COUNT_WORDS - 1):
+        exclusive_sum(blocks, first=base, stride=words)
     exclusive_sum(separators)
     n_separators = int(separators[n_blocks])
     separator_rows = cuda.device_array(n_separators, np.uint32)
@@ -86,11 +86,11 @@ def make_bwt(text, suffixes, occ_rate: int) -> BWT:
         text, suffixes, words, separators, blocks, separator_rows, text_start
     )
     blocks = blocks.copy_to_host().reshape(n_blocks, words)
-    counts = _letter_counts(text.size, blocks[-1], n_separators)
+    counts = _base_counts(text.size, blocks[-1], n_separators)
     return BWT(blocks, separator_rows.copy_to_host(), first_rows_of(counts), int(text_start[0]))
 
 
-def _letter_counts(n, last_block, n_separators):
+def _base_counts(n, last_block, n_separators):
     """How many separators, A, C, G and T the text has, from the last block.
 
     Separator rows and rows past the end store the bits of A, so they count as no other base.
@@ -113,7 +113,7 @@ def keep_every(suffixes, rate: int) -> np.ndarray:
 def prefix_table(text, prefix_length: int) -> np.ndarray:
     """First row and number of rows of every k-mer of a device text, on the host.
 
-    `bwarp.index.building.build_cpu.prefix_table` tells why counting is enough.
+    `bwarp.index.building.build_cpu.prefix_table` says why counting is enough.
     """
     if prefix_length == 0:
         return np.empty((0, 2), np.uint32)
@@ -132,8 +132,8 @@ def _blocks(threads: int) -> int:
 
 
 @cuda.jit(cache=True)
-def turn_letters(text, turned):
-    """One thread a letter."""
+def reverse_text(text, turned):
+    """One thread a base."""
     i = cuda.grid(1)
     last = text.size - 1
     if i < last:
@@ -143,8 +143,8 @@ def turn_letters(text, turned):
 
 
 @cuda.jit(device=True)
-def letter_before(text, suffixes, row):
-    """The letter of a row of the BWT: two reads, the second of a random place."""
+def base_before(text, suffixes, row):
+    """The base of a row of the BWT: two reads, the second of a random byte."""
     position = np.int64(suffixes[row])
     if position == 0:
         return np.uint8(0)
@@ -166,14 +166,14 @@ def fill_blocks(text, suffixes, words, blocks, separators):
         for group in range(groups):
             row = (block * groups + group) * _WARP + lane
             inside = row < text.size
-            letter = np.uint8(0)
+            base = np.uint8(0)
             if inside:
-                letter = letter_before(text, suffixes, row)
-            base = letter != 0
-            code = np.int32(letter) - 1
-            low = np.uint32(cuda.ballot_sync(_ALL_LANES, base and (code & 1) != 0))
-            high = np.uint32(cuda.ballot_sync(_ALL_LANES, base and (code & 2) != 0))
-            found += cuda.popc(np.uint32(cuda.ballot_sync(_ALL_LANES, inside and not base)))
+                base = base_before(text, suffixes, row)
+            is_base = base != 0
+            code = np.int32(base) - 1
+            low = np.uint32(cuda.ballot_sync(_ALL_LANES, is_base and (code & 1) != 0))
+            high = np.uint32(cuda.ballot_sync(_ALL_LANES, is_base and (code & 2) != 0))
+            found += cuda.popc(np.uint32(cuda.ballot_sync(_ALL_LANES, inside and not is_base)))
             c += cuda.popc(np.uint32(low & ~high))
             g += cuda.popc(np.uint32(~low & high))
             t += cuda.popc(np.uint32(low & high))
@@ -203,7 +203,7 @@ def finish_blocks(text, suffixes, words, separators, blocks, separator_rows, tex
         if here:
             rows = (words - COUNT_WORDS) * 16
             for row in range(block * rows, min((block + 1) * rows, text.size)):
-                if letter_before(text, suffixes, row) == 0:
+                if base_before(text, suffixes, row) == 0:
                     separator_rows[before] = row
                     if suffixes[row] == 0:
                         text_start[0] = before
@@ -222,7 +222,7 @@ def take_every(suffixes, rate, kept):
 def count_kmers(text, k, short, counts):
     """Count every k-mer, and every suffix cut short by a separator under its k-mer with A.
 
-    One thread a suffix; neighbours read the same letters, and one atomic sum each.
+    One thread a suffix; neighbours read the same bases, and one atomic sum each.
     """
     i = cuda.grid(1)
     if i < text.size:
@@ -255,17 +255,17 @@ def fill_table(short, counts, firsts, table):
         table[2 * i + 1] = counts[i]
 
 
-_LETTERS, _NUMBERS, _INTEGER = types.uint8[::1], types.uint32[::1], types.int64
+_CODES, _NUMBERS, _INTEGER = types.uint8[::1], types.uint32[::1], types.int64
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    turn_letters: (_LETTERS, _LETTERS),
-    fill_blocks: (_LETTERS, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS),
+    reverse_text: (_CODES, _CODES),
+    fill_blocks: (_CODES, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS),
     finish_blocks: (
-        _LETTERS, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, types.int64[::1]
+        _CODES, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, types.int64[::1]
     ),
     take_every: (_NUMBERS, _INTEGER, _NUMBERS),
-    count_kmers: (_LETTERS, _INTEGER, _NUMBERS, _NUMBERS),
+    count_kmers: (_CODES, _INTEGER, _NUMBERS, _NUMBERS),
     add_neighbours: (_NUMBERS, _NUMBERS, _NUMBERS),
     fill_table: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
 }  # fmt: skip

@@ -18,7 +18,7 @@ def suffix_array(text: np.ndarray) -> np.ndarray:
     """The start positions of all suffixes of a text, in the order of the suffixes.
 
     Works in one thread and leaves the others free to run (it holds no lock of Python's). Takes 4
-    bytes a letter beside the text, or 8 from 2**31 letters on, of which 4 are given back.
+    bytes a base beside the text, or 8 from 2**31 bases on, of which 4 are given back.
 
     Parameters
     ----------

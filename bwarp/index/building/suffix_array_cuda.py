@@ -1,16 +1,16 @@
 """The suffix array on a GPU, by prefix doubling.
 
-All suffixes are sorted by their first 27 letters, packed into one 64-bit number each. Suffixes
+All suffixes are sorted by their first 27 bases, packed into one 64-bit number each. Suffixes
 that share these stay in one group; a suffix's rank is the row of its group's first member. From
 then on only the groups of two or more are sorted again, each time by the rank of the suffix that
-begins where the letters compared so far end, which doubles their number:
+begins where the bases compared so far end, which doubles their number:
 
     suffix at p   [ compared already: 27 ][ the rank of the suffix at p + 27: 27 more ]
 
-Device memory, for n letters: the text (n bytes), two buffers of keys (16 n) and two of positions
+Device memory, for n bases: the text (n bytes), two buffers of keys (16 n) and two of positions
 (8 n). The sorted positions become the suffix array, the other buffer of positions the ranks, and
 the buffers of keys serve all later rounds. Only where m suffixes, more than half of all, share
-their first 27 letters with another one, the later rounds take 16 m bytes more.
+their first 27 bases with another one, the later rounds take 16 m bytes more.
 """
 
 import numpy as np
@@ -29,9 +29,9 @@ __all__ = [
     "suffix_array_on_device",
 ]
 
-#: Letters in a first key: the most of a five-letter alphabet that 64 bits hold.
-FIRST_LETTERS = 27
-FIRST_KEY_BITS = (5**FIRST_LETTERS - 1).bit_length()
+#: Bases in a first key: the most of an alphabet of five that 64 bits hold.
+FIRST_BASES = 27
+FIRST_KEY_BITS = (5**FIRST_BASES - 1).bit_length()
 
 #: Elements one warp counts or gathers; a multiple of 32.
 TILE = 2048
@@ -62,17 +62,17 @@ def suffix_array(text: np.ndarray) -> np.ndarray:
 
 
 def suffix_array_bytes(n: int) -> int:
-    """The device memory that the suffix array of n letters takes at its peak, text included.
+    """The device memory that the suffix array of n bases takes at its peak, text included.
 
-    True of texts where at most half of the suffixes share their first 27 letters with another
-    one; a text of nothing but repeats takes 16 bytes a letter more.
+    True of texts where at most half of the suffixes share their first 27 bases with another
+    one; a text of nothing but repeats takes 16 bytes a base more.
     """
     sort_scratch = n // 4 + (64 << 20)
     return 25 * n + sort_scratch
 
 
 def sort_buffers(n: int) -> SortBuffers:
-    """Room on the GPU for sorting the suffixes of n letters, one text after another."""
+    """Room on the GPU for sorting the suffixes of n bases, one text after another."""
     require_memory(suffix_array_bytes(n) - n, f"sorting the suffixes of {n:,} bases")
     keys = cuda.device_array(n, np.uint64), cuda.device_array(n, np.uint64)
     return keys, (cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32))
@@ -96,7 +96,7 @@ def suffix_array_on_device(text, buffers: SortBuffers | None = None):
 
     # What is being sorted: `count` suffixes, their keys and the rows they go to; no `rows` stand
     # for 0, 1, 2, ... In every pair of buffers the one in use is the first.
-    count, letters, rank_bits = n, FIRST_LETTERS, n.bit_length()
+    count, bases, rank_bits = n, FIRST_BASES, n.bit_length()
     now = keys[0], suffixes, cuda.device_array(0, np.uint32)
     while True:
         write_ranks[_blocks(count), _THREADS](*now, count, suffixes, ranks)
@@ -108,9 +108,9 @@ def suffix_array_on_device(text, buffers: SortBuffers | None = None):
             keys, positions, rows = _buffers_for_later_rounds(keys, unsorted)
         keys, positions, rows = keys[::-1], positions[::-1], rows[::-1]
         gather_unsorted[_blocks(_WARP * (starts.size - 1)), _THREADS](
-            *now, count, starts, ranks, letters, rank_bits, keys[0], positions[0], rows[0]
+            *now, count, starts, ranks, bases, rank_bits, keys[0], positions[0], rows[0]
         )
-        count, letters = unsorted, 2 * letters
+        count, bases = unsorted, 2 * bases
         key_bits = rank_bits + (count - 1).bit_length()
         keys, positions = sort_pairs(keys, positions, count, key_bits)
         now = keys[0], positions[0], rows[0]
@@ -149,18 +149,18 @@ def _buffers_for_later_rounds(keys, m):
 
 @cuda.jit(cache=True)
 def first_keys(text, keys, positions):
-    """The first 27 letters of every suffix as a number to base 5; past the end lie zeros.
+    """The first 27 bases of every suffix as a number to base 5; past the end lie zeros.
 
-    One thread a suffix. Neighbours read the same letters, so they come from the cache.
+    One thread a suffix. Neighbours read the same bases, so they come from the cache.
     """
     i = cuda.grid(1)
     if i < keys.size:
         key = np.uint64(0)
-        for j in range(i, i + FIRST_LETTERS):
-            letter = np.uint64(0)
+        for j in range(i, i + FIRST_BASES):
+            base = np.uint64(0)
             if j < text.size:
-                letter = np.uint64(text[j])
-            key = key * np.uint64(5) + letter
+                base = np.uint64(text[j])
+            key = key * np.uint64(5) + base
         keys[i] = key
         positions[i] = i
 
@@ -203,7 +203,7 @@ def row_of(rows, j):
 def write_ranks(keys, positions, rows, count, suffixes, ranks):
     """Put every element in its row, and give it the row of its group's first as rank.
 
-    One thread an element; one write to a place in `ranks` that no neighbour shares.
+    One thread an element; one write to an element of `ranks` that no neighbour shares.
     """
     j = cuda.grid(1)
     if j < count:
@@ -238,7 +238,7 @@ def gather_unsorted(
     count,
     starts,
     ranks,
-    letters,
+    bases,
     rank_bits,
     next_keys,
     next_positions,
@@ -246,10 +246,10 @@ def gather_unsorted(
 ):
     """Gather the unsorted elements, with the keys of the next round:
 
-        [ where their group begins among the gathered ][ rank of the suffix `letters` on, + 1 ]
+        [ where their group begins among the gathered ][ rank of the suffix `bases` on, + 1 ]
 
-    and 0 for the suffix that ends there. One warp a tile, 32 elements a step; one read of a place
-    in `ranks` that no neighbour shares. A suffix that ends sooner shares its letters with no
+    and 0 for the suffix that ends there. One warp a tile, 32 elements a step; one read of a rank
+    that no neighbour shares. A suffix that ends sooner shares its bases with no
     other one, because only the last separator is followed by nothing.
     """
     tile = cuda.grid(1) // _WARP
@@ -266,8 +266,8 @@ def gather_unsorted(
                 group = at - (j - first_equal(keys, j))
                 position = np.int64(positions[j])
                 rank = np.uint64(0)
-                if position + letters < ranks.size:
-                    rank = np.uint64(ranks[position + letters]) + np.uint64(1)
+                if position + bases < ranks.size:
+                    rank = np.uint64(ranks[position + bases]) + np.uint64(1)
                 next_keys[at] = (np.uint64(group) << np.uint64(rank_bits)) | rank
                 next_positions[at] = position
                 next_rows[at] = row_of(rows, j)

@@ -7,7 +7,7 @@ is the width that is fastest here. Beside each operation stands its meaning in p
 a vector is a list of numbers and a mask is a list of truth values.
 
     vector          the type, and how it comes from memory and goes there
-    lanes           each lane by itself: sums, extremes, comparisons, choices
+    lanes           each lane by itself: sums, extremes, comparisons, selections
     shuffles        lanes moved: turned round, turned as a square, looked up in a table
     instructions    prefetch and population_count, which are not on vectors
 """

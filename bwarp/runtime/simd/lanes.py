@@ -1,4 +1,4 @@
-"""Operations on each lane by itself: sums, extremes, comparisons, choices."""
+"""Operations on each lane by itself: sums, extremes, comparisons, selections."""
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -34,8 +34,30 @@ def _alike(a, b) -> bool:
     return isinstance(a, VectorType) and a == b
 
 
-def _letter(vector: VectorType) -> str:
-    return "s" if vector.element.signed else "u"
+def _of_two(a, b, build, is_mask: bool = False):
+    """Typing and code of an operation on two vectors of one type."""
+    if not _alike(a, b):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return build(builder, *arguments)
+
+    return (VectorType(types.boolean, a.lanes) if is_mask else a)(a, b), codegen
+
+
+def _signed(a, name: str):
+    """An operation that LLVM has for signed and for unsigned lanes."""
+    return lambda builder, *pair: _call(
+        builder, ("s" if a.element.signed else "u") + name, a, *pair
+    )
+
+
+def _sum_of_two(a, b, name: str):
+    if not _alike(a, b):
+        return None
+    if a.element.bitwidth > 16:
+        return _of_two(a, b, lambda builder, *pair: getattr(builder, name)(*pair))
+    return _of_two(a, b, _signed(a, f"{name}.sat"))
 
 
 @intrinsic
@@ -44,78 +66,42 @@ def add(typing_context, a, b):
 
     Those stop at the ends of their type; wider lanes wrap around, for want of an instruction.
     """
-    if not _alike(a, b):
-        return None
-
-    def codegen(context, builder, signature, arguments):
-        if a.element.bitwidth > 16:
-            return builder.add(*arguments)
-        return _call(builder, _letter(a) + "add.sat", a, *arguments)
-
-    return a(a, b), codegen
+    return _sum_of_two(a, b, "add")
 
 
 @intrinsic
 def subtract(typing_context, a, b):
     """[clip(x - y, lowest, highest) for x, y in zip(a, b)] of 8- and 16-bit lanes; as `add`."""
-    if not _alike(a, b):
-        return None
-
-    def codegen(context, builder, signature, arguments):
-        if a.element.bitwidth > 16:
-            return builder.sub(*arguments)
-        return _call(builder, _letter(a) + "sub.sat", a, *arguments)
-
-    return a(a, b), codegen
+    return _sum_of_two(a, b, "sub")
 
 
 @intrinsic
 def maximum(typing_context, a, b):
     """[max(x, y) for x, y in zip(a, b)]"""
-    if not _alike(a, b):
-        return None
-
-    def codegen(context, builder, signature, arguments):
-        return _call(builder, _letter(a) + "max", a, *arguments)
-
-    return a(a, b), codegen
+    return _of_two(a, b, _signed(a, "max"))
 
 
 @intrinsic
 def minimum(typing_context, a, b):
     """[min(x, y) for x, y in zip(a, b)]"""
-    if not _alike(a, b):
-        return None
-
-    def codegen(context, builder, signature, arguments):
-        return _call(builder, _letter(a) + "min", a, *arguments)
-
-    return a(a, b), codegen
+    return _of_two(a, b, _signed(a, "min"))
 
 
 @intrinsic
 def equal(typing_context, a, b):
     """[x == y for x, y in zip(a, b)], a mask"""
-    if not _alike(a, b):
-        return None
-
-    def codegen(context, builder, signature, arguments):
-        return builder.icmp_unsigned("==", *arguments)
-
-    return VectorType(types.boolean, a.lanes)(a, b), codegen
+    return _of_two(a, b, lambda builder, *pair: builder.icmp_unsigned("==", *pair), is_mask=True)
 
 
 @intrinsic
 def greater(typing_context, a, b):
     """[x > y for x, y in zip(a, b)], a mask"""
-    if not _alike(a, b):
-        return None
 
-    def codegen(context, builder, signature, arguments):
+    def build(builder, *pair):
         compare = builder.icmp_signed if a.element.signed else builder.icmp_unsigned
-        return compare(">", *arguments)
+        return compare(">", *pair)
 
-    return VectorType(types.boolean, a.lanes)(a, b), codegen
+    return _of_two(a, b, build, is_mask=True)
 
 
 @intrinsic

@@ -60,8 +60,8 @@ def transpose(typing_context, codes, starts, first, out, at, stride):
                 for order in orders
             ]
         for r, row in enumerate(rows):
-            place = builder.add(at, builder.mul(stride, word(r)))
-            target = address(context, builder, kinds[3], out, place, row_type)
+            slot = builder.add(at, builder.mul(stride, word(r)))
+            target = address(context, builder, kinds[3], out, slot, row_type)
             builder.store(row, target).align = 1
         return context.get_dummy_value()
 

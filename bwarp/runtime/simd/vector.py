@@ -25,7 +25,7 @@ __all__ = [
 
 
 def _target_features() -> set[str]:
-    """What Numba compiles for, such as {"avx2", "avx512bw"}: the host unless told otherwise."""
+    """What Numba compiles for, such as {"avx2", "avx512bw"}: the host unless set otherwise."""
     features = getattr(cpu_target.target_context.codegen(), "_tm_features", None)
     if features is None:
         return {name for name, has in binding.get_host_cpu_features().items() if has}

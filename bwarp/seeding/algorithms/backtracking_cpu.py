@@ -1,9 +1,9 @@
 """Inexact search as the paper has it (Liu & Schmidt III.D): depth first, with a lower bound.
 
 The reverse BWT is searched from the k-mer's first base to its last, trying all four bases at
-every place: a walk through the tree of strings within so many mismatches. Before, one pass over
+every base: a search through the tree of strings within so many mismatches. Before, one pass over
 the forward BWT, from the last base to the first, finds how many mismatches the bases after
-each place need at least: every stretch that does not occur in the text costs one. A path whose
+each base need at least: every stretch that does not occur in the text costs one. A branch whose
 mismatches and that bound together are more than allowed is left.
 
 The forward rows are carried along (`bwarp.seeding.algorithms.search_schemes_cpu` says how), so that
@@ -16,7 +16,9 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import extend_left, ranks
 from bwarp.runtime.threads import for_each_range
-from bwarp.seeding.intervals import Intervals, concatenate
+from bwarp.seeding.columns import joined
+from bwarp.seeding.intervals import Intervals
+from bwarp.seeding.kmers import PackedKmers, base_of_item
 
 __all__ = ["search_backtracking"]
 
@@ -24,50 +26,19 @@ _LONGEST = 64
 
 
 def search_backtracking(
-    index: FMIndex, words: np.ndarray, k: int, mismatches: int, threads: int = 1
+    index: FMIndex, kmers: np.ndarray, k: int, mismatches: int, threads: int = 1
 ) -> Intervals:
     """The rows of every string within so many mismatches of a k-mer or its reverse complement.
 
     Parameters and result are those of `bwarp.seeding.algorithms.search_schemes_cpu.search_schemes`.
     """
-    forward, reverse = index.forward, index.reverse
+    forward, reverse, packed = index.forward.arrays, index.reverse.arrays, PackedKmers.of(kmers, k)
 
     def search_items(start: int, stop: int) -> Intervals:
-        found = _search(
-            forward.words,
-            forward.separator_rows,
-            reverse.words,
-            reverse.separator_rows,
-            forward.groups,
-            forward.first_rows,
-            words.reshape(-1),
-            words.shape[1],
-            k,
-            mismatches,
-            start,
-            stop,
-        )
-        return Intervals(
-            kmers=found[:, 0] >> np.uint32(1),
-            strands=(found[:, 0] & np.uint32(1)).astype(np.uint8),
-            first_rows=found[:, 1].copy(),
-            n_rows=found[:, 2].copy(),
-            mismatches=found[:, 3].astype(np.uint8),
-        )
+        found = _search(forward, reverse, packed, mismatches, start, stop)
+        return Intervals.of_items(*found.T)
 
-    return concatenate(for_each_range(search_items, 2 * len(words), threads, smallest=256))
-
-
-@numba.njit(cache=True, nogil=True)
-def _unpack_item(flat, words_a_kmer, k, item, bases):
-    """The bases of item i: k-mer i // 2, or with odd i its reverse complement."""
-    for position in range(k):
-        word = flat[(item >> 1) * words_a_kmer + (position >> 5)]
-        code = (word >> np.uint64(62 - 2 * (position & 31))) & np.uint64(3)
-        if item & 1:
-            bases[k - 1 - position] = np.uint64(3) - code
-        else:
-            bases[position] = code
+    return joined(for_each_range(search_items, 2 * len(kmers), threads, smallest=256))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -87,21 +58,11 @@ def _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least
 
 
 @numba.njit(cache=True, nogil=True)
-def _search(
-    forward,
-    forward_separators,
-    reverse,
-    reverse_separators,
-    groups,
-    first_rows,
-    flat,
-    words_a_kmer,
-    k,
-    mismatches,
-    start,
-    stop,
-):
+def _search(forward, reverse, kmers, mismatches, start, stop):
     """Search items start to stop; returns item, first row, rows and mismatches of what is found."""
+    words, separator_rows, groups, first_rows, _ = forward
+    reverse_words, reverse_separators, _, _, _ = reverse
+    flat, words_a_kmer, k = kmers
     found = np.empty((1024, 4), np.uint32)
     n_found = 0
     bases = np.empty(_LONGEST, np.uint64)
@@ -113,11 +74,10 @@ def _search(
     tried = np.empty(_LONGEST, np.int64)
     errors = np.zeros(_LONGEST + 1, np.int64)
     for item in range(start, stop):
-        _unpack_item(flat, words_a_kmer, k, item, bases)
-        if (
-            _least_mismatches(forward, forward_separators, groups, first_rows, bases, k, least)
-            > mismatches
-        ):
+        for position in range(k):
+            bases[position] = base_of_item(flat, words_a_kmer, k, item, position)
+        needed = _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least)
+        if needed > mismatches:
             continue
         depth = 0
         first = np.uint64(0)
@@ -126,8 +86,8 @@ def _search(
         entering = True
         while depth >= 0:
             if entering:
-                low = ranks(reverse, reverse_separators, groups, first_reverse)
-                high = ranks(reverse, reverse_separators, groups, first_reverse + n_rows)
+                low = ranks(reverse_words, reverse_separators, groups, first_reverse)
+                high = ranks(reverse_words, reverse_separators, groups, first_reverse + n_rows)
                 first += n_rows
                 for base in range(4):
                     firsts_reverse[depth, base] = np.uint64(first_rows[base]) + low[base]

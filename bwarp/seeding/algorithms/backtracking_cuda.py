@@ -1,6 +1,6 @@
 """The paper's inexact search on the GPU: depth first, with its lower bound, a stack a thread.
 
-`bwarp.seeding.algorithms.backtracking_cpu` tells what it does; here one thread does a k-mer and its
+`bwarp.seeding.algorithms.backtracking_cpu` says what it does; here one thread does a k-mer and its
 reverse complement, as the paper has it. The stack lies in local memory: at every depth the rows of
 the four longer strings, which of them is tried next, the mismatches so far and the bound.
 """
@@ -32,9 +32,7 @@ def search_backtracking(
     backtrack[-(-(n_items // 2) // _THREADS), _THREADS](
         device.forward.words,
         device.forward.separator_rows,
-        device.reverse.words,
-        device.reverse.separator_rows,
-        device.forward.groups,
+        *device.reverse.arrays,
         device.first_rows,
         items,
         words_an_item,
@@ -138,12 +136,12 @@ def backtrack(
             if counts[at] == uint32(0) or with_this + int(least[depth]) > mismatches:
                 continue
             if depth == k - 1:
-                place = uint64(cuda.atomic.add(counters, INTERVALS, uint32(1)))
-                if place < uint64(capacity):
-                    intervals[place] = uint32(item)
-                    intervals[uint64(capacity) + place] = firsts[at]
-                    intervals[uint64(2 * capacity) + place] = counts[at]
-                    intervals[uint64(3 * capacity) + place] = uint32(with_this)
+                slot = uint64(cuda.atomic.add(counters, INTERVALS, uint32(1)))
+                if slot < uint64(capacity):
+                    intervals[slot] = uint32(item)
+                    intervals[uint64(capacity) + slot] = firsts[at]
+                    intervals[uint64(2 * capacity) + slot] = counts[at]
+                    intervals[uint64(3 * capacity) + slot] = uint32(with_this)
                 continue
             first, first_reverse, rows = firsts[at], firsts_reverse[at], counts[at]
             depth += 1

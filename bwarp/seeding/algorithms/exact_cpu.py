@@ -1,6 +1,6 @@
 """Exact search on the CPU: backward search from the prefix table, many k-mers at a time.
 
-One search step reads two blocks at places nothing foretells, and waits for both. So the steps of
+One search step reads two blocks, wherever in memory, and waits for both. So the steps of
 `_TOGETHER` searches are taken in turn, each asking for its next blocks and being served while the
 others work.
 """
@@ -13,6 +13,7 @@ from bwarp.index.rank_cpu import block_start, extend_left
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.intervals import Intervals
+from bwarp.seeding.kmers import PackedKmers
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
 __all__ = ["exact_intervals", "search_exact"]
@@ -20,57 +21,36 @@ __all__ = ["exact_intervals", "search_exact"]
 _TOGETHER = 64
 
 
-def search_exact(index: FMIndex, words: np.ndarray, k: int, threads: int = 1) -> Intervals:
-    """The rows of every k-mer and its reverse complement.
-
-    Parameters
-    ----------
-    words : ndarray, shape=(n, 1 or 2), dtype=uint64
-        K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
-    """
-    starts, stops = exact_intervals(index, words, k, threads)
+def search_exact(index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1) -> Intervals:
+    """The SA intervals of every k-mer and its reverse complement, as `exact_intervals`."""
+    starts, stops = exact_intervals(index, kmers, k, threads)
     found = np.flatnonzero(starts < stops)
-    return Intervals(
-        kmers=(found >> 1).astype(np.uint32),
-        strands=(found & 1).astype(np.uint8),
-        first_rows=starts[found],
-        n_rows=stops[found] - starts[found],
-        mismatches=np.zeros(found.size, np.uint8),
+    return Intervals.of_items(
+        found, starts[found], stops[found] - starts[found], np.zeros(found.size, np.uint8)
     )
 
 
 def exact_intervals(
-    index: FMIndex, words: np.ndarray, k: int, threads: int = 1
+    index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First and last row + 1 of k-mer i (at 2 i) and its reverse complement (at 2 i + 1).
+    """First and last SA row + 1 of k-mer i (at 2 i) and its reverse complement (at 2 i + 1).
+
+    Parameters
+    ----------
+    kmers : ndarray, shape=(n, 1 or 2), dtype=uint64
+        K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
 
     Returns
     -------
     starts, stops : ndarray, shape=(2 * n,), dtype=uint32
         Equal where there is no match.
     """
-    starts = np.empty(2 * len(words), np.uint32)
-    stops = np.empty_like(starts)
-    forward = index.forward
-    # One word more: a k-mer at the end is read as two words.
-    flat = np.append(words.reshape(-1), np.uint64(0))
-    table = index.prefix_table if index.prefix_length <= k else index.prefix_table[:0]
+    starts, stops = np.empty((2, 2 * len(kmers)), np.uint32)
+    table_k = index.prefix_length if index.prefix_length <= k else 0
+    table = index.prefix_table[: 4**table_k if table_k else 0].reshape(-1)
+    bwt, packed = index.forward.arrays, PackedKmers.of(kmers, k)
     for_each_range(
-        lambda start, stop: _search(
-            forward.words,
-            forward.separator_rows,
-            forward.groups,
-            forward.first_rows,
-            table.reshape(-1),
-            index.prefix_length if len(table) else 0,
-            flat,
-            words.shape[1],
-            k,
-            start,
-            stop,
-            starts,
-            stops,
-        ),
+        lambda start, stop: _search(bwt, table, table_k, packed, start, stop, starts, stops),
         starts.size,
         threads,
     )
@@ -88,22 +68,10 @@ def _last_bases(flat, words_a_kmer, k, item, part):
 
 
 @numba.njit(cache=True, nogil=True)
-def _search(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    table,
-    table_k,
-    flat,
-    words_a_kmer,
-    k,
-    start,
-    stop,
-    starts,
-    stops,
-):
+def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
     """Search items start to stop: item i is k-mer i // 2 on strand i % 2."""
+    words, separator_rows, groups, first_rows, _ = bwt
+    flat, words_a_kmer, k = kmers
     low = np.empty(_TOGETHER, np.uint64)
     high = np.empty(_TOGETHER, np.uint64)
     bases = np.empty(_TOGETHER, np.uint64)

@@ -53,9 +53,7 @@ def exact_intervals(device, items, n_items: int, words_an_item: int, k: int, fir
     length = min(k, device.plan.string_length)
     has_text = device.text is not None
     search_items[-(-n_items // _THREADS), _THREADS](
-        device.forward.words,
-        device.forward.separator_rows,
-        device.forward.groups,
+        *device.forward.arrays,
         device.first_rows,
         device.table(length),
         length,
@@ -158,17 +156,17 @@ def collect(firsts, n_rows, n_items, capacity, intervals, keys, values, counters
     if item < n_items:
         first, rows = firsts[item], n_rows[item]
     is_located = rows == uint32(LOCATED)
-    place = reserve(counters, KEYS, uint32(1) if is_located else uint32(0))
-    if is_located and place < capacity:
-        keys[place] = uint64(item) << uint64(32) | uint64(first)
-        values[place] = uint32(0)
+    slot = reserve(counters, KEYS, uint32(1) if is_located else uint32(0))
+    if is_located and slot < capacity:
+        keys[slot] = uint64(item) << uint64(32) | uint64(first)
+        values[slot] = uint32(0)
     is_interval = rows != uint32(0) and not is_located
-    place = uint64(reserve(counters, INTERVALS, uint32(1) if is_interval else uint32(0)))
-    if is_interval and place < uint64(capacity):
-        intervals[place] = uint32(item)
-        intervals[uint64(capacity) + place] = first
-        intervals[uint64(2 * capacity) + place] = rows
-        intervals[uint64(3 * capacity) + place] = uint32(0)
+    slot = uint64(reserve(counters, INTERVALS, uint32(1) if is_interval else uint32(0)))
+    if is_interval and slot < uint64(capacity):
+        intervals[slot] = uint32(item)
+        intervals[uint64(capacity) + slot] = first
+        intervals[uint64(2 * capacity) + slot] = rows
+        intervals[uint64(3 * capacity) + slot] = uint32(0)
 
 
 _NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64

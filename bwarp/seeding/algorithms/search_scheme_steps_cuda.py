@@ -36,10 +36,10 @@ MOST_ITEMS = 1 << _ITEM_BITS
 
 
 @cuda.jit(device=True)
-def put_node(nodes, capacity, place, item, first, first_reverse, rows, code):
+def put_node(nodes, capacity, slot, item, first, first_reverse, rows, code):
     """Write the columns of a node, if there is room."""
-    if place < capacity:
-        at = uint64(place)
+    if slot < capacity:
+        at = uint64(slot)
         column = uint64(capacity)
         nodes[at] = item
         nodes[at + column] = first
@@ -49,12 +49,12 @@ def put_node(nodes, capacity, place, item, first, first_reverse, rows, code):
 
 
 @cuda.jit(device=True)
-def put_checks(checks, place, leftmost, item, first, rows):
+def put_checks(checks, slot, leftmost, item, first, rows):
     """Write a check a row, as far as there is room."""
     head = uint64(uint32(leftmost) << uint32(_ITEM_BITS) | uint32(item)) << uint64(32)
     for row in range(rows):
-        if uint64(place) + uint64(row) < uint64(checks.size):
-            checks[uint64(place) + uint64(row)] = head | uint64(first + uint32(row))
+        if uint64(slot) + uint64(row) < uint64(checks.size):
+            checks[uint64(slot) + uint64(row)] = head | uint64(first + uint32(row))
 
 
 @cuda.jit(cache=True)
@@ -90,13 +90,13 @@ def start_nodes(
             first, first_reverse, rows, _ = load_uint32x4(table, uint64(4) * entry)
         is_few = rows <= uint32(few)
         is_node = rows != uint32(0) and not is_few
-        place = reserve(counters, counter + 1, uint32(1) if is_node else uint32(0))
+        slot = reserve(counters, counter + 1, uint32(1) if is_node else uint32(0))
         if is_node:
-            put_node(nodes, capacity, place, item, first, first_reverse, rows, code)
+            put_node(nodes, capacity, slot, item, first, first_reverse, rows, code)
         if few:
             wanted = rows if is_few else uint32(0)
-            place = reserve(counters, counter, wanted)
-            put_checks(checks, place, first_base, item, first, wanted)
+            slot = reserve(counters, counter, wanted)
+            put_checks(checks, slot, first_base, item, first, wanted)
 
 
 @cuda.jit(cache=True)
@@ -163,10 +163,10 @@ def grow_nodes(
                         n_checked = uint32(n_checked + counts[base])
                     else:
                         n_grown = uint32(n_grown + uint32(1))
-        place = reserve(counters, node_counter + 1, n_grown)
-        check_place = uint32(0)
+        slot = reserve(counters, node_counter + 1, n_grown)
+        check_slot = uint32(0)
         if few:
-            check_place = reserve(counters, counter, n_checked)
+            check_slot = reserve(counters, counter, n_checked)
         if n_grown + n_checked != uint32(0):
             for base in range(4):
                 matches = uint32(base) == wanted
@@ -175,15 +175,15 @@ def grow_nodes(
                 if is_alive and count:
                     first = starts[base] if grown == 1 else other_row
                     if count <= uint32(few):
-                        put_checks(checks, check_place, leftmost, item, first, count)
-                        check_place = uint32(check_place + count)
+                        put_checks(checks, check_slot, leftmost, item, first, count)
+                        check_slot = uint32(check_slot + count)
                     else:
                         first_reverse = other_row if grown == 1 else starts[base]
                         new_code = code if matches else uint32(code + uint32(weight))
                         put_node(
-                            longer, capacity, place, item, first, first_reverse, count, new_code
+                            longer, capacity, slot, item, first, first_reverse, count, new_code
                         )
-                        place = uint32(place + uint32(1))
+                        slot = uint32(slot + uint32(1))
                 other_row = uint32(other_row + count)
 
 
@@ -237,10 +237,10 @@ def check_rows(
                     segment = segment_of(segment_text, begin)
                     is_hit = uint32(segment_text[segment + uint32(1)] - begin) > uint32(k)
                     position = uint32(segment_genome[segment] + begin - segment_text[segment])
-        place = uint64(reserve(counters, KEYS, uint32(1) if is_hit else uint32(0)))
-        if is_hit and place < uint64(keys.size):
-            keys[place] = uint64(item) << uint64(32) | uint64(position)
-            values[place] = errors
+        slot = uint64(reserve(counters, KEYS, uint32(1) if is_hit else uint32(0)))
+        if is_hit and slot < uint64(keys.size):
+            keys[slot] = uint64(item) << uint64(32) | uint64(position)
+            values[slot] = errors
 
 
 @cuda.jit(cache=True)
@@ -253,13 +253,13 @@ def finish_nodes(mismatches, capacity, nodes, intervals, counters, node_counter)
     ):
         i = uint64(block_start + cuda.threadIdx.x)
         is_node = i < uint64(n_nodes)
-        place = uint64(reserve(counters, INTERVALS, uint32(1) if is_node else uint32(0)))
-        if is_node and place < column:
-            intervals[place] = nodes[i]
-            intervals[place + column] = nodes[i + column]
-            intervals[place + uint64(2) * column] = nodes[i + uint64(3) * column]
+        slot = uint64(reserve(counters, INTERVALS, uint32(1) if is_node else uint32(0)))
+        if is_node and slot < column:
+            intervals[slot] = nodes[i]
+            intervals[slot + column] = nodes[i + column]
+            intervals[slot + uint64(2) * column] = nodes[i + uint64(3) * column]
             code = nodes[i + uint64(4) * column]
-            intervals[place + uint64(3) * column] = uint32(mismatches[code])
+            intervals[slot + uint64(3) * column] = uint32(mismatches[code])
 
 
 _NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64

@@ -10,6 +10,8 @@ transform and in the reverse one are equally many, and the ranks in one tell how
 divided, for rows are in the order of what follows them: separators first, then A, C, G, T.
 """
 
+from functools import partial
+
 import numba
 import numpy as np
 
@@ -18,7 +20,9 @@ from bwarp.index.rank_cpu import block_start, ranks
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.algorithms.search_schemes import RIGHT, Search, choose_schemes
-from bwarp.seeding.intervals import Intervals, concatenate
+from bwarp.seeding.columns import joined
+from bwarp.seeding.intervals import Intervals
+from bwarp.seeding.kmers import PackedKmers, base_of_item
 
 __all__ = ["search_schemes", "start_tables"]
 
@@ -33,49 +37,40 @@ _ITEM, _FIRST, _FIRST_REVERSE, _ROWS, _CODE = range(5)
 
 
 def search_schemes(
-    index: FMIndex, words: np.ndarray, k: int, mismatches: int, threads: int = 1
+    index: FMIndex, kmers: np.ndarray, k: int, mismatches: int, threads: int = 1
 ) -> Intervals:
     """The rows of every string within so many mismatches of a k-mer or its reverse complement.
 
     Parameters
     ----------
-    words : ndarray, shape=(n, 1 or 2), dtype=uint64
+    kmers : ndarray, shape=(n, 1 or 2), dtype=uint64
         K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
     mismatches : int
         From 1 to 4.
     """
     searches = choose_schemes(k, mismatches, index.forward.n_rows)
     tables = start_tables(index, {search.start_length for search in searches}, threads)
-    flat = words.reshape(-1)
-    bwts = (
-        index.forward.words,
-        index.forward.separator_rows,
-        index.reverse.words,
-        index.reverse.separator_rows,
-        index.forward.groups,
-        index.forward.first_rows,
-    )
+    packed = PackedKmers.of(kmers, k)
 
     def search_items(start: int, stop: int) -> Intervals:
         found = []
         for first in range(start, stop, _TOGETHER):
             last = min(first + _TOGETHER, stop)
             for search in searches:
-                nodes = _start_nodes(
-                    flat,
-                    words.shape[1],
-                    k,
-                    tables[search.start_length],
-                    search.start,
-                    search.start_length,
-                    first,
-                    last,
+                table = tables[search.start_length]
+                nodes = _start_nodes(packed, table, search.start, search.start_length, first, last)
+                nodes = _grow(index, packed, search, nodes)
+                found.append(
+                    Intervals.of_items(
+                        nodes[:, _ITEM],
+                        nodes[:, _FIRST],
+                        nodes[:, _ROWS],
+                        search.mismatches[nodes[:, _CODE]],
+                    )
                 )
-                nodes = _grow(bwts, flat, words.shape[1], k, search, nodes)
-                found.append(_as_intervals(nodes, search))
-        return concatenate(found)
+        return joined(found)
 
-    return concatenate(for_each_range(search_items, 2 * len(words), threads, _TOGETHER))
+    return joined(for_each_range(search_items, 2 * len(kmers), threads, _TOGETHER))
 
 
 def start_tables(index: FMIndex, lengths: set[int], threads: int = 1) -> dict[int, np.ndarray]:
@@ -84,35 +79,22 @@ def start_tables(index: FMIndex, lengths: set[int], threads: int = 1) -> dict[in
     Returns
     -------
     tables : dict of int to ndarray, shape=(4**length, 3), dtype=uint32
-        First row forward, first row reverse, number of rows; the string is the place in the table
+        First row forward, first row reverse, number of rows; the string is the index in the table
         as a number to the base 4.
     """
-    table = np.array([[0, 0, index.forward.n_rows]], np.uint32)
+    table, reverse = np.array([[0, 0, index.forward.n_rows]], np.uint32), index.reverse.arrays
     tables = {}
     for length in range(1, max(lengths) + 1):
         longer = np.zeros((4**length, 3), np.uint32)
-        for_each_range(
-            lambda start, stop, table=table, longer=longer: _grow_table(
-                index.reverse.words,
-                index.reverse.separator_rows,
-                index.reverse.groups,
-                index.reverse.first_rows,
-                table,
-                longer,
-                start,
-                stop,
-            ),
-            len(table),
-            threads,
-        )
+        for_each_range(partial(_grow_table, reverse, table, longer), len(table), threads)
         table = longer
         if length in lengths:
             tables[length] = table
     return tables
 
 
-def _grow(bwts, flat, words_a_kmer, k, search: Search, nodes: np.ndarray) -> np.ndarray:
-    forward, forward_separators, reverse, reverse_separators, groups, first_rows = bwts
+def _grow(index: FMIndex, kmers: PackedKmers, search: Search, nodes: np.ndarray) -> np.ndarray:
+    forward, reverse = index.forward.arrays, index.reverse.arrays
     spare = np.empty((0, 5), np.uint32)
     for step in range(len(search.positions)):
         if len(spare) < 4 * len(nodes):
@@ -120,12 +102,7 @@ def _grow(bwts, flat, words_a_kmer, k, search: Search, nodes: np.ndarray) -> np.
         right = search.directions[step] == RIGHT
         n_grown = _step(
             reverse if right else forward,
-            reverse_separators if right else forward_separators,
-            groups,
-            first_rows,
-            flat,
-            words_a_kmer,
-            k,
+            kmers,
             search.positions[step],
             _FIRST_REVERSE if right else _FIRST,
             search.weights[step],
@@ -137,34 +114,16 @@ def _grow(bwts, flat, words_a_kmer, k, search: Search, nodes: np.ndarray) -> np.
     return nodes
 
 
-def _as_intervals(nodes: np.ndarray, search: Search) -> Intervals:
-    return Intervals(
-        kmers=nodes[:, _ITEM] >> np.uint32(1),
-        strands=(nodes[:, _ITEM] & np.uint32(1)).astype(np.uint8),
-        first_rows=nodes[:, _FIRST].copy(),
-        n_rows=nodes[:, _ROWS].copy(),
-        mismatches=search.mismatches[nodes[:, _CODE]],
-    )
-
-
 @numba.njit(cache=True, nogil=True)
-def _base(flat, words_a_kmer, k, item, position):
-    """A base of item i: k-mer i // 2, or with odd i its reverse complement."""
-    at = k - 1 - position if item & 1 else position
-    word = flat[(item >> 1) * words_a_kmer + (at >> 5)]
-    code = (word >> np.uint64(62 - 2 * (at & 31))) & np.uint64(3)
-    return np.uint64(3) - code if item & 1 else code
-
-
-@numba.njit(cache=True, nogil=True)
-def _start_nodes(flat, words_a_kmer, k, table, start, start_length, first, last):
+def _start_nodes(kmers, table, start, start_length, first, last):
     """The nodes of items whose first bases, matched exactly, occur."""
+    words, words_a_kmer, k = kmers
     nodes = np.empty((last - first, 5), np.uint32)
     n_nodes = 0
     for item in range(first, last):
         string = np.uint64(0)
         for position in range(start, start + start_length):
-            string = string << np.uint64(2) | _base(flat, words_a_kmer, k, item, position)
+            string = string << np.uint64(2) | base_of_item(words, words_a_kmer, k, item, position)
         if table[string, 2]:
             nodes[n_nodes, _ITEM] = item
             nodes[n_nodes, _FIRST] = table[string, 0]
@@ -176,25 +135,13 @@ def _start_nodes(flat, words_a_kmer, k, table, start, start_length, first, last)
 
 
 @numba.njit(cache=True, nogil=True)
-def _step(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    flat,
-    words_a_kmer,
-    k,
-    position,
-    grown,
-    weight,
-    alive,
-    nodes,
-    longer,
-):
+def _step(bwt, kmers, position, grown, weight, alive, nodes, longer):
     """Grow every node by one base in the BWT whose first row is column `grown`.
 
     Writes the nodes that occur and are alive to `longer`; returns how many.
     """
+    words, separator_rows, groups, first_rows, _ = bwt
+    flat, words_a_kmer, k = kmers
     other = _FIRST + _FIRST_REVERSE - grown
     n_longer = 0
     starts = np.empty(4, np.uint64)
@@ -207,7 +154,7 @@ def _step(
             row += np.uint64(nodes[ahead, _ROWS])
             prefetch(words, np.int64(block_start(groups, row)))
         code = np.int64(nodes[i, _CODE])
-        wanted = _base(flat, words_a_kmer, k, np.int64(nodes[i, _ITEM]), position)
+        wanted = base_of_item(flat, words_a_kmer, k, np.int64(nodes[i, _ITEM]), position)
         with_match = alive[code]
         with_mismatch = code + weight < alive.size and alive[code + weight]
         row = np.uint64(nodes[i, grown])
@@ -234,8 +181,9 @@ def _step(
 
 
 @numba.njit(cache=True, nogil=True)
-def _grow_table(words, separator_rows, groups, first_rows, table, longer, start, stop):
+def _grow_table(bwt, table, longer, start, stop):
     """Grow strings start to stop of a table by one base to the right."""
+    words, separator_rows, groups, first_rows, _ = bwt
     for string in range(start, stop):
         rows = np.uint64(table[string, 2])
         if rows == 0:

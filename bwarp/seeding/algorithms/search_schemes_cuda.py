@@ -104,9 +104,7 @@ def _run_search(device, items, n_items, words_an_item, k, mismatches, search, nu
             leftmost -= 1
         bwt = device.reverse if right else device.forward
         grow_nodes[blocks, _THREADS](
-            bwt.words,
-            bwt.separator_rows,
-            bwt.groups,
+            *bwt.arrays,
             device.first_rows,
             items,
             words_an_item,
@@ -186,7 +184,7 @@ def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndar
     first_base : int
         Where in the k-mer the string begins.
     flips : ndarray, shape=(n,), dtype=uint64
-        Bits to flip in the string, as a number to the base 4, for every choice of mismatches.
+        Bits to flip in the string, as a number to the base 4, for every set of mismatches.
     codes : ndarray, shape=(n,), dtype=uint32
         The error code of each.
     """
@@ -197,8 +195,8 @@ def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndar
     for position, weight, alive in zip(
         positions, search.weights[:steps], search.alive[:steps], strict=True
     ):
-        place = 2 * (first_base + length - 1 - int(position))
-        changed = np.concatenate([flips ^ np.uint64(change << place) for change in range(4)])
+        slot = 2 * (first_base + length - 1 - int(position))
+        changed = np.concatenate([flips ^ np.uint64(change << slot) for change in range(4)])
         code = np.concatenate([codes, *[codes + weight] * 3])
         kept = (code < alive.size) & alive[np.minimum(code, alive.size - 1)]
         flips, codes = changed[kept], code[kept]

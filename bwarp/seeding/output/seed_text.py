@@ -83,11 +83,11 @@ class Names:
         firsts, lasts = self.bounds[start:stop].T
         lengths = lasts - firsts
         edges = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
-        return Names(self.text[places], np.column_stack([edges[:-1], edges[1:]]))
+        indices = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
+        return Names(self.text[indices], np.column_stack([edges[:-1], edges[1:]]))
 
     def first_empty(self) -> int | None:
-        """The number of the first name without letters, or None."""
+        """The number of the first empty name, or None."""
         empty = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
         return int(empty[0]) if empty.size else None
 

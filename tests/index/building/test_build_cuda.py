@@ -65,7 +65,7 @@ def test_kernels_are_launched_with_the_types_they_state():
             assert set(kernel.overloads) == {types}, kernel.py_func.__name__
 
 
-def test_a_text_that_does_not_fit_the_card(monkeypatch):
+def test_a_text_that_does_not_fit_the_gpu(monkeypatch):
     from bwarp.errors import UsageError
     from bwarp.index.building import build_cuda, suffix_array_cuda
 
