@@ -163,7 +163,7 @@ def kmer_at(words, position, k):
 def reverse_complement_kmer(kmer, k):
     """The reverse complement of a k-mer (k from 1 to 32) held as a number.
 
-    Complement is NOT; the order of the 2-bit letters is turned by swapping ever larger groups.
+    Complement is NOT; the order of the 2-bit codes is reversed by swapping ever larger groups.
     """
     bits = ~np.uint64(kmer)
     low = np.uint64(0x3333333333333333)

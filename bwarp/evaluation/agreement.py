@@ -1,7 +1,7 @@
 """How the primary alignments of two programs, or of two versions of one, differ read by read.
 
-Both are scored again by one scheme, with the price of clipped ends, so that alignments of programs
-with other scores can be compared, and each difference gets one of these kinds:
+Both get clip-penalised scores by one scheme, so that alignments of programs with other scores
+can be compared, and each difference gets one of these kinds:
 
     same                                   contig, position, strand and CIGAR are equal
     same place, equal score | ...better    a base of the read lies at the same base of the genome
@@ -29,7 +29,7 @@ _MATCHES = (0, 7, 8)
 
 @dataclass(frozen=True)
 class Alignment:
-    """A read's primary line.
+    """A read's primary record.
 
     Attributes
     ----------
@@ -92,12 +92,12 @@ def score_of(
     position: int,
     parameters: MappingParameters,
 ) -> int:
-    """The score of an alignment, the price of each clipped end paid.
+    """The clip-penalised score of an alignment.
 
     Parameters
     ----------
     read, contig : ndarray, dtype=uint8
-        Codes; the read as its line has it.
+        Codes; the read as its record has it.
     """
     total = at = 0
     for operation, length in cigar:

@@ -1,7 +1,7 @@
 """A folder of output that appears when it is complete, and replaces nothing but its own kind.
 
 Replacing a folder removes what is in it, so it is done only where every file in it is one that the
-program itself makes: a mistyped name must not cost anybody anything else.
+program itself makes: a mistyped name must not delete anything else.
 """
 
 import os

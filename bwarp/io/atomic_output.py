@@ -1,6 +1,6 @@
 """Outputs that appear under their final name only when they are complete.
 
-A file is written beside its final place under a private name and renamed over it at the end.
+A file is written beside its final path under a private name and renamed over it at the end.
 A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
 the same output removes once its process is gone. Until it is complete nobody else may read it.
 """
@@ -23,7 +23,7 @@ from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
 __all__ = [
     "atomic_file",
     "atomic_files",
-    "check_place",
+    "check_writable",
     "is_standard_output",
     "part_folder",
     "private_folder",
@@ -69,7 +69,7 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
 def _private_file(
     path: str | os.PathLike, mode: str, parts: list[tuple[Path, Path]]
 ) -> Iterator[IO]:
-    """A file beside its place, added to `parts`; what has no place of its own as it is."""
+    """A file beside its final path, added to `parts`; a pipe or a device as it is."""
     if is_standard_output(path):
         yield standard_output(mode)
         flush_standard_output()
@@ -200,7 +200,7 @@ def real_path(path: str | os.PathLike) -> Path:
     return Path(path) if has_name and not os.path.islink(path) else Path(os.path.realpath(path))
 
 
-def check_place(path: str | os.PathLike) -> None:
+def check_writable(path: str | os.PathLike) -> None:
     """Refuse the path of an output below a file, or where this process may not write."""
     for above in Path(path).parents:
         if above.exists():
@@ -213,7 +213,7 @@ def check_place(path: str | os.PathLike) -> None:
 
 def _part_path(path: Path) -> Path:
     """The private name beside `path`, after checking that it can be written and tidying up."""
-    check_place(path)
+    check_writable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     return path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -222,7 +222,7 @@ def _part_path(path: Path) -> Path:
 def _remove_leftovers(path: Path) -> None:
     """Remove what killed runs left of this output; a part whose process lives is kept.
 
-    A folder that was moved away to be replaced comes back where nothing took its place.
+    A folder that was moved away to be replaced comes back unless something replaced it.
     """
     name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old|gone)")
     for entry in path.parent.iterdir():

@@ -127,7 +127,7 @@ class ChunkFileReader:
         return content
 
     def _checked(self, line: dict) -> dict:
-        """A line without its sum, which must be right."""
+        """A line without its checksum, which must match."""
         recorded = line.pop("sum", None)
         if recorded != text_sum(json.dumps(line)):
             raise self._damaged()

@@ -105,7 +105,7 @@ def read_sequences(
     Parameters
     ----------
     path : path-like
-        Plain, gzip, bzip2, xz or zstd; ``-`` is standard input. The format is told by content.
+        Plain, gzip, bzip2, xz or zstd; ``-`` is standard input. The content decides the format.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         The code of every letter; 255 for a byte that may not stand in a sequence.
     chunk_bytes : int
@@ -233,7 +233,7 @@ def _count_lines(text: bytes, stop: int) -> int:
 
 
 def lone_return_error(start: str) -> InputError:
-    """What is said of a carriage return without a line feed; `start` names the place."""
+    """The error for a carriage return without a line feed; `start` says where."""
     return InputError(
         f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
         "(tr '\\r' '\\n')"
@@ -318,7 +318,7 @@ def _split_fasta(data, table, codes, offsets, headers):
 def _split_fastq(data, table, codes, qualities, offsets, headers):
     """Split the complete FASTQ records, of which there are at most as many as `headers`.
 
-    Returns how many there are, where the rest begins, and 0; or a place and its problem. A record
+    Returns how many there are, where the rest begins, and 0; or an offset and its problem. A record
     is looked at only when all of it is there, so problems do not depend on where chunks end.
     """
     record = 0

@@ -1,6 +1,6 @@
 """The bytes of plain and compressed files in blocks; nothing of a file is dropped in silence.
 
-gzip, bzip2, xz and zstd are told by how a file begins, not by its name. A compressed file is
+gzip, bzip2, xz and zstd are recognised by how a file begins, not by its name. A compressed file is
 streams end to end, as bgzip and cat make them:
 
     BZh9...stream...|BZh9...stream...|00 00 00          all of it is read, or refused

@@ -41,7 +41,7 @@ _LAST_ASCII = 127
 def letter_table(code_of_byte: np.ndarray) -> np.ndarray:
     """The 128 entries that `encode_line` looks codes up in.
 
-    Bytes from 127 on are no letters of any alphabet; all of them share the last entry, 255.
+    Bytes from 127 on belong to no alphabet; all of them share the last entry, 255.
     """
     table = code_of_byte[: _LAST_ASCII + 1].copy()
     table[_LAST_ASCII] = _NOT_ALLOWED

@@ -1,11 +1,11 @@
-"""Names of outputs, before any work is done: none may cost what is read or written besides."""
+"""Names of outputs, checked before any work: none may overwrite an input or another output."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import check_place, is_standard_output, real_path, refuse_folder
+from bwarp.io.atomic_output import check_writable, is_standard_output, real_path, refuse_folder
 
 __all__ = ["check_outputs", "table_format"]
 
@@ -36,7 +36,7 @@ def check_outputs(
     inputs: Iterable[str | os.PathLike | None],
     folder: str | os.PathLike | None = None,
 ) -> None:
-    """Refuse an output that cannot be written, or would cost an input or another output.
+    """Refuse an output that cannot be written, or would overwrite an input or another output.
 
     So would one that has the name of another, lies in one, or holds one. In a folder that is an
     input a new file may be written, but none that is there.
@@ -50,31 +50,31 @@ def check_outputs(
     folder : path, optional
         An output that is a folder.
     """
-    inputs = {_place(file): file for file in inputs if file and str(file) != "-"}
+    inputs = {_resolved(file): file for file in inputs if file and str(file) != "-"}
     taken = dict(inputs)
     for file in filter(None, [*outputs, folder]):
-        place = _place(file)
-        if os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place)):
+        path = _resolved(file)
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
             continue
-        if place in taken:
+        if path in taken:
             raise UsageError(
                 f"{file} is taken by another file of this run: every file needs a name of its own"
             )
-        for other_place, other in taken.items():
-            if _holds(other_place, place) and (other_place not in inputs or os.path.exists(place)):
+        for other_path, other in taken.items():
+            if _holds(other_path, path) and (other_path not in inputs or os.path.exists(path)):
                 raise UsageError(f"{file} lies in {other}, which this run needs: write elsewhere")
-            if _holds(place, other_place):
+            if _holds(path, other_path):
                 raise UsageError(f"{file} holds {other}, which this run needs: write elsewhere")
-        taken[place] = file
-        if place != "-":
+        taken[path] = file
+        if path != "-":
             if file != folder:
                 refuse_folder(file)
-            check_place(real_path(file))
+            check_writable(real_path(file))
 
 
-def _place(file: str | os.PathLike) -> str:
+def _resolved(file: str | os.PathLike) -> str:
     return "-" if is_standard_output(file) else os.path.realpath(file)
 
 
-def _holds(folder: str, place: str) -> bool:
-    return Path(folder) in Path(place).parents
+def _holds(folder: str, path: str) -> bool:
+    return Path(folder) in Path(path).parents

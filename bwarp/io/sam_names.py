@@ -1,4 +1,4 @@
-"""Which names SAM allows: other programs refuse files with others, or take them for headers.
+"""Names that SAM allows; other programs refuse files with other names, or misread them.
 
 A read's name is printable ASCII without blanks, at most 254 characters for BAM, and has no @ at its
 start (SAM's text has no @ in it at all, but everybody reads such names).

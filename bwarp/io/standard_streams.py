@@ -1,4 +1,4 @@
-"""Standard input, output and error, any of which whoever starts a program may have closed."""
+"""Standard input, output and error, any of which may be closed when a program starts."""
 
 import os
 import sys
@@ -10,10 +10,10 @@ __all__ = ["fill_closed_streams", "flush_standard_output", "standard_input", "st
 
 
 def fill_closed_streams() -> None:
-    """Put something in the places of closed streams, so that no file that is opened takes them.
+    """Open the null device for closed streams, so that no file that is opened takes their numbers.
 
-    Whoever writes to standard output by its number would write into that file. What is put there
-    cannot be read, or written, as little as what was closed.
+    What is written to standard output by its number would go into that file. As before, standard
+    input cannot be read, and the others cannot be written.
     """
     for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:

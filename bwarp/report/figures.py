@@ -45,7 +45,7 @@ def draw_qualities(samples: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_insert_sizes(samples: Mapping[str, Mapping]) -> Figure:
-    """Proper pairs by the distance of their ends, a line a sample."""
+    """Proper pairs by insert size, a line a sample."""
     figure, axes = _axes("insert size (bases)", "proper pairs (%)")
     curves = {name: insert_size_curve(statistics) for name, statistics in samples.items()}
     for name, style, curve in _lines(curves):
@@ -62,11 +62,11 @@ def draw_stages(samples: Mapping[str, Mapping]) -> Figure:
     high = 0.8 / len(samples)
     for number, (name, style, statistics) in enumerate(_lines(samples)):
         counts = [statistics["stages"][stage] for stage in stages]
-        places = np.arange(len(stages)) - 0.4 + high * (number + 0.5)
-        axes.barh(places, counts, high, label=name, color=style["color"])
+        heights = np.arange(len(stages)) - 0.4 + high * (number + 0.5)
+        axes.barh(heights, counts, high, label=name, color=style["color"])
         if len(samples) == 1:
-            for place, count in zip(places, counts, strict=True):
-                axes.annotate(f" {count:,}", (max(count, 1), place), va="center", fontsize="small")
+            for y, count in zip(heights, counts, strict=True):
+                axes.annotate(f" {count:,}", (max(count, 1), y), va="center", fontsize="small")
     axes.set_xscale("log")
     axes.set_xlim(left=1)
     axes.margins(x=0.2)

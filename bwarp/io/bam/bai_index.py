@@ -1,8 +1,8 @@
 """The index of a sorted BAM, made while it is written: BAI, or CSI where a contig is too long.
 
-The file is a stream of bytes in compressed blocks; while it grows, places are numbers of bytes of
-the uncompressed stream. When all blocks are known, they become virtual offsets: where the block
-begins in the file, and the place within it.
+The file is a stream of bytes in compressed blocks; while it grows, offsets count bytes of the
+uncompressed stream. When all blocks are known, they become virtual offsets: where the block begins
+in the file, and the offset within it.
 
     bins      the smallest window of the binning scheme that holds a record is its bin; an index
               names the stretches of the stream that hold a bin's records
@@ -18,7 +18,7 @@ import numpy as np
 from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block
 from bwarp.io.bam.records import first_bin, get_int32, put_int32, put_int64
 
-__all__ = ["IndexBuilder", "RecordPlaces", "index_ending", "record_places"]
+__all__ = ["IndexBuilder", "RecordLoci", "index_ending", "record_loci"]
 
 _SHIFT = 14
 _BAI_DEPTH = 5
@@ -31,13 +31,13 @@ def index_ending(lengths: np.ndarray) -> str:
 
 
 @dataclass(frozen=True)
-class RecordPlaces:
+class RecordLoci:
     """Where some records lie on the reference.
 
     Attributes
     ----------
     contigs : ndarray, shape=(n,), dtype=int32
-        -1 for a record without a place.
+        -1 for a record without a position.
     firsts, stops : ndarray, shape=(n,), dtype=int64
         An unmapped record takes one base.
     mapped : ndarray, shape=(n,), dtype=bool
@@ -50,7 +50,7 @@ class RecordPlaces:
 
 
 @numba.njit(cache=True, nogil=True)
-def _read_places(data, starts, contigs, firsts, stops, mapped):
+def _read_loci(data, starts, contigs, firsts, stops, mapped):
     for i in range(starts.size):
         at = starts[i] + 4
         flag = np.int64(data[at + 14]) | np.int64(data[at + 15]) << 8
@@ -69,18 +69,18 @@ def _read_places(data, starts, contigs, firsts, stops, mapped):
         stops[i] = firsts[i] + max(span, 1)
 
 
-def record_places(data: np.ndarray, starts: np.ndarray) -> RecordPlaces:
-    """The places of the records that begin at `starts` in `data`."""
+def record_loci(data: np.ndarray, starts: np.ndarray) -> RecordLoci:
+    """The loci of the records that begin at `starts` in `data`."""
     n = starts.size
-    places = RecordPlaces(
+    loci = RecordLoci(
         np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, bool)
     )
-    _read_places(data, starts, places.contigs, places.firsts, places.stops, places.mapped)
-    return places
+    _read_loci(data, starts, loci.contigs, loci.firsts, loci.stops, loci.mapped)
+    return loci
 
 
 class IndexBuilder:
-    """Takes the records of a sorted stream in order; at the end it knows the bytes of the index."""
+    """Takes the records of a sorted stream in order, and gives the index in the end."""
 
     def __init__(self, lengths: np.ndarray):
         lengths = np.asarray(lengths, np.int64)
@@ -94,17 +94,17 @@ class IndexBuilder:
         # Where a contig's records begin and end, and how many are mapped and not.
         self._totals = np.zeros((lengths.size, 4), np.int64)
         self._stretches = np.empty((1024, 4), np.int64)
-        # How many stretches there are, and records without a place.
+        # How many stretches there are, and records without a position.
         self._counts = np.zeros(2, np.int64)
 
-    def add(self, places: RecordPlaces, starts: np.ndarray) -> None:
-        """Add records; `starts` (n + 1) are their places in the stream and where they end."""
-        n = places.contigs.size
+    def add(self, loci: RecordLoci, starts: np.ndarray) -> None:
+        """Add records; `starts` (n + 1) are their offsets in the stream and where they end."""
+        n = loci.contigs.size
         if self._counts[0] + n > len(self._stretches):
             more = np.empty((max(n, len(self._stretches)), 4), np.int64)
             self._stretches = np.concatenate([self._stretches, more])
         _add(
-            places.contigs, places.firsts, places.stops, places.mapped, starts, self._depth,
+            loci.contigs, loci.firsts, loci.stops, loci.mapped, starts, self._depth,
             self._window_starts, self._linear, self._totals, self._stretches, self._counts,
         )  # fmt: skip
 
@@ -140,8 +140,8 @@ class IndexBuilder:
         )
 
 
-def _virtual(places: np.ndarray, block_addresses: np.ndarray) -> np.ndarray:
-    return block_addresses[places // BLOCK_BYTES] << 16 | places % BLOCK_BYTES
+def _virtual(offsets: np.ndarray, block_addresses: np.ndarray) -> np.ndarray:
+    return block_addresses[offsets // BLOCK_BYTES] << 16 | offsets % BLOCK_BYTES
 
 
 @numba.njit(cache=True, nogil=True)
@@ -192,7 +192,7 @@ def _first_window(number, depth):
 
 
 @numba.njit(cache=True, nogil=True)
-def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without_place, out):
+def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without_position, out):
     at = np.int64(0)
     row = 0
     for contig in range(window_starts.size - 1):
@@ -250,4 +250,4 @@ def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without
             at = put_int32(out, at, stop - first)
             for window in range(first, stop):
                 at = put_int64(out, at, linear[window])
-    return put_int64(out, at, n_without_place)
+    return put_int64(out, at, n_without_position)

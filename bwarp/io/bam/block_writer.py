@@ -15,7 +15,7 @@ from typing import IO
 import numba
 import numpy as np
 
-from bwarp.io.bam.bai_index import IndexBuilder, record_places
+from bwarp.io.bam.bai_index import IndexBuilder, record_loci
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_compression import compressed_blocks
 from bwarp.runtime.compiled_code import read_only
@@ -43,7 +43,7 @@ class BlockWriter:
         Bytes of the file for a uint8 array, and where in them each block ends: `compressed_blocks`,
         or `stored_blocks` for an uncompressed file.
     index : IndexBuilder, optional
-        Is told about every record.
+        Gets every record.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class BlockWriter:
         bounds = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
         if self._index is not None:
             for first in range(0, order.size, _RECORDS_A_JOB):
-                self._submit_places(data, starts, order, bounds, first)
+                self._submit_loci(data, starts, order, bounds, first)
         rest, total, none = self._rest, int(bounds[-1]), np.empty(0, np.uint8)
         whole = (rest.size + total) // BLOCK_BYTES * BLOCK_BYTES
         step = _BLOCKS_A_JOB * BLOCK_BYTES
@@ -111,12 +111,12 @@ class BlockWriter:
         """Leave undone what is not written yet."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _submit_places(self, data, starts, order, bounds, first: int) -> None:
+    def _submit_loci(self, data, starts, order, bounds, first: int) -> None:
         chosen = order[first : first + _RECORDS_A_JOB]
         stream_starts = bounds[first : first + chosen.size + 1] + self._stream_at
         self._submit(
-            lambda: record_places(data, starts[chosen]),
-            lambda places: self._index.add(places, stream_starts),
+            lambda: record_loci(data, starts[chosen]),
+            lambda loci: self._index.add(loci, stream_starts),
         )
 
     def _submit_blocks(self, data, starts, order, bounds, rest, first: int, stop: int) -> None:

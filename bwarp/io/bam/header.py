@@ -58,7 +58,7 @@ def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[byt
 
 
 def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
-    """The header of what sorted files become together: their contigs, all lines of each once.
+    """The header of merged sorted files: their contigs, and every record of each once.
 
     Raises
     ------

@@ -7,7 +7,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.bam.records import FIXED_BYTES, Records, get_int32, record_starts
-from bwarp.io.bam.sort_order import NO_PLACE, sorted_order
+from bwarp.io.bam.sort_order import NO_POSITION, sorted_order
 
 __all__ = ["merged", "whole_records"]
 
@@ -49,17 +49,17 @@ def _keys(data, starts, contig_starts):
     for i in range(keys.size):
         at = starts[i] + 4
         contig = get_int32(data, at)
-        place = get_int32(data, at + 4)
+        position = get_int32(data, at + 4)
         operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
         longer = FIXED_BYTES + np.int64(data[at + 8]) + 4 * operations > starts[i + 1] - at
         if longer or contig < -1 or contig >= contig_starts.size - 1:
             return keys, True
-        keys[i] = NO_PLACE
+        keys[i] = NO_POSITION
         if contig >= 0:
-            if place < 0 or place >= contig_starts[contig + 1] - contig_starts[contig]:
+            if position < 0 or position >= contig_starts[contig + 1] - contig_starts[contig]:
                 return keys, True
             reverse = data[at + 14] & _REVERSE != 0
-            keys[i] = (contig_starts[contig] + place) << 1 | reverse
+            keys[i] = (contig_starts[contig] + position) << 1 | reverse
     return keys, False
 
 

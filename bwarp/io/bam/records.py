@@ -1,6 +1,6 @@
 """BAM records as bytes end to end, and what is read of them without an object a record.
 
-data    |size contig place ... tags|size contig ...|...|
+data    |size contig position ... tags|size contig ...|...|
 starts   0                          ^               ^     one more than there are records
 """
 

@@ -14,7 +14,7 @@ from bwarp.runtime.signals import not_ended, undone_if_ended
 
 __all__ = ["samtools"]
 
-# pysam keeps what samtools says for its exception, as Python text; its last line is passed on.
+# pysam puts what samtools prints into its exception; the last line of that is passed on.
 _RUN = r"""
 import sys, pysam, pysam.samtools
 try:

@@ -1,7 +1,7 @@
 """The order of a sorted BAM: by contig and position, forward before reverse, then as they came.
 
-That is the order of samtools sort. A key is a place in the contigs end to end, with the strand in
-its lowest bit; what has no place comes last.
+That is the order of samtools sort. A key is a position in the contigs end to end, with
+the strand in its lowest bit; records without a position come last.
 """
 
 import numba
@@ -9,9 +9,9 @@ import numpy as np
 
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["NO_PLACE", "sort_keys", "sorted_order"]
+__all__ = ["NO_POSITION", "sort_keys", "sorted_order"]
 
-NO_PLACE = np.uint64(1 << 62)
+NO_POSITION = np.uint64(1 << 62)
 
 _DIGIT_BITS = 11
 
@@ -23,7 +23,7 @@ _SAMPLED = 64
 def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     """Keys of records at genome positions (-1: none), dtype=uint64."""
     keys = positions.astype(np.uint64) << np.uint64(1) | reverse
-    return np.where(positions < 0, NO_PLACE, keys)
+    return np.where(positions < 0, NO_POSITION, keys)
 
 
 def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
@@ -35,9 +35,9 @@ def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
     -------
     order : ndarray, shape=(n,), dtype=uint32
     """
-    placed = keys < NO_PLACE
-    largest = int(keys.max(where=placed, initial=0)) + 1
-    # What has no place sorts like one place more.
+    has_position = keys < NO_POSITION
+    largest = int(keys.max(where=has_position, initial=0)) + 1
+    # Records without a position sort behind all others.
     keys = np.minimum(keys, np.uint64(largest))
     if threads == 1 or keys.size < threads * _LEAST_A_PART:
         return _radix_order(keys, _digits(largest))
@@ -83,16 +83,16 @@ def _radix_order(keys, digits):
     mask = np.uint64((1 << _DIGIT_BITS) - 1)
     for digit in range(digits):
         shift = np.uint64(_DIGIT_BITS * digit)
-        places = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
+        offsets = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
         for i in range(n):
-            places[np.int64(keys[i] >> shift & mask) + 1] += 1
+            offsets[np.int64(keys[i] >> shift & mask) + 1] += 1
         for i in range(1 << _DIGIT_BITS):
-            places[i + 1] += places[i]
+            offsets[i + 1] += offsets[i]
         for i in range(n):
             bucket = np.int64(keys[i] >> shift & mask)
-            waiting[places[bucket]] = keys[i]
-            other[places[bucket]] = order[i]
-            places[bucket] += 1
+            waiting[offsets[bucket]] = keys[i]
+            other[offsets[bucket]] = order[i]
+            offsets[bucket] += 1
         keys, waiting = waiting, keys
         order, other = other, order
     return order

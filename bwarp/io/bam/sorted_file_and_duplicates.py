@@ -25,7 +25,7 @@ __all__ = ["duplicates_marked", "sorted_file"]
 #: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
 _CRAM_THREADS = "1"
 
-#: How far samtools markdup looks for what may be alike.
+#: How far apart samtools markdup looks for duplicates.
 _LONGEST_READ = "10000"
 
 #: What it counted, in a file beside its output.
@@ -51,10 +51,10 @@ def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Itera
 def duplicates_marked(
     made: Path, header: BamHeader, threads: int, path: str, count: Callable[[int], None]
 ) -> Iterator[BlockWriter]:
-    """The same, and of pairs and reads that are alike all but the best are flagged.
+    """The same, with all but the best of duplicate pairs and reads flagged.
 
     The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
-    have already are forgotten. In the end `count` is told how many were flagged.
+    have already are removed. In the end `count` is called with the number of flagged records.
     """
     with _marked(made, header, threads, path) as writer:
         yield writer

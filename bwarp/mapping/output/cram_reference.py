@@ -1,4 +1,4 @@
-"""The letters of the contigs as files named by their checksums, where CRAM is looked them up."""
+"""The sequences of the contigs as files named by their checksums, where CRAM writers look."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ __all__ = ["write_sequences"]
 
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
-#: Letters stay what they are, as upper case.
+#: IUPAC letters as upper case.
 _UPPER_CASE = np.full(256, 255, np.uint8)
 for _letter in b"ABCDGHKMNRSTUVWY":
     _UPPER_CASE[_letter] = _UPPER_CASE[_letter + 32] = _letter

@@ -13,7 +13,7 @@ from bwarp.io.bam.bgzf import read_bgzf
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.io.bam.merging import whole_records
-from bwarp.io.bam.sort_order import NO_PLACE, sorted_order
+from bwarp.io.bam.sort_order import NO_POSITION, sorted_order
 from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
 
 CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}
@@ -32,8 +32,8 @@ def test_sorted_order_is_stable(largest, monkeypatch):
     monkeypatch.setattr(sort_order, "_SAMPLED", 4)
     rng = np.random.default_rng(largest)
     keys = rng.integers(0, largest + 1, 3000).astype(np.uint64)
-    keys[rng.random(3000) < 0.1] = NO_PLACE
-    for some in (keys, keys[:1], keys[:0], np.full(5, NO_PLACE)):
+    keys[rng.random(3000) < 0.1] = NO_POSITION
+    for some in (keys, keys[:1], keys[:0], np.full(5, NO_POSITION)):
         for threads in (1, 3):
             assert np.array_equal(sorted_order(some, threads), np.argsort(some, kind="stable"))
 
