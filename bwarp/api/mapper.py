@@ -177,7 +177,7 @@ class Mapper:
                 str,
             ),
             scores=records.scores,
-            suboptimal_scores=records.others,
+            suboptimal_scores=records.suboptimal,
             template_lengths=records.template_lengths,
         )
 
