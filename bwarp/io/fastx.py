@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
+from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks, take_bytes
 from bwarp.io.line_scan import (
     SLACK,
     copy_between,
@@ -151,17 +151,8 @@ def split_blocks(
         lines_before += _count_lines(text, consumed)
         text = text[consumed:]
         # As much again as is carried over: a record of many chunks costs few tries.
-        block = _take(blocks, max(len(text), 1))
+        block = take_bytes(blocks, max(len(text), 1))
         text += block
-
-
-def _take(blocks: Iterator[bytes], least: int) -> bytes:
-    """At least so many bytes of the blocks, or all that is left of them."""
-    taken = []
-    while least > 0 and (block := next(blocks, b"")):
-        taken.append(block)
-        least -= len(block)
-    return b"".join(taken)
 
 
 def _parser_for(path, text: bytes, lines_before: int):

@@ -21,7 +21,7 @@ from xopen import xopen
 
 from bwarp.errors import InputError
 
-__all__ = ["CHUNK_BYTES", "read_blocks"]
+__all__ = ["CHUNK_BYTES", "read_blocks", "take_bytes"]
 
 CHUNK_BYTES = 8 << 20
 
@@ -47,9 +47,7 @@ def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iter
     from_stdin = str(path) == "-"
     with open(_STDIN if from_stdin else path, "rb", closefd=not from_stdin) as file:
         blocks = _blocks_of(path, file, block_bytes)
-        start = b""
-        while len(start) < len(codecs.BOM_UTF8) and (block := next(blocks, b"")):
-            start += block
+        start = take_bytes(blocks, len(codecs.BOM_UTF8))
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(
                 f"{path}: the text is UTF-16, which no program of the field reads: turn it into "
@@ -61,6 +59,15 @@ def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iter
         yield from blocks
 
 
+def take_bytes(blocks: Iterator[bytes], least: int) -> bytes:
+    """At least so many bytes of blocks, none of them empty, or all that is left."""
+    taken = []
+    while least > 0 and (block := next(blocks, b"")):
+        taken.append(block)
+        least -= len(block)
+    return b"".join(taken)
+
+
 def _blocks_of(path, file: BinaryIO, block_bytes: int) -> Iterator[bytes]:
     """The blocks of an open file, and what is wrong with it as an `InputError`."""
     start = file.peek(max(map(len, _MAGIC)))
@@ -70,7 +77,8 @@ def _blocks_of(path, file: BinaryIO, block_bytes: int) -> Iterator[bytes]:
         return
     with _named_damage(path):
         if kind in _DECOMPRESSORS:
-            yield from _in_blocks(_streams(file, _DECOMPRESSORS[kind]), block_bytes)
+            pieces = filter(None, _streams(file, _DECOMPRESSORS[kind]))
+            yield from iter(lambda: take_bytes(pieces, block_bytes), b"")
         else:
             with xopen(file, "rb", threads=0, format=kind) as inflated:
                 yield from iter(lambda: inflated.read(block_bytes), b"")
@@ -90,19 +98,6 @@ def _streams(file: BinaryIO, make: Callable) -> Iterator[bytes]:
         # Zeros behind a stream are padding, as of tapes and of xz.
         while packed.startswith(b"\0"):
             packed = packed.lstrip(b"\0") or file.read(_PACKED_BYTES)
-
-
-def _in_blocks(pieces: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
-    """Pieces joined to blocks of at least so many bytes, but for the last."""
-    joined, size = [], 0
-    for piece in pieces:
-        joined.append(piece)
-        size += len(piece)
-        if size >= block_bytes:
-            yield b"".join(joined)
-            joined, size = [], 0
-    if size:
-        yield b"".join(joined)
 
 
 @contextmanager
