@@ -22,23 +22,14 @@ def frame(columns: Sequence[str], parts: Iterable[Sequence]) -> pd.DataFrame:
     """A frame of parts, each with an array or a list for every column, one under the other."""
     whole = list(zip(*parts, strict=True)) or [[] for _ in columns]
     return pd.DataFrame(
-        {
-            name: pd.Series(
-                np.concatenate([np.empty(0, _plain(name)), *map(_of(name), column)]),
-                dtype=DTYPES[name],
-            )
-            for name, column in zip(columns, whole, strict=True)
-        }
+        {name: _series(name, column) for name, column in zip(columns, whole, strict=True)}
     )
 
 
-def _plain(name: str) -> type:
-    """What NumPy holds a column as."""
-    return object if DTYPES[name] == "str" else np.dtype(DTYPES[name]).type
-
-
-def _of(name: str):
-    return lambda values: np.asarray(values, _plain(name))
+def _series(name: str, parts: Sequence) -> pd.Series:
+    kind = object if DTYPES[name] == "str" else DTYPES[name]
+    values = np.concatenate([np.asarray(part, kind) for part in ((), *parts)])
+    return pd.Series(values, dtype=DTYPES[name])
 
 
 def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:

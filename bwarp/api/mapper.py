@@ -6,14 +6,14 @@ records.to_pandas()
 """
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bwarp.alignment.pairs import cigar_text
+from bwarp.alignment.pairwise.pair_text import cigar_texts
 from bwarp.api.engine import one_of, prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Given, Sequences, batch_of, given_sequences, is_file
@@ -79,9 +79,8 @@ class MappedRecords:
         import pandas as pd
 
         columns = {}
-        for field in fields(self):
-            values = getattr(self, field.name)
-            one = "mapping_quality" if field.name == "mapping_qualities" else field.name[:-1]
+        for name, values in vars(self).items():
+            one = "mapping_quality" if name == "mapping_qualities" else name[:-1]
             columns[one] = pd.Series(values, dtype="str" if values.dtype.kind == "U" else "int64")
         return pd.DataFrame(columns)
 
@@ -149,7 +148,7 @@ class Mapper:
         mapped = map_chunks(
             self.index, self.genome, chunks, self.parameters, self.backend, self.threads, self._kept
         )
-        return _joined([_no_records(), *(self._records(done) for done in mapped)])
+        return _joined(map(self._records, mapped))
 
     def _records(self, done: MappedChunk) -> MappedRecords:
         chunk = done.chunk
@@ -169,31 +168,18 @@ class Mapper:
                 records.contigs < 0, -1, records.positions - starts[records.contigs]
             ),
             mapping_qualities=records.mapping_qualities,
-            cigars=np.array(
-                [
-                    cigar_text(records.cigar[offsets[row] : offsets[row + 1]])
-                    for row in range(records.n_rows)
-                ],
-                str,
-            ),
+            cigars=np.array([text or "*" for text in cigar_texts(offsets, records.cigar)], str),
             scores=records.scores,
             suboptimal_scores=records.suboptimal,
             template_lengths=records.template_lengths,
         )
 
 
-def _no_records() -> MappedRecords:
+def _joined(parts: Iterable[MappedRecords]) -> MappedRecords:
     types = (np.int64, str, np.uint16, str, np.int64, np.uint8, str, np.int32, np.int32, np.int64)
-    return MappedRecords(*(np.empty(0, of) for of in types))
-
-
-def _joined(parts: list[MappedRecords]) -> MappedRecords:
-    return MappedRecords(
-        *(
-            np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(MappedRecords)
-        )
-    )
+    none = MappedRecords(*(np.empty(0, of) for of in types))
+    columns = zip(*(vars(part).values() for part in (none, *parts)), strict=True)
+    return MappedRecords(*map(np.concatenate, columns))
 
 
 def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator[ReadChunk]:

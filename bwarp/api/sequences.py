@@ -123,10 +123,7 @@ def batch_of(
         For what is no sequence, a letter that is none of this kind, or a name with a blank.
     """
     letters = _letters_of_codes(code_of_byte)
-    texts = [_text(item, letters) for item in items]
-    offsets = np.zeros(len(items) + 1, np.int64)
-    np.cumsum([len(text) for text in texts], out=offsets[1:])
-    text = np.frombuffer(b"".join(texts), np.uint8)
+    text, offsets = _end_to_end([_text(item, letters) for item in items])
     codes = code_of_byte[text]
     for at in np.flatnonzero(codes == 255)[:1]:
         number = int(np.searchsorted(offsets, at, side="right")) - 1
@@ -134,17 +131,22 @@ def batch_of(
             f"{items[number].where}: {chr(text[at])!r} at position {at - offsets[number]} is not a "
             "letter of this kind of sequence"
         )
-    names = [_name(item) for item in items]
-    edges = np.zeros(len(names) + 1, np.int64)
-    np.cumsum([len(name) for name in names], out=edges[1:])
+    names, edges = _end_to_end([_name(item) for item in items])
     return SequenceBatch(
         codes=codes,
         offsets=offsets,
         qualities=None,
-        text=np.frombuffer(b"".join(names), np.uint8),
+        text=names,
         headers=np.column_stack([edges[:-1], edges[1:]]),
         first_record=first_record,
     )
+
+
+def _end_to_end(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Texts as one array of bytes, and where each begins and the last one ends."""
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return np.frombuffer(b"".join(texts), np.uint8), offsets
 
 
 def _letters_of_codes(code_of_byte: np.ndarray) -> np.ndarray:

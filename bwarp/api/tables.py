@@ -175,10 +175,4 @@ def _mums(path, text: bytes) -> pd.DataFrame:
                 "reference, position in the query, length), as MUMmer prints them"
             )
         rows.append((query, strand, contig, *map(int, numbers)))
-    columns = list(zip(*rows, strict=True)) or [[] for _ in MUMS]
-    return pd.DataFrame(
-        {
-            name: pd.Series(list(column), dtype=_dtype(name))
-            for name, column in zip(MUMS, columns, strict=True)
-        }
-    )
+    return pd.DataFrame(rows, columns=MUMS).astype({name: _dtype(name) for name in MUMS})
