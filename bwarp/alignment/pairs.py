@@ -73,6 +73,7 @@ __all__ = [
     "check_pairs",
     "cigar_text",
     "sequences_of",
+    "sums_of_cigars",
 ]
 
 MATCH, INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 0, 1, 2, 4, 7, 8
@@ -174,6 +175,11 @@ def check_pairs(pairs: PairBatch) -> None:
         if sequences.lengths.min(initial=1) <= 0:
             empty = int(np.argmax(sequences.lengths <= 0))
             raise InputError(f"the {side} of pair {empty + 1} is empty: remove that pair")
+
+
+def sums_of_cigars(values: np.ndarray, cigar_offsets: np.ndarray) -> np.ndarray:
+    """The sum of the values of every CIGAR's runs, one value a run."""
+    return np.diff(np.concatenate([[0], np.cumsum(values)])[cigar_offsets])
 
 
 def cigar_text(cigar: np.ndarray) -> str:

@@ -38,16 +38,7 @@ NO_END = -1
 def gatk_alignments(
     pairs: PairBatch, parameters: GatkParameters, overhang: str, threads: int = 1
 ) -> GatkAlignments:
-    """Align each alternate (the query of a pair) to its reference as GATK does.
-
-    Parameters
-    ----------
-    pairs : PairBatch
-        Upper-case bases as bytes, not codes.
-    parameters : GatkParameters
-    overhang : str
-        One of `OVERHANGS`.
-    """
+    """As `gatk_cpu.gatk_alignments`, on a GPU."""
     check_pairs(pairs)
     check_overhang(overhang)
     costs = gatk_costs(parameters, overhang)
@@ -71,12 +62,7 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
     outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
     if batch.count:
         find_last_occurrences[blocks(batch.count, 32), BLOCK](
-            batch.queries.codes,
-            batch.queries.starts,
-            batch.queries.lengths,
-            batch.references.codes,
-            batch.references.starts,
-            batch.references.lengths,
+            *batch.arrays,
             parameters.match,
             overhang in ("softclip", "ignore"),
             *outputs,

@@ -28,22 +28,21 @@ from numba import boolean, cuda, int32, int64, uint8, uint32
 from bwarp.alignment.gatk.gatk_cuda import NO_END, exact_occurrences, gatk_batch, gatk_costs
 from bwarp.alignment.gatk.gatk_rules import GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, blocks, free_bytes
+from bwarp.alignment.matrix.int32_kernel_cuda import MINUS_INFINITY, end_number
 from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE
-from bwarp.alignment.pairs import PairBatch, check_pairs
+from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.alignment.traceback.follow_directions_cuda import put_run
 from bwarp.errors import InputError
 from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["KERNEL_SIGNATURES", "block_threads", "gatk_alignments", "jump_back", "record_runs"]
 
-MINUS_INFINITY = -(2**30)
 #: Threads of the widest block, and of the block that takes passes.
 WIDEST_BLOCK, PASS_BLOCK = 576, 128
 #: From so many pairs on the GPU is full, and narrow blocks with passes waste fewer threads.
 MANY_PAIRS = 1000
 #: Run lengths are 16-bit numbers.
 LONGEST = 32_767
-INSERTION, DELETION, SOFT_CLIP = 1, 2, 4
 LOWEST_END = -(2**63)
 
 
@@ -86,12 +85,7 @@ def gatk_alignments(
         edge_stride = 4 * int(rows[first:last].max())
         edge = cuda.device_array((last - first) * edge_stride, np.int32)
         record_runs[last - first, block](
-            batch.queries.codes,
-            batch.queries.starts,
-            batch.queries.lengths,
-            batch.references.codes,
-            batch.references.starts,
-            batch.references.lengths,
+            *batch.arrays,
             slots,
             *scalars,
             costs.free[0],
@@ -116,12 +110,6 @@ def gatk_alignments(
     cigar = np.concatenate([*pieces, np.empty(0, np.uint32)])
     starts_found = results[1].copy_to_host()
     return GatkAlignments(outputs[0].copy_to_host(), starts_found, cigar_offsets, cigar)
-
-
-@cuda.jit(device=True)
-def end_number(score, apart, order):
-    """Greater for a better score, then a smaller distance, then an earlier column."""
-    return (int64(score) << 34) | (int64(0x1FFFF - apart) << 17) | int64(0x1FFFF - order)
 
 
 @cuda.jit(cache=True)

@@ -53,6 +53,12 @@ class DeviceBatch:
     references: DeviceSequences
 
     @property
+    def arrays(self) -> tuple:
+        """Codes, starts and lengths of queries, then of references, as kernels take them."""
+        sides = self.queries, self.references
+        return tuple(array for s in sides for array in (s.codes, s.starts, s.lengths))
+
+    @property
     def count(self) -> int:
         return self.queries.host_lengths.size
 
@@ -62,11 +68,9 @@ def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
     arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
     brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
-    arrays = [a if cuda.is_cuda_array(a) else next(brought) for a in arrays]
-    return DeviceBatch(
-        DeviceSequences(*arrays[:3], sides[0].lengths),
-        DeviceSequences(*arrays[3:], sides[1].lengths),
-    )
+    arrays = iter([a if cuda.is_cuda_array(a) else next(brought) for a in arrays])
+    three = zip(arrays, arrays, arrays, strict=True)
+    return DeviceBatch(*(DeviceSequences(*a, s.lengths) for a, s in zip(three, sides, strict=True)))
 
 
 def _in_use(sequences: Sequences) -> Sequences:

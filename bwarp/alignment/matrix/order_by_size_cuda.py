@@ -85,18 +85,15 @@ class Order:
                 yield row, int(starts[0]), int(starts[-1]), last_bin
 
 
-def size_bin(size: int) -> int:
-    """The bin of a size up to 2 ** 31: its own where small, of a few per cent where large."""
-    if size < 2 << EXACT_BITS:
-        return size
-    power = size.bit_length() - 1
-    return ((power - EXACT_BITS) << EXACT_BITS) + (size >> (power - EXACT_BITS))
-
-
-def size_bins(sizes: np.ndarray) -> np.ndarray:
-    """`size_bin` of an array of positive numbers."""
+def size_bins(sizes):
+    """The bins of sizes up to 2 ** 31: their own where small, of a few per cent where large."""
     powers = np.maximum(np.frexp(sizes)[1] - 1, EXACT_BITS).astype(np.int64)
     return ((powers - EXACT_BITS) << EXACT_BITS) + (sizes >> (powers - EXACT_BITS))
+
+
+def size_bin(size: int) -> int:
+    """`size_bins` of one size."""
+    return int(size_bins(size))
 
 
 def largest_in_bin(number: int) -> int:

@@ -114,12 +114,7 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
             for first in range(begin, end, groups):
                 slots = order.part(first, min(first + groups, end))
                 kernel[blocks(slots.size, threads), BLOCK](
-                    batch.queries.codes,
-                    batch.queries.starts,
-                    batch.queries.lengths,
-                    batch.references.codes,
-                    batch.references.starts,
-                    batch.references.lengths,
+                    *batch.arrays,
                     slots,
                     batch.queries.lengths,
                     costs.device_matrix,

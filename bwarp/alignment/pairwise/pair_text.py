@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.gatk.gatk_rules import GatkAlignments
-from bwarp.alignment.pairs import DELETION, EQUAL, Alignments
+from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignments, sums_of_cigars
 from bwarp.alignment.pairwise.pair_files import NamedPairs
 from bwarp.alignment.scoring import Scoring
 from bwarp.io.put_text import put_number
@@ -77,19 +77,14 @@ def _spell_md(offsets, cigar, codes, starts, letters, text, edges):
             if operation == EQUAL:
                 matched += length
                 position += length
-            elif operation == DELETION:
-                at = put_number(text, at, matched)
-                matched = 0
-                text[at] = 94  # ^
-                at += 1
-                for _ in range(length):
-                    text[at] = letters[codes[position]]
-                    at += 1
-                    position += 1
-            elif operation != 1:  # mismatches
-                for _ in range(length):
-                    at = put_number(text, at, matched)
-                    matched = 0
+            elif operation != INSERTION:
+                for base in range(length):
+                    if base == 0 or operation == MISMATCH:
+                        at = put_number(text, at, matched)
+                        matched = 0
+                    if base == 0 and operation == DELETION:
+                        text[at] = 94  # ^
+                        at += 1
                     text[at] = letters[codes[position]]
                     at += 1
                     position += 1
@@ -142,9 +137,8 @@ def paf_lines(named: NamedPairs, alignments: Alignments) -> str:
     cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
     lengths = (alignments.cigar >> 4).astype(np.int64)
     equal = np.where(alignments.cigar & 15 == EQUAL, lengths, 0)
-    edges = alignments.cigar_offsets
     matches, columns = (
-        np.diff(np.concatenate([[0], np.cumsum(values)])[edges]) for values in (equal, lengths)
+        sums_of_cigars(values, alignments.cigar_offsets) for values in (equal, lengths)
     )
     rows = zip(
         named.query_names, named.pairs.queries.lengths.tolist(), alignments.query_starts.tolist(),

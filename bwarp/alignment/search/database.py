@@ -13,12 +13,13 @@ alphabet and the size and checksum of every file. The codes are mapped, not read
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from bwarp.alignment.scoring import LOCAL, Scoring, element_type
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.checksum import crc32
@@ -27,6 +28,7 @@ from bwarp.io.fastx import SequenceBatch, read_sequences
 __all__ = [
     "FORMAT_VERSION",
     "Database",
+    "check_search",
     "gather_sequences",
     "load_database",
     "read_all",
@@ -110,6 +112,16 @@ def gather_sequences(
                 f"{where}: record {number} ({names[number - 1]}) has no sequence: remove it"
             )
     return names, sequences
+
+
+def check_search(queries: Sequence[np.ndarray], database: Database, scoring: Scoring) -> None:
+    """Refuse empty queries, and scores beyond what 32 bits hold."""
+    for number, query in enumerate(queries, 1):
+        if query.size == 0:
+            raise InputError(f"query {number} is empty: remove it")
+    if database.count and len(queries):
+        longest = max(query.size for query in queries)
+        element_type(scoring, LOCAL, longest, int(np.diff(database.offsets).max()))
 
 
 def save_database(database: Database, letters: bytes, folder: str | os.PathLike) -> None:

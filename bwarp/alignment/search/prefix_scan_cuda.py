@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numba import cuda, int32, int64, uint8
 
-from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS
+from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS, MINUS_INFINITY
 from bwarp.alignment.matrix.scores_and_ends_cuda import pair_costs
 from bwarp.alignment.scoring import LOCAL, Scoring, element_type
 from bwarp.alignment.search.database import Database
@@ -29,7 +29,6 @@ from bwarp.alignment.search.database import Database
 __all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]
 
 ALL = 0xFFFFFFFF
-MINUS_INFINITY = -(2**30)
 MOST_WARPS = 16
 #: Words of shared memory for two rows in turn, one a warp and one more.
 TURN = MOST_WARPS + 1

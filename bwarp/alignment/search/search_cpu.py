@@ -27,8 +27,8 @@ from bwarp.alignment.matrix.batches_cpu import (
     put_everywhere,
 )
 from bwarp.alignment.matrix.cells_cpu import NEVER, ROWS, interleave
-from bwarp.alignment.scoring import LOCAL, MATRIX_SCORE, Scoring, element_type
-from bwarp.alignment.search.database import Database
+from bwarp.alignment.scoring import LOCAL, MATRIX_SCORE, Scoring
+from bwarp.alignment.search.database import Database, check_search
 from bwarp.alignment.search.strips_cpu import (
     BLOCK,
     PADDING,
@@ -36,7 +36,7 @@ from bwarp.alignment.search.strips_cpu import (
     look_up_scores,
     score_table,
 )
-from bwarp.errors import InputError, UsageError
+from bwarp.errors import UsageError
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.simd import lanes_of
 from bwarp.runtime.threads import for_each_range
@@ -74,18 +74,13 @@ def search_scores(
     largest = int(np.abs(scoring.matrix).max())
     if largest > MATRIX_SCORE:
         raise UsageError(f"a search takes scores up to {MATRIX_SCORE}, not {largest}: scale them")
+    check_search(queries, database, scoring)
     for begin in range(0, len(queries), _GROUP):
-        yield from _search_group(queries[begin : begin + _GROUP], begin, database, scoring, threads)
+        yield from _search_group(queries[begin : begin + _GROUP], database, scoring, threads)
 
 
-def _search_group(queries, first_query, database, scoring, threads):
-    for number, query in enumerate(queries, first_query + 1):
-        if query.size == 0:
-            raise InputError(f"query {number} is empty: remove it")
-    lengths = np.diff(database.offsets)
-    longest = max((query.size for query in queries), default=0)
-    if lengths.size:
-        element_type(scoring, LOCAL, longest, int(lengths.max()))
+def _search_group(queries, database, scoring, threads):
+    longest = max(query.size for query in queries)
     owners, starts, sizes = _pieces(database.offsets, _longest_span(scoring, longest))
     scores = np.zeros((len(queries), database.count), np.int32)
     wanted = np.ones((len(queries), owners.size), bool)

@@ -22,9 +22,9 @@ from bwarp.alignment.matrix.device_batch_cuda import (
     free_bytes,
 )
 from bwarp.alignment.matrix.scores_and_ends_cuda import find_full, pair_costs
-from bwarp.alignment.scoring import LOCAL, Scoring, element_type
+from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.alignment.search import profile_kernel_cuda
-from bwarp.alignment.search.database import Database
+from bwarp.alignment.search.database import Database, check_search
 from bwarp.alignment.search.profile_kernel_cuda import (
     ALPHABET,
     GROUP,
@@ -33,7 +33,6 @@ from bwarp.alignment.search.profile_kernel_cuda import (
     spread_targets,
     strip_kernel,
 )
-from bwarp.errors import InputError
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.runtime.ranges import bounded_ranges
 
@@ -73,30 +72,16 @@ def search_scores(
     threads: int = 1,
     gpus: int = 1,
 ) -> Iterator[np.ndarray]:
-    """The best local score of each query against each sequence of a database.
+    """As `search_cpu.search_scores`, on a GPU.
 
     Parameters
     ----------
-    queries : sequence of ndarray, dtype=uint8
-        Codes of the scoring's alphabet.
-    database : Database
-        In the same codes.
     threads : int
         Threads that bring the database to the GPU.
     gpus : int
         Share the database among so many of the GPUs that CUDA shows.
-
-    Yields
-    ------
-    scores : ndarray, shape=(database.count,), dtype=int32
-        For each query in turn, in the order of the database's arrays.
     """
-    for number, query in enumerate(queries, 1):
-        if query.size == 0:
-            raise InputError(f"query {number} is empty: remove it")
-    lengths = np.diff(database.offsets)
-    if lengths.size and queries:
-        element_type(scoring, LOCAL, max(q.size for q in queries), int(lengths.max()))
+    check_search(queries, database, scoring)
     shares = _shares(database.offsets, min(gpus, len(cuda.gpus)) if gpus > 1 else 1)
     if len(shares) == 1:
         yield from _scores_of_share(queries, database, scoring, threads, *shares[0])

@@ -135,10 +135,8 @@ def fill_block(
             )  # fmt: skip
             above, below = load(row_H, column), load(row_I, column)
             h, d, below = next_rows(diagonal, found, h, d, below, first_cost, more_cost, lowest)
-            highest = maximum(
-                maximum(maximum(maximum(highest, h[0]), h[1]), maximum(h[2], h[3])),
-                maximum(maximum(h[4], h[5]), maximum(h[6], h[7])),
-            )
+            highest = maximum(maximum(maximum(maximum(highest, h[0]), h[1]), h[2]), h[3])
+            highest = maximum(maximum(maximum(maximum(highest, h[4]), h[5]), h[6]), h[7])
             diagonal = above
             store(row_H, column, h[7])
             store(row_I, column, below)

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, Alignments, PairBatch, Sequences
+from bwarp.alignment.pairs import (
+    DELETION,
+    EQUAL,
+    INSERTION,
+    Alignments,
+    PairBatch,
+    Sequences,
+    sums_of_cigars,
+)
 from bwarp.alignment.search.database import Database
 from bwarp.alignment.search.evalue import KarlinAltschul, bit_scores, evalues
 
@@ -118,15 +126,10 @@ def blast_lines(
     lengths = (alignments.cigar >> 4).astype(np.int64)
     operations = alignments.cigar & 15
     gaps = (operations == DELETION) | (operations == INSERTION)
-    sums = []
-    for values in (
-        lengths,
-        np.where(operations == EQUAL, lengths, 0),
-        np.where(gaps, lengths, 0),
-        gaps.astype(np.int64),
-    ):
-        sums.append(np.diff(np.concatenate([[0], np.cumsum(values)])[alignments.cigar_offsets]))
-    columns, identical, gap_residues, openings = sums
+    columns, identical, gap_residues, openings = (
+        sums_of_cigars(values, alignments.cigar_offsets)
+        for values in (lengths, lengths * (operations == EQUAL), lengths * gaps, gaps)
+    )
     mismatches = columns - identical - gap_residues
     lines = []
     for i, (query, target) in enumerate(zip(query_names, target_names, strict=True)):

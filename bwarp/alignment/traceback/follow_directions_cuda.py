@@ -20,6 +20,7 @@ from bwarp.alignment.matrix.int32_kernel_cuda import (
     first_column,
     strip_width,
 )
+from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, SOFT_CLIP
 
 __all__ = [
     "COUNT",
@@ -34,8 +35,6 @@ ALL = 0xFFFFFFFF
 
 #: What a traceback is for, as bits: its counts and starts, its CIGARs.
 COUNT, WRITE = 1, 2
-
-INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 1, 2, 4, 7, 8
 
 
 @cuda.jit(cache=True)

@@ -8,9 +8,8 @@ where the GPU waits for the host, every step is left out that costs no time but 
 traceback_buffers_cuda says how directions and runs lie in memory.
 """
 
-import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -56,7 +55,7 @@ FEW_WORDS = 1 << 24
 def trace_alignments(
     batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
 ) -> Alignments:
-    """Alignments that end in arguments cells with arguments scores (device arrays).
+    """Alignments that end in given cells with given scores (device arrays).
 
     With GATK's costs without edit distances. `threads` bring the answers to the host.
     """
@@ -72,14 +71,22 @@ def trace_alignments(
             return _trace_few(batch, costs, scores, ends, words, buffer, results)
         distances, first_rows, first_columns = results
         fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
-        work = _work_of(batch, costs, scores, ends, buffer)
-        if len(work.portions) == 1:
-            cigars = _trace_portion(batch, costs, work, *work.portions[0], results)
+        # Ends, bands, and lengths of alignments that are one diagonal: those are in bin 0.
+        cells = *ends, *_check_diagonals(batch, costs, scores, ends)
+        order, item_words = _order_by_work(batch, cells)
+        edge_words = 2 * batch.references.longest
+        portions = [
+            (begin, end, words - (end - begin) * edge_words)
+            for begin, end, words in _portions(order.starts, item_words + buffer + edge_words)
+        ]
+        portions = portions or [(int(order.starts[1]), int(order.starts[1]), 0)]
+        if len(portions) == 1:
+            cigars = _trace_portion(batch, costs, cells, order, *portions[0], results)
             return Alignments(*to_host([*fields, *cigars], threads))
         pieces = []
-        for portion in work.portions:
+        for portion in portions:
             with work_space():
-                cigars = _trace_portion(batch, costs, work, *portion, results)
+                cigars = _trace_portion(batch, costs, cells, order, *portion, results)
                 pieces.append(to_host(cigars, threads))
         return Alignments(*to_host(fields, threads), *_merged(pieces))
 
@@ -108,8 +115,8 @@ def _trace_few(batch, costs, scores, ends, words, buffer, results):
     directions = device_array(count * words, np.uint32)
     cells = *ends, bands, bands
     _store_directions(batch, costs, slots, starts, directions, cells)
-    kernel, arguments = _traceback(batch, costs, slots, starts, directions, cells)
-    kernel(*arguments, COUNT | WRITE, counts, *results, buffer_ends, buffers)
+    trace = _traceback(batch, costs, slots, starts, directions, cells)
+    trace(COUNT | WRITE, counts, *results, buffer_ends, buffers)
     distances, first_rows, first_columns, counts, buffers = to_host([*results, counts, buffers])
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
@@ -129,64 +136,31 @@ def _bands(costs, scores, rows, columns) -> np.ndarray:
     return np.minimum(longer, np.maximum(gaps, 1)).astype(np.int32)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What there is to trace, in which order.
-
-    Attributes
-    ----------
-    cells : tuple of device arrays
-        Query ends, reference ends, bands, and lengths of alignments that are one diagonal.
-    order : Order
-        Bin 0 has the pairs that are one diagonal.
-    portions : list of (begin, end, words)
-        Ranges of the other slots, and the words of buffers and directions that they take at most.
-    """
-
-    cells: tuple
-    order: Order
-    portions: list[tuple[int, int, int]]
-
-
-def _work_of(batch, costs, scores, ends, buffer: int) -> _Work:
-    cells = *ends, *_check_diagonals(batch, costs, scores, ends)
-    order, item_words = _order_by_work(batch, cells)
-    edge_words = 2 * batch.references.longest
-    portions = [
-        (begin, end, words - (end - begin) * edge_words)
-        for begin, end, words in _portions(order.starts, item_words + buffer + edge_words)
-    ]
-    without_band = int(order.starts[1])
-    return _Work(cells, order, portions or [(without_band, without_band, 0)])
-
-
-def _trace_portion(batch, costs, work, begin, end, words, results):
+def _trace_portion(batch, costs, cells, order, begin, end, words, results):
     """Offsets and CIGARs (device arrays) of some slots; and of diagonals with the first of them."""
-    cells, without_band = work.cells, int(work.order.starts[1])
+    without_band = int(order.starts[1])
     has_diagonals = begin == without_band > 0
     # First the number of runs of each pair, then where they begin.
     offsets, nothing = (device_array(size, np.uint32) for size in (batch.count + 1, 1))
     clear(offsets)
     if begin < end:
-        slots = work.order.part(begin, end)
+        slots = order.part(begin, end)
         sizes = device_array(slots.size + 1, np.uint32)
         size_directions[blocks(sizes.size), BLOCK](slots, *cells[:3], BAND_THREADS, sizes)
         exclusive_sum(sizes)
         starts = cut(sizes, 4, slots.size, np.uint32)
         directions = device_array(words, np.uint32)
         _store_directions(batch, costs, slots, starts, directions, cells)
-        kernel, arguments = _traceback(batch, costs, slots, starts, directions, cells)
-        kernel(*arguments, COUNT | WRITE, offsets, *results, starts, directions)
+        trace = _traceback(batch, costs, slots, starts, directions, cells)
+        trace(COUNT | WRITE, offsets, *results, starts, directions)
     if has_diagonals:
-        kernel, arguments = _diagonal_traceback(
-            batch, costs, work.order.part(0, without_band), cells
-        )
-        kernel(*arguments, COUNT, offsets, *results, nothing, nothing)
+        trace = _diagonal_traceback(batch, costs, order.part(0, without_band), cells)
+        trace(COUNT, offsets, *results, nothing, nothing)
     exclusive_sum(offsets)
     [[runs]] = to_host([cut(offsets, 4 * batch.count, 1, np.uint32)])
     cigar = device_array(int(runs), np.uint32)
     if has_diagonals:
-        kernel(*arguments, WRITE, nothing, *results, offsets, cigar)
+        trace(WRITE, nothing, *results, offsets, cigar)
     if begin < end:
         gather_runs[blocks(slots.size), BLOCK](slots, starts, directions, offsets, cigar)
     wide_offsets = device_array(offsets.size, np.int64)
@@ -199,10 +173,7 @@ def _check_diagonals(batch, costs, scores, ends):
     best_entry = max(int(costs.matrix.max()), 0)
     gap_open, gap_extend = costs.extend - costs.first, -costs.extend
     check_diagonals[blocks(batch.count, 32), BLOCK](
-        batch.queries.codes,
-        batch.queries.starts,
-        batch.references.codes,
-        batch.references.starts,
+        *_unsized(batch),
         costs.device_matrix,
         MATRIX_STRIDE,
         (
@@ -229,7 +200,7 @@ def _order_by_work(batch, cells) -> tuple[Order, np.ndarray]:
     return order, _most_words_of_bins(strip_bins, width_bins)
 
 
-@functools.lru_cache(maxsize=8)
+@lru_cache(maxsize=8)
 def _most_words_of_bins(strip_bins: int, width_bins: int) -> np.ndarray:
     strips, widths = (
         np.array([largest_in_bin(i) for i in range(number)]) for number in (strip_bins, width_bins)
@@ -274,22 +245,23 @@ def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int,
 
 
 def _diagonal_traceback(batch, costs, slots, cells):
-    """Pairs that align along one diagonal: the kernel and its first arguments."""
+    """What traces pairs that align along one diagonal: a kernel with its first arguments."""
     if costs.is_gatk:
         # GATK's traceback puts the clips on diagonals too.
         nothing = device_array(1, np.uint32)
         return _traceback(batch, costs, slots, nothing, nothing, cells)
-    arguments = (
-        batch.queries.codes,
-        batch.queries.starts,
-        batch.references.codes,
-        batch.references.starts,
-        slots,
-        *cells[:2],
-        cells[3],
-        np.int32(costs.ambiguous),
+    kernel = trace_diagonals[blocks(slots.size, 32), BLOCK]
+    query_ends, reference_ends, _, diagonals = cells
+    ambiguous = np.int32(costs.ambiguous)
+    return partial(
+        kernel, *_unsized(batch), slots, query_ends, reference_ends, diagonals, ambiguous
     )
-    return trace_diagonals[blocks(slots.size, 32), BLOCK], arguments
+
+
+def _unsized(batch) -> tuple:
+    """Codes and starts of both sides, without lengths."""
+    queries, references = batch.queries, batch.references
+    return queries.codes, queries.starts, references.codes, references.starts
 
 
 def _store_directions(batch, costs, slots, starts, directions, cells):
@@ -321,20 +293,12 @@ def _store_directions(batch, costs, slots, starts, directions, cells):
 
 
 def _traceback(batch, costs, slots, starts, directions, cells):
-    arguments = (
-        batch.queries.codes,
-        batch.queries.starts,
-        batch.references.codes,
-        batch.references.starts,
-        batch.references.lengths,
-        slots,
-        *cells,
-        directions,
-        starts,
-        (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0)),
-        np.int32(costs.ambiguous),
-    )
-    return traceback_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK], arguments
+    kernel = traceback_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK]
+    parameters = (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0))
+    return partial(
+        kernel, *_unsized(batch), batch.references.lengths, slots, *cells, directions, starts,
+        parameters, np.int32(costs.ambiguous),
+    )  # fmt: skip
 
 
 def _merged(pieces):
