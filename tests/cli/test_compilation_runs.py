@@ -13,7 +13,7 @@ from bwarp.cli.compilation_data import write_data
 from bwarp.cli.compilation_runs import RUNS, run_all
 from bwarp.cli.subcommands import SUBCOMMANDS
 
-#: Notes its arguments, and fails or waits if told to.
+#: Notes its arguments, and fails or waits if asked to.
 PROGRAM = """
 import os, sys, time
 again = os.path.exists("log") and sys.argv[1] in open("log").read()
@@ -80,7 +80,7 @@ def test_lines_follow_each_other_and_get_the_options(programs):
     assert log == [f"{line} --last" for line in ("a", "b 1", "b 2 index", "c")]
 
 
-def test_a_failure_is_told_and_ends_its_own_lines_alone(programs):
+def test_a_failure_is_named_and_ends_its_own_lines_alone(programs):
     done, log = programs({"an index": ["a"], "b": ["fail", "b"], "c": ["c"]}, processes=2)
     # Of what runs side by side either may end first.
     assert sorted(done[:2]) == [("an index", None), ("c", None)]

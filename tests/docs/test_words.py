@@ -21,7 +21,7 @@ from tests.helpers.programs.messages import messages, notes, sentences
 #: Folders and files whose comments, texts and names are held to the list.
 FOLDERS = (
     *("bwarp/__init__.py", "bwarp/errors.py", "bwarp/reference.py", "bwarp/sequence.py"),
-    *("bwarp/cli", "bwarp/simulation"),
+    *("bwarp/cli", "bwarp/filtering", "bwarp/mems", "bwarp/simulation"),
     *("scripts", "workflow", "profiles", "config", "docs"),
 )
 

@@ -97,9 +97,9 @@ def test_damage_is_refused_or_does_no_harm(folder, tmp_path, what):
 
     def run(name, *arguments):
         output.mkdir()
-        places = {"DAMAGED": copy}
+        files = {"DAMAGED": copy}
         words = [
-            places.get(word)
+            files.get(word)
             or (output / word.removeprefix("OUT/") if str(word).startswith("OUT/") else None)
             or ((tmp_path if (tmp_path / word).exists() else folder) / word
                 if (folder / str(word)).exists() else word)

@@ -117,6 +117,6 @@ def check_sentence(text):
     assert len(text.splitlines()) == 1, text
     assert text.isprintable(), text
     assert len(text) < 600
-    place, _, message = text.partition(": ")
-    assert place
+    where, _, message = text.partition(": ")
+    assert where
     assert message

@@ -37,7 +37,7 @@ PIECES = [
 
 @st.composite
 def broken_files(draw):
-    """A right file, changed in up to three places, with other line ends, compressed, cut off."""
+    """A valid file, changed at up to three positions, with other line ends, compressed, cut off."""
     text = draw(st.sampled_from([FASTA, FASTQ]))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(text)))

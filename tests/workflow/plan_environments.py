@@ -14,11 +14,11 @@ import bwarp.runtime.backend
 
 here, *words = sys.argv[1:]
 bwarp.runtime.backend.may_have_gpu = lambda: here == "yes"
-told = Job.log_info
+log_info = Job.log_info
 
 
 def log_info(job, *further, **named):
-    told(job, *further, **named)
+    log_info(job, *further, **named)
     if job.conda_env_spec:
         environment = Path(job.conda_env_spec.file.get_path_or_uri(secret_free=True))
         environment = environment.resolve(strict=True).relative_to(Path.cwd())

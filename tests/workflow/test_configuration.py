@@ -1,4 +1,4 @@
-"""Every problem of a configuration or a sheet is found at once, with its place and its remedy."""
+"""Every problem of a configuration or a sheet is found at once, with its line and its remedy."""
 
 import pytest
 import yaml

@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
-#: Says with what it was called, and where; fails for `make test` where told to.
+#: Says with what it was called, and where; fails for `make test` where asked to.
 MAKE = """#!/bin/sh
 echo "$@ CUDA=$CUDA $(ls)" >> "$CALLS"
 [ "$*" != "$FAILS" ]

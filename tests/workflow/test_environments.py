@@ -56,7 +56,7 @@ def test_a_job_whose_gpu_is_taken_away_needs_no_parts_for_cuda(copy):
     jobs = planned(copy, "no", *EVERYTHING, *SLURM, *taken)
     assert jobs["find_mems"] == ("cpu", 0)
     assert jobs["find_seeds"] == ("gpu", 1)
-    # Told to insist on a GPU, which the cluster may hand out under another name, it needs them.
+    # A GPU is required, which the cluster may hand out under another name: it needs them.
     jobs = planned(copy, "no", *EVERYTHING, *SLURM, *taken, "--config", "backend=cuda")
     assert jobs["find_mems"] == ("gpu", 0)
 

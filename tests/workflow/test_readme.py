@@ -101,9 +101,9 @@ def write_sequences(folder):
         (folder / f"{name}.gz").write_bytes(gzip.compress(text))
     bases = encode(pair)
     np.savez(folder / "reads.npz", packed=pack(bases), starts=np.array([0, bases.size]))
-    places = {"reads": np.array([0]), "starts": np.array([0]), "stops": np.array([150])}
-    places |= {"strands": np.zeros(1, np.uint8), "max_edits": np.array([5], np.int32)}
-    np.savez(folder / "candidates.npz", **places)
+    candidates = {"reads": np.array([0]), "starts": np.array([0]), "stops": np.array([150])}
+    candidates |= {"strands": np.zeros(1, np.uint8), "max_edits": np.array([5], np.int32)}
+    np.savez(folder / "candidates.npz", **candidates)
 
 
 @pytest.mark.parametrize("page", PAGES)

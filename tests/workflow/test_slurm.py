@@ -1,6 +1,6 @@
 """The slurm profile on a Slurm of one node, started for the test in a folder of its own.
 
-The node has a card that is only a file. Whatever Slurm the machine belongs to is not touched.
+The node has a GPU that is only a file. Whatever Slurm the machine belongs to is not touched.
 """
 
 import os

@@ -8,7 +8,7 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture
 def compile_programs(monkeypatch, tmp_path):
-    """Run the program where so many runs end as told: None is well."""
+    """Run the program with runs that end as listed: None is well."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     def call(problems):

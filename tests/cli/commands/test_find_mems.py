@@ -78,7 +78,7 @@ def test_as_mummer_prints(genomes, run_program, theirs, ours):
     for target in (["--index", index], ["--reference", reference]):
         done = run_program("find_mems.py", *target, "--queries", queries, "-o", "-", *ours)
         assert done.rc == 0, done.stderr
-        if "-maxmatch" in theirs:  # mummer's order of the matches at one place is its own
+        if "-maxmatch" in theirs:  # mummer's order of the matches at one position is its own
             assert sorted(done.stdout.splitlines()) == sorted(expected.splitlines())
         else:
             assert done.stdout == expected

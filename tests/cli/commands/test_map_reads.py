@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: right places, valid SAM, the same bytes however it runs, and refusals."""
+"""scripts/map_reads.py: correct alignments, valid SAM, the same bytes however it runs, and refusals."""
 
 import gzip
 import json
@@ -80,7 +80,7 @@ def records(path):
 
 
 def outcome(path) -> Counter:
-    """How many reads are right, wrong, random and mapped, by whether the quality is 10 or more."""
+    """How many reads are correct, incorrect, random and mapped, by whether the quality is 10 or more."""
     counts = Counter()
     for record in records(path):
         truth = parse_read_name(record.query_name)
@@ -88,13 +88,13 @@ def outcome(path) -> Counter:
             counts["random", not record.is_unmapped and record.mapping_quality >= 10] += 1
             continue
         end = truth.ends[record.is_read2]
-        right = (
+        correct = (
             not record.is_unmapped
             and record.reference_name == truth.contig
             and record.is_reverse == end.reverse
             and abs(record.reference_start - record.query_alignment_start - end.start) <= 20
         )
-        counts["right" if right else "wrong", record.mapping_quality >= 10] += 1
+        counts["correct" if correct else "incorrect", record.mapping_quality >= 10] += 1
     return counts
 
 
@@ -103,9 +103,9 @@ def test_where_pairs_are_from(folder, pairs_sam):
     assert said == "3,000 reads, 2,942 mapped, 2,942 properly paired\n"
     assert outcome(output) == {
         ("random", False): 58,
-        ("right", False): 208,
-        ("right", True): 2528,
-        ("wrong", False): 206,
+        ("correct", False): 208,
+        ("correct", True): 2528,
+        ("incorrect", False): 206,
     }
     statistics = json.loads((folder / "pairs.json").read_text())
     sizes = Counter(
@@ -151,9 +151,9 @@ def test_where_single_reads_are_from(map_reads, folder, tmp_path):
     )
     assert outcome(output) == {
         ("random", False): 21,
-        ("right", False): 88,
-        ("right", True): 814,
-        ("wrong", False): 77,
+        ("correct", False): 88,
+        ("correct", True): 814,
+        ("incorrect", False): 77,
     }
     assert {record.flag & ~0x14 for record in records(output)} == {0}
 
@@ -188,26 +188,26 @@ def check_record(record, contigs):
     assert record.infer_read_length() == record.query_length
     letters, contig = record.query_sequence, contigs[record.reference_name]
     edits = score = 0
-    read, place, run, md = 0, record.reference_start, 0, ""
+    read, at, run, md = 0, record.reference_start, 0, ""
     for number, (operation, length) in enumerate(record.cigartuples):
         if operation == 4:
             assert number in (0, len(record.cigartuples) - 1)
             read += length
         elif operation == 0:
-            for base, other in zip(letters[read : read + length], contig[place:], strict=False):
+            for base, other in zip(letters[read : read + length], contig[at:], strict=False):
                 if base == other != "N":
                     run, score = run + 1, score + 1
                 else:
                     md, run, edits, score = f"{md}{run}{other}", 0, edits + 1, score - 4
-            read, place = read + length, place + length
+            read, at = read + length, at + length
         else:
             edits, score = edits + length, score - 6 - length
             if operation == 1:
                 read += length
             else:
-                md, run = f"{md}{run}^{contig[place : place + length]}", 0
-                place += length
-    assert (read, place) == (len(letters), record.reference_end)
+                md, run = f"{md}{run}^{contig[at : at + length]}", 0
+                at += length
+    assert (read, at) == (len(letters), record.reference_end)
     assert record.get_tag("NM") == edits
     assert record.get_tag("MD") == f"{md}{run}"
     assert record.get_tag("AS") == score >= 30
@@ -379,7 +379,7 @@ def test_picard_finds_nothing(map_reads, folder, tmp_path):
     group = ("--read-group", r"@RG\tID:1\tSM:s\tPL:ILLUMINA")
     lines = (folder / "1.fq").read_text().splitlines()
     for at in range(1, 800, 4):
-        # The two halves of such a read are of two places.
+        # The two halves of such a read are of two loci.
         lines[at] = lines[at][:75] + lines[at + 800][75:]
     (tmp_path / "split.fq").write_text("\n".join(lines) + "\n")
     pairs = ("-1", tmp_path / "split.fq", "-2", folder / "2.fq", *group)
@@ -623,7 +623,7 @@ def test_scores_and_pairs_as_given(map_reads, folder, tmp_path):
         "orientation": "FR",
     }  # fmt: skip
     assert max(record.get_tag("AS") for record in records(output) if not record.is_unmapped) == 300
-    assert outcome(output)["right", True] > 2500
+    assert outcome(output)["correct", True] > 2500
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_no_hit_is_high_enough(run_program, files):
     assert search(run_program, files, *options, "-o", "e.tsv", "--evalue").rc == 0
 
 
-def test_cards_are_for_a_gpu_and_at_least_one(run_program, files):
+def test_gpus_are_for_the_gpu_engine_and_at_least_one(run_program, files):
     options = ["--queries", "q.fa", "--database", "d.fa", "-o"]
     for output, gpus in (("o.tsv", 1), ("many.tsv", 4)):
         done = search(run_program, files, *options, output, "--gpus", gpus)

@@ -212,7 +212,7 @@ def test_a_reference_that_is_not_there(run_program, tmp_path):
     )
 
 
-def test_an_output_in_a_place_that_is_no_folder(run_program, reference, tmp_path):
+def test_an_output_in_what_is_no_folder(run_program, reference, tmp_path):
     (tmp_path / "file").write_text("")
     output = tmp_path / "file" / "a.fq"
     done = run_program(SCRIPT, "--reference", reference, "-1", output, "--reads", 5)

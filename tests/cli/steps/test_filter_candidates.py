@@ -92,7 +92,7 @@ def test_wrong_candidates(stage, run_program, change, message):
         ([0, 65], "'packed' ends before the last read does: write it again"),
     ],
 )
-def test_wrong_reads(stage, run_program, starts, message):
+def test_unusable_reads(stage, run_program, starts, message):
     folder, _, _ = stage
     packed = np.zeros(3, np.uint64)
     np.savez(folder / "bad_reads.npz", packed=packed, starts=np.array(starts, np.int64))
