@@ -14,11 +14,11 @@ import bwarp.runtime.backend
 
 here, *words = sys.argv[1:]
 bwarp.runtime.backend.may_have_gpu = lambda: here == "yes"
-log_info = Job.log_info
+said_before = Job.log_info
 
 
 def log_info(job, *further, **named):
-    log_info(job, *further, **named)
+    said_before(job, *further, **named)
     if job.conda_env_spec:
         environment = Path(job.conda_env_spec.file.get_path_or_uri(secret_free=True))
         environment = environment.resolve(strict=True).relative_to(Path.cwd())

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: correct alignments, valid SAM, the same bytes however it runs, and refusals."""
+"""scripts/map_reads.py: correct alignments, valid SAM, the same bytes however it runs, refusals."""
 
 import gzip
 import json
@@ -80,7 +80,7 @@ def records(path):
 
 
 def outcome(path) -> Counter:
-    """How many reads are correct, incorrect, random and mapped, by whether the quality is 10 or more."""
+    """Reads that are correct, incorrect, random and mapped, by whether their quality is 10 or more."""
     counts = Counter()
     for record in records(path):
         truth = parse_read_name(record.query_name)
