@@ -80,7 +80,7 @@ def records(path):
 
 
 def outcome(path) -> Counter:
-    """Reads that are correct, incorrect, random and mapped, by whether their quality is 10 or more."""
+    """Correct, incorrect, random and mapped reads, by whether their quality is 10 or more."""
     counts = Counter()
     for record in records(path):
         truth = parse_read_name(record.query_name)
