@@ -10,7 +10,7 @@ import pysam
 import pytest
 
 from bwarp.errors import InputError, UsageError
-from bwarp.io.bam.bai_index import _read_places
+from bwarp.io.bam.bai_index import _read_loci
 from bwarp.io.bam.block_writer import _gather
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.output.alignment_file import alignment_file
@@ -169,7 +169,7 @@ def test_duplicates_are_those_of_samtools(write, tmp_path):
         found = write(name, sort=True, mark_duplicates=True)
         assert [as_by_fixmate(line) for line in lines_of(found)] == expected
     # Records that samtools hands back are written by the same compiled functions as ours.
-    assert len(_gather.signatures) == len(_read_places.signatures) == 1
+    assert len(_gather.signatures) == len(_read_loci.signatures) == 1
     assert write.duplicates == 2 * [sum(flag & 1024 > 0 for flag in flags)]
     with pysam.AlignmentFile(tmp_path / "out.bam") as file:
         assert file.check_index()
