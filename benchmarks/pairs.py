@@ -15,7 +15,7 @@ Parts:
     check    parasail's scores for 100,000 pairs in every mode, and an independent translation of
              GATK's aligner for a million pairs
 
-One JSON object a line is appended to --output. GCUPS are thousand million cells (query length
+One JSON object a line is appended to --output. GCUPS are 10^9 cells (query length
 times reference length) a second.
 """
 

@@ -62,8 +62,8 @@ def scan(
     Returns
     -------
     hits : DataFrame
-        query, reference, position, distance, similarity; of regions start, end and windows in
-        place of the position. Rows and their order are those of the table that the program writes.
+        query, reference, position, distance, similarity; of regions start, end and windows, not
+        the position. Rows and their order are those of the table that the program writes.
     """
     if count_only and (best or regions):
         raise UsageError("--count-only lists no hits: leave out --best and --regions")

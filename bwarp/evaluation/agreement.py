@@ -4,7 +4,7 @@ Both get clip-penalised scores by one scheme, so that alignments of programs wit
 can be compared, and each difference gets one of these kinds:
 
     same                                   contig, position, strand and CIGAR are equal
-    same place, equal score | ...better    a base of the read lies at the same base of the genome
+    same locus, equal score | ...better    a base of the read lies at the same base of the genome
     elsewhere, equal score | ...better     it does not
     mapped here only | mapped there only   the other one has the read unmapped
     there on a contig not known here       other references: nothing can be said
@@ -134,10 +134,10 @@ def kind_of(here: Alignment, there: Alignment, contigs: Mapping[str, np.ndarray]
         return "same"
     one_strand = (here.contig, here.reverse) == (there.contig, there.reverse)
     shared = one_strand and not _diagonals(here).isdisjoint(_diagonals(there))
-    place = "same place" if shared else "elsewhere"
+    where = "same locus" if shared else "elsewhere"
     if here.score == there.score:
-        return f"{place}, equal score"
-    return f"{place}, {'here' if here.score > there.score else 'there'} better"
+        return f"{where}, equal score"
+    return f"{where}, {'here' if here.score > there.score else 'there'} better"
 
 
 def count_kinds(

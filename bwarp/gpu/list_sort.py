@@ -1,8 +1,8 @@
 """Sorting many short lists on the GPU, a warp a list: device functions.
 
     a list      [ tile 0 ][ tile 1 ][ tile 2 ][ .. ]     tiles of 32, in order by shuffles
-    merged      [      0 and 1     ][   2 and 3    ]     in twos, to and fro between the list's
-                [            all of them           ]     place and as much room beside it
+    merged      [      0 and 1     ][   2 and 3    ]     in twos, to and fro between the list
+                [            all of them           ]     and as much room beside it
 
 Time grows with n log n, and most lists are a single tile. While lists are merged a thread writes
 PART numbers at a time: it searches where they begin in both lists, and goes on from there.
@@ -40,7 +40,7 @@ def sort_tile(number):
 def merge_part(source, target, begin, n, width, first):
     """Write PART numbers from `first` on of lists merged in twos; each had `width`, the last less.
 
-    Places are counted from `begin`.
+    Indices are counted from `begin`.
     """
     pair = first & ~(2 * width - 1)
     middle, stop = min(pair + width, n), min(pair + 2 * width, n)

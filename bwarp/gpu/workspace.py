@@ -67,9 +67,9 @@ def work_space() -> Iterator[None]:
     """A block in which `device_array` gives out work space; may stand in another one."""
     memory = getattr(_of_thread, "memory", None)
     if memory is not None:
-        place = memory.chunk, memory.used
+        before = memory.chunk, memory.used
         yield
-        memory.chunk, memory.used = place
+        memory.chunk, memory.used = before
         return
     gpu = cuda.get_current_device().id
     with _lock:

@@ -131,7 +131,7 @@ def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, s
 
 @cuda.jit(cache=True)
 def pack_text(genome, segment_text, segment_genome, text_length, text):
-    """One thread a word of 32 bases; neighbours read neighbouring words of the genome."""
+    """One thread for every 32 bases; neighbours read neighbouring words of the genome."""
     i = cuda.grid(1)
     if i < text.size:
         bits = uint64(0)

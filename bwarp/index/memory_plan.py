@@ -5,8 +5,8 @@ What is kept, where memory allows, in the order in which it is given up:
     the whole suffix array + the text in 2 bits     a row is one look-up; the last rows of a search
                                                     are compared with the text
     a table of the rows of all strings of a length  the longer, the fewer steps a search takes
-    the sampled suffix array                        rows are walked to sampled ones on the GPU
-    a more thinly sampled one                       longer walks
+    the sampled suffix array                        LF steps to sampled rows on the GPU
+    a more thinly sampled one                       more LF steps
     the BWT                                         without it there is no search
 
 Beside the index the plan counts what else the program keeps there (a genome), its work on one

@@ -196,7 +196,7 @@ class StoredIndex:
         file = f"{name}.npy"
         return checked_map(self.folder / file, self.description["files"][file])
 
-    def _transform(self, direction: str) -> BWT:
+    def _bwt(self, direction: str) -> BWT:
         return BWT(
             self._array(f"{direction}_blocks"),
             self._array(f"{direction}_separator_rows"),
@@ -220,11 +220,11 @@ class StoredIndex:
 
     @cached_property
     def forward(self) -> BWT:
-        return self._transform("forward")
+        return self._bwt("forward")
 
     @cached_property
     def reverse(self) -> BWT:
-        return self._transform("reverse")
+        return self._bwt("reverse")
 
     @cached_property
     def prefix_table(self) -> np.ndarray:

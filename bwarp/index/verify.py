@@ -1,6 +1,6 @@
 """Proof that an index is the index of its text.
 
-A Burrows-Wheeler transform is right when LF-steps from the last separator's row spell the whole
+A BWT is correct when LF-steps from the last separator's row spell the whole
 text backwards and come back: the BWT determines those steps, and the steps the BWT. One after
 the other, every step would wait for memory, so they are cut into pieces that go on together, each
 from a row found by searching the text that follows it; they prove the same because each must end on

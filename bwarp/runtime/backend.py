@@ -1,4 +1,4 @@
-"""Which engine runs a step: the one place that asks whether there is a GPU."""
+"""Which engine runs a step: the one file that asks whether there is a GPU."""
 
 import os
 from collections.abc import Callable

@@ -162,7 +162,7 @@ def kmers_by_length(
 ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
     """The numbers of the k-mers of each length from `start` to `stop`, these k-mers, their length.
 
-    They are packed in as many words as their length takes.
+    They are packed in as many 64-bit words as their length takes.
     """
     lengths = kmers.lengths[start:stop]
     for k in np.unique(lengths):

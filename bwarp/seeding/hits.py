@@ -38,8 +38,8 @@ class SeedOptions:
     algorithm : str
         How inexact matches are found: ``"schemes"``, or the paper's ``"backtracking"``.
     locate : str
-        Where rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (the GPU walks,
-        the CPU looks up), or ``"auto"``.
+        Where SA rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (LF steps on
+        the GPU, look-ups on the CPU), or ``"auto"``.
     """
 
     mismatches: int = 0

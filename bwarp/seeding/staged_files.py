@@ -2,7 +2,7 @@
 
     batch_reads     chunks  kmers                           k-mers of some queries, with their names
     seed_reads      chunks  kmers, over, intervals          for every pass: SA intervals,
-                    or      kmers, over, walked ...         a sampled SA row and LF steps for each
+                    or      kmers, over, sampled ...        a sampled SA row and LF steps for each
                                                             hit,
                     or      kmers, over, hits ...           or positions, from a GPU
     locate_seeds    hits, as `bwarp.seeding.find` gives them
@@ -75,7 +75,7 @@ def write_sampled(
     n_hits = 0
     for part in whole_kmers(found.intervals, HITS_AT_ONCE):
         sampled, steps = step_to_sampled(index, sa_rows_of(part, threads), threads)
-        writer.write("walked", **vars(part), sampled=sampled, steps=steps)
+        writer.write("sampled", **vars(part), sampled=sampled, steps=steps)
         n_hits += steps.size
     return n_hits
 
@@ -117,7 +117,7 @@ def read_found(
         else:
             to_sampled = [arrays.pop(name) for name in ("sampled", "steps") if name in arrays]
             intervals = Intervals(**arrays)
-            if kind == "walked":
+            if kind == "sampled":
                 positions = look_up(index, *to_sampled, threads)
                 hits = iter([hits_in_order(intervals, positions, index.reference, threads)])
             else:

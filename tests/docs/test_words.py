@@ -19,17 +19,13 @@ from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from tests.helpers.programs.messages import messages, notes, sentences
 
 #: Folders and files whose comments, texts and names are held to the list.
-FOLDERS = (
-    *("bwarp/__init__.py", "bwarp/errors.py", "bwarp/reference.py", "bwarp/sequence.py"),
-    *("bwarp/cli", "bwarp/filtering", "bwarp/mems", "bwarp/simulation"),
-    *("scripts", "workflow", "profiles", "config", "docs"),
-)
+FOLDERS = ("bwarp", "scripts", "workflow", "profiles", "config", "docs")
 
 #: What is not written, and what is written instead.
 RETIRED = {
     r"\btold\b": "reported",
     r"(?<!--)(?<!takes )(?<!take )(?<!takes the )(?<!in )(?<!first )\bplaces?\b"
-    r"(?! (of|in) (his|her|their|its))": "alignment, hit, locus or position",
+    r"(?! (of|in) (his|her|their|its)|( scored| with gaps)\")": "alignment, hit, locus or position",
     r"\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
     r"\bunseen\b|\bunlisted\b": "score bound of unlocated hits",
     r"\b(un)?settled?\b": "resolved, unresolved",
@@ -39,13 +35,14 @@ RETIRED = {
     r"\bunpaid\b|\bpaid( for)?\b": "clip-penalised score, raw score",
     r"\bscores? of the others?\b": "suboptimal score (XS)",
     r"\bfurther places\b|\balternatives\b": "supplementary or secondary (XA) hits",
-    r"\b(first|primary|supplementary|SAM|BAM) lines?\b(?! on| of)": "record",
+    r"\b(primary|supplementary|SAM|BAM) lines?\b(?! on| of)": "record",
+    r"\bfirst lines? of (a|the) read": "primary record",
     r"\b(as|how|are|were|is|who is) right\b|\bright (reads?|ones|against|and wrong)\b|\bright %": (
         "correct, accuracy"
     ),
     r"\bwrong (reads?|ones|alignments?)\b": "incorrect",
     r"\bdistances? of (the )?(pairs?|ends)\b": "insert size",
-    r"(?<!standard )\bdeviations?\b": "standard deviation",
+    r"(?<!standard )(?<!\")\bdeviations?\b": "standard deviation",
     r"\b(exact|random|longer?|short(er)?|these|many|frequent) words?\b|\bwords? of (length|k|\w+ "
     r"(bases|letters))\b|\bwords with mismatches\b|\bplaces of words\b": "k-mer",
     r"(?<!Wheeler )\btransforms?\b": "BWT",
@@ -109,8 +106,7 @@ def all_messages(checkout) -> Iterator[tuple[str, str]]:
 def sources(checkout) -> Iterator[tuple[str, str]]:
     """Comments, texts and defined names of the files of `FOLDERS`."""
     for folder in FOLDERS:
-        top = checkout / folder
-        for path in [top] if top.is_file() else sorted(top.rglob("*")):
+        for path in sorted((checkout / folder).rglob("*")):
             where = str(path.relative_to(checkout))
             if path.suffix == ".py":
                 yield where, python_text(path.read_text())

@@ -22,8 +22,8 @@ SETS = {
             "mapped here only": 5,
             "mapped there only": 4,
             "same": 11460,
-            "same place, equal score": 6,
-            "same place, here better": 102,
+            "same locus, equal score": 6,
+            "same locus, here better": 102,
         },
     ),
     "Ebola": (
@@ -33,15 +33,15 @@ SETS = {
         {
             "mapped here only": 714,
             "same": 7732,
-            "same place, equal score": 44,
-            "same place, here better": 212,
+            "same locus, equal score": 44,
+            "same locus, here better": 212,
         },
     ),
     "rotavirus": (
         "reads_rotavirus_bwa",
         ("ref.fa", "R_1.fq.gz", "R_2.fq.gz"),
         "bwa.sam",
-        {"same": 3997, "same place, here better": 3},
+        {"same": 3997, "same locus, here better": 3},
     ),
     "samtools ex1": (
         "reads_samtools_ex1",
@@ -52,8 +52,8 @@ SETS = {
             "mapped here only": 17,
             "mapped there only": 30,
             "same": 3026,
-            "same place, equal score": 4,
-            "same place, here better": 57,
+            "same locus, equal score": 4,
+            "same locus, here better": 57,
         },
     ),
 }

@@ -72,7 +72,7 @@ def batches(k, step):
     return [(batch, names) for batch in kmer_batches(sequences, k, step)]
 
 
-@pytest.mark.parametrize("form", ["intervals", "walked", "hits"])
+@pytest.mark.parametrize("form", ["intervals", "sampled", "hits"])
 @pytest.mark.parametrize(("k", "step"), [(None, 1), (9, 2)])
 def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
     monkeypatch.setattr(find, "WINDOWS_AT_ONCE", 20)
@@ -95,7 +95,7 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, form, k, step):
                         write_located(writer, found)
                     continue
                 for found in search_in_passes(index, kmers, options, 2):
-                    if form == "walked":
+                    if form == "sampled":
                         write_sampled(writer, found, index, 2)
                     else:
                         write_intervals(writer, found)

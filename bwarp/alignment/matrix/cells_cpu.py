@@ -14,8 +14,8 @@ five loads and three stores.
 
 Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
 8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
-stopping there is the zero that H never falls below; D and I below zero cannot be told from zero,
-and are never on an optimal path. For other modes see `bwarp.alignment.matrix.batches_cpu`.
+stopping there is the zero that H never falls below; D and I below zero look like zero, and
+are never on an optimal path. For other modes see `bwarp.alignment.matrix.batches_cpu`.
 
 Lanes whose sequences are shorter are filled up with padding, which scores as low as it can; cells
 beyond a lane's own corner are computed and never looked at.

@@ -19,7 +19,7 @@ __all__ = [
     "TSV_HEADER",
     "cigar_texts",
     "paf_lines",
-    "sam_lines",
+    "sam_records",
     "tsv_columns",
     "tsv_lines",
 ]
@@ -157,7 +157,7 @@ def paf_lines(named: NamedPairs, alignments: Alignments) -> str:
     )
 
 
-def sam_lines(named: NamedPairs, alignments: Alignments, scoring: Scoring) -> str:
+def sam_records(named: NamedPairs, alignments: Alignments, scoring: Scoring) -> str:
     """SAM records with AS, NM and MD; a pair without an alignment is an unmapped record."""
     cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
     letters = np.frombuffer(scoring.letters, np.uint8)

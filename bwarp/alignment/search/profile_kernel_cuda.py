@@ -26,7 +26,7 @@ each. So the costs of gaps are constants of the kernel, which cost no reads, and
 adds and compares is taken before two that do one of it.
 
 Lanes hold H + bias, never negative, where the bias is the cost of a gap of length 1. A score that
-nears 2^15 cannot be told from an overflow: such targets are computed in 32 bits (`search_cuda`).
+nears 2^15 looks like an overflow: such targets are computed in 32 bits (`search_cuda`).
 """
 
 import functools

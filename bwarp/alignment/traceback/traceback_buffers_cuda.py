@@ -40,7 +40,7 @@ def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
 def size_directions(slots, query_ends, reference_ends, bands, threads, sizes):
     """The words of the directions of the slot before, and of each slot's own buffer.
 
-    One thread a slot, and one more. The running sum of these words is where directions begin, one
+    One thread a slot, and one more. The running sum of them is where directions begin, one
     entry further on.
     """
     slot = cuda.grid(1)

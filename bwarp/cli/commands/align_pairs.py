@@ -12,7 +12,7 @@ gap costs follow GATK: the first base of a gap costs gap-open, each further one 
 from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairwise.pair_aligner import FREE_ENDS, PAIR_MODES, pair_aligner
 from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
-from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_lines, tsv_lines
+from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
 from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import InputError, UsageError
@@ -98,7 +98,7 @@ def main(options):
 
         def lines(named, alignments):
             refuse_read_names(options.queries, named)
-            return sam_lines(named, alignments, scoring)
+            return sam_records(named, alignments, scoring)
 
     count = 0
     header = header_of(options, output_format, scoring)

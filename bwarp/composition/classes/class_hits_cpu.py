@@ -246,7 +246,7 @@ def _list_nearest(
 ):  # fmt: skip
     """As `_list_range`, but a query that has enough hits at its limit leaves the class's list.
 
-    A list is shortened by moving its last match to the place that fell free, so a query that has
+    A list is shortened by moving its last match to the entry that is free, so a query that has
     enough costs one more visit a class. Ends when all positions are filled.
     """
     left = positions.size

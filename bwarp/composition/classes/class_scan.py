@@ -17,7 +17,7 @@ __all__ = ["ClassScan", "CountedClassScan"]
 
 @dataclass(frozen=True)
 class ClassScan:
-    """Queries against classes of windows; hits are handed on to windows by walking once more."""
+    """Queries against classes of windows; hits are handed on to windows in a second pass."""
 
     references: References
     classes: WindowClasses

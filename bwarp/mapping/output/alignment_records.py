@@ -57,7 +57,7 @@ class Supplementary:
         Row i is of read ``reads[i]``.
     qualities : ndarray, shape=(n,), dtype=uint8
     suboptimal : ndarray, shape=(n,), dtype=int32
-        As in `Choice`.
+        As in `PrimarySelection`.
     """
 
     reads: np.ndarray
@@ -178,24 +178,24 @@ def alignment_records(
         alignments.cigar_offsets, alignments.cigar,
     )  # fmt: skip
     own = alignments.positions[order]
-    has_place = own >= 0
-    reverse = has_place & (alignments.strands[order] == 1)
-    flags = np.where(has_place, 0, UNMAPPED) + reverse * REVERSE + ~is_primary * SUPPLEMENTARY
+    is_mapped = own >= 0
+    reverse = is_mapped & (alignments.strands[order] == 1)
+    flags = np.where(is_mapped, 0, UNMAPPED) + reverse * REVERSE + ~is_primary * SUPPLEMENTARY
     mates = np.full(reads.size, -1)
     positions = own
     template_lengths = np.zeros(reads.size, np.int64)
     if chunk.ends == 2:
         mates = first_rows[reads ^ 1]
         flags += PAIRED + np.where(reads & 1, LAST, FIRST) + primary.proper[reads] * PROPER
-        flags += ~has_place[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
+        flags += ~is_mapped[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
         # An unmapped read stands where its mate does, so that sorting keeps them together.
-        positions = np.where(has_place, own, own[mates])
+        positions = np.where(is_mapped, own, own[mates])
     contigs = np.searchsorted(contig_starts, positions, side="right") - 1
     if chunk.ends == 2:
         # From the outermost base of the one read to that of the other.
         ends = own + reverse * (spans - 1)
         distances = ends[mates] - ends
-        together = has_place & has_place[mates] & (contigs == contigs[mates])
+        together = is_mapped & is_mapped[mates] & (contigs == contigs[mates])
         template_lengths[together] = (distances + np.sign(distances))[together]
     offsets = np.zeros(reads.size + 1, np.int64)
     hit_strands, hit_positions = np.empty(0, np.uint8), np.empty(0, np.int64)
@@ -215,7 +215,7 @@ def alignment_records(
         contigs=contigs,
         positions=positions,
         spans=spans,
-        mapping_qualities=np.where(has_place, qualities[order], 0).astype(np.uint8),
+        mapping_qualities=np.where(is_mapped, qualities[order], 0).astype(np.uint8),
         cigar_offsets=cigar_offsets,
         cigar=cigar,
         mates=mates,

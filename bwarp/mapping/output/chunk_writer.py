@@ -32,7 +32,8 @@ def write_mapped(
     Parameters
     ----------
     report : function
-        Told the number of reads that are done, and what else there is to say, after every chunk.
+        Called with the number of reads that are done, and what else there is to say, after every
+        chunk.
     """
     statistics = empty_statistics()
 

@@ -71,8 +71,8 @@ def empty_statistics() -> dict:
 def add_chunk(statistics: dict, done: MappedChunk) -> None:
     """Add the counts of a chunk, in place."""
     chunk, mapped, primary = done.chunk, done.mapped, done.primary
-    has_place = mapped.positions >= 0
-    n_mapped = int(np.count_nonzero(has_place))
+    is_mapped = mapped.positions >= 0
+    n_mapped = int(np.count_nonzero(is_mapped))
     statistics["reads"] += chunk.n_reads
     statistics["bases"] += int(chunk.offsets[-1])
     statistics["mapped"] += n_mapped
@@ -87,7 +87,7 @@ def add_chunk(statistics: dict, done: MappedChunk) -> None:
             "highest": done.insert.highest,
             "orientation": ORIENTATIONS[done.insert.orientation],
         }
-    counts = np.bincount(primary.qualities[has_place], minlength=61)
+    counts = np.bincount(primary.qualities[is_mapped], minlength=61)
     statistics["mapping_qualities"] = [
         int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
     ]

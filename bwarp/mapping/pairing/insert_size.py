@@ -118,20 +118,20 @@ def insert_size_of(
         return InsertSize(0.0, 0.0, 0, 0, number)
     low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
     inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
-    mean, deviation = float(inside.mean()), max(float(inside.std()), 1.0)
-    lowest = min(low - 3 * (high - low), round(mean - 4 * deviation))
-    highest = max(high + 3 * (high - low), round(mean + 4 * deviation))
-    return InsertSize(mean, deviation, max(1, int(lowest)), int(highest), number)
+    mean, sd = float(inside.mean()), max(float(inside.std()), 1.0)
+    lowest = min(low - 3 * (high - low), round(mean - 4 * sd))
+    highest = max(high + 3 * (high - low), round(mean + 4 * sd))
+    return InsertSize(mean, sd, max(1, int(lowest)), int(highest), number)
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
     """What the user gives, or None; proper pairs are within four standard deviations."""
     if parameters.insert_size is None:
         return None
-    mean, deviation = map(float, parameters.insert_size)
-    lowest, highest = (max(1, round(mean + 4 * sign * deviation)) for sign in (-1, 1))
+    mean, sd = map(float, parameters.insert_size)
+    lowest, highest = (max(1, round(mean + 4 * sign * sd)) for sign in (-1, 1))
     number = ORIENTATIONS.index(parameters.orientation or "FR")
-    return InsertSize(mean, deviation, lowest, highest, number)
+    return InsertSize(mean, sd, lowest, highest, number)
 
 
 def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:

@@ -6,7 +6,7 @@ of all four longer strings, and leaves up to four nodes behind. Nothing waits fo
 the nodes lie in an array and blocks are asked for ahead.
 
 Both BWTs are kept in step (the bidirectional FM-index): a string's rows in the forward
-transform and in the reverse one are equally many, and the ranks in one tell how the other's are
+BWT and in the reverse one are equally many, and the ranks in one tell how the other's are
 divided, for rows are in the order of what follows them: separators first, then A, C, G, T.
 """
 
