@@ -49,7 +49,7 @@ def test_the_examples_in_the_help_run(run_program, tmp_path):
         # The example of a whole human-like genome is run at a thousandth of its size.
         program, *arguments = shlex.split(example.replace("3100000000", "3100000"))
         assert program == f"scripts/{SCRIPT}"
-        assert run_program(program, *arguments, cwd=tmp_path).rc == 0
+        assert run_program(SCRIPT, *arguments, cwd=tmp_path).rc == 0
     made = {path.name for path in tmp_path.iterdir()}
     assert made == {"demo.fa", "human_like.fa.gz", "plain.fa"}
 

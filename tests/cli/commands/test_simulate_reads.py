@@ -118,7 +118,7 @@ def test_the_examples_in_the_help_run(run_program, folder):
     for example in examples:
         program, *arguments = shlex.split(example)
         assert program == f"scripts/{SCRIPT}"
-        assert run_program(program, *arguments, cwd=folder).rc == 0
+        assert run_program(SCRIPT, *arguments, cwd=folder).rc == 0
     assert {"R1.fq.gz", "R2.fq.gz", "single.fq", "truth.vcf", "exact.fq"} <= {
         path.name for path in folder.iterdir()
     }

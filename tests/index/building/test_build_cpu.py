@@ -34,7 +34,7 @@ def check_bwt(bwt: BWT, oracle: SortedSuffixes, occ_rate: int) -> None:
     separators = [row for row, code in enumerate(oracle.bases) if code == 4]
     assert bwt.separator_rows.tolist() == separators
     assert bwt.separator_rows[bwt.text_start] == oracle.row_of[0]
-    firsts = [sum(letter <= code for letter in oracle.letters) for code in range(5)]
+    firsts = [sum(letter <= code for letter in oracle.text) for code in range(5)]
     assert bwt.first_rows.tolist() == firsts
     assert bwt.n_rows == oracle.n
 
