@@ -15,7 +15,8 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.index.building.build_cpu import prefix_table, reversed_text
+from bwarp.index.building.packed_text_cpu import pack_text
+from bwarp.index.building.prefix_table_cpu import prefix_table
 from bwarp.index.fm_index import BWT, COUNT_WORDS, FMIndex
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
 from bwarp.reference import Reference, codes_of, make_reference, text_of
@@ -39,8 +40,9 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
         raise _wrong("its suffix array is of another length")
     _verify_bwt("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
     empty = np.frombuffer(b"", np.uint32)  # may not be written, as the other
-    _verify_bwt("reverse", index.reverse, reversed_text(text), empty, 1, threads)
-    if not np.array_equal(index.prefix_table, prefix_table(text, index.prefix_length)):
+    _verify_bwt("reverse", index.reverse, np.append(text[-2::-1], np.uint8(0)), empty, 1, threads)
+    table = prefix_table(pack_text(index.reference, threads), index.prefix_length)
+    if not np.array_equal(index.prefix_table, table):
         raise _wrong("its prefix table does not count the text's k-mers")
 
 

@@ -4,10 +4,15 @@ import numba
 import numpy as np
 import pytest
 
-from bwarp.index.building.build_cpu import reversed_text
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step, rank, ranks
 from bwarp.reference import text_of
-from tests.helpers.oracles.index_oracle import AROUND_A_BLOCK, HOSTILE, SortedSuffixes, index_of
+from tests.helpers.oracles.index_oracle import (
+    AROUND_A_BLOCK,
+    HOSTILE,
+    SortedSuffixes,
+    index_of,
+    turned,
+)
 
 SMALL = HOSTILE | AROUND_A_BLOCK
 
@@ -59,7 +64,7 @@ def test_every_row_of_both_directions(occ_rate):
         index = index_of(contigs, occ_rate)
         text = text_of(index.reference)
         check_every_row(index.forward, SortedSuffixes(text))
-        check_every_row(index.reverse, SortedSuffixes(reversed_text(text)))
+        check_every_row(index.reverse, SortedSuffixes(turned(text)))
 
 
 @numba.njit
@@ -79,7 +84,7 @@ def test_backward_search(name):
     index = index_of(HOSTILE[name])
     text = text_of(index.reference)
     oracle = SortedSuffixes(text)
-    mirrored = SortedSuffixes(reversed_text(text))
+    mirrored = SortedSuffixes(turned(text))
     patterns = [[int(c) for c in np.base_repr(i, 4).zfill(k)] for k in (1, 2, 3, 4)
                 for i in range(4**k)]  # fmt: skip
     for at in range(0, text.size, 7):

@@ -1,5 +1,7 @@
 """Index a reference for every other program of bwarp."""
 
+import argparse
+
 from bwarp.cli.options import add_output_option
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
@@ -11,6 +13,7 @@ from bwarp.index.verify import verify_index
 from bwarp.io.output_names import check_outputs
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.host_memory import available_bytes, parse_size
 from bwarp.runtime.progress import steps
 
 EXAMPLES = """
@@ -21,6 +24,13 @@ scripts/index_reference.py --verify -o genome.index     prove an existing index
 
 #: Contigs named in one warning.
 MOST_NAMED = 5
+
+
+def size(text):
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(error) from None
 
 
 def parse_options():
@@ -43,6 +53,11 @@ def parse_options():
         "--prefix-length", type=int, metavar="K",
         help="length of the k-mers whose SA intervals are tabulated; 0 for no table "
         "(default: by the reference's size)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--memory", type=size, metavar="SIZE",
+        help="memory that indexing on the CPU may take, such as 16G; with less it takes longer "
+        "(default: what is free)",
     )  # fmt: skip
     parser.add_argument(
         "--verify", action="store_true",
@@ -81,11 +96,14 @@ def build(options):
         say(
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
         )
+        memory = options.memory or available_bytes()
         with steps() as done:
             _, index = or_on_cpu(
                 options.backend,
                 backend,
-                lambda engine: build_index(reference, parameters, engine, options.threads, done),
+                lambda engine: build_index(
+                    reference, parameters, engine, options.threads, memory, done
+                ),
                 say,
             )
             write_index(index, folder, options.threads)

@@ -16,6 +16,7 @@ def build_index(
     parameters: IndexParameters,
     backend: str,
     threads: int = 1,
+    memory: int = 1 << 62,
     done: Callable[[str], None] = lambda step: None,
 ) -> FMIndex:
     """Index a reference.
@@ -27,6 +28,8 @@ def build_index(
     backend : str
         ``"cpu"`` or ``"cuda"``; the arrays are equal to the byte.
     threads : int
+    memory : int
+        Bytes that the process may take on the CPU, the reference included.
     done : function of str
         Called with every step that is done.
     """
@@ -34,10 +37,12 @@ def build_index(
         from bwarp.index.building.build_cuda import build_bwts, require_building_memory
 
         require_building_memory(reference.text_length)
+        arrays = build_bwts(text_of(reference, threads), parameters, done)
     else:
         from bwarp.index.building.build_cpu import build_bwts
-    text = text_of(reference, threads)
-    forward, reverse, suffixes, table = build_bwts(text, parameters, threads, done)
+
+        arrays = build_bwts(reference, parameters, threads, memory, done)
+    forward, reverse, suffixes, table = arrays
     # As in an index that is loaded: for arrays that may be written, functions would compile again.
     for array in (*_arrays_of(forward), *_arrays_of(reverse), suffixes, table):
         array.setflags(write=False)

@@ -34,7 +34,6 @@ _ALL_LANES = 0xFFFFFFFF
 def build_bwts(
     text: np.ndarray,
     parameters: IndexParameters,
-    threads: int = 1,
     done: Callable[[str], None] = lambda step: None,
 ) -> tuple[BWT, BWT, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text; see `bwarp.index.building.build_cpu`."""

@@ -22,6 +22,11 @@ def index_of(contigs, occ_rate=64, sa_rate=4, prefix_length=3, threads=1) -> FMI
     return build_index(reference_of(contigs), parameters, "cpu", threads)
 
 
+def turned(text: np.ndarray) -> np.ndarray:
+    """A text read backwards, its last separator still last."""
+    return np.append(text[-2::-1], np.uint8(0))
+
+
 class SortedSuffixes:
     """The suffixes of a text in order, and all that follows from them, in plain Python."""
 

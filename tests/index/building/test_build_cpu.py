@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bwarp.index.building.build import build_index
-from bwarp.index.building.build_cpu import prefix_table, reversed_text
+from bwarp.index.building.packed_text_cpu import pack_text
+from bwarp.index.building.prefix_table_cpu import prefix_table
 from bwarp.index.fm_index import BWT, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import text_of
@@ -19,6 +20,7 @@ from tests.helpers.oracles.index_oracle import (
     SortedSuffixes,
     index_of,
     reference_of,
+    turned,
 )
 
 SMALL = HOSTILE | AROUND_A_BLOCK
@@ -43,7 +45,7 @@ def check_index(index, contigs, sa_rate: int, prefix_length: int, occ_rate: int)
     text = text_of(reference_of(contigs))
     oracle = SortedSuffixes(text)
     check_bwt(index.forward, oracle, occ_rate)
-    check_bwt(index.reverse, SortedSuffixes(reversed_text(text)), occ_rate)
+    check_bwt(index.reverse, SortedSuffixes(turned(text)), occ_rate)
     assert index.sa_rate == sa_rate
     assert index.occ_rate == occ_rate
     assert index.suffix_array.dtype == np.uint32
@@ -87,10 +89,11 @@ def test_every_occ_rate(occ_rate):
 @pytest.mark.parametrize("name", ["with gaps", "one base a contig", "all A", "one base"])
 def test_long_prefixes(name):
     """Every k-mer that occurs is in the table, and the others are empty."""
-    text = text_of(reference_of(HOSTILE[name]))
+    reference = reference_of(HOSTILE[name])
+    text = text_of(reference)
     oracle = SortedSuffixes(text)
     for k in range(5, 9):
-        table = prefix_table(text, k)
+        table = prefix_table(pack_text(reference), k)
         assert table.shape == (4**k, 2)
         occurring = {
             text[at : at + k].tobytes() for at in range(text.size - k) if text[at : at + k].all()
@@ -101,12 +104,6 @@ def test_long_prefixes(name):
             assert tuple(table[number]) == oracle.rows_of(codes)
             table[number] = 0
         assert not table.any()
-
-
-def test_text_turned_around():
-    text = np.array([1, 2, 0, 3, 0], np.uint8)
-    assert reversed_text(text).tolist() == [3, 0, 2, 1, 0]
-    assert text.tolist() == [1, 2, 0, 3, 0]
 
 
 def test_first_rows():
@@ -123,7 +120,7 @@ def arrays_of(index) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("separators", [1, 20_000])
-def test_the_same_with_any_number_of_threads(separators):
+def test_the_same_with_any_number_of_threads_and_memory(separators):
     # Long enough for the blocks to be filled in several ranges.
     rng = np.random.default_rng(8)
     letters = np.frombuffer(b"ACGT", np.uint8)
@@ -131,7 +128,7 @@ def test_the_same_with_any_number_of_threads(separators):
     reference = reference_of(contigs)
     parameters = IndexParameters(32, 5, 6)
     alone = arrays_of(build_index(reference, parameters, "cpu", 1))
-    for threads in (2, 4, 13):
-        together = arrays_of(build_index(reference, parameters, "cpu", threads))
+    for threads, memory in ((2, 1 << 40), (4, 1), (13, 1 << 40)):
+        together = arrays_of(build_index(reference, parameters, "cpu", threads, memory))
         for name, array in alone.items():
             assert np.array_equal(array, together[name]), name

@@ -7,12 +7,41 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.index.building import suffix_array_cpu
+from bwarp.index.building import suffix_buckets_cpu
+from bwarp.index.building.packed_text_cpu import PackedText, make_text, reversed_text
+from bwarp.index.building.suffix_buckets_cpu import suffixes_in_order
+from bwarp.index.building.suffix_sample_cpu import (
+    PERIOD,
+    difference_cover,
+    sample_suffixes,
+)
+from bwarp.sequence import pack
+from tests.helpers.oracles.index_oracle import turned
 
 
 def text_of_contigs(contigs) -> np.ndarray:
     """Contigs of letters 1 to 4, each followed by a separator."""
     return np.concatenate([np.append(contig, 0) for contig in contigs]).astype(np.uint8)
+
+
+def packed(text: np.ndarray) -> PackedText:
+    words = np.zeros(text.size // 32 + 3, np.uint64)
+    words[:-1] = pack(np.where(text == 0, 0, text - 1).astype(np.uint8))
+    return make_text(words, np.flatnonzero(text == 0))
+
+
+def suffix_array(text: np.ndarray, threads=2, most=1 << 40, period=PERIOD) -> np.ndarray:
+    """Start positions of all suffixes of a text in their order, by the CPU."""
+    suffixes = np.empty(text.size, np.uint32)
+    text = packed(text)
+    n_pieces = 0
+    for first, piece in suffixes_in_order(
+        text, sample_suffixes(text, threads, period), False, most, threads
+    ):
+        suffixes[first : first + piece.size] = piece
+        n_pieces += 1
+    assert n_pieces == 1 or most < text.size
+    return suffixes
 
 
 def sorted_suffixes(text: np.ndarray) -> list[int]:
@@ -46,6 +75,14 @@ def hostile_texts() -> dict[str, np.ndarray]:
 
 TEXTS = hostile_texts()
 
+LONG_NAMES = ["random", "all A", "satellite", "200,000 contigs"]
+LONG = [
+    [np.random.default_rng(1).integers(1, 5, 3_000_000)],
+    [np.full(1_000_000, 1)],
+    [np.tile(np.random.default_rng(2).integers(1, 5, 171), 6000)] * 2,
+    np.split(np.random.default_rng(3).integers(1, 5, 1_000_000), 200_000),
+]
+
 #: Short units repeated, so that suffixes share long prefixes with and without separators.
 contigs_with_repeats = st.lists(
     st.builds(
@@ -59,32 +96,55 @@ contigs_with_repeats = st.lists(
 )
 
 
+@pytest.mark.parametrize("period", [16, 64, PERIOD])
 @pytest.mark.parametrize("name", TEXTS)
-def test_hostile_text(name):
-    suffixes = suffix_array_cpu.suffix_array(TEXTS[name])
-    assert suffixes.dtype == np.uint32
-    assert suffixes.tolist() == sorted_suffixes(TEXTS[name])
+def test_hostile_text(name, period, monkeypatch):
+    expected = sorted_suffixes(TEXTS[name])
+    assert suffix_array(TEXTS[name], period=period).tolist() == expected
+    assert suffix_array(TEXTS[name], threads=3, most=40, period=period).tolist() == expected
+    # Buckets that are larger than the memory of a thread are parted.
+    monkeypatch.setattr(suffix_buckets_cpu, "WORKSPACE_ITEMS", 20)
+    assert suffix_array(TEXTS[name], period=period).tolist() == expected
 
 
-@given(contigs_with_repeats)
-def test_any_contigs(contigs):
+@settings(deadline=None)
+@given(contigs_with_repeats, st.sampled_from([16, 64, PERIOD]), st.sampled_from([30, 1 << 40]))
+def test_any_contigs(contigs, period, most):
     text = text_of_contigs(contigs)
-    assert suffix_array_cpu.suffix_array(text).tolist() == sorted_suffixes(text)
+    assert suffix_array(text, 2, most, period).tolist() == sorted_suffixes(text)
+
+
+@pytest.mark.parametrize("contigs", LONG, ids=LONG_NAMES)
+def test_long_texts(contigs):
+    """Every suffix is smaller than the next: by its first symbol, or by the row of its rest."""
+    text = text_of_contigs(contigs)
+    suffixes = suffix_array(text, most=text.size // 3)
+    rows = np.zeros(text.size + 1, np.int64)  # of the empty suffix, 0
+    rows[suffixes] = np.arange(1, text.size + 1)
+    assert np.count_nonzero(rows) == text.size
+    keys = text[suffixes] * np.int64(text.size + 1) + rows[suffixes.astype(np.int64) + 1]
+    assert np.all(np.diff(keys) > 0)
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_sort_for_long_texts_gives_the_same(name, monkeypatch):
-    expected = suffix_array_cpu.suffix_array(TEXTS[name])
-    monkeypatch.setattr(suffix_array_cpu, "LONGEST_32_BIT", 1)
-    monkeypatch.setattr(suffix_array_cpu, "_CHUNK", 7)
-    suffixes = suffix_array_cpu.suffix_array(TEXTS[name])
-    assert suffixes.dtype == np.uint32
-    assert np.array_equal(suffixes, expected)
+def test_texts_read_backwards(name):
+    text = packed(TEXTS[name])
+    back = reversed_text(text, 2)
+    for array, expected in zip(back, packed(turned(TEXTS[name])), strict=True):
+        assert np.array_equal(array, expected)
+
+
+@pytest.mark.parametrize("period", [16, 64, 256, PERIOD])
+def test_every_distance_is_in_the_difference_cover(period):
+    cover = difference_cover(period)
+    assert set(((cover[:, None] - cover) % period).ravel()) == set(range(period))
+    assert cover.size <= 2 * period**0.5
 
 
 def test_sorting_lets_other_threads_run():
     text = text_of_contigs([np.random.default_rng(3).integers(1, 5, 2_000_000)])
-    worker = threading.Thread(target=suffix_array_cpu.suffix_array, args=(text,))
+    suffix_array(text[-1000:])  # compiled
+    worker = threading.Thread(target=suffix_array, args=(text, 1))
     worker.start()
     turns = 0
     while worker.is_alive():
@@ -115,18 +175,9 @@ def test_any_contigs_on_the_gpu(contigs):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(
-    "contigs",
-    [
-        [np.random.default_rng(1).integers(1, 5, 3_000_000)],
-        [np.full(1_000_000, 1)],
-        [np.tile(np.random.default_rng(2).integers(1, 5, 171), 6000)] * 2,
-        np.split(np.random.default_rng(3).integers(1, 5, 1_000_000), 200_000),
-    ],
-    ids=["random", "all A", "satellite", "200,000 contigs"],
-)
-def test_engines_agree_on_millions_of_letters(contigs):
-    from bwarp.index.building.suffix_array_cuda import suffix_array
+@pytest.mark.parametrize("contigs", LONG, ids=LONG_NAMES)
+def test_engines_agree_on_millions_of_bases(contigs):
+    from bwarp.index.building import suffix_array_cuda
 
     text = text_of_contigs(contigs)
-    assert np.array_equal(suffix_array(text), suffix_array_cpu.suffix_array(text))
+    assert np.array_equal(suffix_array_cuda.suffix_array(text), suffix_array(text))

@@ -1,0 +1,373 @@
+"""Which of two suffixes comes first, and sorting many that begin alike.
+
+Suffixes are sorted by keys of 14 bases, read from the text a key at a time: those whose keys are
+equal are sorted again by the next 14 bases. A few suffixes are compared 32 bases at a time instead.
+Repeats of thousands of bases would make this slow. So there is a sample of suffixes whose order is
+known: for any two positions there is a distance below the sample's period at which both are in the
+sample, and suffixes that share a whole period are compared by the ranks of those two.
+
+    key of a position     bases, first in the highest bits | how many of them come before
+                          28 bits                          | a separator, 14 if none is met; 4 bits
+
+Bases behind the first separator count as A in a key: so of two keys that differ in their bases the
+smaller belongs to the smaller suffix, and of two with the same bases the one whose separator comes
+first. Equal keys mean equal symbols, up to and with the separator.
+
+    item   key, 32 bits | position, 32 bits         what is sorted
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.index.building.packed_text_cpu import bases_before_separator, is_near_separator
+from bwarp.runtime.simd import prefetch
+from bwarp.sequence import kmer_at
+
+__all__ = ["SuffixSample", "Workspace", "make_workspace", "sample_number", "sort_suffixes"]
+
+#: Bases of a key, and of what is compared at once.
+KEY_BASES = 14
+WORD = 32
+
+#: Up to so many items are sorted by insertion: by their keys, and by comparing their suffixes.
+FEW_KEYS = 40
+FEW_SUFFIXES = 10
+
+#: Items looked ahead, so that the text is in the cache when it is read.
+READ_AHEAD = 16
+
+_KEY_SHIFT = np.uint64(32)
+_POSITION = np.uint64(0xFFFFFFFF)
+
+
+class SuffixSample(NamedTuple):
+    """Suffixes whose order is known: those at certain positions of every period.
+
+    Attributes
+    ----------
+    ranks : ndarray, shape=(n_periods * size,), dtype=uint32
+        Of the suffixes in the sample, in the order of the text; empty while they are sorted.
+    number : ndarray, shape=(period,), dtype=int16
+        Which of a period's positions is the first, second, ... in the sample; -1 for the others.
+    anchor : ndarray, shape=(period,), dtype=int64
+        For a distance of two positions, a place in the period that is in the sample, and that
+        much further on as well.
+    period : int
+        A power of two.
+    size : int
+        Positions of a period that are in the sample.
+    """
+
+    ranks: np.ndarray
+    number: np.ndarray
+    anchor: np.ndarray
+    period: int
+    size: int
+
+
+class Workspace(NamedTuple):
+    """What one thread sorts in: two arrays of items, counters of digits, and two stacks."""
+
+    items: np.ndarray
+    spare: np.ndarray
+    counts: np.ndarray
+    levels: np.ndarray
+    parts: np.ndarray
+
+
+def make_workspace(n_items: int, period: int) -> Workspace:
+    """Room to sort so many items; larger groups are parted first."""
+    return Workspace(
+        np.empty(n_items, np.uint64),
+        np.empty(n_items, np.uint64),
+        np.zeros((4, 256), np.int64),
+        # Every level shares at least one symbol more than the one above it.
+        np.empty((period + KEY_BASES, 4), np.int64),
+        np.empty((64, 2), np.int64),
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def sort_suffixes(text, sample, positions, depth, space):
+    """Sort the positions of suffixes that share their first `depth` symbols, in place.
+
+    Groups larger than the workspace are parted around a pivot, as in quicksort. Without ranks in
+    the sample, suffixes that share a whole period stay side by side in any order.
+    """
+    parts = space.parts
+    parts[0, 0] = 0
+    parts[0, 1] = positions.size
+    n_parts = 1
+    while n_parts:
+        n_parts -= 1
+        start, stop = parts[n_parts]
+        if stop - start <= space.items.size:
+            for i in range(start, stop):
+                space.items[i - start] = positions[i]
+            _sort_items(text, sample, stop - start, depth, space)
+            for i in range(start, stop):
+                positions[i] = space.items[i - start] & _POSITION
+            continue
+        smaller, larger = _part(text, sample, positions, start, stop, depth)
+        # The larger part waits lower in the stack: then no more than 32 wait at any time.
+        if smaller - start < stop - larger:
+            parts[n_parts] = larger, stop
+            parts[n_parts + 1] = start, smaller
+        else:
+            parts[n_parts] = start, smaller
+            parts[n_parts + 1] = larger, stop
+        n_parts += 2
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_items(text, sample, n, depth, space):
+    """Sort the first items by the suffixes at their positions."""
+    items, levels = space.items, space.levels
+    _sort_by_keys(text, space, 0, n, depth)
+    # Of every range: what is left of it, the symbols that it shares, and the depth from which on it
+    # is worth looking for a long stretch that it shares: after each look in vain, twice as deep.
+    levels[0] = 0, n, depth, 2 * KEY_BASES
+    level = 0
+    while level >= 0:
+        # The next run of equal keys in the range that was sorted last.
+        start, stop, depth, look_from = levels[level]
+        if start >= stop:
+            level -= 1
+            continue
+        key = items[start] >> _KEY_SHIFT
+        end = start + 1
+        while end < stop and items[end] >> _KEY_SHIFT == key:
+            end += 1
+        levels[level, 0] = end
+        ahead = end + READ_AHEAD
+        if ahead + 1 < stop and (items[ahead] ^ items[ahead + 1]) >> _KEY_SHIFT == 0:
+            for i in range(ahead, ahead + 2):
+                prefetch(text.words, (np.int64(items[i] & _POSITION) + depth + KEY_BASES) >> 5)
+        if end == start + 1:
+            continue
+        bases = np.int64(key & np.uint64(15))
+        depth += KEY_BASES if bases == KEY_BASES else bases + 1
+        if end - start <= FEW_SUFFIXES:
+            _insert_suffixes(text, sample, items, start, end, depth)
+            continue
+        if look_from <= depth < sample.period:
+            shared = _shared_by_all(text, items, start, end, depth, sample.period)
+            look_from = look_from if shared else 2 * depth
+            depth += shared
+        if depth < sample.period:
+            _sort_by_keys(text, space, start, end, depth)
+            level += 1
+            levels[level] = start, end, depth, look_from
+        elif sample.ranks.size:
+            _merge_suffixes(text, sample, items, space.spare, start, end, depth)
+
+
+@numba.njit(cache=True, nogil=True)
+def _sort_by_keys(text, space, start, stop, depth):
+    """Give items the keys found `depth` symbols behind their positions, and sort them."""
+    items = space.items
+    for i in range(start, stop):
+        if i + READ_AHEAD < stop:
+            ahead = np.int64(items[i + READ_AHEAD] & _POSITION)
+            prefetch(text.words, (ahead + depth) >> 5)
+        position = items[i] & _POSITION
+        items[i] = _key_at(text, np.int64(position) + depth) << _KEY_SHIFT | position
+    if stop - start <= FEW_KEYS:
+        for i in range(start + 1, stop):
+            item = items[i]
+            to = i
+            while to > start and items[to - 1] > item:
+                items[to] = items[to - 1]
+                to -= 1
+            items[to] = item
+    else:
+        sort_by_upper_half(items, space.spare, start, stop, space.counts)
+
+
+@numba.njit(cache=True, nogil=True)
+def _shared_by_all(text, items, start, stop, depth, period):
+    """How many more bases all suffixes share, in whole words: copies of a sequence share many."""
+    first = np.int64(items[start] & _POSITION) + depth
+    shared = (period - depth + WORD - 1) // WORD * WORD
+    for i in range(start + 1, stop):
+        if shared == 0:
+            break
+        other = np.int64(items[i] & _POSITION) + depth
+        for at in range(0, shared, WORD):
+            if (
+                max(first, other) + at >= text.size
+                or is_near_separator(text, first + at)
+                or is_near_separator(text, other + at)
+                or kmer_at(text.words, first + at, WORD) != kmer_at(text.words, other + at, WORD)
+            ):
+                shared = at
+                break
+    return shared
+
+
+@numba.njit(cache=True, nogil=True)
+def sort_by_upper_half(items, spare, start, stop, counts):
+    """Sort items from `start` to `stop` by their upper 32 bits: a radix sort, 8 bits at a time."""
+    counts[:] = 0
+    for i in range(start, stop):
+        for digit in range(4):
+            counts[digit, (items[i] >> np.uint64(32 + 8 * digit)) & np.uint64(255)] += 1
+    source, target = items, spare
+    for digit in range(4):
+        shift = np.uint64(32 + 8 * digit)
+        if counts[digit, (source[start] >> shift) & np.uint64(255)] == stop - start:
+            continue
+        at = start
+        for value in range(256):
+            at, counts[digit, value] = at + counts[digit, value], at
+        for i in range(start, stop):
+            value = (source[i] >> shift) & np.uint64(255)
+            target[counts[digit, value]] = source[i]
+            counts[digit, value] += 1
+        source, target = target, source
+    if source is not items:
+        items[start:stop] = spare[start:stop]
+
+
+@numba.njit(cache=True, nogil=True)
+def _key_at(text, position):
+    if position >= text.size:
+        return np.uint64(0)
+    bases = kmer_at(text.words, position, KEY_BASES)
+    n_bases = np.int64(KEY_BASES)
+    if is_near_separator(text, position):
+        n_bases = bases_before_separator(text, position, KEY_BASES)
+        unused = np.uint64(2 * (KEY_BASES - n_bases))
+        bases = bases >> unused << unused
+    return bases << np.uint64(4) | np.uint64(n_bases)
+
+
+@numba.njit(cache=True, nogil=True)
+def _order(text, sample, p, q, depth):
+    """-1 or 1 for which of two suffixes that share `depth` symbols comes first.
+
+    0 without ranks in the sample, where both share a period.
+    """
+    while depth < sample.period:
+        a, b = p + depth, q + depth
+        if a >= text.size:
+            return -1
+        if b >= text.size:
+            return 1
+        x, y = kmer_at(text.words, a, WORD), kmer_at(text.words, b, WORD)
+        bases = WORD
+        if is_near_separator(text, a) or is_near_separator(text, b):
+            # Compared as keys are.
+            bases = bases_before_separator(text, a, WORD)
+            bases_of_b = bases_before_separator(text, b, WORD)
+            x, y = _first_bases(x, bases), _first_bases(y, bases_of_b)
+            if x == y and bases != bases_of_b:
+                return -1 if bases < bases_of_b else 1
+        if x != y:
+            return -1 if x < y else 1
+        depth += bases if bases == WORD else bases + 1
+    if sample.ranks.size == 0:
+        return 0
+    within = sample.period - 1
+    delta = (sample.anchor[(q - p) & within] - p) & within
+    ranks = sample.ranks
+    if ranks[sample_number(sample, p + delta)] < ranks[sample_number(sample, q + delta)]:
+        return -1
+    return 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_bases(word, n):
+    """The first bases of a word of 32, the rest as A."""
+    if n == 0:
+        return np.uint64(0)
+    unused = np.uint64(2 * (WORD - n))
+    return word >> unused << unused
+
+
+@numba.njit(cache=True, nogil=True)
+def sample_number(sample, position):
+    """Which element of a sample a position is."""
+    within = position & (sample.period - 1)
+    return position // sample.period * sample.size + sample.number[within]
+
+
+@numba.njit(cache=True, nogil=True)
+def _insert_suffixes(text, sample, items, start, stop, depth):
+    for i in range(start + 1, stop):
+        item = items[i]
+        position = np.int64(item & _POSITION)
+        to = i
+        while (
+            to > start
+            and _order(text, sample, np.int64(items[to - 1] & _POSITION), position, depth) > 0
+        ):
+            items[to] = items[to - 1]
+            to -= 1
+        items[to] = item
+
+
+@numba.njit(cache=True, nogil=True)
+def _merge_suffixes(text, sample, items, spare, start, stop, depth):
+    """Merge sort: runs of a few items by insertion, then twice as long ones in every round."""
+    for first in range(start, stop, FEW_SUFFIXES):
+        _insert_suffixes(text, sample, items, first, min(first + FEW_SUFFIXES, stop), depth)
+    width = FEW_SUFFIXES
+    while width < stop - start:
+        for first in range(start, stop, 2 * width):
+            middle, end = min(first + width, stop), min(first + 2 * width, stop)
+            a, b = first, middle
+            for to in range(first, end):
+                if b == end or (
+                    a < middle
+                    and _order(
+                        text,
+                        sample,
+                        np.int64(items[a] & _POSITION),
+                        np.int64(items[b] & _POSITION),
+                        depth,
+                    )
+                    <= 0
+                ):
+                    spare[to] = items[a]
+                    a += 1
+                else:
+                    spare[to] = items[b]
+                    b += 1
+        items[start:stop] = spare[start:stop]
+        width *= 2
+
+
+@numba.njit(cache=True, nogil=True)
+def _part(text, sample, positions, start, stop, depth):
+    """Move positions of suffixes below a pivot to the front, above it to the end.
+
+    Returns where the front stops and where the end starts; between them is what equals the pivot.
+    """
+    low = np.int64(positions[start])
+    pivot = np.int64(positions[(start + stop) >> 1])
+    high = np.int64(positions[stop - 1])
+    # The median of three.
+    if _order(text, sample, high, low, depth) < 0:
+        low, high = high, low
+    if _order(text, sample, pivot, low, depth) < 0:
+        pivot = low
+    elif _order(text, sample, high, pivot, depth) < 0:
+        pivot = high
+    smaller, larger = start, stop
+    i = start
+    while i < larger:
+        position = np.int64(positions[i])
+        order = 0 if position == pivot else _order(text, sample, position, pivot, depth)
+        if order < 0:
+            positions[i], positions[smaller] = positions[smaller], position
+            smaller += 1
+            i += 1
+        elif order > 0:
+            larger -= 1
+            positions[i], positions[larger] = positions[larger], position
+        else:
+            i += 1
+    return smaller, larger

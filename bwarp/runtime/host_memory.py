@@ -1,0 +1,83 @@
+"""How much memory this process may still take: what is free, and what its job was given."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None
+
+__all__ = ["available_bytes", "parse_size"]
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def available_bytes(root: Path = Path("/")) -> int:
+    """The least of what the machine has free and of what limits leave to this process.
+
+    Parameters
+    ----------
+    root : Path
+        Where the files of Linux lie, for tests.
+    """
+    return max(0, min(_limits(root), default=1 << 62))
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size written as 16G, 800M or 1.5g.
+
+    Raises
+    ------
+    ValueError
+        For anything else; a number without a unit is bytes to some programs and megabytes to
+        others.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])i?B?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise ValueError(f"{text!r} is no size: write 16G or 800M")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def _limits(root: Path) -> Iterator[int]:
+    meminfo = _text_of(root / "proc/meminfo")
+    if found := re.search(r"^MemAvailable: +(\d+) kB", meminfo, re.MULTILINE):
+        yield int(found[1]) * 1024
+    elif hasattr(os, "sysconf"):
+        yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    # A job's group, and every group around it: version 2 of control groups, then version 1.
+    groups = re.findall(r"^\d+:(.*?):(.*)$", _text_of(root / "proc/self/cgroup"), re.MULTILINE)
+    for controllers, path in groups:
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        kind = ("memory.max", "memory.current") if not controllers else (
+            "memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"
+        )  # fmt: skip
+        top = root / "sys/fs/cgroup" / Path(kind[0]).parent
+        inner = top / path.lstrip("/")
+        for folder in (inner, *inner.parents):
+            most = _text_of(folder / Path(kind[0]).name).strip()
+            used = _text_of(folder / Path(kind[1]).name).strip()
+            if most.isdigit() and used.isdigit():
+                cached = re.search(
+                    r"^(?:total_)?inactive_file (\d+)$",
+                    _text_of(folder / "memory.stat"),
+                    re.MULTILINE,
+                )
+                yield int(most) - int(used) + (int(cached[1]) if cached else 0)
+            if folder == top:
+                break
+    if resource:
+        most = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most != resource.RLIM_INFINITY:
+            pages = _text_of(root / "proc/self/statm").split()
+            yield most - (int(pages[0]) * resource.getpagesize() if pages else 0)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
