@@ -67,7 +67,7 @@ def build_bwts(
 def _fixed_bytes(size: int, parameters: IndexParameters, threads: int) -> int:
     """What is in memory beside a piece of the suffix array: Python and its packages as well."""
     texts = 3 * size // 4
-    bwts = 2 * (size + 8 * size // parameters.occ_rate) // 4
+    bwts = 2 * (size // 4 + 16 * size // parameters.occ_rate)
     suffixes = 4 * size // parameters.sa_rate
     table = 12 * 4**parameters.prefix_length
     parts = texts + bwts + suffixes + table + sample_bytes(size) + workspace_bytes(threads)
