@@ -191,8 +191,8 @@ def reference_mb():
 
 
 def index_memory_mb(wildcards, attempt):
-    """Memory to build an index: 12 bytes a base and some, and more where that did not do."""
-    return attempt * (1000 + round(12 * reference_mb()))
+    """Memory to build an index: 8 bytes a base and some, and more where that did not do."""
+    return attempt * (1500 + round(8 * reference_mb()))
 
 
 def search_memory_mb(wildcards, attempt):

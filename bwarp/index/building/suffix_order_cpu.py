@@ -52,8 +52,8 @@ class SuffixSample(NamedTuple):
     number : ndarray, shape=(period,), dtype=int16
         Which of a period's positions is the first, second, ... in the sample; -1 for the others.
     anchor : ndarray, shape=(period,), dtype=int64
-        For a distance of two positions, a place in the period that is in the sample, and that
-        much further on as well.
+        For a distance of two positions, a member of the sample such that the position at that
+        distance behind it is a member as well.
     period : int
         A power of two.
     size : int

@@ -1,10 +1,10 @@
 """The sample of suffixes whose order is found first: a difference cover of the text's positions.
 
 A difference cover of a period holds, for every distance, two of its members that are that far
-apart, around the period's end if need be. With 40 members for a period of 1,024, one suffix in 26
-is in the sample. The sample is sorted by the first period of each suffix; those that share it are
-told apart by prefix doubling: by the ranks one period behind, then two, four, ... (Kärkkäinen,
-"Fast BWT in small space by blockwise suffix sorting", 2007; the cover is Colbourn and Ling's.)
+apart, counted modulo the period. With 40 members for a period of 1,024, one suffix in 26 is in the
+sample. The sample is sorted by the first period of each suffix, and suffixes that share it by
+prefix doubling: by the ranks one period behind, then two, four, ... (Kärkkäinen, "Fast BWT in small
+space by blockwise suffix sorting", 2007; the cover is Colbourn and Ling's.)
 """
 
 import numba

@@ -88,13 +88,13 @@ def test_options_and_a_compressed_file(index_reference, fasta, tmp_path):
     assert os.listdir("deep/er") == ["r.index"]
 
 
-def test_the_folder_does_not_depend_on_threads(index_reference, tmp_path):
+def test_the_folder_does_not_depend_on_threads_and_memory(index_reference, tmp_path):
     rng = np.random.default_rng(12)
     bases = rng.choice(np.frombuffer(b"ACGTN", np.uint8), 300_000, p=[0.2499] * 4 + [0.0004])
     (tmp_path / "big.fa").write_bytes(b">a\n" + bases.tobytes() + b"\n" + FASTA)
     found = []
-    for threads in (1, 2, 4):
-        backend = ("--backend", "cpu", "--threads", threads)
+    for threads, memory in ((1, "8G"), (2, "1M"), (4, "300M")):
+        backend = ("--backend", "cpu", "--threads", threads, "--memory", memory)
         assert index_reference("big.fa", "-o", f"{threads}.index", *backend).rc == 0
         folder = tmp_path / f"{threads}.index"
         found.append({path.name: path.read_bytes() for path in folder.iterdir()})
@@ -139,6 +139,8 @@ def test_bad_references(index_reference, tmp_path, content, message):
          "to 1024; 1 keeps the whole suffix array"),
         (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "prefix_length 15 cannot be used: it "
          "must be from 0 (no table) to 14"),
+        (["r.fa", "-o", "i", "--memory", "16"], 2, "argument --memory: '16' is no size: write 16G "
+         "or 800M (see index_reference.py --help)"),
         (["r.fa", "-o", "r.fa"], 2, "r.fa is taken by another file of this run: every "
          "file needs a name of its own"),
         (["r.fa", "-o", "."], 2, None),
@@ -347,11 +349,11 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
     (tmp_path / "small.fa").write_bytes(FASTA)
     used = []
 
-    def build(reference, parameters, backend, threads, done):
+    def build(reference, parameters, backend, *further):
         used.append(backend)
         if backend == "cuda":
             raise GpuMemoryError("sorting takes 75.0 GB of GPU memory and 20.0 GB are free")
-        return build_index(reference, parameters, backend, threads, done)
+        return build_index(reference, parameters, backend, *further)
 
     monkeypatch.setattr(program, "build_index", build)
     monkeypatch.setattr(program, "choose_engine", lambda requested: "cuda")
