@@ -97,8 +97,7 @@ def sort_suffixes(text, sample, positions, depth, space):
     the sample, suffixes that share a whole period stay side by side in any order.
     """
     parts = space.parts
-    parts[0, 0] = 0
-    parts[0, 1] = positions.size
+    _put(parts, 0, (0, positions.size))
     n_parts = 1
     while n_parts:
         n_parts -= 1
@@ -113,11 +112,11 @@ def sort_suffixes(text, sample, positions, depth, space):
         smaller, larger = _part(text, sample, positions, start, stop, depth)
         # The larger part waits lower in the stack: then no more than 32 wait at any time.
         if smaller - start < stop - larger:
-            parts[n_parts] = larger, stop
-            parts[n_parts + 1] = start, smaller
+            _put(parts, n_parts, (larger, stop))
+            _put(parts, n_parts + 1, (start, smaller))
         else:
-            parts[n_parts] = start, smaller
-            parts[n_parts + 1] = larger, stop
+            _put(parts, n_parts, (start, smaller))
+            _put(parts, n_parts + 1, (larger, stop))
         n_parts += 2
 
 
@@ -125,10 +124,11 @@ def sort_suffixes(text, sample, positions, depth, space):
 def _sort_items(text, sample, n, depth, space):
     """Sort the first items by the suffixes at their positions."""
     items, levels = space.items, space.levels
-    _sort_by_keys(text, space, 0, n, depth)
     # Of every range: what is left of it, the symbols that it shares, and the depth from which on it
     # is worth looking for a long stretch that it shares: after each look in vain, twice as deep.
-    levels[0] = 0, n, depth, 2 * KEY_BASES
+    _put(levels, 0, (0, n, depth, 2 * KEY_BASES))
+    start, stop, depth, _ = levels[0]
+    _sort_by_keys(text, space, start, stop, depth)
     level = 0
     while level >= 0:
         # The next run of equal keys in the range that was sorted last.
@@ -159,7 +159,7 @@ def _sort_items(text, sample, n, depth, space):
         if depth < sample.period:
             _sort_by_keys(text, space, start, end, depth)
             level += 1
-            levels[level] = start, end, depth, look_from
+            _put(levels, level, (start, end, depth, look_from))
         elif sample.ranks.size:
             _merge_suffixes(text, sample, items, space.spare, start, end, depth)
 
@@ -228,7 +228,21 @@ def sort_by_upper_half(items, spare, start, stop, counts):
             counts[digit, value] += 1
         source, target = target, source
     if source is not items:
-        items[start:stop] = spare[start:stop]
+        _copy(spare, items, start, stop)
+
+
+@numba.njit(cache=True, nogil=True)
+def _put(stack, row, numbers):
+    """A row of a stack, number by number for the same reason."""
+    for i in range(len(numbers)):
+        stack[row, i] = numbers[i]
+
+
+@numba.njit(cache=True, nogil=True)
+def _copy(source, target, start, stop):
+    """As a loop: slices take seconds to compile."""
+    for i in range(start, stop):
+        target[i] = source[i]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -336,7 +350,7 @@ def _merge_suffixes(text, sample, items, spare, start, stop, depth):
                 else:
                     spare[to] = items[b]
                     b += 1
-        items[start:stop] = spare[start:stop]
+        _copy(spare, items, start, stop)
         width *= 2
 
 

@@ -116,7 +116,8 @@ def _rank(sample, positions, tied):
         follows = i + 1 < positions.size and tied[i + 1]
         if follows and not tied[i]:
             group += 1
-            groups[group] = item, item, rank
+            groups[group, 0] = item
+            groups[group, 2] = rank
         if tied[i] or follows:
             items[item] = positions[i]
             item += 1
@@ -160,7 +161,9 @@ def _rank_groups(sample, items, groups):
                 sample.ranks[sample_number(sample, position)] = rank + start - first
                 end += 1
             if end - start > 1:
-                left[n_groups] = n_left, n_left + end - start, rank + start - first
+                left[n_groups, 0] = n_left
+                left[n_groups, 1] = n_left + end - start
+                left[n_groups, 2] = rank + start - first
                 n_groups += 1
                 # To the front: what is written lies at or before what is read.
                 for i in range(start, end):
