@@ -32,7 +32,6 @@ PRELOADED = (
 LONG_FILES = (
     "test_cuda_compilation.py",
     "test_benchmark_programs.py",
-    "test_map_reads.py",
     "test_pairs_cpu.py",
     "test_search_cpu.py",
     "test_scan.py",

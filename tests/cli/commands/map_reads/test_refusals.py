@@ -1,0 +1,189 @@
+"""scripts/map_reads.py: what it refuses, and what an end in mid-work leaves behind."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bwarp.mapping.reads.read_chunks import LONGEST_READ
+from tests.helpers.programs.mapped_reads import contigs_of, outcome, records
+
+USAGE = [
+    (
+        ("-o", "out.txt"),
+        "out.txt: the output must end in .sam, .bam or .cram, or be - for SAM to stdout",
+    ),
+    (("-2", "x.fq", "--interleaved", "-o", "-"), "give either -2 or --interleaved, not both"),
+    (
+        ("-1", "x.fq", "-2", "./x.fq", "-o", "-"),
+        "./x.fq is given as both ends: with pairs in one file, use --interleaved",
+    ),
+    (
+        ("-1", "-", "-2", "-", "-o", "out.sam"),
+        "- is given as both ends: with pairs in one file, use --interleaved",
+    ),
+    (
+        ("--read-group", "SM:s", "-o", "-"),
+        r"read group 'SM:s' is not one line like '@RG\tID:1\tSM:sample': it needs an ID, each tag "
+        "once, and plain text",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE)
+def test_usage_errors(map_reads, folder, tmp_path, arguments, message):
+    done = map_reads("-1", folder / "1.fq", *arguments, cwd=tmp_path)
+    assert (done.rc, done.stdout) == (2, "")
+    assert done.stderr == f"map_reads.py: error: {message}\n"
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("ending", ["sam", "bam"])
+def test_bad_reads_leave_nothing(map_reads, folder, tmp_path, ending):
+    text = (folder / "1.fq").read_bytes()
+    (tmp_path / "cut.fq.gz").write_bytes(gzip.compress(text)[:-30])
+    done = map_reads("-1", "cut.fq.gz", "-o", f"out.{ending}", "--sort", cwd=tmp_path)
+    assert (done.rc, done.stdout) == (1, "")
+    assert done.stderr == (
+        "map_reads.py: error: cut.fq.gz: the compressed file ends too early: it was cut off; "
+        "fetch or write it again\n"
+    )
+    assert os.listdir(tmp_path) == ["cut.fq.gz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "letters", "message"),
+    [
+        (
+            b"a\x00b", b"ACGT",
+            r"read 1: SAM allows no read name like 'a\x00b' (printable ASCII, no @ at its start): "
+            "rename it",
+        ),
+        (
+            b"long", b"A" * (LONGEST_READ + 1),
+            "read 1 ('long'): it has 10,001 bases, and the longest that are mapped have 10,000: "
+            "map longer reads with a mapper made for them, such as minimap2",
+        ),
+    ],
+)  # fmt: skip
+def test_reads_that_are_refused(map_reads, tmp_path, name, letters, message):
+    (tmp_path / "r.fa").write_bytes(b">%b\n%b\n" % (name, letters))
+    done = map_reads("-1", "r.fa", "-o", "out.sam", cwd=tmp_path)
+    assert (done.rc, done.stdout) == (1, "")
+    assert done.stderr == f"map_reads.py: error: r.fa, {message}\n"
+    assert os.listdir(tmp_path) == ["r.fa"]
+
+
+def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
+    letters = contigs_of(folder / "genome.fa")["chr2"][5000 : 5000 + LONGEST_READ]
+    # With gaps, which are looked for in all of the read.
+    letters = letters[:3000] + letters[3003:7000] + "ACA" + letters[7000:]
+    assert len(letters) == LONGEST_READ
+    (tmp_path / "r.fa").write_text(f">r\n{letters}\n")
+    done = map_reads("-1", "r.fa", "-o", "out.sam", cwd=tmp_path)
+    assert done.rc == 0, done.stderr
+    (record,) = records(tmp_path / "out.sam")
+    assert (record.reference_name, record.reference_start) == ("chr2", 5000)
+    assert re.fullmatch(r"3000M3D399\dM3I300\dM", record.cigarstring)
+    assert f"reads of up to {LONGEST_READ:,} bases" in map_reads("--help").stdout
+
+
+def test_a_contig_name_that_sam_forbids(run_program, map_reads, folder, tmp_path):
+    (tmp_path / "bad.fa").write_text(f">a,b\n{'ACGGT' * 20}\n")
+    assert run_program("index_reference.py", "bad.fa", "-o", "bad", cwd=tmp_path).rc == 0
+    done = map_reads("-1", folder / "1.fq", "-o", "-", index=tmp_path / "bad")
+    assert (done.rc, done.stdout) == (1, "")
+    assert done.stderr == (
+        "map_reads.py: error: contig 'a,b': SAM allows no such name (printable ASCII, no comma, "
+        "quote or bracket, not * or = at the start): rename it in the reference and index again\n"
+    )
+
+
+@pytest.mark.parametrize("ending", ["sam", "bam"])
+def test_full_disk(map_reads, folder, small_disk, ending):
+    output = small_disk / f"out.{ending}"
+    done = map_reads("-1", folder / "1.fq", "-2", folder / "2.fq", "-o", output)
+    assert (done.rc, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith(
+        "the disk is full: free some space, or write elsewhere, and run again\n"
+    )
+    assert os.listdir(small_disk) == []
+
+
+def start_slowly(folder, output):
+    """A run that waits for more reads than it gets, once it has begun to write."""
+    command = [
+        sys.executable, "scripts/map_reads.py", "--index", folder / "index", "-1", "-",
+        "-o", output, "--sort", "--backend", "cpu",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    process.stdin.write((folder / "1.fq").read_bytes())
+    process.stdin.flush()
+    deadline = time.monotonic() + 120
+    while not os.listdir(output.parent):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return process
+
+
+def test_interrupt_and_kill(map_reads, folder, checkout, monkeypatch, tmp_path):
+    monkeypatch.chdir(checkout)
+    output = tmp_path / "out.bam"
+    process = start_slowly(folder, output)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.decode() == (
+        "map_reads.py: error: interrupted; no output was written under its final name\n"
+    )
+    assert os.listdir(tmp_path) == []
+    process = start_slowly(folder, output)
+    process.kill()
+    process.communicate(timeout=60)
+    (left,) = os.listdir(tmp_path)
+    assert re.fullmatch(r"\.out\.bam\.\d+\.part", left)
+    done = map_reads("-1", folder / "1.fq", "-o", output, "--sort")
+    assert done.rc == 0
+    assert sorted(os.listdir(tmp_path)) == ["out.bam", "out.bam.bai"]
+
+
+def test_scores_and_pairs_as_given(map_reads, folder, tmp_path):
+    output, statistics = tmp_path / "given.sam", tmp_path / "given.json"
+    files = ("-1", folder / "1.fq", "-2", folder / "2.fq", "-o", output, "--stats", statistics)
+    done = map_reads(*files, "--match", 2, "--insert-size", "400,50.5", "--orientation", "FR")
+    assert done.rc == 0, done.stderr
+    assert json.loads(statistics.read_text())["insert_size"] == {
+        "mean": 400.0, "standard_deviation": 50.5, "lowest": 198, "highest": 602,
+        "orientation": "FR",
+    }  # fmt: skip
+    assert max(record.get_tag("AS") for record in records(output) if not record.is_unmapped) == 300
+    assert outcome(output)["correct", True] > 2500
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--insert-size", "400"),
+            "argument -I/--insert-size: '400': write mean and standard deviation with a comma "
+            "between, such as 400,60 (see map_reads.py --help)\n",
+        ),
+        (
+            ("--mismatch", "4"),
+            "argument --mismatch: '4' is not a whole number from -100 to -1 "
+            "(see map_reads.py --help)\n",
+        ),
+    ],
+)
+def test_options_that_cannot_be_used(map_reads, folder, options, message):
+    done = map_reads("-1", folder / "1.fq", "-o", "-", *options)
+    assert (done.rc, done.stderr) == (2, f"map_reads.py: error: {message}")
