@@ -26,12 +26,12 @@ import bwarp
 from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
+from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.bam_records import bam_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.output.record_text import ContigNames
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
@@ -81,7 +81,7 @@ def measure(options):
         }
 
 
-def simulated_genome(bases: int) -> tuple[Genome, ContigNames, BamHeader]:
+def simulated_genome(bases: int) -> tuple[Genome, Names, BamHeader]:
     rng = np.random.default_rng(20)
     starts = np.linspace(0, bases, CONTIGS + 1).astype(np.int64)
     names = [f"chr{number + 1}".encode() for number in range(CONTIGS)]
@@ -90,12 +90,8 @@ def simulated_genome(bases: int) -> tuple[Genome, ContigNames, BamHeader]:
         for name, length in zip(names, np.diff(starts), strict=True)
     )
     header = BamHeader(text, tuple(names), tuple(np.diff(starts).tolist()))
-    ends = np.cumsum([0, *map(len, names)])
-    return (
-        Genome(rng.integers(0, 4, bases).astype(np.uint8), starts),
-        ContigNames(np.frombuffer(b"".join(names), np.uint8), ends),
-        header,
-    )
+    genome = Genome(rng.integers(0, 4, bases).astype(np.uint8), starts)
+    return genome, Names.of([name.decode() for name in names]), header
 
 
 def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):

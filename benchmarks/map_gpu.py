@@ -149,13 +149,13 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
     from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.index.store import load_index
+    from bwarp.io.names import Names
     from bwarp.mapping import pipeline, seeding_rounds_cuda
     from bwarp.mapping.extension.extension_cpu import Genome, both_strands
     from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
     from bwarp.mapping.output.alignment_records import alignment_records
     from bwarp.mapping.output.bam_records import bam_records
     from bwarp.mapping.output.comment_tags import no_tags
-    from bwarp.mapping.output.record_text import contig_names
     from bwarp.mapping.parameters import MappingParameters
     from bwarp.mapping.reads.read_chunks import paired_chunks
     from bwarp.reference import codes_of
@@ -178,7 +178,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     )
     device = step("bring both to the GPU", seeding_rounds_cuda.prepare, index, threads)
     pinned = PinnedBuffer()
-    parameters, names = MappingParameters(), contig_names(reference)
+    parameters, names = MappingParameters(), Names.of(reference.names)
     preparing = {name: round(value, 3) for name, value in seconds.items()}
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):

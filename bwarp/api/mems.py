@@ -10,10 +10,9 @@ from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.mems.find import KINDS, find_matches, prepare
-from bwarp.mems.output.labels import refuse_nameless
 from bwarp.mems.output.match_columns import match_columns
 from bwarp.mems.output.match_table import COLUMNS
-from bwarp.mems.query_text import STRANDS, make_query_text
+from bwarp.mems.query_text import STRANDS, make_query_text, refuse_nameless
 
 __all__ = ["find_mems"]
 

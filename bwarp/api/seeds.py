@@ -12,12 +12,12 @@ from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.errors import UsageError
 from bwarp.index.fm_index import FMIndex
+from bwarp.io.names import Names
 from bwarp.seeding.find import count_seeds, find_in_passes, prepare
 from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions, check_options
 from bwarp.seeding.kmers import LONGEST_KMER, REASONS, SHORTEST_KMER, KmerBatch
 from bwarp.seeding.output.hit_columns import HitColumns, hit_columns
 from bwarp.seeding.output.seed_tables import HITS_HEADER, NUMBER_HEADER
-from bwarp.seeding.output.seed_text import Names
 from bwarp.seeding.queries import kmers_of
 
 __all__ = ["find_seeds"]
@@ -95,7 +95,7 @@ def find_seeds(
         for kmers, names in batches:
             unreported.add_kmers(kmers, names)
             hits = count_seeds(ready, kmers, options, engine, threads)
-            yield [names[int(number)] for number in kmers.queries], kmers.starts, hits
+            yield [names.name(number) for number in kmers.queries], kmers.starts, hits
 
     def hits() -> Iterator[tuple]:
         for kmers, names in batches:
@@ -132,7 +132,7 @@ class _Unreported:
     def add_kmers(self, kmers: KmerBatch, names: Names) -> None:
         self.skipped += len(kmers.skipped)
         for number, _, reason in kmers.skipped[: _NAMED - len(self.first_skipped)]:
-            self.first_skipped.append(f"{names[int(number)]} ({REASONS[reason]})")
+            self.first_skipped.append(f"{names.name(number)} ({REASONS[reason]})")
 
     def warn(self, max_hits: int, whole: bool) -> None:
         """Warn the caller's caller; of skipped queries where they are searched whole."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.file_blocks import CHUNK_BYTES
+from bwarp.io.names import Names, query_names
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
-from bwarp.seeding.output.seed_text import Names, query_names
 
 __all__ = ["kmers_of", "read_kmers"]
 

@@ -17,11 +17,12 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import look_up, step_to_sampled
 from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter
+from bwarp.io.names import Names
+from bwarp.runtime.compiled_code import read_only
 from bwarp.seeding.find_cpu import FoundIntervals, hits_in_order, located, sa_rows_of
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.intervals import Intervals, whole_kmers
 from bwarp.seeding.kmers import KmerBatch
-from bwarp.seeding.output.seed_text import Names
 
 __all__ = [
     "kmers_of_chunk",
@@ -57,7 +58,7 @@ def kmers_of_chunk(arrays: dict[str, np.ndarray]) -> tuple[KmerBatch, Names]:
     """The k-mers of a chunk and the names of their queries."""
     columns = ("words", "lengths", "queries", "starts", "skipped")
     batch = KmerBatch(*(arrays[column] for column in columns))
-    return batch, Names(arrays["names"], arrays["name_bounds"])
+    return batch, Names(read_only(arrays["names"]), arrays["name_bounds"])
 
 
 def write_intervals(writer: ChunkFileWriter, found: FoundIntervals) -> int:

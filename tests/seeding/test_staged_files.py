@@ -6,12 +6,12 @@ import pytest
 import bwarp.seeding.find as find
 from bwarp.index.locate_cpu import locate
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
+from bwarp.io.names import Names
 from bwarp.seeding import staged_files
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.find_cpu import hits_in_order, sa_rows_of, search_in_passes
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.intervals import Intervals, whole_kmers
-from bwarp.seeding.output.seed_text import Names
 from bwarp.seeding.staged_files import (
     kmers_of_chunk,
     read_found,
@@ -121,11 +121,17 @@ def outcome(found, index) -> tuple[list, list, list]:
     skipped, over, hits = [], [], []
     for kmers, names, seeds in found:
         if seeds is None:
-            skipped += [(names[query], start, reason) for query, start, reason in kmers.skipped]
+            skipped += [
+                (names.name(query), start, reason) for query, start, reason in kmers.skipped
+            ]
             continue
 
         def called(kmer, kmers=kmers, names=names):
-            return names[kmers.queries[kmer]], int(kmers.starts[kmer]), int(kmers.lengths[kmer])
+            return (
+                names.name(kmers.queries[kmer]),
+                int(kmers.starts[kmer]),
+                int(kmers.lengths[kmer]),
+            )
 
         counts = zip(seeds.over_kmers, seeds.over_counts.tolist(), strict=True)
         over += [(*called(kmer), count) for kmer, count in counts]

@@ -28,10 +28,9 @@ from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.output_names import check_outputs
 from bwarp.mems.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
-from bwarp.mems.output.labels import refuse_nameless
 from bwarp.mems.output.match_table import COLUMNS, table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
-from bwarp.mems.query_text import STRANDS, make_query_text
+from bwarp.mems.query_text import STRANDS, make_query_text, refuse_nameless
 from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu

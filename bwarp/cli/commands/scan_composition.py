@@ -20,7 +20,6 @@ from bwarp.composition.hit_blocks import join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
 from bwarp.composition.output.hit_text import (
     COUNT_HEADER,
-    NameTable,
     bed_lines,
     tsv_header,
     tsv_lines,
@@ -39,6 +38,7 @@ from bwarp.composition.similarity import parse_similarity
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
+from bwarp.io.names import Names
 from bwarp.io.output_names import check_outputs, table_format
 from bwarp.runtime.progress import progress
 
@@ -226,7 +226,7 @@ def row_writer(file, output_format, options, queries, references):
     lines = bed_lines if output_format == "bed" else tsv_lines
     if output_format == "tsv":
         file.write(tsv_header(options.regions))
-    queries, references = NameTable.of(queries), NameTable.of(references)
+    queries, references = Names.of(queries), Names.of(references)
 
     def write(rows):
         for text in lines(rows, queries, references, options.threads):

@@ -7,17 +7,16 @@
 Positions are 0-based, ends exclusive; a joined row gives its nearest window's distance.
 """
 
-from dataclasses import dataclass
-
 import numba
 import numpy as np
 
 from bwarp.composition.output.hit_rows import HitRows
 from bwarp.composition.similarity import format_similarity
+from bwarp.io.names import Names, put_name
 from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["COUNT_HEADER", "NameTable", "bed_lines", "tsv_header", "tsv_lines"]
+__all__ = ["COUNT_HEADER", "bed_lines", "tsv_header", "tsv_lines"]
 
 #: The first line of a TSV of how many windows queries hit.
 COUNT_HEADER = b"query\tlength\thits\n"
@@ -29,31 +28,6 @@ _REGIONS = 1
 _BED = 2
 
 
-@dataclass(frozen=True)
-class NameTable:
-    """Names end to end: name i is ``text[edges[i]:edges[i + 1]]``.
-
-    Attributes
-    ----------
-    text : ndarray, dtype=uint8
-    edges : ndarray, shape=(n + 1,), dtype=int64
-    """
-
-    text: np.ndarray
-    edges: np.ndarray
-
-    @classmethod
-    def of(cls, names: list[str]) -> "NameTable":
-        encoded = [name.encode() for name in names]
-        lengths = np.array([len(name) for name in encoded], np.int64)
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        return cls(text, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
-
-    @property
-    def longest(self) -> int:
-        return int(np.diff(self.edges).max(initial=0))
-
-
 def tsv_header(joined: bool) -> bytes:
     """The first line of a TSV of hits, or of regions."""
     if joined:
@@ -61,7 +35,7 @@ def tsv_header(joined: bool) -> bytes:
     return b"query\treference\tposition\tdistance\tsimilarity\n"
 
 
-def tsv_lines(rows: HitRows, queries: NameTable, references: NameTable, threads: int):
+def tsv_lines(rows: HitRows, queries: Names, references: Names, threads: int):
     """The rows as TSV: a list of uint8 arrays to be written one after the other."""
     tails = [
         f"{distance}\t{format_similarity(distance, rows.length)}\n"
@@ -70,7 +44,7 @@ def tsv_lines(rows: HitRows, queries: NameTable, references: NameTable, threads:
     return _lines(rows, queries, references, tails, _REGIONS if rows.joined else _HITS, threads)
 
 
-def bed_lines(rows: HitRows, queries: NameTable, references: NameTable, threads: int):
+def bed_lines(rows: HitRows, queries: Names, references: Names, threads: int):
     """The rows as BED6: a list of uint8 arrays to be written one after the other."""
     tails = [
         f"{1000 * (rows.length - distance) // rows.length}\t.\n"
@@ -80,15 +54,14 @@ def bed_lines(rows: HitRows, queries: NameTable, references: NameTable, threads:
 
 
 def _lines(rows, queries, references, tails, layout, threads):
-    tail = NameTable.of(tails)
+    tail = Names.of(tails)
     room = queries.longest + references.longest + tail.longest + 3 * (MOST_DIGITS + 1) + 2
 
     def work(first, last):
         text = np.empty((last - first) * room, np.uint8)
         used = _write_lines(
             rows.queries, rows.references, rows.positions, rows.windows, rows.ends, rows.distances,
-            queries.text, queries.edges, references.text, references.edges, tail.text, tail.edges,
-            layout, first, last, text,
+            queries, references, tail, layout, first, last, text,
         )  # fmt: skip
         return text[:used]
 
@@ -96,34 +69,28 @@ def _lines(rows, queries, references, tails, layout, threads):
 
 
 @numba.njit(cache=True, nogil=True)
-def _put_name(text, at, names, edges, number, last):
-    for i in range(edges[number], edges[number + 1]):
-        text[at] = names[i]
-        at += 1
-    text[at] = last
+def _put_column(text, at, names, number):
+    at = put_name(text, at, names, number)
+    text[at] = _TAB
     return at + 1
 
 
 @numba.njit(cache=True, nogil=True)
 def _write_lines(
-    row_queries, row_references, positions, windows, ends, distances, query_names, query_edges,
-    reference_names, reference_edges, tails, tail_edges, layout, first, last, text,
+    row_queries, row_references, positions, windows, ends, distances, queries, references, tails,
+    layout, first, last, text,
 ):  # fmt: skip
     at = 0
     for row in range(first, last):
         if layout != _BED:
-            at = _put_name(text, at, query_names, query_edges, row_queries[row], _TAB)
-        at = _put_name(text, at, reference_names, reference_edges, row_references[row], _TAB)
+            at = _put_column(text, at, queries, row_queries[row])
+        at = _put_column(text, at, references, row_references[row])
         at = put_field(text, at, positions[row], _TAB)
         if layout != _HITS:
             at = put_field(text, at, ends[row], _TAB)
         if layout == _REGIONS:
             at = put_field(text, at, windows[row], _TAB)
         if layout == _BED:
-            at = _put_name(text, at, query_names, query_edges, row_queries[row], _TAB)
-        # The tail ends with the line feed, which `_put_name` writes as its last byte.
-        distance = distances[row]
-        for i in range(tail_edges[distance], tail_edges[distance + 1]):
-            text[at] = tails[i]
-            at += 1
+            at = _put_column(text, at, queries, row_queries[row])
+        at = put_name(text, at, tails, distances[row])
     return at

@@ -16,13 +16,13 @@ from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
 from bwarp.io.bam.records import Records
 from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
+from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.bam_records import bam_records, quality_sums
 from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
 from bwarp.mapping.output.cram_reference import write_sequences
 from bwarp.mapping.output.output_options import AlignmentOutput
-from bwarp.mapping.output.record_text import contig_names
 from bwarp.mapping.output.sam_records import sam_header, sam_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import Reference
@@ -103,7 +103,7 @@ def alignment_file(
 @contextmanager
 def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWriter]:
     """SAM in the order of the reads."""
-    names = contig_names(reference)
+    names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
         tags = _tags(output, chunk)
@@ -120,7 +120,7 @@ def _bam_or_sorted(
 ) -> Iterator[RecordWriter]:
     """BAM, and whatever is sorted."""
     header = _bam_header(text, reference)
-    names = contig_names(reference)
+    names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[Records]:
         sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)

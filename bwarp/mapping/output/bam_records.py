@@ -5,10 +5,10 @@ import numpy as np
 
 from bwarp.io.bam.records import Records
 from bwarp.io.bam.sort_order import sort_keys
+from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import REVERSE, AlignmentRecords
 from bwarp.mapping.output.comment_tags import ReadTags
-from bwarp.mapping.output.record_text import ContigNames
 from bwarp.mapping.output.record_writer import written_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
@@ -40,7 +40,7 @@ def _sum_qualities(qualities, offsets, sums):
 
 def bam_records(
     genome: Genome,
-    contigs: ContigNames,
+    contigs: Names,
     chunk: ReadChunk,
     both: np.ndarray,
     records: AlignmentRecords,

@@ -3,19 +3,14 @@
 The functions write into a byte array and return where they stopped; the array must be long enough.
 """
 
-from dataclasses import dataclass
-
 import numba
 import numpy as np
 
 from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.mapping.output.alignment_records import REVERSE
-from bwarp.reference import Reference
 from bwarp.runtime.simd import VECTOR_BYTES, equal, fill, greater, load, mask_bits, population_count
 
 __all__ = [
-    "ContigNames",
-    "contig_names",
     "count_edits",
     "put_cigar",
     "put_md",
@@ -27,20 +22,6 @@ _BASES = np.frombuffer(b"ACGTN", np.uint8)
 _OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 _SOFT_CLIP, _HARD_CLIP = 4, 5
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
-
-
-@dataclass(frozen=True)
-class ContigNames:
-    """Contig names as bytes end to end, and where each begins."""
-
-    text: np.ndarray
-    starts: np.ndarray
-
-
-def contig_names(reference: Reference) -> ContigNames:
-    names = [name.encode() for name in reference.names]
-    starts = np.concatenate([[0], np.cumsum([len(name) for name in names])]).astype(np.int64)
-    return ContigNames(np.frombuffer(b"".join(names), np.uint8), starts)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -142,7 +123,7 @@ def put_md(out, at, genome, position, both, read, cigar, start, stop):
 @numba.njit(cache=True, nogil=True)
 def put_supplementary(
     out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets, cigar,
-    first_rows, genome, contig_starts, contig_text, contig_names, both, offsets,
+    first_rows, genome, contig_starts, contig_text, contig_bounds, both, offsets,
 ):  # fmt: skip
     """SA: the other records of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;"""
     read = reads[row]
@@ -152,7 +133,7 @@ def put_supplementary(
         contig = contigs[other]
         reverse = flags[other] & REVERSE != 0
         begin, end = cigar_offsets[other], cigar_offsets[other + 1]
-        at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
+        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
         out[at] = _COMMA
         at = put_field(out, at + 1, positions[other] - contig_starts[contig] + 1, _COMMA)
         out[at] = _MINUS if reverse else _PLUS
@@ -174,13 +155,13 @@ def put_supplementary(
 @numba.njit(cache=True, nogil=True)
 def put_secondary(
     out, at, first, last, strands, positions, cigar_offsets, cigar,
-    genome, contig_starts, contig_text, contig_names, both, base,
+    genome, contig_starts, contig_text, contig_bounds, both, base,
 ):  # fmt: skip
     """XA: hits as contig,strand and position,CIGAR,NM; `base` is where `both` holds the read."""
     for hit in range(first, last):
         contig = np.searchsorted(contig_starts, positions[hit], side="right") - 1
         begin, end = cigar_offsets[hit], cigar_offsets[hit + 1]
-        at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
+        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
         out[at] = _COMMA
         out[at + 1] = _MINUS if strands[hit] else _PLUS
         at = put_field(out, at + 2, positions[hit] - contig_starts[contig] + 1, _COMMA)

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from bwarp.io.bam.records import first_bin, put_int16, put_int32, put_integer_tag, put_tag
+from bwarp.io.names import Names
 from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import (
@@ -26,7 +27,6 @@ from bwarp.mapping.output.alignment_records import (
     AlignmentRecords,
 )
 from bwarp.mapping.output.record_text import (
-    ContigNames,
     count_edits,
     put_cigar,
     put_md,
@@ -49,7 +49,7 @@ _HARD_CLIP = 5
 
 def written_records(
     genome: Genome,
-    contigs: ContigNames,
+    contigs: Names,
     chunk: ReadChunk,
     both: np.ndarray,
     records: AlignmentRecords,
@@ -82,7 +82,7 @@ def written_records(
 
     def write(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         bound = _most_bytes(
-            first, last, chunk.ends, chunk.offsets, chunk.names, contigs.starts, group.size,
+            first, last, chunk.ends, chunk.offsets, chunk.names, contigs.longest, group.size,
             tags[1], records.reads, records.mates, records.cigar_offsets, records.cigar,
             records.first_rows, records.secondary_offsets, records.secondary_cigar_offsets,
         )  # fmt: skip
@@ -91,7 +91,7 @@ def written_records(
         _write_records(
             first, last, is_binary, out, starts,
             chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, qualities, both,
-            genome.codes, genome.contig_starts, contigs.text, contigs.starts, contig_numbers,
+            genome.codes, genome.contig_starts, contigs.text, contigs.bounds, contig_numbers,
             group, quality_sums, *tags, *records,
         )  # fmt: skip
         return out[: starts[-1]], starts
@@ -101,14 +101,13 @@ def written_records(
 
 @numba.njit(cache=True, nogil=True)
 def _most_bytes(
-    first, last, ends, offsets, names, contig_names, group_size, tag_offsets, reads, mates,
+    first, last, ends, offsets, names, longest, group_size, tag_offsets, reads, mates,
     cigar_offsets, cigar, first_rows, secondary_offsets, secondary_cigar_offsets,
 ):  # fmt: skip
     """More bytes than the records of some rows can take.
 
     A number takes 20 at most, an operation of a CIGAR 12.
     """
-    longest = np.diff(contig_names).max()
     total = 0
     for row in range(first, last):
         read, mate = reads[row], mates[row]
@@ -234,7 +233,7 @@ def _put_star(out, at):
 @numba.njit(cache=True, nogil=True)
 def _write_records(
     first_row, last_row, is_binary, out, starts,
-    ends, offsets, text, names, qualities, both, genome, contig_starts, contig_text, contig_names,
+    ends, offsets, text, names, qualities, both, genome, contig_starts, contig_text, contig_bounds,
     contig_numbers, group, quality_sums, tags, tag_offsets,
     reads, flags, contigs, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
     template_lengths, scores, suboptimal, first_rows, secondary_offsets, secondary_strands,
@@ -287,7 +286,9 @@ def _write_records(
             out[at] = _TAB
             at = put_field(out, at + 1, flag, _TAB)
             if contig >= 0:
-                at = put_bytes(out, at, contig_text, contig_names[contig], contig_names[contig + 1])
+                at = put_bytes(
+                    out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1]
+                )
             else:
                 at = _put_star(out, at)
             out[at] = _TAB
@@ -303,8 +304,9 @@ def _write_records(
                 at += 1
             else:
                 at = put_bytes(
-                    out, at, contig_text, contig_names[mate_contig], contig_names[mate_contig + 1]
-                )
+                    out, at, contig_text, contig_bounds[mate_contig, 0],
+                    contig_bounds[mate_contig, 1],
+                )  # fmt: skip
             out[at] = _TAB
             at = put_field(out, at + 1, mate_position + 1, _TAB)
             at = put_field(out, at, template_lengths[row], _TAB)
@@ -342,7 +344,7 @@ def _write_records(
             at = _begin_tag(out, at, _SA, _TEXT, is_binary)
             at = put_supplementary(
                 out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets,
-                cigar, first_rows, genome, contig_starts, contig_text, contig_names, both, offsets,
+                cigar, first_rows, genome, contig_starts, contig_text, contig_bounds, both, offsets,
             )  # fmt: skip
             at = _end_text(out, at, is_binary)
         if secondary_offsets[row] < secondary_offsets[row + 1]:
@@ -350,7 +352,7 @@ def _write_records(
             at = put_secondary(
                 out, at, secondary_offsets[row], secondary_offsets[row + 1], secondary_strands,
                 secondary_positions, secondary_cigar_offsets, secondary_cigar, genome,
-                contig_starts, contig_text, contig_names, both, read_begin,
+                contig_starts, contig_text, contig_bounds, both, read_begin,
             )  # fmt: skip
             at = _end_text(out, at, is_binary)
         if tag_offsets[read] < tag_offsets[read + 1]:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.names import Names
 from bwarp.io.sam_names import is_contig_name
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.comment_tags import ReadTags
-from bwarp.mapping.output.record_text import ContigNames
 from bwarp.mapping.output.record_writer import written_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import Reference
@@ -46,7 +46,7 @@ def sam_header(reference: Reference, program: str, read_group: str | None, order
 
 def sam_records(
     genome: Genome,
-    contigs: ContigNames,
+    contigs: Names,
     chunk: ReadChunk,
     both: np.ndarray,
     records: AlignmentRecords,

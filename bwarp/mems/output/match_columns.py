@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.names import query_names
 from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import query_names
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
 
@@ -54,9 +54,9 @@ def match_columns(
     contigs = reference.contig_of(positions)
     # Only the names that occur become strings: matches lie query by query.
     first = np.flatnonzero(np.diff(records, prepend=-1))
-    labels = query_names(batch)
+    queries = query_names(batch)
     return MatchColumns(
-        names=[labels.label(record).decode("utf-8", "replace") for record in records[first]],
+        names=[queries.name(record) for record in records[first]],
         queries=np.repeat(np.arange(first.size), np.diff(first, append=records.size)),
         query_starts=np.where(reverse, turned, starts),
         strands=reverse.astype(np.int8),

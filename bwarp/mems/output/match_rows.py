@@ -7,8 +7,8 @@ import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.names import Names, query_names
 from bwarp.mems.matches import Matches, take_matches
-from bwarp.mems.output.labels import Labels, query_names
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
@@ -25,22 +25,22 @@ class Named(NamedTuple):
 
     Attributes
     ----------
-    queries, contigs : Labels
+    queries, contigs : Names
     query_lengths : ndarray, shape=(n_queries,), dtype=int64
     strands : ndarray, dtype=int64
         Those that were searched.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     """
 
-    queries: Labels
-    contigs: Labels
+    queries: Names
+    contigs: Names
     query_lengths: np.ndarray
     strands: np.ndarray
     contig_starts: np.ndarray
 
 
 def names_for(
-    batch: SequenceBatch, reference: Reference, contigs: Labels, strands: tuple[int, ...]
+    batch: SequenceBatch, reference: Reference, contigs: Names, strands: tuple[int, ...]
 ) -> Named:
     """Names for the matches of a batch of queries; `contigs` is what stands for each contig."""
     return Named(

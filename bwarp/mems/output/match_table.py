@@ -6,9 +6,9 @@ import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.names import Names, put_name
 from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.mems.matches import Matches
-from bwarp.mems.output.labels import labels_of, put_label
 from bwarp.mems.output.match_rows import match_rows, names_for, row_of
 from bwarp.reference import Reference
 
@@ -28,7 +28,7 @@ def table_lines(
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
     """The rows of a batch's matches, in order, as `match_rows` gives them."""
-    contigs = labels_of([name.encode() for name in reference.names])
+    contigs = Names.of(reference.names)
     room = 3 * MOST_DIGITS + len("\t\t+\t\t\t\n")
     return match_rows(
         _write_rows, room, blocks, names_for(batch, reference, contigs, strands), threads
@@ -40,12 +40,12 @@ def _write_rows(matches, named, lines):
     at = 0
     for i in range(matches.queries.size):
         record, start, length, reverse, contig, position = row_of(matches, named, i)
-        at = put_label(lines, at, named.queries, record)
+        at = put_name(lines, at, named.queries, record)
         lines[at] = _TAB
         at = put_field(lines, at + 1, start, _TAB)
         lines[at] = 45 if reverse else 43
         lines[at + 1] = _TAB
-        at = put_label(lines, at + 2, named.contigs, contig)
+        at = put_name(lines, at + 2, named.contigs, contig)
         lines[at] = _TAB
         at = put_field(lines, at + 1, position, _TAB)
         at = put_field(lines, at, length, _NEWLINE)

@@ -13,9 +13,9 @@ import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.names import Names, put_name
 from bwarp.io.put_text import MOST_DIGITS, put_field, put_number
 from bwarp.mems.matches import Matches, no_matches, take_matches
-from bwarp.mems.output.labels import Labels, labels_of, put_bytes, put_label
 from bwarp.mems.output.match_rows import RANGE, match_rows, names_for, row_of
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
@@ -98,13 +98,21 @@ def mummer_lines(
     yield from for_each_range(write_headers, n_queries - next_header, threads, smallest=RANGE)
 
 
-def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Labels:
+def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Names:
     """What each line begins with: nothing, or the name of its contig."""
     if len(reference.names) == 1 and not layout.four_column:
-        return labels_of([b""])
-    names = [name.encode() for name in reference.names]
-    width = max(map(len, names)) + 1
-    return labels_of([b"  " + name.ljust(width) + b" " for name in names])
+        return Names.of([""])
+    sizes = [len(name.encode()) for name in reference.names]
+    blanks = [" " * (max(sizes) - size + 2) for size in sizes]
+    return Names.of([f"  {n}{rest}" for n, rest in zip(reference.names, blanks, strict=True)])
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_literal(line, at, text):
+    for byte in text:
+        line[at] = byte
+        at += 1
+    return at
 
 
 @numba.njit(cache=True, nogil=True)
@@ -121,11 +129,11 @@ def _write_mummer(matches, named, forward_positions, show_lengths, header, last_
             record = header // strands.size
             lines[at] = 62
             lines[at + 1] = _BLANK
-            at = put_label(lines, at + 2, named.queries, record)
+            at = put_name(lines, at + 2, named.queries, record)
             if strands[header % strands.size] == REVERSE:
-                at = put_bytes(lines, at, b" Reverse")
+                at = _put_literal(lines, at, b" Reverse")
             if show_lengths:
-                at = put_bytes(lines, at, b"  Len = ")
+                at = _put_literal(lines, at, b"  Len = ")
                 at = put_number(lines, at, named.query_lengths[record])
             lines[at] = _NEWLINE
             at += 1
@@ -139,7 +147,7 @@ def _write_mummer(matches, named, forward_positions, show_lengths, header, last_
         start, query = np.int64(matches.query_starts[i]), np.int64(matches.queries[i])
         if forward_positions and strands[query % strands.size] == REVERSE:
             start = named.query_lengths[query // strands.size] - 1 - start
-        at = put_label(lines, at, named.contigs, min(contig, len(named.contigs.edges) - 1))
+        at = put_name(lines, at, named.contigs, min(contig, len(named.contigs.bounds) - 1))
         at = put_number(lines, at, position - contig_start + 1, _WIDTH)
         lines[at] = lines[at + 1] = _BLANK
         at = put_number(lines, at + 2, start + 1, _WIDTH)
@@ -162,9 +170,9 @@ def paf_lines(
     lines : ndarray, dtype=uint8
     """
     contig_lengths = np.diff(reference.contig_starts)
-    contigs = labels_of(
+    contigs = Names.of(
         [
-            f"{name}\t{length}\t".encode()
+            f"{name}\t{length}\t"
             for name, length in zip(reference.names, contig_lengths, strict=True)
         ]
     )
@@ -179,19 +187,19 @@ def _write_paf(matches, named, lines):
     at = 0
     for i in range(matches.queries.size):
         record, start, length, reverse, contig, position = row_of(matches, named, i)
-        at = put_label(lines, at, named.queries, record)
+        at = put_name(lines, at, named.queries, record)
         lines[at] = _TAB
         at = put_field(lines, at + 1, named.query_lengths[record], _TAB)
         at = put_field(lines, at, start, _TAB)
         at = put_field(lines, at, start + length, _TAB)
         lines[at] = 45 if reverse else 43
         lines[at + 1] = _TAB
-        at = put_label(lines, at + 2, named.contigs, contig)
+        at = put_name(lines, at + 2, named.contigs, contig)
         at = put_field(lines, at, position, _TAB)
         at = put_field(lines, at, position + length, _TAB)
         at = put_field(lines, at, length, _TAB)
         at = put_field(lines, at, length, _TAB)
-        at = put_bytes(lines, at, b"255\tcg:Z:")
+        at = _put_literal(lines, at, b"255\tcg:Z:")
         at = put_number(lines, at, length)
         lines[at] = 61
         lines[at + 1] = _NEWLINE

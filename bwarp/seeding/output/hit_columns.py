@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.io.names import Names
 from bwarp.reference import Reference
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.kmers import KmerBatch
-from bwarp.seeding.output.seed_text import Names
 
 __all__ = ["HitColumns", "hit_columns"]
 
@@ -50,7 +50,7 @@ def hit_columns(
     positions = hits.positions.astype(np.int64)
     contigs = reference.contig_of(positions)
     return HitColumns(
-        names=[queries[int(number)] for number in numbers[first]],
+        names=[queries.name(number) for number in numbers[first]],
         queries=np.repeat(np.arange(first.size), np.diff(first, append=numbers.size)),
         kmer_starts=kmers.starts[hits.kmers],
         strands=hits.strands,

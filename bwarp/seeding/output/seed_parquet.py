@@ -10,11 +10,11 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bwarp.io.names import Names
 from bwarp.reference import Reference
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.output.hit_columns import hit_columns
-from bwarp.seeding.output.seed_text import Names
 
 __all__ = ["ParquetHits"]
 

@@ -17,11 +17,12 @@ from typing import IO
 import numpy as np
 
 from bwarp.io.atomic_output import atomic_files
+from bwarp.io.names import Names
 from bwarp.io.output_names import table_format
 from bwarp.reference import Reference
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.kmers import REASONS, KmerBatch
-from bwarp.seeding.output.seed_text import BED, TSV, Names, hit_lines, number_lines, reason_lines
+from bwarp.seeding.output.seed_text import BED, TSV, hit_lines, number_lines, reason_lines
 
 __all__ = [
     "HITS_HEADER",

@@ -12,16 +12,14 @@ line before it.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from bwarp.io.fastx import SequenceBatch
 from bwarp.io.line_scan import SLACK
+from bwarp.io.names import Names
 from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.reference import Reference
-from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.simd import VECTOR_BYTES, load, store
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.kmers import KmerBatch
@@ -29,10 +27,8 @@ from bwarp.seeding.kmers import KmerBatch
 __all__ = [
     "BED",
     "TSV",
-    "Names",
     "hit_lines",
     "number_lines",
-    "query_names",
     "reason_lines",
 ]
 
@@ -45,63 +41,6 @@ _START = np.int64(0)
 _NUMBER = MOST_DIGITS + 1
 #: Lines that one call of a jitted function writes: few enough to stay in a core's cache.
 _LINES_AT_ONCE = 1 << 14
-
-
-@dataclass(frozen=True)
-class Names:
-    """Names as bytes: name i is ``text[bounds[i, 0] : bounds[i, 1]]``.
-
-    Attributes
-    ----------
-    text : ndarray, dtype=uint8
-    bounds : ndarray, shape=(n, 2), dtype=int64
-    """
-
-    text: np.ndarray
-    bounds: np.ndarray
-
-    def __post_init__(self):
-        object.__setattr__(self, "text", read_only(self.text))
-
-    @classmethod
-    def of(cls, names: list[str] | tuple[str, ...]) -> "Names":
-        """The names as UTF-8, end to end."""
-        encoded = [name.encode() for name in names]
-        edges = np.cumsum([0] + [len(name) for name in encoded], dtype=np.int64)
-        text = np.frombuffer(b"".join(encoded), np.uint8)
-        return cls(text, np.column_stack([edges[:-1], edges[1:]]))
-
-    def __len__(self) -> int:
-        return len(self.bounds)
-
-    def __getitem__(self, number: int) -> str:
-        start, stop = self.bounds[number]
-        return self.text[start:stop].tobytes().decode("utf-8", "replace")
-
-    def part(self, start: int, stop: int) -> "Names":
-        """Names start to stop, and no other bytes."""
-        firsts, lasts = self.bounds[start:stop].T
-        lengths = lasts - firsts
-        edges = np.concatenate([[0], np.cumsum(lengths)])
-        indices = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
-        return Names(self.text[indices], np.column_stack([edges[:-1], edges[1:]]))
-
-    def first_empty(self) -> int | None:
-        """The number of the first empty name, or None."""
-        empty = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
-        return int(empty[0]) if empty.size else None
-
-    @property
-    def longest(self) -> int:
-        """Bytes of the longest name."""
-        return int((self.bounds[:, 1] - self.bounds[:, 0]).max(initial=0))
-
-
-def query_names(sequences: SequenceBatch) -> Names:
-    """The first word of every header, as it stands in the file."""
-    bounds = np.empty((sequences.count, 2), np.int64)
-    _find_first_words(sequences.text, sequences.headers, bounds)
-    return Names(sequences.text, bounds)
 
 
 def hit_lines(
@@ -165,25 +104,6 @@ def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
     lengths = queries.bounds[:, 1] - queries.bounds[:, 0]
     line = 1 + _NUMBER + rest
     return np.empty(int(lengths[numbers].sum()) + len(numbers) * line + SLACK, np.uint8)
-
-
-@numba.njit(cache=True, nogil=True)
-def _is_blank(byte):
-    """What bytes.split() splits at."""
-    return byte == 32 or 9 <= byte <= 13
-
-
-@numba.njit(cache=True, nogil=True)
-def _find_first_words(text, headers, bounds):
-    for i in range(len(headers)):
-        start, end = headers[i]
-        while start < end and _is_blank(text[start]):
-            start += 1
-        stop = start
-        while stop < end and not _is_blank(text[stop]):
-            stop += 1
-        bounds[i, 0] = start
-        bounds[i, 1] = stop
 
 
 @numba.njit(cache=True, nogil=True)

@@ -6,7 +6,8 @@ import pyarrow as pa
 from bwarp.composition.hit_blocks import HitBlock, join_regions
 from bwarp.composition.output.hit_parquet import hit_schema, hit_table
 from bwarp.composition.output.hit_rows import rows_of_block
-from bwarp.composition.output.hit_text import NameTable, bed_lines, tsv_header, tsv_lines
+from bwarp.composition.output.hit_text import bed_lines, tsv_header, tsv_lines
+from bwarp.io.names import Names
 
 QUERIES = ["q0", "a-longer-name", "q2", "ü"]
 REFERENCES = ["r0", "empty", "chr1"]
@@ -49,7 +50,7 @@ EXPECTED = [
 
 def test_tsv_has_a_line_a_hit_whatever_the_pieces_and_threads():
     expected = "".join(f"{q}\t{r}\t{p}\t{d}\t{s}\n" for q, r, p, d, s, _ in EXPECTED)
-    names = NameTable.of(QUERIES), NameTable.of(REFERENCES)
+    names = Names.of(QUERIES), Names.of(REFERENCES)
     for most in (1, 2, 4, 100):
         for threads in (1, 3):
             pieces = [tsv_lines(piece, *names, threads) for piece in rows(whole_block(), most)]
@@ -58,7 +59,7 @@ def test_tsv_has_a_line_a_hit_whatever_the_pieces_and_threads():
 
 
 def test_bed_has_the_window_and_a_score_of_a_thousand():
-    names = NameTable.of(QUERIES), NameTable.of(REFERENCES)
+    names = Names.of(QUERIES), Names.of(REFERENCES)
     (piece,) = rows(whole_block(), 100)
     expected = "".join(f"{r}\t{p}\t{p + 7}\t{q}\t{c}\t.\n" for q, r, p, _, _, c in EXPECTED)
     assert text_of(bed_lines(piece, *names, 1)) == expected
@@ -74,7 +75,7 @@ def test_regions_have_ends_and_windows():
         np.array([2, 1, 2, 0], np.uint16),
     )
     (piece,) = rows(join_regions(given, STARTS), 100)
-    names = NameTable.of(QUERIES), NameTable.of(REFERENCES)
+    names = Names.of(QUERIES), Names.of(REFERENCES)
     assert text_of(tsv_lines(piece, *names, 1)) == (
         "q0\tr0\t1\t8\t3\t1\t0.800000\nq0\tchr1\t2\t7\t1\t0\t1.000000\n"
     )

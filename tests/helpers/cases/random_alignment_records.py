@@ -2,25 +2,21 @@
 
 import numpy as np
 
+from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
 from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.output.record_text import ContigNames
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
 CONTIGS = {"chr1": 3000, "none": 0, "HLA:A*01=2": 500, "a_long_name|of/a_contig": 900}
 
 
-def random_genome(rng) -> tuple[Genome, ContigNames]:
+def random_genome(rng) -> tuple[Genome, Names]:
     lengths = list(CONTIGS.values())
     starts = np.concatenate([[0], np.cumsum(lengths)])
     codes = rng.choice(5, starts[-1], p=[0.24, 0.24, 0.24, 0.24, 0.04]).astype(np.uint8)
-    names = [name.encode() for name in CONTIGS]
-    text = np.frombuffer(b"".join(names), np.uint8)
-    return Genome(codes, starts), ContigNames(
-        text, np.concatenate([[0], np.cumsum([len(name) for name in names])])
-    )
+    return Genome(codes, starts), Names.of(list(CONTIGS))
 
 
 def random_chunk(rng, n_templates: int, ends: int, has_qualities: bool = True) -> ReadChunk:

@@ -10,11 +10,11 @@ import pytest
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
 from bwarp.io.fastx import read_sequences
+from bwarp.io.names import query_names
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.output import seed_parquet
 from bwarp.seeding.output.seed_tables import open_seed_tables, sibling
-from bwarp.seeding.output.seed_text import query_names
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,

@@ -3,19 +3,17 @@
 import numpy as np
 import pytest
 
+from bwarp.io.names import Names
 from bwarp.reference import make_reference
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.output.seed_text import (
     BED,
     TSV,
-    Names,
     hit_lines,
     number_lines,
-    query_names,
     reason_lines,
 )
-from tests.helpers.oracles.seed_hits_oracle import batch_of
 
 NAMES = ["q1", "a_longer_name|with=everything/1", "x" * 300, "ü-Ω", "last"]
 NUMBERS = sorted(
@@ -144,14 +142,3 @@ def test_reasons():
     assert written == f"last\t0\tshort\nq1\t12\t{long}\n{'x' * 300}\t5\tshort\n"
     nothing = np.zeros(0, np.int64)
     assert text_of([reason_lines(Names.of(NAMES), nothing, nothing, nothing, reasons)]) == ""
-
-
-def test_names_are_the_first_words_of_headers():
-    headers = ["one", "two words", "\tthree \x0b", "ü 4", " ", "", "five\x0csix"]
-    names = query_names(batch_of(dict.fromkeys(headers, b"A")))
-    expected = ["one", "two", "three", "ü", "", "", "five"]
-    assert [names[i] for i in range(len(names))] == expected
-    assert expected == batch_of(dict.fromkeys(headers, b"A")).names()
-    assert names.first_empty() == 4
-    assert Names.of(NAMES).first_empty() is None
-    assert (names.longest, Names.of([]).longest) == (5, 0)

@@ -9,11 +9,11 @@ import pytest
 
 from bwarp import __version__
 from bwarp.index.store import load_index
+from bwarp.io.names import Names
 from bwarp.mapping import pipeline
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.record_text import contig_names
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import map_chunks
@@ -79,7 +79,7 @@ def test_threads_and_interleaving_change_nothing(map_reads, folder, pairs_sam, t
 def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     index = load_index(folder / "index")
     genome = Genome(codes_of(index.reference), index.reference.contig_starts)
-    names = contig_names(index.reference)
+    names = Names.of(index.reference.names)
 
     def run(reads_a_chunk, threads=1):
         lines, inserts = b"", set()

@@ -1,0 +1,89 @@
+"""Names of queries and contigs as arrays that compiled code writes lines from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.io.fastx import SequenceBatch
+from bwarp.io.put_text import put_bytes
+from bwarp.runtime.compiled_code import read_only
+
+__all__ = ["Names", "put_name", "query_names"]
+
+
+class Names(NamedTuple):
+    """Names as bytes: name i is ``text[bounds[i, 0]:bounds[i, 1]]``.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+        Read-only.
+    bounds : ndarray, shape=(n, 2), dtype=int64
+    """
+
+    text: np.ndarray
+    bounds: np.ndarray
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> "Names":
+        """The names as UTF-8, end to end."""
+        encoded = [name.encode() for name in names]
+        edges = np.cumsum([0] + [len(name) for name in encoded], dtype=np.int64)
+        text = np.frombuffer(b"".join(encoded), np.uint8)
+        return cls(text, np.column_stack([edges[:-1], edges[1:]]))
+
+    def name(self, number: int) -> str:
+        start, stop = self.bounds[number]
+        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+    def part(self, start: int, stop: int) -> "Names":
+        """Names start to stop, and no other bytes."""
+        firsts, lasts = self.bounds[start:stop].T
+        lengths = lasts - firsts
+        edges = np.concatenate([[0], np.cumsum(lengths)])
+        indices = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
+        return Names(read_only(self.text[indices]), np.column_stack([edges[:-1], edges[1:]]))
+
+    def first_empty(self) -> int | None:
+        """The number of the first empty name, or None."""
+        empty = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
+        return int(empty[0]) if empty.size else None
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest name."""
+        return int(np.diff(self.bounds).max(initial=0))
+
+
+def query_names(sequences: SequenceBatch) -> Names:
+    """The first word of every header, as it stands in the file."""
+    bounds = sequences.headers.copy()
+    _keep_first_words(sequences.text, bounds)
+    return Names(read_only(sequences.text), bounds)
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_blank(byte):
+    """What bytes.split() splits at."""
+    return byte == 32 or 9 <= byte <= 13
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_first_words(text, bounds):
+    for i in range(len(bounds)):
+        start, end = bounds[i]
+        while start < end and _is_blank(text[start]):
+            start += 1
+        stop = start
+        while stop < end and not _is_blank(text[stop]):
+            stop += 1
+        bounds[i, 0] = start
+        bounds[i, 1] = stop
+
+
+@numba.njit(cache=True, nogil=True)
+def put_name(out, at, names, number):
+    """Write a name; return where it ends."""
+    return put_bytes(out, at, names.text, names.bounds[number, 0], names.bounds[number, 1])
