@@ -17,10 +17,10 @@ from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
+from bwarp.io.bam.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
 from bwarp.io.fastx import read_sequences
 from bwarp.io.output_names import check_outputs
 from bwarp.io.program_record import program_record
-from bwarp.io.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
 from bwarp.runtime.progress import progress
 from bwarp.sequence import CODE_OF_BYTE
 

@@ -28,6 +28,7 @@ from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.output_names import check_outputs
 from bwarp.mems.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
+from bwarp.mems.output.match_columns import match_columns
 from bwarp.mems.output.match_table import COLUMNS, table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
 from bwarp.mems.query_text import STRANDS, make_query_text, refuse_nameless
@@ -181,13 +182,13 @@ def match_writer(file, output_format, options, reference, strands):
     """A function that writes a batch's matches as they come, and passes them on."""
     with ExitStack() as stack:
         if output_format == "parquet":
-            from bwarp.mems.output.match_parquet import ParquetMatches
+            from bwarp.io.parquet_rows import ParquetRows
 
-            table = stack.enter_context(ParquetMatches(file, reference, strands))
+            table = stack.enter_context(ParquetRows(file, COLUMNS, "int64", reference.names))
 
             def write(blocks, batch):
                 for matches in blocks:
-                    table.write(matches, batch)
+                    table.write(*match_columns(matches, batch, reference, strands))
                     yield matches
 
         else:

@@ -3,8 +3,8 @@
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.bam.sam_names import is_contig_name
 from bwarp.io.names import Names
-from bwarp.io.sam_names import is_contig_name
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.comment_tags import ReadTags

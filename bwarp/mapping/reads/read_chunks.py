@@ -20,9 +20,9 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
+from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.io.fastx import SequenceBatch, split_blocks
 from bwarp.io.file_blocks import read_blocks
-from bwarp.io.sam_names import LONGEST_READ_NAME
 from bwarp.runtime.threads import read_ahead
 
 __all__ = [

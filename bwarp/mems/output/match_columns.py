@@ -1,6 +1,6 @@
 """Matches as the columns of their table, for what is not text: Parquet and data frames."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,7 @@ from bwarp.reference import Reference
 __all__ = ["MatchColumns", "match_columns"]
 
 
-@dataclass(frozen=True)
-class MatchColumns:
+class MatchColumns(NamedTuple):
     """Rows of the table of matches, with numbers instead of names.
 
     Attributes

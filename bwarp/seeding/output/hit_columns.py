@@ -1,6 +1,6 @@
 """Hits as the columns of their table, for what is not text: Parquet and data frames."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from bwarp.seeding.kmers import KmerBatch
 __all__ = ["HitColumns", "hit_columns"]
 
 
-@dataclass(frozen=True)
-class HitColumns:
+class HitColumns(NamedTuple):
     """Rows of the table of hits, with numbers in place of names.
 
     Attributes

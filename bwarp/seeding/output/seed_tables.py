@@ -22,6 +22,7 @@ from bwarp.io.output_names import table_format
 from bwarp.reference import Reference
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.kmers import REASONS, KmerBatch
+from bwarp.seeding.output.hit_columns import hit_columns
 from bwarp.seeding.output.seed_text import BED, TSV, hit_lines, number_lines, reason_lines
 
 __all__ = [
@@ -174,9 +175,13 @@ def open_seed_tables(
             over.write(NUMBER_HEADER)
             skipped.write(_SKIPPED_HEADER)
         if layout == "parquet":
-            from bwarp.seeding.output.seed_parquet import ParquetHits
+            from bwarp.io.parquet_rows import ParquetRows
 
-            write_hits = stack.enter_context(ParquetHits(file, reference)).write
+            table = stack.enter_context(ParquetRows(file, HITS_HEADER, "uint8", reference.names))
+
+            def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
+                table.write(*hit_columns(hits, kmers, queries, reference))
+
         else:
             write_hits = _line_writer(file, BED if layout == "bed" else TSV, reference, threads)
         yield SeedTables(write_hits, over, skipped)

@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from bwarp.io import parquet_rows
 from bwarp.io.fastx import read_sequences
+from bwarp.io.parquet_rows import ParquetRows
 from bwarp.mems.matches import Matches, take_matches
-from bwarp.mems.output import match_parquet, match_rows, match_text
-from bwarp.mems.output.match_parquet import ParquetMatches
-from bwarp.mems.output.match_table import table_lines
+from bwarp.mems.output import match_rows, match_text
+from bwarp.mems.output.match_columns import match_columns
+from bwarp.mems.output.match_table import COLUMNS, table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
 from bwarp.mems.query_text import STRANDS
 from tests.helpers.cases.mems_cases import reference_of
@@ -146,13 +148,13 @@ def starts_of(matches, strands):
 
 @pytest.mark.parametrize("size", [1000, 3])
 def test_parquet(batch, monkeypatch, size):
-    monkeypatch.setattr(match_parquet, "ROWS_A_GROUP", 8)
+    monkeypatch.setattr(parquet_rows, "ROWS_A_GROUP", 8)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(2, contig_lengths)
     file = io.BytesIO()
-    with ParquetMatches(file, reference, (0, 1)) as table:
+    with ParquetRows(file, COLUMNS, "int64", reference.names) as table:
         for block in blocks_of(matches, size):
-            table.write(block, batch)
+            table.write(*match_columns(block, batch, reference, (0, 1)))
     written = pq.ParquetFile(io.BytesIO(file.getvalue()))
     sizes = [written.metadata.row_group(i).num_rows for i in range(written.num_row_groups)]
     assert set(sizes[:-1]) == {8}

@@ -9,11 +9,11 @@ import pytest
 
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
+from bwarp.io import parquet_rows
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import query_names
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.output import seed_parquet
 from bwarp.seeding.output.seed_tables import open_seed_tables, sibling
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
@@ -61,7 +61,7 @@ def reads(tmp_path_factory):
 
 def test_the_same_bytes_however_the_work_is_divided(monkeypatch, reads, tmp_path):
     index = index_of_genome("repeats")
-    monkeypatch.setattr(seed_parquet, "ROWS_A_GROUP", 1000)
+    monkeypatch.setattr(parquet_rows, "ROWS_A_GROUP", 1000)
     for ending in ("tsv", "bed.gz", "parquet"):
         for k, step in ((None, 1), (11, 2)):
             digests = set()
@@ -136,7 +136,7 @@ def test_every_kmer_is_somewhere(reads, tmp_path):
 
 
 def test_many_queries_and_hits_in_parquet(monkeypatch, tmp_path):
-    monkeypatch.setattr(seed_parquet, "ROWS_A_GROUP", 64)
+    monkeypatch.setattr(parquet_rows, "ROWS_A_GROUP", 64)
     genome = [random_bases(500, 1), random_bases(300, 2)]
     kmers = kmers_like(genome, 8, 0, 300, 3)
     queries = tmp_path / "q.fa"
