@@ -13,12 +13,12 @@ from numba import cuda, int32, int64, types
 
 from bwarp.filtering.candidates import Candidates, Filtered, check_kmer_length
 from bwarp.filtering.histogram_bound import LONGEST_KMER, base_bound, oriented_kmer
+from bwarp.gpu.launch import WARP, launch
 
 __all__ = ["KERNEL_SIGNATURES", "filter_candidates"]
 
 _THREADS = 128
-_WARP = 32
-_WARPS = _THREADS // _WARP
+_WARPS = _THREADS // WARP
 _TABLE = 4**LONGEST_KMER
 _TABLES = _WARPS * _TABLE
 _ALL = 0xFFFFFFFF
@@ -45,10 +45,10 @@ def filter_candidates(
     ]  # fmt: skip
     sequences = [_on_device(array) for array in (read_words, read_starts, reference_words)]
     by_bases = cuda.device_array(n_candidates, np.int32)
-    bound_by_bases[-(-n_candidates // _THREADS), _THREADS](*sequences, *of_candidates, by_bases)
+    bound_by_bases[launch(n_candidates, _THREADS)](*sequences, *of_candidates, by_bases)
     by_kmers = cuda.to_device(np.zeros(n_candidates, np.int32))
     if kmer_length:
-        bound_by_kmers[-(-n_candidates // _WARPS), _THREADS](
+        bound_by_kmers[launch(n_candidates * WARP, _THREADS)](
             *sequences, *of_candidates, kmer_length, by_bases, by_kmers
         )
     return Filtered.of(by_bases.copy_to_host(), by_kmers.copy_to_host(), candidates.max_edits)
@@ -82,24 +82,24 @@ def bound_by_kmers(
 ):  # fmt: skip
     """The bound by k-mers of the candidates that bases left over; one warp a candidate."""
     tables = cuda.shared.array(_TABLES, int32)
-    warp = cuda.threadIdx.x // _WARP
-    lane = cuda.threadIdx.x % _WARP
+    warp = cuda.threadIdx.x // WARP
+    lane = cuda.threadIdx.x % WARP
     i = cuda.blockIdx.x * _WARPS + warp
     table = warp * _TABLE
     # The whole warp leaves, or none of it.
     if i >= reads.size or by_bases[i] > max_edits[i]:
         return
-    for entry in range(lane, 1 << (2 * kmer_length), _WARP):
+    for entry in range(lane, 1 << (2 * kmer_length), WARP):
         tables[table + entry] = int32(0)
     cuda.syncwarp()
-    for at in range(starts[i] + lane, stops[i] - kmer_length + 1, _WARP):
+    for at in range(starts[i] + lane, stops[i] - kmer_length + 1, WARP):
         kmer = oriented_kmer(reference_words, at, kmer_length, False)
         cuda.atomic.add(tables, int64(table + kmer), int32(1))
     cuda.syncwarp()
     in_excess = int32(0)
     read = reads[i]
     reverse = strands[i] == 1
-    for at in range(read_starts[read] + lane, read_starts[read + 1] - kmer_length + 1, _WARP):
+    for at in range(read_starts[read] + lane, read_starts[read + 1] - kmer_length + 1, WARP):
         kmer = oriented_kmer(read_words, at, kmer_length, reverse)
         if cuda.atomic.add(tables, int64(table + kmer), int32(-1)) <= 0:
             in_excess = int32(in_excess + int32(1))

@@ -6,6 +6,8 @@ its counter goes on, so that the host sees that it was too short.
 
 from numba import cuda, int32, uint32
 
+from bwarp.gpu.launch import ALL_LANES, WARP
+
 __all__ = ["INTERVALS", "KEYS", "reserve"]
 
 KERNEL_SIGNATURES = {}
@@ -16,9 +18,6 @@ INTERVALS, KEYS = 0, 1
 # No list is so long; a counter that has come here stays, and does not begin again at 0.
 _FULL = 1 << 31
 
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
-
 
 @cuda.jit(device=True)
 def reserve(counters, which, wanted):
@@ -28,18 +27,18 @@ def reserve(counters, which, wanted):
     """
     totals = cuda.shared.array(33, uint32)
     lane = cuda.laneid
-    warp = cuda.threadIdx.x // _WARP
+    warp = cuda.threadIdx.x // WARP
     running = int32(wanted)
     for distance in (1, 2, 4, 8, 16):
-        other = cuda.shfl_up_sync(_ALL_LANES, running, distance)
+        other = cuda.shfl_up_sync(ALL_LANES, running, distance)
         if lane >= distance:
             running = int32(running + other)
-    if lane == _WARP - 1:
+    if lane == WARP - 1:
         totals[warp] = uint32(running)
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         total = uint32(0)
-        for other_warp in range(cuda.blockDim.x // _WARP):
+        for other_warp in range(cuda.blockDim.x // WARP):
             here = totals[other_warp]
             totals[other_warp] = total
             total = uint32(total + here)

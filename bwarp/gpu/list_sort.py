@@ -10,14 +10,14 @@ PART numbers at a time: it searches where they begin in both lists, and goes on 
 
 from numba import cuda, int64
 
+from bwarp.gpu.launch import ALL_LANES, WARP
+
 __all__ = ["sort_list"]
 
 #: Numbers that a thread merges at a time; a power of two, 32 at most. More take fewer searches;
 #: fewer let neighbouring threads read neighbouring numbers.
 PART = 8
 
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
 
 #: Behind every number of a list.
 _LAST = (1 << 63) - 1
@@ -29,7 +29,7 @@ def sort_tile(number):
     for size in (2, 4, 8, 16, 32):
         for distance in (16, 8, 4, 2, 1):
             if distance < size:
-                other = cuda.shfl_xor_sync(_ALL_LANES, number, distance)
+                other = cuda.shfl_xor_sync(ALL_LANES, number, distance)
                 is_lower = (cuda.laneid & distance) == 0
                 is_rising = (cuda.laneid & size) == 0
                 number = min(number, other) if is_lower == is_rising else max(number, other)
@@ -77,19 +77,19 @@ def sort_list(numbers, spare, begin, end):
     n = end - begin
     # So that the last merge writes to where the list was.
     source, target = numbers, spare
-    width = int64(_WARP)
+    width = int64(WARP)
     while width < n:
         source, target = target, source
         width *= 2
-    for first in range(begin, end, _WARP):
+    for first in range(begin, end, WARP):
         at = first + cuda.laneid
         number = sort_tile(int64(numbers[at]) if at < end else int64(_LAST))
         if at < end:
             source[at] = number
-    width = int64(_WARP)
+    width = int64(WARP)
     while width < n:
         cuda.syncwarp()
-        for first in range(PART * int64(cuda.laneid), n, PART * _WARP):
+        for first in range(PART * int64(cuda.laneid), n, PART * WARP):
             merge_part(source, target, begin, n, width, first)
         source, target = target, source
         width *= 2

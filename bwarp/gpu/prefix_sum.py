@@ -17,6 +17,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.workspace import device_array
 
 __all__ = ["KERNEL_SIGNATURES", "add_up", "exclusive_sum"]
@@ -27,9 +28,7 @@ TILE = 2048
 #: Elements a lane reads before the warp adds them up.
 PART = 8
 
-_WARP = 32
 _THREADS = 256
-_ALL_LANES = 0xFFFFFFFF
 
 
 def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
@@ -48,18 +47,18 @@ def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
         return
     tile_size = _tile_size(count)
     tiles = -(-count // tile_size)
-    blocks = -(-tiles * _WARP // _THREADS)
+    shape = launch(tiles * WARP, _THREADS)
     starts = device_array(tiles, np.uint32)
     if tiles > 1:
-        add_tiles[blocks, _THREADS](values, first, stride, count, tile_size, starts)
+        add_tiles[shape](values, first, stride, count, tile_size, starts)
         exclusive_sum(starts)
-    sum_tiles[blocks, _THREADS](values, first, stride, count, tile_size, starts)
+    sum_tiles[shape](values, first, stride, count, tile_size, starts)
 
 
 def _tile_size(count: int) -> int:
     if count <= TILE:
         return TILE
-    step = PART * _WARP
+    step = PART * WARP
     return min(TILE, -(-isqrt(count) // step) * step)
 
 
@@ -72,14 +71,14 @@ def add_up(counts) -> int:
 @cuda.jit(cache=True)
 def add_tiles(values, first, stride, count, tile_size, sums):
     """The sum of every tile. One warp a tile; reads every element once."""
-    tile = cuda.grid(1) // _WARP
+    tile = cuda.grid(1) // WARP
     lane = cuda.laneid
     if tile < sums.size:
         total = np.uint32(0)
-        for i in range(tile * tile_size + lane, min((tile + 1) * tile_size, count), int64(_WARP)):
+        for i in range(tile * tile_size + lane, min((tile + 1) * tile_size, count), int64(WARP)):
             total = np.uint32(total + values[first + i * stride])
         for distance in (16, 8, 4, 2, 1):
-            other = cuda.shfl_down_sync(_ALL_LANES, np.int32(total), distance)
+            other = cuda.shfl_down_sync(ALL_LANES, np.int32(total), distance)
             total = np.uint32(total + np.uint32(other))
         if lane == 0:
             sums[tile] = total
@@ -89,20 +88,20 @@ def add_tiles(values, first, stride, count, tile_size, sums):
 def sum_tiles(values, first, stride, count, tile_size, starts):
     """Running sums inside every tile, on from the tile's start. One warp a tile, PART elements a
     lane and step; reads every element twice, the second time from the cache, and writes it once."""
-    tile = cuda.grid(1) // _WARP
+    tile = cuda.grid(1) // WARP
     lane = cuda.laneid
     if tile < starts.size:
         # The first starts at 0; where it is the only one, nobody has written that.
         before = starts[tile] if tile > 0 else np.uint32(0)
         end = min((tile + 1) * tile_size, count)
-        for step in range(tile * tile_size, end, int64(PART * _WARP)):
+        for step in range(tile * tile_size, end, int64(PART * WARP)):
             begin = step + PART * lane
             total = np.uint32(0)
             for i in range(begin, min(begin + PART, end)):
                 total = np.uint32(total + values[first + i * stride])
             running = total
             for distance in (1, 2, 4, 8, 16):
-                other = cuda.shfl_up_sync(_ALL_LANES, np.int32(running), distance)
+                other = cuda.shfl_up_sync(ALL_LANES, np.int32(running), distance)
                 if lane >= distance:
                     running = np.uint32(running + np.uint32(other))
             lane_sum = np.uint32(before + running - total)
@@ -110,7 +109,7 @@ def sum_tiles(values, first, stride, count, tile_size, starts):
                 value = values[first + i * stride]
                 values[first + i * stride] = lane_sum
                 lane_sum = np.uint32(lane_sum + value)
-            whole = cuda.shfl_sync(_ALL_LANES, np.int32(running), _WARP - 1)
+            whole = cuda.shfl_sync(ALL_LANES, np.int32(running), WARP - 1)
             before = np.uint32(before + np.uint32(whole))
 
 

@@ -12,6 +12,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.index.fm_index import BWT, FMIndex
@@ -220,8 +221,7 @@ def string_table(forward: DeviceBWT, first_rows, length: int):
     for shorter in range(length):
         strings = 4**shorter
         longer = cuda.device_array(_TABLE_ENTRY * strings, np.uint32)
-        blocks = -(-strings // _THREADS)
-        grow_table[blocks, _THREADS](*forward.arrays, first_rows, table, longer)
+        grow_table[launch(strings, _THREADS)](*forward.arrays, first_rows, table, longer)
         table = longer
     return table
 

@@ -12,6 +12,7 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.launch import launch
 from bwarp.index.rank_cuda import lf_step
 
 __all__ = [
@@ -30,20 +31,20 @@ _THREADS = 256
 
 def step_to_sampled(bwt, first_rows, rate: int, rows, steps, count: int) -> None:
     """Replace rows (device, uint32) by sampled ones; the LF-steps to them go to `steps`."""
-    step_rows[_blocks(count), _THREADS](
+    step_rows[launch(count, _THREADS)](
         *bwt.arrays, first_rows, bwt.text_start, rate, rows, steps, count
     )
 
 
 def look_up(sampled, rate: int, text_length: int, rows, steps, count: int) -> None:
     """Replace sampled rows by text positions, their steps added."""
-    look_up_rows[_blocks(count), _THREADS](sampled, rate, text_length, rows, steps, count)
+    look_up_rows[launch(count, _THREADS)](sampled, rate, text_length, rows, steps, count)
 
 
 def whole_suffix_array(bwt, first_rows, rate: int, sampled):
     """The text positions of all rows (device, uint32) from those of every rate-th."""
     suffixes = cuda.device_array(bwt.n_rows, np.uint32)
-    fill_suffixes[_blocks(bwt.n_rows), _THREADS](
+    fill_suffixes[launch(bwt.n_rows, _THREADS)](
         *bwt.arrays, first_rows, bwt.text_start, rate, sampled, suffixes
     )
     return suffixes
@@ -56,12 +57,8 @@ def packed_text(genome, segment_text, segment_genome, text_length: int):
     more than bases need, so that a window at any position can be read.
     """
     text = cuda.device_array(text_length // 32 + 3, np.uint64)
-    pack_text[_blocks(text.size), _THREADS](genome, segment_text, segment_genome, text_length, text)
+    pack_text[launch(text.size, _THREADS)](genome, segment_text, segment_genome, text_length, text)
     return text
-
-
-def _blocks(threads: int) -> int:
-    return max(1, -(-threads // _THREADS))
 
 
 @cuda.jit(device=True)

@@ -16,6 +16,7 @@ from numba import cuda, int32, uint8, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.index import locate_cpu
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import genome_position, look_up, step_to_sampled
@@ -25,8 +26,6 @@ from bwarp.seeding.hits import SeedHits
 __all__ = ["KERNEL_SIGNATURES", "HeldHits", "count_hits", "hold_hits", "locate_hits"]
 
 _THREADS = 256
-_WARP = 32
-_ALL_LANES = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def count_hits(device: DeviceIndex, n_intervals: int, n_keys: int, n_kmers: int)
     """How many hits every k-mer of the batch has: device array, dtype=uint64."""
     work = device.work
     counts = cuda.to_device(np.zeros(n_kmers, np.uint64))
-    count_listed[_blocks(max(n_intervals, n_keys)), _THREADS](
+    count_listed[launch(max(n_intervals, n_keys), _THREADS)](
         work.intervals, work.elements, n_intervals, work.keys, n_keys, counts
     )
     return counts
@@ -81,7 +80,7 @@ def hold_hits(device, n_intervals: int, n_keys: int, counts, most: int) -> HeldH
     kept_intervals = work.nodes[: 4 * elements]
     kept_keys = work.spare[: 2 * elements].view(np.uint64)
     kept_values = work.spare[2 * elements : 3 * elements]
-    keep_listed[_blocks(max(n_intervals, n_keys)), _THREADS](
+    keep_listed[launch(max(n_intervals, n_keys), _THREADS)](
         work.intervals,
         work.keys,
         work.values,
@@ -144,16 +143,16 @@ def locate_hits(
     items = 2 * kmers[0], 2 * kmers[1]
     work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
     n_intervals = held.intervals.size // 4
-    list_rows[_blocks(n_intervals), _THREADS](
+    list_rows[launch(n_intervals, _THREADS)](
         held.intervals, n_intervals, *items, rows, keys[0], values[0], work.counters
     )
     n_rows = int(work.counters[:1].copy_to_host()[0])
     if n_rows:
         _rows_to_positions(device, rows, steps, n_rows, mode, threads)
-        finish_keys[_blocks(n_rows), _THREADS](
+        finish_keys[launch(n_rows, _THREADS)](
             device.segment_text, device.segment_genome, rows, n_rows, keys[0]
         )
-    list_keys[_blocks(held.keys.size), _THREADS](
+    list_keys[launch(held.keys.size, _THREADS)](
         held.keys, held.values, held.keys.size, *items, keys[0], values[0], work.counters
     )
     key_bits = 32 + max(1, (items[1] - 1).bit_length())
@@ -162,7 +161,7 @@ def locate_hits(
     columns = work.nodes.view(np.uint8)
     if 10 * n_hits > columns.size:
         columns = cuda.device_array(10 * n_hits, np.uint8)
-    read_keys[_blocks(n_hits), _THREADS](
+    read_keys[launch(n_hits, _THREADS)](
         keys[0], values[0], n_hits, first_kmer, *_columns(columns, n_hits)
     )
     kmers, positions, strands, mismatches = _columns(
@@ -213,10 +212,6 @@ def _rows_to_positions(device, rows, steps, n_rows: int, mode: str, threads: int
     else:
         positions = locate_cpu.locate(index, rows[:n_rows].copy_to_host(), threads)
     rows[:n_rows].copy_to_device(positions)
-
-
-def _blocks(threads: int) -> int:
-    return max(1, -(-threads // _THREADS))
 
 
 @cuda.jit(cache=True)
@@ -281,20 +276,20 @@ def list_rows(intervals, n_intervals, first_item, last_item, rows, keys, values,
             count = intervals[2 * n_intervals + i]
             mismatches = intervals[3 * n_intervals + i]
     slot = reserve(counters, INTERVALS, count)
-    warp_slot = uint32(cuda.shfl_sync(_ALL_LANES, int32(slot), 0))
+    warp_slot = uint32(cuda.shfl_sync(ALL_LANES, int32(slot), 0))
     start = int32(slot - warp_slot)
     stop = int32(slot + count - warp_slot)
-    total = cuda.shfl_sync(_ALL_LANES, stop, _WARP - 1)
-    for step in range(0, total, _WARP):
+    total = cuda.shfl_sync(ALL_LANES, stop, WARP - 1)
+    for step in range(0, total, WARP):
         j = step + lane
         source = 0
         for half in (16, 8, 4, 2, 1):
-            if cuda.shfl_sync(_ALL_LANES, stop, source + half - 1) <= j:
+            if cuda.shfl_sync(ALL_LANES, stop, source + half - 1) <= j:
                 source += half
-        row = uint32(cuda.shfl_sync(_ALL_LANES, int32(first), source))
-        row = uint32(row + uint32(j - cuda.shfl_sync(_ALL_LANES, start, source)))
-        its_item = uint32(cuda.shfl_sync(_ALL_LANES, int32(item), source))
-        its_mismatches = uint32(cuda.shfl_sync(_ALL_LANES, int32(mismatches), source))
+        row = uint32(cuda.shfl_sync(ALL_LANES, int32(first), source))
+        row = uint32(row + uint32(j - cuda.shfl_sync(ALL_LANES, start, source)))
+        its_item = uint32(cuda.shfl_sync(ALL_LANES, int32(item), source))
+        its_mismatches = uint32(cuda.shfl_sync(ALL_LANES, int32(mismatches), source))
         if j < total:
             at = uint64(warp_slot) + uint64(j)
             rows[at] = row

@@ -11,6 +11,7 @@ from numba import cuda, int64, types, uint32, uint64
 from bwarp.composition.classes.class_numbers_cpu import number_of_classes
 from bwarp.composition.classes.classes_cpu import WindowClasses
 from bwarp.composition.tiles.tiles_cuda import DeviceReferences, window_word
+from bwarp.gpu.launch import launch
 
 __all__ = ["KERNEL_SIGNATURES", "count_windows"]
 
@@ -39,9 +40,9 @@ def count_windows(
     n_classes = number_of_classes(length)
     # The last element counts the ambiguous windows.
     table = cuda.device_array(n_classes + 1, np.uint32)
-    clear[-(-table.size // _THREADS), _THREADS](table)
+    clear[launch(table.size, _THREADS)](table)
     ambiguous = cuda.device_array(room, np.uint64)
-    number_windows[-(-n_positions // _THREADS), _THREADS](
+    number_windows[launch(n_positions, _THREADS)](
         *prepared, uint32(length), uint32(most_ambiguous), table, ambiguous
     )
     table = table.copy_to_host()

@@ -16,6 +16,7 @@ from numba import cuda, int32, int64, types, uint32
 
 from bwarp.composition.references import References
 from bwarp.composition.tiles.tiles_cuda import refuse_too_large
+from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
 __all__ = [
@@ -66,7 +67,7 @@ def prepare_references(references: References, dtype) -> SummedReferences:
     sums = []
     for base in range(4):
         row = cuda.device_array(total + 1, np.uint32)
-        mark_base[_blocks(total + 1), _THREADS](codes, base, row)
+        mark_base[launch(total + 1, _THREADS)](codes, base, row)
         exclusive_sum(row)
         sums.append(row)
     starts = references.starts
@@ -87,7 +88,7 @@ def count_tile_hits(
     hits = cuda.to_device(np.zeros(len(counts) * n_tiles + 1, np.int32))
     turns = [cuda.stream() for _ in range(streams)]
     for i, query in enumerate(counts.astype(np.int32)):
-        count_query[_blocks(stop - first), _THREADS, turns[i % streams]](
+        count_query[*launch(stop - first, _THREADS), turns[i % streams]](
             *prepared.windows, *query, largest[i], first, stop, tile_windows, i * n_tiles, hits
         )
     cuda.synchronize()
@@ -120,7 +121,7 @@ def find_tile_hits(
     for turn in range(0, len(counts), streams):
         batch = range(turn, min(turn + streams, len(counts)))
         for i in batch:
-            compare_query[_blocks(stop - first), _THREADS, turns[i - turn]](
+            compare_query[*launch(stop - first, _THREADS), turns[i - turn]](
                 *prepared.windows, *counts[i].astype(np.int32), largest[i], first, rows[i - turn]
             )
         for i in batch:
@@ -133,12 +134,8 @@ def find_tile_hits(
     return positions, distances
 
 
-def _blocks(n: int) -> int:
-    return -(-n // _THREADS)
-
-
 def _gather(prepared: SummedReferences, length: int) -> None:
-    gather_windows[_blocks(prepared.ends.size), _THREADS](
+    gather_windows[launch(prepared.ends.size, _THREADS)](
         *prepared.sums, prepared.ends, length, *prepared.windows
     )
     cuda.synchronize()

@@ -26,6 +26,7 @@ from numba import cuda, int32, uint32
 
 from bwarp.composition.references import References
 from bwarp.errors import UsageError
+from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
 
 __all__ = [
@@ -49,7 +50,6 @@ PIECE = 1024
 QUERIES_A_THREAD = 4
 #: Device memory to leave for counts, cursors and hits.
 _ROOM_FOR_HITS = 500_000_000
-_WARP = 32
 _MOST_THREADS = 128
 
 #: The word of a position where no window begins.
@@ -155,7 +155,7 @@ def _queries_to_device(counts, largest):
 def _blocks(n_queries: int) -> tuple[int, int]:
     """Threads a block, and blocks a tile."""
     threads = -(-n_queries // QUERIES_A_THREAD)
-    block = min(_MOST_THREADS, -(-threads // _WARP) * _WARP)
+    block = min(_MOST_THREADS, -(-threads // WARP) * WARP)
     return block, -(-n_queries // (block * QUERIES_A_THREAD))
 
 

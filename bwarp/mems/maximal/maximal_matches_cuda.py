@@ -20,6 +20,7 @@ from numba import cuda
 
 from bwarp.errors import UsageError
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.mems.device_text_cuda import DeviceReference, DeviceText, put_text
 from bwarp.mems.kmer_sampling import LONGEST_KMER
@@ -114,7 +115,7 @@ def _search(
     size = min(min_length, LONGEST_KMER)
     length = min(size, device.plan.string_length)
     many = cuda.to_device(np.zeros(1, np.uint64))
-    search_windows[-(-(last - first + 1) // _THREADS), _THREADS](
+    search_windows[launch(last - first + 1, _THREADS)](
         device.forward.words,
         device.forward.separator_rows,
         device.forward.groups,
@@ -153,7 +154,7 @@ def _locate(
     firsts, rows, offsets = _columns(reference, last - first)
     keys, spare = work.keys[:n_hits], work.checks[:n_hits]
     lengths, spare_lengths = work.values[:n_hits], work.intervals[:n_hits]
-    write_rows[-(-(last - first) // _THREADS), _THREADS](
+    write_rows[launch(last - first, _THREADS)](
         device.forward.words,
         device.forward.separator_rows,
         device.forward.groups,
@@ -166,7 +167,7 @@ def _locate(
         offsets,
         keys,
     )
-    locate_rows[-(-n_hits // _THREADS), _THREADS](
+    locate_rows[launch(n_hits, _THREADS)](
         device.forward.words,
         device.forward.separator_rows,
         device.forward.groups,

@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
@@ -47,8 +48,8 @@ def unique_matches(
     offsets = cuda.to_device(np.zeros(n_pieces + 1, np.uint32))
     pieces = cuda.to_device(pieces)
 
-    def launch(found, limit: int) -> None:
-        search_pieces[-(-n_pieces // _THREADS), _THREADS](
+    def search(found, limit: int) -> None:
+        search_pieces[launch(n_pieces, _THREADS)](
             device.forward.words,
             device.forward.separator_rows,
             device.reverse.words,
@@ -74,13 +75,13 @@ def unique_matches(
             limit,
         )
 
-    launch(cuda.device_array(4, np.uint32), 0)
+    search(cuda.device_array(4, np.uint32), 0)
     exclusive_sum(offsets)
     n_found = int(offsets[n_pieces])
     if n_found == 0:
         return
     found = cuda.device_array(4 * n_found, np.uint32)
-    launch(found, n_found)
+    search(found, n_found)
     runs, starts, bases, lengths = found.copy_to_host().reshape(4, n_found)
     queries = text.run_queries[runs]
     starts = (starts - text.text_starts[queries]).astype(np.uint32)

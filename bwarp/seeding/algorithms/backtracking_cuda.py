@@ -9,6 +9,7 @@ from numba import cuda, uint8, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import INTERVALS
+from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import rank_both, ranks_both
 from bwarp.seeding.algorithms.both_strands_cuda import base_of
@@ -29,7 +30,7 @@ def search_backtracking(
     Parameters are those of `bwarp.seeding.algorithms.search_schemes_cuda.search_schemes`.
     """
     work = device.work
-    backtrack[-(-(n_items // 2) // _THREADS), _THREADS](
+    backtrack[launch(n_items // 2, _THREADS)](
         device.forward.words,
         device.forward.separator_rows,
         *device.reverse.arrays,

@@ -8,6 +8,7 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.launch import launch
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
 __all__ = ["KERNEL_SIGNATURES", "base_of", "make_items"]
@@ -25,7 +26,7 @@ def make_items(words: np.ndarray, k: int):
     """
     flat = cuda.to_device(np.append(words.reshape(-1), np.uint64(0)))
     items = cuda.device_array(2 * words.size + 1, np.uint64)
-    make_both_strands[-(-(2 * len(words) + 1) // _THREADS), _THREADS](
+    make_both_strands[launch(2 * len(words) + 1, _THREADS)](
         flat, words.shape[1], k, 2 * len(words), items
     )
     return items

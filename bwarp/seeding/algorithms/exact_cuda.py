@@ -13,6 +13,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import segment_of
@@ -40,7 +41,7 @@ def search_exact(device: DeviceIndex, items, n_items: int, words_an_item: int, k
     work = device.work
     first, rows = work.nodes[:n_items], work.nodes[work.elements : work.elements + n_items]
     exact_intervals(device, items, n_items, words_an_item, k, first, rows)
-    collect[-(-n_items // _THREADS), _THREADS](
+    collect[launch(n_items, _THREADS)](
         first, rows, n_items, work.elements, work.intervals, work.keys, work.values, work.counters
     )
 
@@ -52,7 +53,7 @@ def exact_intervals(device, items, n_items: int, words_an_item: int, k: int, fir
     """
     length = min(k, device.plan.string_length)
     has_text = device.text is not None
-    search_items[-(-n_items // _THREADS), _THREADS](
+    search_items[launch(n_items, _THREADS)](
         *device.forward.arrays,
         device.first_rows,
         device.table(length),
