@@ -121,21 +121,21 @@ def put_md(out, at, genome, position, both, read, cigar, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
-def put_supplementary(
-    out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets, cigar,
-    first_rows, genome, contig_starts, contig_text, contig_bounds, both, offsets,
-):  # fmt: skip
-    """SA: the other records of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;"""
-    read = reads[row]
-    for other in range(first_rows[read], first_rows[read + 1]):
+def put_supplementary(out, at, row, records, genome, contigs, both, base):
+    """SA: the other records of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
+
+    `base` is where `both` holds the read.
+    """
+    cigar, flags = records.cigar, records.flags
+    read = records.reads[row]
+    for other in range(records.first_rows[read], records.first_rows[read + 1]):
         if other == row:
             continue
-        contig = contigs[other]
         reverse = flags[other] & REVERSE != 0
-        begin, end = cigar_offsets[other], cigar_offsets[other + 1]
-        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
-        out[at] = _COMMA
-        at = put_field(out, at + 1, positions[other] - contig_starts[contig] + 1, _COMMA)
+        begin, end = records.cigar_offsets[other], records.cigar_offsets[other + 1]
+        position, contig = records.positions[other], records.contigs[other]
+        at = _put_contig(out, at, contig, contigs)
+        at = put_field(out, at, position - genome.contig_starts[contig] + 1, _COMMA)
         out[at] = _MINUS if reverse else _PLUS
         out[at + 1] = _COMMA
         at += 2
@@ -145,29 +145,36 @@ def put_supplementary(
             operation = _SOFT_CLIP if operation == _HARD_CLIP else operation
             at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[operation])
         out[at] = _COMMA
-        at = put_field(out, at + 1, mapping_qualities[other], _COMMA)
-        base = offsets[read] + (both.size // 2 if reverse else 0)
-        edits = count_edits(genome, positions[other], both, base, cigar, begin, end)
+        at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
+        on_strand = base + (both.size // 2 if reverse else 0)
+        edits = count_edits(genome.codes, position, both, on_strand, cigar, begin, end)
         at = put_field(out, at, edits, _SEMICOLON)
     return at
 
 
 @numba.njit(cache=True, nogil=True)
-def put_secondary(
-    out, at, first, last, strands, positions, cigar_offsets, cigar,
-    genome, contig_starts, contig_text, contig_bounds, both, base,
-):  # fmt: skip
-    """XA: hits as contig,strand and position,CIGAR,NM; `base` is where `both` holds the read."""
-    for hit in range(first, last):
-        contig = np.searchsorted(contig_starts, positions[hit], side="right") - 1
-        begin, end = cigar_offsets[hit], cigar_offsets[hit + 1]
-        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
-        out[at] = _COMMA
-        out[at + 1] = _MINUS if strands[hit] else _PLUS
-        at = put_field(out, at + 2, positions[hit] - contig_starts[contig] + 1, _COMMA)
+def put_secondary(out, at, row, records, genome, contigs, both, base):
+    """XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
+    cigar, contig_starts = records.secondary_cigar, genome.contig_starts
+    for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
+        position, reverse = records.secondary_positions[hit], records.secondary_strands[hit]
+        contig = np.searchsorted(contig_starts, position, side="right") - 1
+        begin = records.secondary_cigar_offsets[hit]
+        end = records.secondary_cigar_offsets[hit + 1]
+        at = _put_contig(out, at, contig, contigs)
+        out[at] = _MINUS if reverse else _PLUS
+        at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
         at = put_cigar(out, at, cigar, begin, end)
         out[at] = _COMMA
-        on_strand = base + (both.size // 2 if strands[hit] else 0)
-        edits = count_edits(genome, positions[hit], both, on_strand, cigar, begin, end)
+        on_strand = base + (both.size // 2 if reverse else 0)
+        edits = count_edits(genome.codes, position, both, on_strand, cigar, begin, end)
         at = put_field(out, at + 1, edits, _SEMICOLON)
     return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_contig(out, at, contig, contigs):
+    """A contig's name and a comma."""
+    at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
+    out[at] = _COMMA
+    return at + 1

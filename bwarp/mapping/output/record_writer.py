@@ -11,6 +11,8 @@ Two passes over the rows of a range: one bounds how long the records can be, one
 Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -47,6 +49,19 @@ _TAB, _NEWLINE, _STAR, _EQUAL, _COLON = b"\t\n*=:"
 _HARD_CLIP = 5
 
 
+class _Reads(NamedTuple):
+    """The arrays of a chunk of reads, and their further tags."""
+
+    ends: int
+    offsets: np.ndarray
+    text: np.ndarray
+    names: np.ndarray
+    qualities: np.ndarray
+    both: np.ndarray
+    tags: np.ndarray
+    tag_offsets: np.ndarray
+
+
 def written_records(
     genome: Genome,
     contigs: Names,
@@ -79,20 +94,17 @@ def written_records(
     """
     group = np.frombuffer(read_group, np.uint8)
     qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
+    reads = _Reads(
+        chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, qualities, both, *tags
+    )
 
     def write(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        bound = _most_bytes(
-            first, last, chunk.ends, chunk.offsets, chunk.names, contigs.longest, group.size,
-            tags[1], records.reads, records.mates, records.cigar_offsets, records.cigar,
-            records.first_rows, records.secondary_offsets, records.secondary_cigar_offsets,
-        )  # fmt: skip
+        bound = _most_bytes(first, last, reads, group.size + 2 * contigs.longest, records)
         out = np.empty(bound, np.uint8)
         starts = np.empty(last - first + 1, np.int64)
         _write_records(
-            first, last, is_binary, out, starts,
-            chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, qualities, both,
-            genome.codes, genome.contig_starts, contigs.text, contigs.bounds, contig_numbers,
-            group, quality_sums, *tags, *records,
+            first, last, is_binary, out, starts, reads, genome, contigs, contig_numbers, group,
+            quality_sums, records,
         )  # fmt: skip
         return out[: starts[-1]], starts
 
@@ -100,19 +112,23 @@ def written_records(
 
 
 @numba.njit(cache=True, nogil=True)
-def _most_bytes(
-    first, last, ends, offsets, names, longest, group_size, tag_offsets, reads, mates,
-    cigar_offsets, cigar, first_rows, secondary_offsets, secondary_cigar_offsets,
-):  # fmt: skip
-    """More bytes than the records of some rows can take.
+def _most_bytes(first, last, of_reads, fixed, records):
+    """More bytes than the records of some rows can take, of which so many in every record.
 
-    A number takes 20 at most, an operation of a CIGAR 12.
+    A number takes 20 at most, an operation of a CIGAR 12, a contig's name no more than `fixed`.
     """
+    ends, offsets, names, tag_offsets = (
+        of_reads.ends, of_reads.offsets, of_reads.names, of_reads.tag_offsets
+    )  # fmt: skip
+    reads, mates, first_rows = records.reads, records.mates, records.first_rows
+    cigar_offsets, cigar = records.cigar_offsets, records.cigar
+    secondary_offsets = records.secondary_offsets
+    secondary_cigar_offsets = records.secondary_cigar_offsets
     total = 0
     for row in range(first, last):
         read, mate = reads[row], mates[row]
         template = read // ends
-        total += names[template, 1] - names[template, 0] + 2 * longest + group_size + 300
+        total += names[template, 1] - names[template, 0] + fixed + 300
         # Bases and qualities, and an MD that at worst names every base with a number before it.
         total += 5 * (offsets[read + 1] - offsets[read])
         total += tag_offsets[read + 1] - tag_offsets[read]
@@ -124,10 +140,10 @@ def _most_bytes(
             total += 12 * (cigar_offsets[mate + 1] - cigar_offsets[mate])
         if first_rows[read + 1] - first_rows[read] > 1:
             begin, end = first_rows[read], first_rows[read + 1]
-            total += (end - begin) * (longest + 60)
+            total += (end - begin) * (fixed + 60)
             total += 12 * (cigar_offsets[end] - cigar_offsets[begin])
         begin, end = secondary_offsets[row], secondary_offsets[row + 1]
-        total += (end - begin) * (longest + 60)
+        total += (end - begin) * (fixed + 60)
         total += 12 * (secondary_cigar_offsets[end] - secondary_cigar_offsets[begin])
     return total
 
@@ -232,26 +248,29 @@ def _put_star(out, at):
 
 @numba.njit(cache=True, nogil=True)
 def _write_records(
-    first_row, last_row, is_binary, out, starts,
-    ends, offsets, text, names, qualities, both, genome, contig_starts, contig_text, contig_bounds,
-    contig_numbers, group, quality_sums, tags, tag_offsets,
-    reads, flags, contigs, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
-    template_lengths, scores, suboptimal, first_rows, secondary_offsets, secondary_strands,
-    secondary_positions, secondary_cigar_offsets, secondary_cigar,
+    first_row, last_row, is_binary, out, starts, of_reads, genome, contigs, contig_numbers, group,
+    quality_sums, records,
 ):  # fmt: skip
-    # Every array is an argument: as members of tuples they take twice the time here.
+    # Taken out of the tuples before the loop: read within it they take twice the time.
+    ends, offsets, text, names, qualities, both, tags, tag_offsets = of_reads
+    codes, contig_starts = genome
+    contig_text, contig_bounds = contigs
+    (
+        reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
+        template_lengths, scores, suboptimal, first_rows, secondary_offsets, _, _, _, _,
+    ) = records  # fmt: skip
     at = np.int64(0)
     for row in range(first_row, last_row):
         starts[row - first_row] = begin_of_record = at
         read, mate, flag = reads[row], mates[row], np.int64(flags[row])
         is_mapped, turned = flag & UNMAPPED == 0, flag & REVERSE != 0
         begin, end = cigar_offsets[row], cigar_offsets[row + 1]
-        contig, position = contigs[row], np.int64(-1)
+        contig, position = contig_of[row], np.int64(-1)
         if contig >= 0:
             position = positions[row] - contig_starts[contig]
         mate_contig, mate_position = np.int64(-1), np.int64(-1)
-        if mate >= 0 and contigs[mate] >= 0:
-            mate_contig = contigs[mate]
+        if mate >= 0 and contig_of[mate] >= 0:
+            mate_contig = contig_of[mate]
             mate_position = positions[mate] - contig_starts[mate_contig]
         name_begin, name_end = names[read // ends, 0], names[read // ends, 1]
         read_begin, read_end = offsets[read], offsets[read + 1]
@@ -321,10 +340,10 @@ def _write_records(
             else:
                 at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
         if is_mapped:
-            edits = count_edits(genome, positions[row], both, base, cigar, begin, end)
+            edits = count_edits(codes, positions[row], both, base, cigar, begin, end)
             at = _put_integer(out, at, _NM, edits, is_binary)
             at = _begin_tag(out, at, _MD, _TEXT, is_binary)
-            at = put_md(out, at, genome, positions[row], both, base, cigar, begin, end)
+            at = put_md(out, at, codes, positions[row], both, base, cigar, begin, end)
             at = _end_text(out, at, is_binary)
         if flag & PAIRED and flag & MATE_UNMAPPED == 0:
             at = _begin_tag(out, at, _MC, _TEXT, is_binary)
@@ -342,18 +361,11 @@ def _write_records(
             at = _end_text(out, at, is_binary)
         if first_rows[read + 1] - first_rows[read] > 1:
             at = _begin_tag(out, at, _SA, _TEXT, is_binary)
-            at = put_supplementary(
-                out, at, row, reads, flags, contigs, positions, mapping_qualities, cigar_offsets,
-                cigar, first_rows, genome, contig_starts, contig_text, contig_bounds, both, offsets,
-            )  # fmt: skip
+            at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
             at = _end_text(out, at, is_binary)
         if secondary_offsets[row] < secondary_offsets[row + 1]:
             at = _begin_tag(out, at, _XA, _TEXT, is_binary)
-            at = put_secondary(
-                out, at, secondary_offsets[row], secondary_offsets[row + 1], secondary_strands,
-                secondary_positions, secondary_cigar_offsets, secondary_cigar, genome,
-                contig_starts, contig_text, contig_bounds, both, read_begin,
-            )  # fmt: skip
+            at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
             at = _end_text(out, at, is_binary)
         if tag_offsets[read] < tag_offsets[read + 1]:
             if not is_binary:
