@@ -38,7 +38,7 @@ def simulated_index(n: int, sa_rate: int, threads: int) -> FMIndex:
     text = simulated_genome(n).copy_to_host()
     reference = reference_of_text(text, threads)
     parameters = IndexParameters(64, sa_rate, 4)
-    forward, reverse, suffixes, table = build_bwts(text, parameters, threads)
+    forward, reverse, suffixes, table = build_bwts(text, parameters)
     return FMIndex(reference, forward, reverse, table, suffixes, sa_rate)
 
 

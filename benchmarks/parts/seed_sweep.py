@@ -7,10 +7,12 @@ import numpy as np
 from frame.results import Results
 from frame.timing import median_seconds
 
-from bwarp.index.building.build_cpu import FORWARD, make_bwt, prefix_table
+from bwarp.index.building.bwt_cpu import make_bwt
+from bwarp.index.building.packed_text_cpu import pack_text
+from bwarp.index.building.prefix_table_cpu import prefix_table
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
-from bwarp.reference import codes_of, text_of
+from bwarp.reference import codes_of
 from bwarp.seeding.algorithms.exact_cpu import exact_intervals
 from parts.seed_kmers import kmers_of_reads, packed
 
@@ -28,7 +30,7 @@ def sweep(options, results: Results, index: FMIndex) -> None:
     kmers = packed(
         kmers_of_reads(codes, reference.contig_starts, SWEPT_K, options.kmers, options.threads)
     )
-    text = text_of(reference, options.threads)
+    text = pack_text(reference, options.threads)
     n_rows = index.forward.n_rows
     suffixes = locate(index, np.arange(n_rows, dtype=np.uint32), options.threads)
     index = FMIndex(
@@ -53,7 +55,7 @@ def sweep(options, results: Results, index: FMIndex) -> None:
         return exact_intervals(index, kmers.words, SWEPT_K, options.threads)
 
     for rate in OCC_RATES:
-        forward = make_bwt(text, suffixes, rate, FORWARD, options.threads)
+        forward, _ = make_bwt(text, rate, 0, text.size, options.threads)
         other = replace(index, forward=forward)
         add("occ_rate", rate, kmers.count, forward.blocks.nbytes, lambda other=other: find(other))
     for length in PREFIX_LENGTHS:

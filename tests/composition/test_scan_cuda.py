@@ -104,8 +104,11 @@ def test_windows_are_gathered_and_compared():
         launch(gather_cuda.mark_base, n_blocks, 32, references.codes, base, row)
         sums.append((np.cumsum(row) - row).astype(np.uint32))
     ends = np.repeat(references.starts[1:], np.diff(references.starts)).astype(np.uint32)
-    windows = [np.zeros(total, np.int32) for _ in range(4)]
+    never_written = np.iinfo(np.int32).min
+    windows = [np.full(total, never_written, np.int32) for _ in range(4)]
     launch(gather_cuda.gather_windows, n_blocks, 32, *sums, ends, 4, *windows)
+    # Where no window begins, too: old numbers there could pass for a hit.
+    assert not np.any(np.array(windows) == never_written)
     expected = hits_by_counting(references, codes, offsets, Fraction(1, 2))
     for query, counts in enumerate(group.counts):
         hits = np.zeros(2, np.int32)

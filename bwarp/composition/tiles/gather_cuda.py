@@ -162,7 +162,9 @@ def gather_windows(sum_a, sum_c, sum_g, sum_t, ends, length, a, c, g, t):
             g[i] = int32(sum_g[i + length] - sum_g[i])
             t[i] = int32(sum_t[i + length] - sum_t[i])
         else:
+            # What the memory held before could add up to a small distance.
             a[i] = int32(_NO_WINDOW)
+            c[i] = g[i] = t[i] = int32(0)
 
 
 @cuda.jit(device=True)
