@@ -225,26 +225,28 @@ def put_bounds(read, length, differences, all_located, match, loss, score_bounds
 @numba.njit(cache=True, nogil=True)
 def _list_rows(seeds, rows):
     """The SA rows of the hits to locate, evenly spread over those of their item."""
+    starts, counts, taken = seeds.starts, seeds.counts, seeds.taken
     hit = 0
-    for item in range(seeds.taken.size):
-        n = np.int64(seeds.taken[item])
+    for item in range(taken.size):
+        n = np.int64(taken[item])
         for i in range(n):
-            rows[hit] = np.int64(seeds.starts[item]) + i * np.int64(seeds.counts[item]) // n
+            rows[hit] = np.int64(starts[item]) + i * np.int64(counts[item]) // n
             hit += 1
 
 
 @numba.njit(cache=True, nogil=True)
 def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome, keys):
+    firsts, read_positions, taken = seeds.firsts, seeds.read_positions, seeds.taken
     n_segments = segment_genome.size
     segment = 0
     hit = 0
     for i in range(reads.size):
         room = offsets[reads[i] + 1] - offsets[reads[i]] - k
-        for item in range(2 * seeds.firsts[i], 2 * seeds.firsts[i + 1]):
-            read_position = np.int64(seeds.read_positions[item >> 1])
+        for item in range(2 * firsts[i], 2 * firsts[i + 1]):
+            read_position = np.int64(read_positions[item >> 1])
             offset = room - read_position if item & 1 else read_position
             head = np.uint64(2 * i + (item & 1)) << np.uint64(35)
-            for _ in range(np.int64(seeds.taken[item])):
+            for _ in range(np.int64(taken[item])):
                 position = np.int64(positions[hit])
                 if position < segment_text[segment] or position >= segment_text[segment + 1]:
                     segment = np.searchsorted(segment_text[:n_segments], position, side="right") - 1
@@ -262,6 +264,7 @@ def _group(
     A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
     a tandem repeat it is another locus, and with an indel it will turn out to be the same one.
     """
+    firsts, counts, taken = seeds.firsts, seeds.counts, seeds.taken
     n_found = 0
     at = 0
     for i in range(reads.size):
@@ -303,12 +306,12 @@ def _group(
                         diagonal, count,
                     )  # fmt: skip
                     n_found += 1
-        n_seeds = seeds.firsts[i + 1] - seeds.firsts[i]
+        n_seeds = firsts[i + 1] - firsts[i]
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         differences = np.int64(seeds.differences[i])
         all_located = True
-        for item in range(2 * seeds.firsts[i], 2 * seeds.firsts[i + 1]):
-            all_located = all_located and seeds.taken[item] == seeds.counts[item]
+        for item in range(2 * firsts[i], 2 * firsts[i + 1]):
+            all_located = all_located and taken[item] == counts[item]
         if n_found - first_found > most:
             n_found = first_found + most
             n_shared = found[n_found, _SEEDS]

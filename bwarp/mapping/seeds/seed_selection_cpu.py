@@ -154,9 +154,10 @@ def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
 @numba.njit(cache=True, nogil=True)
 def _select_hits(seeds, k, most, least):
     """How many hits of each item to locate: of the rarest all, until a read has `most`."""
-    counts, taken, read_positions = seeds.counts, seeds.taken, seeds.read_positions
-    for i in range(seeds.firsts.size - 1):
-        first, last = 2 * seeds.firsts[i], 2 * seeds.firsts[i + 1]
+    firsts, read_positions, counts = seeds.firsts, seeds.read_positions, seeds.counts
+    taken, differences = seeds.taken, seeds.differences
+    for i in range(firsts.size - 1):
+        first, last = 2 * firsts[i], 2 * firsts[i + 1]
         total = np.int64(0)
         for item in range(first, last):
             # A seed over an ambiguous base was searched as if that were A: it has no hits.
@@ -164,7 +165,8 @@ def _select_hits(seeds, k, most, least):
                 counts[item] = 0
             total += counts[item]
         if total <= most:
-            taken[first:last] = counts[first:last]
+            for item in range(first, last):
+                taken[item] = counts[item]
         else:
             used = np.int64(0)
             for item in np.argsort(counts[first:last], kind="mergesort"):
@@ -182,5 +184,5 @@ def _select_hits(seeds, k, most, least):
             position = read_positions[item >> 1]
             full = taken[item] == counts[item] and taken[item + 1] == counts[item + 1]
             if full and position >= end:
-                seeds.differences[i] += 1
+                differences[i] += 1
                 end = position + k
