@@ -12,6 +12,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, lf_step
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["locate", "look_up", "step_to_sampled"]
 
@@ -70,6 +71,7 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
 @numba.njit(cache=True, nogil=True)
 def _step_to_sampled(bwt, sa_rate, rows, steps):
     """Take every row of `rows` to a sampled one, in place, a few at a time."""
+    bwt, rows, steps = uncounted((bwt, rows, steps))
     words, separator_rows, groups, first_rows, text_start = bwt
     rate = np.uint64(sa_rate)
     moving = np.empty(_TOGETHER, np.int64)

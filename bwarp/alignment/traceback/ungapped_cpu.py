@@ -5,6 +5,7 @@ import numpy as np
 
 from bwarp.alignment.pairs import EQUAL, MISMATCH
 from bwarp.alignment.traceback.cigars_cpu import grown, push
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["resolve_ungapped"]
 
@@ -15,6 +16,7 @@ def resolve_ungapped(pairs, costs, traced, waiting, begin, end):
 
     They wait no longer. Returns which these are, and their CIGARs.
     """
+    pairs, traced = uncounted((pairs, traced))
     queries, references, matrix, ambiguous, scores, query_ends, reference_ends = pairs
     query_codes, reference_codes = queries.codes, references.codes
     part = np.empty(16 * (end - begin) + 16, np.uint32)

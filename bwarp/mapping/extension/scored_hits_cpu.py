@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from bwarp.runtime.uncounted import uncounted
+
 __all__ = [
     "FIELDS",
     "ScoredHits",
@@ -205,6 +207,7 @@ def _put_hit(hits, at, read, strand, scored, row):
 @numba.njit(cache=True, nogil=True)
 def _rank(offsets, strands, scored, least, hits):
     """Write every read's hits in order; returns how many there are."""
+    strands, scored, hits = uncounted((strands, scored, hits))
     n = 0
     kept = np.empty(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int64)
     for read in range(offsets.size - 1):
@@ -233,6 +236,7 @@ def _get_hits(hits, read, strands, scored, first):
 @numba.njit(cache=True, nogil=True)
 def _merge(hits, more, merged):
     """Rank the hits of both together; reads without more keep theirs as they are."""
+    hits, more, merged = uncounted((hits, more, merged))
     n = 0
     n_reads = hits.offsets.size - 1
     longest = np.int64(0)

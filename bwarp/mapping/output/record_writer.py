@@ -38,6 +38,7 @@ from bwarp.mapping.output.record_text import (
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["written_records"]
 
@@ -251,6 +252,8 @@ def _write_records(
     first_row, last_row, is_binary, out, starts, of_reads, genome, contigs, contig_numbers, group,
     quality_sums, records,
 ):  # fmt: skip
+    out, of_reads, genome = uncounted((out, of_reads, genome))
+    contigs, group, records = uncounted((contigs, group, records))
     # Taken out of the tuples before the loop: read within it they take twice the time.
     ends, offsets, text, names, qualities, both, tags, tag_offsets = of_reads
     codes, contig_starts = genome

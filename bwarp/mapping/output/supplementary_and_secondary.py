@@ -25,6 +25,7 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     suboptimal_of,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["secondary_of", "supplementary_of"]
 
@@ -92,6 +93,7 @@ def _find_supplementary(
     hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
     margin, rows, qualities, suboptimal,
 ):  # fmt: skip
+    hits, primary, rows = uncounted((hits, primary, rows))
     n = 0
     for read in reads:
         length = lengths[read]

@@ -17,6 +17,7 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import InsertSize, five_prime, mate_window
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import Candidates, candidates_of
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["rescue_candidates"]
 
@@ -49,6 +50,7 @@ def rescue_candidates(
 
 @numba.njit(cache=True, nogil=True)
 def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, found):
+    genome, both, hits, found = uncounted((genome, both, hits, found))
     contig_starts, lowest, highest = genome.contig_starts, insert.lowest, insert.highest
     n_found = 0
     # heads[kmer] is 1 + the last position of the k-mer in the read, before[] 1 + the one before it.

@@ -28,6 +28,7 @@ from bwarp.mapping.pairing.insert_size import (
     signed_insert_size,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
     "PrimarySelection",
@@ -207,6 +208,7 @@ def _select(hits, reads, scores, read, hit, primary):
 
 @numba.njit(cache=True, nogil=True)
 def _select_single(hits, reads, scores, primary):
+    hits, reads, primary = uncounted((hits, reads, primary))
     for read in range(hits.offsets.size - 1):
         begin, end = hits.offsets[read], hits.offsets[read + 1]
         if begin == end or hits.scores[begin] < scores.least:
@@ -254,6 +256,8 @@ def _one_contig(contig_starts, position, position_2):
 
 @numba.njit(cache=True, nogil=True)
 def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientation, primary):
+    hits, reads, contig_starts = uncounted((hits, reads, contig_starts))
+    likely, primary = uncounted((likely, primary))
     match, clip = scores.match, scores.clip
     same_strand, side = orientation >> 1, -1 if orientation & 1 else 1
     nothing = np.int64(-(1 << 60))

@@ -39,6 +39,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, SeedRows, seed_rows_of
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
     "DIAGONAL_SHIFT",
@@ -264,6 +265,7 @@ def _group(
     A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
     a tandem repeat it is another locus, and with an indel it will turn out to be the same one.
     """
+    found, score_bounds, unlocated = uncounted((found, score_bounds, unlocated))
     firsts, counts, taken = seeds.firsts, seeds.counts, seeds.taken
     n_found = 0
     at = 0

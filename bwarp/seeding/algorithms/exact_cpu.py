@@ -12,6 +12,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, extend_left
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.intervals import Intervals
 from bwarp.seeding.kmers import PackedKmers
 from bwarp.sequence import kmer_at, reverse_complement_kmer
@@ -70,6 +71,7 @@ def _last_bases(flat, words_a_kmer, k, item, part):
 @numba.njit(cache=True, nogil=True)
 def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
     """Search items start to stop: item i is k-mer i // 2 on strand i % 2."""
+    bwt, table, kmers, starts, stops = uncounted((bwt, table, kmers, starts, stops))
     words, separator_rows, groups, first_rows, _ = bwt
     flat, words_a_kmer, k = kmers
     low = np.empty(_TOGETHER, np.uint64)
