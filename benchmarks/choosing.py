@@ -64,7 +64,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         index = options.index
         if index is None:
-            index = make_index(Path(folder), make_genome(Path(folder), options.bases))
+            genome = make_genome(Path(folder), options.bases)
+            index = make_index(Path(folder), genome, "--with-reverse")
         lines = list(measure(options, Path(index)))
     print(kmers_table(lines), end="")
 

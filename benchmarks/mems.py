@@ -100,7 +100,9 @@ def time_reads(work: Path, options):
         reference.write_text(f">{name.replace(' ', '_')}\n{part}\n")
         make_reads(reference, reads, options.reads)
         index = work / f"part_{size}.index"
-        indexing = round(run_script("index_reference", reference, "-o", index).wall, 2)
+        indexing = round(
+            run_script("index_reference", reference, "-o", index, "--with-reverse").wall, 2
+        )
         common = ["--queries", f"{reads}.fa", "-o", "-", "--strands", "both"]
         common += ["--threads", str(options.threads)]
         commands = {"bwarp": [find_mems("--index", index, *common)]}

@@ -90,7 +90,8 @@ def index_of(codes: np.ndarray, backend: str, threads: int):
     # Checksums of contigs are no part of the job and take long for billions of bases.
     starts = np.array([0, codes.size])
     reference = make_reference(("chr",), starts, codes, ("0" * 32,), threads)
-    return build_index(reference, choose_parameters(reference.text_length), backend, threads)
+    parameters = choose_parameters(reference.text_length)
+    return build_index(reference, parameters, backend, threads, with_reverse=True)
 
 
 def check_digests(backend: str, threads: int) -> dict:
@@ -105,7 +106,7 @@ def check_digests(backend: str, threads: int) -> dict:
     if backend == "cuda":
         from bwarp.mems.device_text_cuda import prepare
 
-        index = prepare(index)
+        index = prepare(index, with_reverse=True)
     digests = {}
     for min_length in (MIN_LENGTH, 50):
         offsets = np.append(0, np.cumsum(lengths))
@@ -132,7 +133,7 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
     made = time.perf_counter()
     index = index_of(codes, "cuda", threads)
     indexed = time.perf_counter()
-    reference = prepare(index)
+    reference = prepare(index, with_reverse=True)
     cuda.synchronize()
     line = {
         "device": gpu_name(),

@@ -104,7 +104,7 @@ def make_index(options) -> FMIndex:
     genome = simulate_genome(GenomeParameters(options.simulate_bases, contigs=24), options.threads)
     reference = make_reference(genome.names, genome.offsets, genome.codes, threads=options.threads)
     parameters = choose_parameters(reference.text_length)
-    index = build_index(reference, parameters, options.backend, options.threads)
+    index = build_index(reference, parameters, options.backend, options.threads, with_reverse=True)
     taken = time.perf_counter() - start
     print(f"{reference.n_bases:,} bases simulated and indexed in {taken:.1f} s", file=sys.stderr)
     return index

@@ -86,7 +86,10 @@ def programs(folder: Path) -> dict[str, tuple[list, Path]]:
             seeds,
         ),
         "find_mems": ([*queries, "-o", mems, "--min-length", 31, "--strands", "both"], mems),
-        "index_reference": ([folder / "genome.fa", "-o", again], again / "index.json"),
+        "index_reference": (
+            [folder / "genome.fa", "-o", again, "--with-reverse"],
+            again / "index.json",
+        ),
     }
 
 
@@ -121,7 +124,7 @@ def main(options):
         ends = "-1", folder / "1.fq.gz", "-2", folder / "2.fq.gz", "--pairs", options.pairs
         size = "--length", options.bases, "--contigs", 24
         run_script("simulate_genome", "-o", genome, *size)
-        run_script("index_reference", genome, "-o", index, "--backend", "cuda")
+        run_script("index_reference", genome, "-o", index, "--with-reverse", "--backend", "cuda")
         run_script("simulate_reads", "--reference", genome, *ends)
         results = Results(options.output, bases=options.bases, pairs=options.pairs)
         measure(folder, options, results)

@@ -21,7 +21,7 @@ from frame.results import Results
 from numba import cuda
 from parts.genome_on_gpu import THREADS, blocks, simulated_genome
 
-from bwarp.index.building.build_cuda import build_bwts
+from bwarp.index.building.build_cuda import build_forward
 from bwarp.index.building.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.rank_cpu import lf_step
@@ -179,7 +179,7 @@ def measure(n: int, repeats: int, with_index: bool) -> dict:
         host_text = text.copy_to_host()
         parameters = choose_parameters(n)
         start = time.perf_counter()
-        forward = build_bwts(host_text, parameters)[0]
+        forward = build_forward(host_text, parameters)[0]
         line["index_seconds"] = round(time.perf_counter() - start, 3)
         line["index_parameters"] = vars(parameters)
         flush()

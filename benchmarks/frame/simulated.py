@@ -34,9 +34,9 @@ def make_genome(folder: Path, bases: int) -> Path:
     return genome
 
 
-def make_index(folder: Path, genome: Path) -> Path:
+def make_index(folder: Path, genome: Path, *options) -> Path:
     index = folder / f"{genome.stem}.index"
-    run_script("index_reference", genome, "-o", index, "--backend", "cpu")
+    run_script("index_reference", genome, "-o", index, "--backend", "cpu", *options)
     return index
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cuda, uint32, uint64
 
-from bwarp.index.building.build_cuda import build_bwts
+from bwarp.index.building.build_cuda import build_forward, build_reverse
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
@@ -38,7 +38,8 @@ def simulated_index(n: int, sa_rate: int, threads: int) -> FMIndex:
     text = simulated_genome(n).copy_to_host()
     reference = reference_of_text(text, threads)
     parameters = IndexParameters(64, sa_rate, 4)
-    forward, reverse, suffixes, table = build_bwts(text, parameters)
+    forward, suffixes, table = build_forward(text, parameters)
+    reverse = build_reverse(text, parameters.occ_rate)
     return FMIndex(reference, forward, reverse, table, suffixes, sa_rate)
 
 

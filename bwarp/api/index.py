@@ -13,7 +13,7 @@ import numpy as np
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, batch_of, given_sequences, is_file, refuse_nothing
 from bwarp.errors import InputError, UsageError
-from bwarp.index.building.build import build_index
+from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
 from bwarp.index.store import StoredIndex, load_index, save_index
@@ -59,6 +59,7 @@ class Index:
         occ_rate: int = DEFAULT_OCC_RATE,
         sa_rate: int = DEFAULT_SA_RATE,
         prefix_length: int | None = None,
+        with_reverse: bool = False,
         backend: str = "auto",
         threads: int | None = None,
     ) -> "Index":
@@ -68,7 +69,7 @@ class Index:
         ----------
         reference : path, or sequences in memory
             Contigs of a list are called 0, 1, ...; those of a dict by their keys.
-        occ_rate, sa_rate, prefix_length, backend
+        occ_rate, sa_rate, prefix_length, with_reverse, backend
             As of index_reference.py.
         threads : int, optional
             All that this process may use, if not given.
@@ -81,8 +82,33 @@ class Index:
         else:
             contigs = _reference_of(reference, threads)
         chosen = choose_parameters(contigs.text_length, occ_rate, sa_rate, prefix_length)
-        _, built = prepared(backend, lambda engine: build_index(contigs, chosen, engine, threads))
+        _, built = prepared(
+            backend,
+            lambda engine: build_index(contigs, chosen, engine, threads, with_reverse=with_reverse),
+        )
         return cls(built)
+
+    def add_reverse(self, *, backend: str = "auto", threads: int | None = None) -> None:
+        """Make the BWT of the reversed text, where there is none.
+
+        Searches with mismatches and for unique matches need it. It is here in memory: `save`
+        writes it with the rest, and ``index_reference.py --with-reverse`` adds it to a folder.
+        """
+        index, threads = self.fm_index, threads_or_all(threads)
+        if index.has_reverse:
+            return
+        _, reverse = prepared(
+            backend,
+            lambda engine: build_reverse(index.reference, index.occ_rate, engine, threads),
+        )
+        self.fm_index = FMIndex(
+            index.reference,
+            index.forward,
+            reverse,
+            index.prefix_table,
+            index.suffix_array,
+            index.sa_rate,
+        )
 
     def save(self, folder: str | os.PathLike, threads: int | None = None) -> None:
         """Write the index; the folder appears when it is complete, and replaces an older index."""

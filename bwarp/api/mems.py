@@ -52,7 +52,7 @@ def find_mems(
     threads = threads_or_all(threads)
     where, batches = sequence_batches(queries, "queries")
     stored = arrays_of(index)
-    engine, ready = prepared(backend, lambda engine: prepare(stored, engine))
+    engine, ready = prepared(backend, lambda engine: prepare(stored, kind, engine))
     reference = stored.reference
 
     def parts() -> Iterator[tuple]:

@@ -23,7 +23,7 @@ _INDEXING = "an index"
 #: `write_data`; those that use the index wait for it. They begin in this order: first what takes
 #: longest, and not side by side what has much in common, for both would compile it.
 RUNS = {
-    _INDEXING: ("index genome.fa -o index",),
+    _INDEXING: ("index genome.fa -o index --with-reverse",),
     "alignments of pairs": (
         "pairs --references windows.fa --queries reads.fa -o pairs.sam --mode fitting",
         "pairs --references windows.fa --queries reads.fa -o pairs.tsv --mode gatk",

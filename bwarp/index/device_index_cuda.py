@@ -131,6 +131,11 @@ class DeviceIndex:
     tables: dict = field(repr=False)
     sort_pairs: Callable = field(repr=False)
 
+    @property
+    def has_reverse(self) -> bool:
+        """Whether the index has the reverse BWT, be it on the GPU or not."""
+        return self.index.has_reverse
+
     def table(self, length: int):
         """The rows of all strings of a length.
 

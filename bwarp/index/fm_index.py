@@ -1,4 +1,4 @@
-"""The FM-index as arrays: two Burrows-Wheeler transforms in blocks, a sampled suffix array.
+"""The FM-index as arrays: Burrows-Wheeler transforms in blocks, a sampled suffix array.
 
 Rows are the suffixes of the text in order (`bwarp.reference` says what the text is). A block
 holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank reads one block:
@@ -96,8 +96,9 @@ class FMIndex:
     reference : Reference
     forward : BWT
         Of the text: searches from a pattern's last base to its first.
-    reverse : BWT
-        Of the text read backwards: searches from a pattern's first base to its last.
+    reverse : BWT or None
+        Of the text read backwards: searches from a pattern's first base to its last. None where
+        it was not asked for; `bwarp.index.reverse` refuses searches that need it.
     prefix_table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
         First row and number of rows, in the forward BWT, of every k-mer of that length.
     suffix_array : ndarray, shape=(ceil(n_rows / sa_rate),), dtype=uint32
@@ -107,7 +108,7 @@ class FMIndex:
 
     reference: Reference
     forward: BWT
-    reverse: BWT
+    reverse: BWT | None
     prefix_table: np.ndarray = field(repr=False)
     suffix_array: np.ndarray = field(repr=False)
     sa_rate: int
@@ -120,6 +121,10 @@ class FMIndex:
     @property
     def occ_rate(self) -> int:
         return self.forward.occ_rate
+
+    @property
+    def has_reverse(self) -> bool:
+        return self.reverse is not None
 
 
 def block_words(occ_rate: int) -> int:

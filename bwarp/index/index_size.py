@@ -30,9 +30,11 @@ def part_sizes(index: FMIndex) -> list[PartSize]:
     suffixes = round(n * bits / index.sa_rate / 8)
     reference = index.reference
     genome = reference.packed.nbytes + reference.segment_genome.nbytes + 8 * reference.n_segments
+    bwts = [PartSize("forward BWT", _bwt_bytes(index.forward), one_direction, "yes")]
+    if index.has_reverse:
+        bwts.append(PartSize("reverse BWT", _bwt_bytes(index.reverse), one_direction, "yes"))
     return [
-        PartSize("forward BWT", _bwt_bytes(index.forward), one_direction, "yes"),
-        PartSize("reverse BWT", _bwt_bytes(index.reverse), one_direction, "yes"),
+        *bwts,
         PartSize("suffix array", index.suffix_array.nbytes, suffixes, "to locate there"),
         PartSize("prefix table", index.prefix_table.nbytes, None, "yes"),
         PartSize("packed genome", genome, None, "yes"),

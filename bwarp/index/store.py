@@ -5,10 +5,14 @@ genome.npy                   the contigs, 2 bits a base
 segments.npy                 genome and text position of every segment
 forward_blocks.npy           the BWT of the text ...
 forward_separator_rows.npy
-reverse_blocks.npy           ... and of the text read backwards
+reverse_blocks.npy           ... and, where it was asked for, of the text read backwards
 reverse_separator_rows.npy
 prefix_table.npy             intervals of all k-mers of prefix_length
 suffix_array.npy             every sa_rate-th entry
+
+An index with both BWTs has format version 1, which bwarp knew before one could be left out: it
+refuses version 2, an index without the reverse. The reverse is added in place: the files that are
+there stay as they are, and it counts from the moment that index.json names it.
 """
 
 import errno
@@ -23,21 +27,24 @@ import numpy as np
 
 from bwarp.errors import InputError, UsageError
 from bwarp.index.fm_index import BWT, FMIndex
-from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io.atomic_folder import added_to_folder, atomic_folder
 from bwarp.io.checksum import checked_map, save_with_sums, text_sum
 from bwarp.reference import Reference
 from bwarp.runtime.threads import run_together
 
 __all__ = [
-    "FORMAT_VERSION",
+    "FORMAT_VERSIONS",
     "StoredIndex",
+    "added_to_index",
     "load_index",
     "new_index_folder",
     "save_index",
     "write_index",
+    "write_reverse",
 ]
 
-FORMAT_VERSION = 1
+#: With both BWTs, and without the reverse.
+FORMAT_VERSIONS = (1, 2)
 _FORMAT = "bwarp index"
 _ARRAYS = (
     "genome",
@@ -49,7 +56,26 @@ _ARRAYS = (
     "prefix_table",
     "suffix_array",
 )
+_KEYS = (
+    "format",
+    "version",
+    "occ_rate",
+    "sa_rate",
+    "prefix_length",
+    "text_length",
+    "first_rows",
+    "forward_text_start",
+    "reverse_text_start",
+    "contigs",
+)
 _FILES = ("index.json", *(f"{name}.npy" for name in _ARRAYS))
+#: Of the description, what an index without the reverse does not have or has otherwise.
+_OF_REVERSE = (
+    "version",
+    "reverse_text_start",
+    "reverse_blocks.npy",
+    "reverse_separator_rows.npy",
+)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -71,11 +97,27 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
         raise UsageError(
             f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
         )
+    with _full_disks_named(folder), atomic_folder(folder, _FILES) as part:
+        yield part
+
+
+@contextmanager
+def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
+    """Yield a private folder whose files become the index's when the block ends well.
+
+    Until then, and while they are moved, the index is as it was.
+    """
+    folder = stored.folder
+    with _full_disks_named(folder), added_to_folder(folder, last="index.json") as part:
+        yield part
+
+
+@contextmanager
+def _full_disks_named(folder: str | os.PathLike) -> Iterator[None]:
+    """A full disk does not say which one it is."""
     try:
-        with atomic_folder(folder, _FILES) as part:
-            yield part
+        yield
     except OSError as error:
-        # A full disk does not say which one it is.
         if error.filename is None and error.errno in _NO_ROOM:
             error.filename = str(folder)
         raise
@@ -91,11 +133,45 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
         ),
         "forward_blocks": index.forward.blocks,
         "forward_separator_rows": index.forward.separator_rows,
-        "reverse_blocks": index.reverse.blocks,
-        "reverse_separator_rows": index.reverse.separator_rows,
         "prefix_table": index.prefix_table,
         "suffix_array": index.suffix_array,
     }
+    description = {
+        "format": _FORMAT,
+        "version": 2,
+        "occ_rate": index.occ_rate,
+        "sa_rate": index.sa_rate,
+        "prefix_length": index.prefix_length,
+        "text_length": reference.text_length,
+        "first_rows": index.forward.first_rows.tolist(),
+        "forward_text_start": index.forward.text_start,
+        "contigs": [
+            {"name": name, "length": int(length), "md5": md5}
+            for name, length, md5 in zip(
+                reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
+            )
+        ],
+        "files": _save(arrays, folder, threads),
+    }
+    if index.has_reverse:
+        write_reverse(index.reverse, description, folder, threads)
+    else:
+        _write_description(description, folder)
+
+
+def write_reverse(reverse: BWT, description: dict, folder: Path, threads: int = 1) -> None:
+    """Write the files of a reverse BWT, and the description of an index without it, completed."""
+    arrays = {
+        "reverse_blocks": reverse.blocks,
+        "reverse_separator_rows": reverse.separator_rows,
+    }
+    files = description["files"] | _save(arrays, folder, threads)
+    complete = description | {"version": 1, "reverse_text_start": reverse.text_start}
+    _write_description(complete | {"files": files}, folder)
+
+
+def _save(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str, dict]:
+    """Write arrays; the size and sums of each file by its name."""
     written = run_together(
         [
             lambda name=name, array=array: save_with_sums(folder / f"{name}.npy", array)
@@ -103,26 +179,15 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
         ],
         threads,
     )
-    description = {
-        "format": _FORMAT,
-        "version": FORMAT_VERSION,
-        "occ_rate": index.occ_rate,
-        "sa_rate": index.sa_rate,
-        "prefix_length": index.prefix_length,
-        "text_length": reference.text_length,
-        "first_rows": index.forward.first_rows.tolist(),
-        "forward_text_start": index.forward.text_start,
-        "reverse_text_start": index.reverse.text_start,
-        "contigs": [
-            {"name": name, "length": int(length), "md5": md5}
-            for name, length, md5 in zip(
-                reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
-            )
-        ],
-        "files": {f"{name}.npy": sums for name, sums in zip(arrays, written, strict=True)},
-    }
-    description["sum"] = text_sum(_canonical(description))
-    (folder / "index.json").write_text(json.dumps(description, indent=1) + "\n")
+    return {f"{name}.npy": sums for name, sums in zip(arrays, written, strict=True)}
+
+
+def _write_description(description: dict, folder: Path) -> None:
+    # In one order, whenever each part came to it.
+    files = {name: description["files"][name] for name in _FILES if name in description["files"]}
+    ordered = {key: description[key] for key in _KEYS if key in description} | {"files": files}
+    ordered["sum"] = text_sum(_canonical(ordered))
+    (folder / "index.json").write_text(json.dumps(ordered, indent=1) + "\n")
 
 
 def load_index(folder: str | os.PathLike) -> "StoredIndex":
@@ -159,10 +224,11 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
             f"make one with scripts/index_reference.py REF.fa -o {folder}"
         )
     version = description.get("version")
-    if version != FORMAT_VERSION:
+    if version not in FORMAT_VERSIONS:
+        readable = " and ".join(map(str, FORMAT_VERSIONS))
         raise InputError(
-            f"{path}: the index has format version {version}, this bwarp reads version "
-            f"{FORMAT_VERSION}: build the index again"
+            f"{path}: the index has format version {version}, this bwarp reads versions "
+            f"{readable}: build the index again"
         )
     recorded = description.pop("sum", None)
     if recorded != text_sum(_canonical(description)):
@@ -189,8 +255,14 @@ class StoredIndex:
 
     @property
     def checksum(self) -> str:
-        """What distinguishes this index from others."""
-        return text_sum(json.dumps(self.description, sort_keys=True))
+        """What distinguishes this index from others: not whether the reverse has been added."""
+        fixed = {key: self.description[key] for key in self.description if key not in _OF_REVERSE}
+        files = {file: sums for file, sums in fixed["files"].items() if file not in _OF_REVERSE}
+        return text_sum(json.dumps(fixed | {"files": files}, sort_keys=True))
+
+    @property
+    def has_reverse(self) -> bool:
+        return "reverse_text_start" in self.description
 
     def _array(self, name: str) -> np.ndarray:
         file = f"{name}.npy"
@@ -223,8 +295,8 @@ class StoredIndex:
         return self._bwt("forward")
 
     @cached_property
-    def reverse(self) -> BWT:
-        return self._bwt("reverse")
+    def reverse(self) -> BWT | None:
+        return self._bwt("reverse") if self.has_reverse else None
 
     @cached_property
     def prefix_table(self) -> np.ndarray:

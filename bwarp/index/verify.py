@@ -35,12 +35,15 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     text = text_of(index.reference, threads)
     # Counts come before LF steps: with correct ones no step can leave the index.
     _verify_counts("forward", index.forward, text.size)
-    _verify_counts("reverse", index.reverse, text.size)
+    if index.has_reverse:
+        _verify_counts("reverse", index.reverse, text.size)
     if index.suffix_array.size != -(-text.size // index.sa_rate):
         raise _wrong("its suffix array is of another length")
     _verify_bwt("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
-    empty = np.frombuffer(b"", np.uint32)  # may not be written, as the other
-    _verify_bwt("reverse", index.reverse, np.append(text[-2::-1], np.uint8(0)), empty, 1, threads)
+    if index.has_reverse:
+        turned = np.append(text[-2::-1], np.uint8(0))
+        empty = np.frombuffer(b"", np.uint32)  # may not be written, as the other
+        _verify_bwt("reverse", index.reverse, turned, empty, 1, threads)
     table = prefix_table(pack_text(index.reference, threads), index.prefix_length)
     if not np.array_equal(index.prefix_table, table):
         raise _wrong("its prefix table does not count the text's k-mers")

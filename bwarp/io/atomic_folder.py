@@ -1,7 +1,8 @@
 """A folder of output that appears when it is complete, and replaces nothing but its own kind.
 
 Replacing a folder removes what is in it, so it is done only where every file in it is one that the
-program itself makes: a mistyped name must not delete anything else.
+program itself makes: a mistyped name must not delete anything else. Files that are added later come
+one by one, and last the one that speaks of them.
 """
 
 import os
@@ -13,7 +14,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import part_folder, real_path, usual_mode
 from bwarp.runtime.signals import naming_outputs
 
-__all__ = ["atomic_folder"]
+__all__ = ["added_to_folder", "atomic_folder"]
 
 #: Snakemake leaves this file in the folders that rules make.
 _SNAKEMAKE = ".snakemake_timestamp"
@@ -49,6 +50,27 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
                 os.replace(path, old)
             os.replace(part, path)
             _remove_own(old, own)
+
+
+@contextmanager
+def added_to_folder(path: str | os.PathLike, last: str) -> Iterator[Path]:
+    """Yield a private folder to fill; its files go into the folder `path` when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        A folder that is there. Files of the same names are replaced, and no other is touched.
+    last : str
+        The file that goes there last: it tells which of the others count.
+    """
+    path = real_path(path)
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise InputError(f"{path}: no permission to write in this folder")
+    with part_folder(path) as part:
+        yield part
+        with naming_outputs():
+            for name in sorted(os.listdir(part), key=lambda name: (name == last, name)):
+                os.replace(part / name, path / name)
 
 
 def _check(path: Path, own: Sequence[str]) -> None:

@@ -49,10 +49,10 @@ class DeviceText:
     run_stops: object
 
 
-def prepare(index: FMIndex) -> DeviceReference:
-    """Put an index on the GPU; to be kept over many searches."""
+def prepare(index: FMIndex, with_reverse: bool) -> DeviceReference:
+    """Put an index on the GPU, to be kept over many searches; unique matches need the reverse."""
     packed = index.reference.packed
-    device = make_device_index(index, search_needs(True, "yes", beside=packed.nbytes))
+    device = make_device_index(index, search_needs(with_reverse, "yes", beside=packed.nbytes))
     return DeviceReference(device, upload(packed))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.reverse import require_reverse
 from bwarp.mems.matches import Matches, join_matches
 from bwarp.mems.maximal.kmer_table_cpu import KmerTable, table_matches
 from bwarp.mems.query_text import QueryText
@@ -14,12 +15,14 @@ __all__ = ["KINDS", "find_matches", "find_table_matches", "prepare"]
 KINDS = ("maxmatch", "mumreference", "mum")
 
 
-def prepare(index: FMIndex, backend: str) -> FMIndex:
-    """An index made ready for `find_matches`: with ``"cuda"`` it is put on the GPU."""
+def prepare(index: FMIndex, kind: str, backend: str) -> FMIndex:
+    """An index made ready for `find_matches` of a kind: with ``"cuda"`` it is put on the GPU."""
+    if kind != "maxmatch":
+        require_reverse(index, "a search for unique matches")
     if backend == "cuda":
         from bwarp.mems.device_text_cuda import prepare as put_on_gpu
 
-        return put_on_gpu(index)
+        return put_on_gpu(index, with_reverse=kind != "maxmatch")
     return index
 
 

@@ -111,7 +111,8 @@ def _all_matches(
         from bwarp.mems.device_text_cuda import prepare
 
         parameters = choose_parameters(chunk.reference.text_length)
-        index = prepare(build_index(chunk.reference, parameters, backend, threads))
+        index = build_index(chunk.reference, parameters, backend, threads)
+        index = prepare(index, with_reverse=False)
         return find_matches(index, text, min_length, "maxmatch", backend, threads)
     table = build_kmer_table(chunk.reference, min_length, threads)
     return table_matches(table, text, min_length, threads)

@@ -10,6 +10,7 @@ from math import comb
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.reverse import require_reverse
 from bwarp.io.fastx import SequenceBatch
 from bwarp.seeding.hits import FoundSeeds, SeedOptions, check_options
 from bwarp.seeding.kmers import LONGEST_KMER, KmerBatch, cut_kmers, kmer_words, whole_queries
@@ -90,6 +91,8 @@ def prepare(index: FMIndex, options: SeedOptions, backend: str) -> FMIndex:
     `plan`, as a string, says how the GPU's memory is used.
     """
     check_options(options, backend)
+    if options.mismatches:
+        require_reverse(index, "a search with mismatches")
     if backend == "cuda":
         from bwarp.seeding.find_cuda import prepare as put_on_gpu
 

@@ -24,7 +24,7 @@ def contigs(genome):
 @pytest.fixture(scope="session")
 def index(contigs):
     """The index of the same contigs, given in memory."""
-    return bwarp.Index.build(contigs, backend="cpu", threads=1)
+    return bwarp.Index.build(contigs, with_reverse=True, backend="cpu", threads=1)
 
 
 @pytest.fixture(scope="session")

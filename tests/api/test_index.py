@@ -30,6 +30,39 @@ def test_the_files_of_the_program(genome, tmp_path):
     assert digests(tmp_path / "again") == digests(tmp_path / "index")
 
 
+def test_the_reverse_made_at_once_and_added(genome, tmp_path):
+    command = ("index_reference", genome, "-o", tmp_path / "index", "--with-reverse")
+    assert run_here(*command, folder=tmp_path).rc == 0
+    bwarp.Index.build(genome, with_reverse=True, **OPTIONS).save(tmp_path / "at once")
+    one = bwarp.Index.build(genome, **OPTIONS)
+    one.save(tmp_path / "forward")
+    opened = bwarp.Index.open(tmp_path / "forward")
+    needed = "has no reverse BWT, which a search with mismatches needs: "
+    for index, message in (
+        (one, f"the index {needed}build it with with_reverse=True, or add it with its "
+         "add_reverse()"),
+        (opened, f"{tmp_path}/forward {needed}add it with: scripts/index_reference.py -o "
+         f"'{tmp_path}/forward' --with-reverse".replace("'", "")),
+    ):  # fmt: skip
+        with pytest.raises(UsageError) as error:
+            bwarp.find_seeds(index, ["ACGTACGTAC"], mismatches=1, **OPTIONS)
+        assert str(error.value) == message
+        with pytest.raises(UsageError) as error:
+            bwarp.find_mems(index, ["ACGTACGTAC"], **OPTIONS)
+        unique = "a search for unique matches"
+        assert str(error.value) == message.replace("a search with mismatches", unique)
+        assert bwarp.find_seeds(index, ["ACGTACGTAC"], **OPTIONS).columns.size == 6
+        bwarp.find_mems(index, ["ACGTACGTAC"], kind="maxmatch", **OPTIONS)
+        index.add_reverse(**OPTIONS)
+        reverse = index.fm_index.reverse
+        index.add_reverse(**OPTIONS)
+        assert index.fm_index.reverse is reverse
+        bwarp.find_seeds(index, ["ACGTACGTAC"], mismatches=1, **OPTIONS)
+        index.save(tmp_path / "added")
+        for name in ("added", "at once"):
+            assert digests(tmp_path / name) == digests(tmp_path / "index")
+
+
 def test_checksums_are_of_the_letters(tmp_path):
     (tmp_path / "r.fa").write_text(">a\nacgtRYu\n>b\nNNACGT\n")
     of_file = bwarp.Index.build(tmp_path / "r.fa", **OPTIONS).fm_index.reference

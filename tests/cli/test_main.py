@@ -14,6 +14,8 @@ import pytest
 
 from bwarp import __version__
 from bwarp.cli.subcommands import FORMER_NAMES, GROUPS, SUBCOMMANDS
+from bwarp.index.store import save_index
+from tests.helpers.oracles.index_oracle import index_of
 
 #: What takes longer to import than a list of commands may take to be shown.
 HEAVY = ("numba", "numpy", "pandas", "pysam", "Bio", "yaml", "argparse", "bwarp.cli.program")
@@ -97,10 +99,15 @@ def test_a_subcommand_does_what_the_program_does(bwarp, run_program, tmp_path):
     assert (tmp_path / "one.fa").read_bytes() == (tmp_path / "two.fa").read_bytes()
 
 
-def test_errors_and_what_they_say_to_type_are_in_the_words_of_the_command(bwarp):
+def test_errors_and_what_they_say_to_type_are_in_the_words_of_the_command(bwarp, tmp_path):
     reads = ("--queries", "-", "-o", "out.tsv", "--backend", "cpu")
     assert bwarp("seeds", "--index", "none", *reads) == (
         1, "", "bwarp seeds: error: none: no such index: make it with bwarp index REF.fa -o none\n",
+    )  # fmt: skip
+    save_index(index_of([b"ACGTTGCA" * 9], with_reverse=False), tmp_path / "genome.index")
+    assert bwarp("seeds", "--index", "genome.index", *reads, "--mismatches", "1") == (
+        2, "", "bwarp seeds: error: genome.index has no reverse BWT, which a search with "
+        "mismatches needs: add it with: bwarp index -o genome.index --with-reverse\n",
     )  # fmt: skip
     assert bwarp("map")[::2] == (
         2,

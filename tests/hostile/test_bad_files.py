@@ -34,7 +34,8 @@ def given(tmp_path_factory):
     folder = tmp_path_factory.mktemp("given")
     for name, text in (("genome.fa", GENOME), ("protein.fa", PROTEIN), ("word.fa", WORD)):
         (folder / name).write_bytes(text)
-    done = run_here("index_reference", folder / "genome.fa", "-o", folder / "i", folder=folder)
+    index = ("index_reference", folder / "genome.fa", "-o", folder / "i", "--with-reverse")
+    done = run_here(*index, folder=folder)
     assert done.rc == 0
     return folder
 

@@ -32,7 +32,8 @@ def folder(tmp_path_factory):
     (folder / "p.fa").write_bytes(b">p\nMKVLAAGIVGLLLAQWERTY\n>q\nMKVLAAG\n")
     cut = ("-k", 12, "--step", 3)
     for name, *arguments in (
-        ("index_reference", folder / "g.fa", "-o", folder / "i", "--prefix-length", 2),
+        ("index_reference", folder / "g.fa", "-o", folder / "i", "--prefix-length", 2,
+         "--with-reverse"),
         ("batch_reads", "--queries", folder / "r.fq", "-o", folder / "kmers", *cut),
         ("seed_reads", "--index", folder / "i", "--kmers", folder / "kmers",
          "-o", folder / "seeds"),

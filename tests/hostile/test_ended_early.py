@@ -40,7 +40,7 @@ def folder(tmp_path_factory, program_servers):
     )
     proteins = b"".join(b">p%d\n%b\n" % (i, read) for i, read in enumerate(reads))
     (folder / "p.fa").write_bytes(proteins)
-    words = [SCRIPTS / "index_reference.py", "g.fa", "-o", "i", *ONE]
+    words = [SCRIPTS / "index_reference.py", "g.fa", "-o", "i", "--with-reverse", *ONE]
     assert next(program_servers).run(words, cwd=folder)[0] == 0
     return folder
 

@@ -108,6 +108,7 @@ def folder(tmp_path_factory):
     (folder / "given/genome.fa").write_bytes(b">g\nACGTTGCAACGGTATCGGATATCGCCTTAGGCATCGATTAG\n")
     (folder / "given/protein.fa").write_bytes(b">p\nMKVLAAGIVGLLLAQ\n")
     index = ("index_reference", folder / "given/genome.fa", "-o", folder / "given/i")
+    index = (*index, "--with-reverse")
     assert run_here(*index, folder=folder).rc == 0
     return folder
 

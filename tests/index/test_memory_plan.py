@@ -85,6 +85,22 @@ def test_without_a_suffix_array_where_rows_are_located_on_the_host():
     assert plan_memory(index_of(ROWS), little, int(5.3 * GB)).suffix_rate == 0
 
 
+def test_without_the_reverse_less_is_taken_and_needed():
+    both, alone = (
+        plan_memory(index_of(ROWS), needs(with_reverse=with_reverse), 140 * GB)
+        for with_reverse in (True, False)
+    )
+    assert both.string_length == alone.string_length
+    assert both.index_bytes - alone.index_bytes == ROWS // 2
+    needed = []
+    for with_reverse in (True, False):
+        with pytest.raises(GpuMemoryError) as caught:
+            plan_memory(index_of(ROWS), needs(with_reverse=with_reverse), 2 * GB)
+        needed.append(float(caught.value.reason.split("at least ")[1].split(" GB")[0]))
+    share = 1 - memory_plan.DRIVER_SHARE
+    assert needed[0] - needed[1] == pytest.approx(ROWS / 2e9 / share, abs=0.11)
+
+
 def test_the_strings_of_the_table_nearly_all_occur():
     assert longest_string(ROWS) == 15
     assert longest_string(100) == memory_plan.SHORTEST_STRING

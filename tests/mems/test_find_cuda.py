@@ -24,7 +24,7 @@ def test_random_cases(small_lists, seed):
     from bwarp.mems.device_text_cuda import prepare
 
     contigs, queries = random_case(np.random.default_rng(seed))
-    index = prepare(index_of(contigs, sa_rate=1 + seed % 3))
+    index = prepare(index_of(contigs, sa_rate=1 + seed % 3), with_reverse=True)
     for min_length in (1, 5, 20, 40):
         text = text_of(queries, (0, 1), min_length)
         for kind in KINDS:
@@ -46,7 +46,7 @@ def test_like_the_cpu(small_lists):
     query[rng.integers(0, query.size, 2000)] = 0
     reads = [genome[start : start + 100] for start in rng.integers(0, genome.size - 100, 500)]
     index = index_of([genome[:700_000], genome[700_000:]], prefix_length=8)
-    device = prepare(index)
+    device = prepare(index, with_reverse=True)
     for min_length in (20, 60):
         text = text_of([query, *reads], (0, 1), min_length)
         for kind in KINDS:

@@ -1,6 +1,7 @@
 """Matching on the GPU, its kernels in plain Python, against comparing all pairs of positions."""
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bwarp.gpu import prefix_sum, ptx_reference
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mems.device_text_cuda import prepare
 from bwarp.mems.find import KINDS, find_matches
+from bwarp.mems.find import prepare as prepare_for
 from bwarp.mems.maximal import maximal_matches_cuda, window_rows_cuda
 from bwarp.mems.unique import unique_matches_cuda
 from tests.helpers.cases.mems_cases import index_of, text_of
@@ -66,12 +68,25 @@ def test_random_cases(emulated, seed):
     rng = np.random.default_rng(seed)
     contigs, queries = random_case(rng)
     queries = [query[:70] for query in queries[-2:]]
-    index = prepare(index_of(contigs, sa_rate=1 + seed % 3))
+    index = prepare(index_of(contigs, sa_rate=1 + seed % 3), with_reverse=True)
     for min_length in (5, 12):
         text = text_of(queries, (0, 1), min_length)
         for kind in KINDS:
             found = rows_of(find_matches(index, text, min_length, kind, "cuda"))
             assert found == expected_matches(contigs, queries, (0, 1), min_length, kind), kind
+
+
+def test_all_matches_need_no_reverse(emulated):
+    contigs, queries = random_case(np.random.default_rng(5))
+    index = replace(index_of(contigs), reverse=None)
+    ready = prepare_for(index, "maxmatch", "cuda")
+    assert ready.device.reverse is None
+    queries = [query[:70] for query in queries[-2:]]
+    found = find_matches(ready, text_of(queries, (0, 1), 8), 8, "maxmatch", "cuda")
+    assert rows_of(found) == expected_matches(contigs, queries, (0, 1), 8, "maxmatch")
+    with pytest.raises(UsageError, match="has no reverse BWT, which a search for unique matches"):
+        prepare_for(index, "mum", "cuda")
+    assert prepare_for(index_of(contigs), "mum", "cuda").device.reverse is not None
 
 
 def test_long_matches_and_repeats(emulated):
@@ -80,7 +95,7 @@ def test_long_matches_and_repeats(emulated):
     unit = rng.integers(0, 4, 45)
     contigs = [np.concatenate([unit, [0] * 20, unit, [3], unit[:40]]).astype(np.uint8)]
     queries = [np.concatenate([unit[3:], [0] * 12, unit[:30]]).astype(np.uint8)]
-    reference = prepare(index_of(contigs, sa_rate=3))
+    reference = prepare(index_of(contigs, sa_rate=3), with_reverse=True)
     for min_length in (10, 38):
         text = text_of(queries, (0,), min_length)
         for kind in KINDS:
@@ -99,7 +114,7 @@ def test_sampled_suffix_array(emulated, monkeypatch, largest_rate):
     for free in range(0, 40000, 100):
         monkeypatch.setattr(device_index_cuda, "free_memory", lambda free=free: free)
         with contextlib.suppress(UsageError):
-            reference = prepare(index)
+            reference = prepare(index, with_reverse=True)
             break
     assert reference.plan.suffix_rate == largest_rate
     queries = [contigs[0][20:90]]
@@ -111,7 +126,7 @@ def test_sampled_suffix_array(emulated, monkeypatch, largest_rate):
 
 def test_too_many_matches_at_one_place(emulated):
     contigs = [np.zeros(120, np.uint8)]
-    reference = prepare(index_of(contigs))
+    reference = prepare(index_of(contigs), with_reverse=True)
     text = text_of([np.zeros(10, np.uint8)], (0,), 10)
     with pytest.raises(UsageError) as error:
         rows_of(find_matches(reference, text, 10, "maxmatch", "cuda"))

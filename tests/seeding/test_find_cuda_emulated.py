@@ -3,6 +3,7 @@
 With blocks of one warp and working space of a few elements, so that lists overflow.
 """
 
+from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from numba import cuda
 
+from bwarp.errors import UsageError
 from bwarp.gpu import ptx_reference
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.index.locate_cpu import locate
@@ -26,6 +28,7 @@ from bwarp.seeding.algorithms import (
     search_schemes,
     search_schemes_cuda,
 )
+from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import whole_queries
 from bwarp.sequence import unpack
@@ -190,6 +193,16 @@ def test_prepare_keeps_what_suits(emulated):
     assert inexact is not exact
     assert inexact.reverse is not None
     assert find_cuda.prepare(inexact, SeedOptions()) is inexact
+
+
+def test_exact_seeds_need_no_reverse(emulated):
+    index = replace(INDEX[64, 3], reverse=None)
+    ready = prepare(index, SeedOptions(), "cuda")
+    assert ready.reverse is None
+    check(ready, 9, SeedOptions())
+    for asked in (index, ready):
+        with pytest.raises(UsageError, match="has no reverse BWT, which a search with mismatches"):
+            prepare(asked, SeedOptions(mismatches=1), "cuda")
 
 
 @pytest.mark.parametrize("rates", INDEX)

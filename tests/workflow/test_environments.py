@@ -7,8 +7,8 @@ import pytest
 
 EVERYTHING = ("all", "seeds", "mems", "scan", "pairs", "search", "--forceall")
 ON_GPU = {
-    "index_reference", "map_reads", "find_seeds", "find_mems", "scan_composition", "align_pairs",
-    "search_database",
+    "index_reference", "add_reverse", "map_reads", "find_seeds", "find_mems", "scan_composition",
+    "align_pairs", "search_database",
 }  # fmt: skip
 ON_CPU = {"simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table"}
 REPORTS = {"draw_report", "multiqc", "report"}

@@ -66,7 +66,7 @@ def copy(checkout, make_copy):
 def write_inputs(folder):
     """Sequences and an index; some commands of the pages write others of the same names."""
     write_sequences(folder)
-    index = (folder / "genome.fa", "-o", folder / "genome.index")
+    index = (folder / "genome.fa", "-o", folder / "genome.index", "--with-reverse")
     assert run_here("index_reference", *index, folder=folder).rc == 0
 
 
@@ -162,7 +162,7 @@ def run_python(checkout, copy, monkeypatch, page):
 
 def test_python_that_maps(checkout, copy, monkeypatch):
     # The commands of other pages leave the index of another genome.
-    index = (copy / "genome.fa", "-o", copy / "genome.index")
+    index = (copy / "genome.fa", "-o", copy / "genome.index", "--with-reverse")
     assert run_here("index_reference", *index, folder=copy.folder).rc == 0
     records = run_python(checkout, copy, monkeypatch, "docs/map.md")["records"]
     assert set(records.contigs) == {"one"}

@@ -95,6 +95,53 @@ def test_a_configuration_with_nothing_but_a_genome_and_reads(copy, tmp_path):
     assert set(re.findall(r"^(?:local)?rule (\w+):$", said, re.MULTILINE)) == MAPPING | {"default"}
 
 
+@pytest.mark.parametrize(
+    ("target", "settings", "needed"),
+    [
+        ("seeds", {"mismatches": 0}, False),
+        ("seeds", {"mismatches": 1}, True),
+        ("mems", {"kind": "maxmatch"}, False),
+        ("mems", {"kind": "mum"}, True),
+        ("mems", {}, True),
+        ("index", {}, False),
+        ("map", {}, False),
+    ],
+)
+def test_the_reverse_is_made_where_a_search_needs_it(copy, target, settings, needed):
+    lines = [f"  {key}: {value}\n" for key, value in settings.items()]
+    queries = "  queries: config/examples/primers.fa\n"
+    own = f"{target}:\n{queries}{''.join(lines)}" if target in ("seeds", "mems") else ""
+    (copy / "mine.yaml").write_text(f"reference: small.fa\n{own}")
+    planned = copy.planned(target, "--configfile", "mine.yaml")
+    assert planned.count("index_reference") == 1
+    assert planned.count("add_reverse") == int(needed)
+
+
+def test_the_reverse_is_added_to_the_index_that_is_there(copy):
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\n"
+        "seeds:\n  queries: config/examples/primers.fa\n  k: whole\n  mismatches: 0\n"
+        "mems:\n  queries: config/examples/primers.fa\n  kind: maxmatch\n"
+    )
+    own = ("--configfile", "mine.yaml")
+    copy.snakemake("seeds", "mems", *own)
+    assert not (copy / "results/index/small/reverse_blocks.npy").exists()
+    (copy / "more.yaml").write_text("seeds:\n  mismatches: 2\n")
+    more = (*own, "more.yaml")
+    assert sorted(copy.planned("seeds", "mems", *more)) == [
+        "add_reverse", "find_seeds", "preview_table"
+    ]  # fmt: skip
+    copy.snakemake("seeds", "mems", *more)
+    assert "reverse BWT" in (copy / "results/index/small.with_reverse.txt").read_text()
+    # Nor is anything to be done for the others, though the index has a part more.
+    assert copy.planned("seeds", "mems", *more) == []
+    assert copy.planned("index", "mems", *own) == []
+    # An index that is made anew has no reverse: it is added again.
+    assert sorted(copy.planned("seeds", *more, "--forcerun", "index_reference")) == [
+        "add_reverse", "find_seeds", "index_reference", "preview_table"
+    ]  # fmt: skip
+
+
 def test_a_value_of_zero_reaches_the_program(copy):
     (copy / "mine.yaml").write_text("reference: small.fa\nindex:\n  prefix_length: 0\n")
     copy.snakemake("index", "--configfile", "mine.yaml")

@@ -148,6 +148,18 @@ def seed_options(wildcards):
     return flags(settings, "queries", *(["step"] if settings["k"] == "whole" else []))
 
 
+def reverse_for(name, needs):
+    """An input function: what is made once the index has its reverse BWT, where `needs(section)`.
+
+    Nothing else waits for that, and no search at which the index is has to be run again.
+    """
+
+    def table(wildcards):
+        return [WITH_REVERSE] if needs(section(name)) else []
+
+    return table
+
+
 def result_of(name, ending):
     """The result of a section, which has the name of its queries."""
     queries = config.get(name, {}).get("queries", "missing_section")
@@ -377,6 +389,7 @@ config.update(with_defaults(config, read_schema("config")))
 
 REFERENCE = stem(config["reference"])
 INDEX = f"results/index/{REFERENCE}"
+WITH_REVERSE = f"{INDEX}.with_reverse.txt"
 
 # For conda; seen from the folder of the rules.
 CPU_ENVIRONMENT = "../../envs/cpu.yaml"

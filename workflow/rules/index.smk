@@ -36,6 +36,33 @@ rule index_reference:
         " --threads {threads} --backend {resources.backend} > {output.table:q} 2> {log:q}"
 
 
+# What searches with mismatches and for unique matches need beside. It is added to the folder of the
+# index, from the packed genome there: no file that other jobs read is changed.
+rule add_reverse:
+    input:
+        index=INDEX,
+    output:
+        table=WITH_REVERSE,
+    log:
+        f"logs/add_reverse/{REFERENCE}.log",
+    benchmark:
+        f"logs/add_reverse/{REFERENCE}.benchmark.tsv"
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=index_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("index_reference.py"),
+        gpus=gpus_given,
+        code=code("index_reference.py"),
+    shell:
+        "python {params.program:q} -o {input.index:q} --with-reverse --threads {threads}"
+        " --backend {resources.backend} > {output.table:q} 2> {log:q}"
+
+
 rule index:
     input:
         INDEX,

@@ -6,6 +6,7 @@ RESULTS[result_of("mems", ".mums")] = "the maximal exact matches, in MUMmer's fo
 rule find_mems:
     input:
         index=INDEX,
+        with_reverse=reverse_for("mems", lambda settings: settings["kind"] != "maxmatch"),
         queries=file_of("mems", "queries"),
     output:
         matches=result_of("mems", ".mums"),

@@ -14,6 +14,7 @@ if "seeds" not in config or (
 rule find_seeds:
     input:
         index=INDEX,
+        with_reverse=reverse_for("seeds", lambda settings: settings["mismatches"] > 0),
         queries=file_of("seeds", "queries"),
     output:
         table=result_of("seeds", ".tsv"),

@@ -166,7 +166,7 @@ def searcher(options):
 
     else:
         backend, index = or_on_cpu(
-            options.backend, backend, lambda engine: prepare(stored, engine), say
+            options.backend, backend, lambda engine: prepare(stored, kind, engine), say
         )
         if backend == "cuda":
             say(str(index.plan))

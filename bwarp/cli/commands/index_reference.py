@@ -5,10 +5,16 @@ import argparse
 from bwarp.cli.options import add_output_option
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
-from bwarp.index.building.build import build_index
+from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.index_size import size_table
 from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
-from bwarp.index.store import load_index, new_index_folder, write_index
+from bwarp.index.store import (
+    added_to_index,
+    load_index,
+    new_index_folder,
+    write_index,
+    write_reverse,
+)
 from bwarp.index.verify import verify_index
 from bwarp.io.output_names import check_outputs
 from bwarp.reference import read_reference
@@ -19,7 +25,9 @@ from bwarp.runtime.progress import steps
 EXAMPLES = """
 scripts/index_reference.py genome.fa.gz -o genome.index
 scripts/index_reference.py genome.fa -o genome.index --sa-rate 1 --prefix-length 12
-scripts/index_reference.py --verify -o genome.index     prove an existing index
+scripts/index_reference.py genome.fa -o genome.index --with-reverse    for seeds with mismatches
+scripts/index_reference.py -o genome.index --with-reverse    the same, of an existing index
+scripts/index_reference.py --verify -o genome.index    prove an existing index
 """
 
 #: Contigs named in one warning.
@@ -37,7 +45,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument(
         "reference", metavar="REF.fa[.gz]", nargs="?",
-        help="FASTA file of DNA or RNA; may be left out with --verify",
+        help="FASTA file of DNA or RNA; may be left out with --with-reverse and --verify",
     )  # fmt: skip
     add_output_option(parser, "INDEX", "folder to write the index to")
     parser.add_argument(
@@ -55,6 +63,11 @@ def parse_options():
         "(default: by the reference's size)",
     )  # fmt: skip
     parser.add_argument(
+        "--with-reverse", action="store_true",
+        help="make the BWT of the reversed text as well, which seeds with mismatches and matches "
+        "that are unique need; without REF.fa it is added to an existing index",
+    )  # fmt: skip
+    parser.add_argument(
         "--memory", type=size, metavar="SIZE",
         help="memory that indexing on the CPU may take, such as 16G; with less it takes longer "
         "(default: what is free)",
@@ -70,15 +83,20 @@ def parse_options():
 def main(options):
     if options.reference:
         index = build(options)
+    elif options.with_reverse:
+        index = add_reverse(options)
     elif options.verify:
         index = load_index(options.output)
     else:
-        raise UsageError("no reference: give a FASTA file, or --verify to prove an index")
+        raise UsageError(
+            "no reference: give a FASTA file, or of an existing index --with-reverse or --verify"
+        )
     if options.verify:
         say("verifying ...")
         # What was built is proved as it is on the disk.
         verify_index(load_index(options.output), options.threads)
-        say("verified: both BWTs spell the text, and the tables agree with it")
+        spelling = "both BWTs spell" if index.has_reverse else "the BWT spells"
+        say(f"verified: {spelling} the text, and the tables agree with it")
     print(size_table(index))
 
 
@@ -102,12 +120,36 @@ def build(options):
                 options.backend,
                 backend,
                 lambda engine: build_index(
-                    reference, parameters, engine, options.threads, memory, done
+                    reference, parameters, engine, options.threads, memory, done,
+                    options.with_reverse,
+                ),
+                say,
+            )  # fmt: skip
+            write_index(index, folder, options.threads)
+    return index
+
+
+def add_reverse(options):
+    """Add the reverse BWT to an index, with the text from its packed genome."""
+    index = load_index(options.output)
+    if index.has_reverse:
+        say(f"{options.output} has the reverse BWT already: nothing was changed")
+        return index
+    backend = choose_engine(options.backend)
+    with added_to_index(index) as folder:
+        reference, memory = index.reference, options.memory or available_bytes()
+        say(f"adding the reverse BWT of {reference.n_bases:,} bases on {backend}")
+        with steps() as done:
+            _, reverse = or_on_cpu(
+                options.backend,
+                backend,
+                lambda engine: build_reverse(
+                    reference, index.occ_rate, engine, options.threads, memory, done
                 ),
                 say,
             )
-            write_index(index, folder, options.threads)
-    return index
+            write_reverse(reverse, index.description, folder, options.threads)
+    return load_index(options.output)
 
 
 def warn_of_contigs_without_bases(names):

@@ -86,6 +86,7 @@ def engine(index, locate, options):
         index = prepare(index, seeds, "cuda")
         say(str(index.plan))
         return lambda k: find_in_passes(index, k, seeds, "cuda", options.threads), write_located
+    index = prepare(index, seeds, "cpu")
     write = write_intervals
     if locate == "hybrid":
         write = partial(write_sampled, index=index, threads=options.threads)

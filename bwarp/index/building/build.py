@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference, text_of
 
-__all__ = ["build_index"]
+__all__ = ["build_index", "build_reverse"]
 
 
 def build_index(
@@ -18,6 +16,7 @@ def build_index(
     threads: int = 1,
     memory: int = 1 << 62,
     done: Callable[[str], None] = lambda step: None,
+    with_reverse: bool = False,
 ) -> FMIndex:
     """Index a reference.
 
@@ -32,22 +31,51 @@ def build_index(
         Bytes that the process may take on the CPU, the reference included.
     done : function of str
         Called with every step that is done.
+    with_reverse : bool
+        Whether the BWT of the reversed text is made as well.
     """
     if backend == "cuda":
-        from bwarp.index.building.build_cuda import build_bwts, require_building_memory
+        from bwarp.index.building.build_cuda import build_forward, require_building_memory
 
         require_building_memory(reference.text_length)
-        arrays = build_bwts(text_of(reference, threads), parameters, done)
+        forward, suffixes, table = build_forward(text_of(reference, threads), parameters)
     else:
-        from bwarp.index.building.build_cpu import build_bwts
+        from bwarp.index.building.build_cpu import build_forward
 
-        arrays = build_bwts(reference, parameters, threads, memory, done)
-    forward, reverse, suffixes, table = arrays
+        forward, suffixes, table = build_forward(reference, parameters, threads, memory)
+    done("BWT of the text")
     # As in an index that is loaded: for arrays that may be written, functions would compile again.
-    for array in (*_arrays_of(forward), *_arrays_of(reverse), suffixes, table):
+    for array in (forward.blocks, forward.separator_rows, suffixes, table):
         array.setflags(write=False)
+    reverse = None
+    if with_reverse:
+        memory -= forward.blocks.nbytes + suffixes.nbytes + table.nbytes
+        reverse = build_reverse(reference, parameters.occ_rate, backend, threads, memory, done)
     return FMIndex(reference, forward, reverse, table, suffixes, parameters.sa_rate)
 
 
-def _arrays_of(bwt: BWT) -> tuple[np.ndarray, np.ndarray]:
-    return bwt.blocks, bwt.separator_rows
+def build_reverse(
+    reference: Reference,
+    occ_rate: int,
+    backend: str,
+    threads: int = 1,
+    memory: int = 1 << 62,
+    done: Callable[[str], None] = lambda step: None,
+) -> BWT:
+    """The BWT of a reference's text read backwards: what `build_index` leaves out of an index.
+
+    The parameters are those of `build_index`.
+    """
+    if backend == "cuda":
+        from bwarp.index.building import build_cuda
+
+        build_cuda.require_building_memory(reference.text_length)
+        reverse = build_cuda.build_reverse(text_of(reference, threads), occ_rate)
+    else:
+        from bwarp.index.building import build_cpu
+
+        reverse = build_cpu.build_reverse(reference, occ_rate, threads, memory)
+    for array in (reverse.blocks, reverse.separator_rows):
+        array.setflags(write=False)
+    done("BWT of the reversed text")
+    return reverse

@@ -4,21 +4,20 @@ Arrays here that are named `text` and `suffixes` lie on the device. At most one 
 there at a time, and every result goes to the host as soon as it is whole.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numba import cuda
 from numba.cuda import types
 
 from bwarp.gpu.available_memory import require_memory
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.index.building.suffix_array_cuda import sort_buffers, suffix_array_on_device
+from bwarp.index.building.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
 from bwarp.index.fm_index import BWT, COUNT_WORDS, block_words, first_rows_of
 from bwarp.index.parameters import IndexParameters
 
 __all__ = [
     "KERNEL_SIGNATURES",
-    "build_bwts",
+    "build_forward",
+    "build_reverse",
     "make_bwt",
     "keep_every",
     "prefix_table",
@@ -31,32 +30,26 @@ _THREADS = 256
 _ALL_LANES = 0xFFFFFFFF
 
 
-def build_bwts(
-    text: np.ndarray,
-    parameters: IndexParameters,
-    done: Callable[[str], None] = lambda step: None,
-) -> tuple[BWT, BWT, np.ndarray, np.ndarray]:
+def build_forward(
+    text: np.ndarray, parameters: IndexParameters
+) -> tuple[BWT, np.ndarray, np.ndarray]:
     """Everything of an index that is made from its text; see `bwarp.index.building.build_cpu`."""
     text = cuda.to_device(text)
     table = prefix_table(text, parameters.prefix_length)
-    # Both texts are sorted in the same memory: most of that of a GPU.
-    buffers = sort_buffers(text.size)
-    suffixes = suffix_array_on_device(text, buffers)
-    done("suffix array of the text")
+    suffixes = suffix_array_on_device(text)
     forward = make_bwt(text, suffixes, parameters.occ_rate)
-    sampled = keep_every(suffixes, parameters.sa_rate)
-    text = reversed_text(text)
-    suffixes = suffix_array_on_device(text, buffers)
-    reverse = make_bwt(text, suffixes, parameters.occ_rate)
-    return forward, reverse, sampled, table
+    return forward, keep_every(suffixes, parameters.sa_rate), table
+
+
+def build_reverse(text: np.ndarray, occ_rate: int) -> BWT:
+    """The BWT of a text read backwards."""
+    text = reversed_text(cuda.to_device(text))
+    return make_bwt(text, suffix_array_on_device(text), occ_rate)
 
 
 def require_building_memory(n: int) -> None:
-    """Refuse to index a text of n bases where the GPU has too little memory for that.
-
-    The most is there while the text is turned: buffers of 24 bytes a base, and both texts.
-    """
-    require_memory(26 * n + (64 << 20), f"indexing {n:,} bases")
+    """Refuse to index a text of n bases where the GPU has too little memory for that."""
+    require_memory(suffix_array_bytes(n), f"indexing {n:,} bases")
 
 
 def reversed_text(text):

@@ -23,7 +23,6 @@ from bwarp.gpu.radix_sort import pair_sorter
 
 __all__ = [
     "KERNEL_SIGNATURES",
-    "sort_buffers",
     "suffix_array",
     "suffix_array_bytes",
     "suffix_array_on_device",
@@ -35,9 +34,6 @@ FIRST_KEY_BITS = (5**FIRST_BASES - 1).bit_length()
 
 #: Elements one warp counts or gathers; a multiple of 32.
 TILE = 2048
-
-#: Two buffers of n keys (uint64), and two of n positions (uint32).
-SortBuffers = tuple[tuple, tuple]
 
 _WARP = 32
 _THREADS = 256
@@ -71,24 +67,12 @@ def suffix_array_bytes(n: int) -> int:
     return 25 * n + sort_scratch
 
 
-def sort_buffers(n: int) -> SortBuffers:
-    """Room on the GPU for sorting the suffixes of n bases, one text after another."""
+def suffix_array_on_device(text):
+    """Like `suffix_array`, from a device array to a device array."""
+    n = text.size
     require_memory(suffix_array_bytes(n) - n, f"sorting the suffixes of {n:,} bases")
     keys = cuda.device_array(n, np.uint64), cuda.device_array(n, np.uint64)
-    return keys, (cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32))
-
-
-def suffix_array_on_device(text, buffers: SortBuffers | None = None):
-    """Like `suffix_array`, from a device array to a device array.
-
-    Parameters
-    ----------
-    buffers : optional
-        What `sort_buffers` gave for a text of this length: the result lies in them, until they are
-        used again.
-    """
-    n = text.size
-    keys, positions = buffers or sort_buffers(n)
+    positions = cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32)
     sort_pairs = pair_sorter()
     first_keys[_blocks(n), _THREADS](text, keys[0], positions[0])
     keys, positions = sort_pairs(keys, positions, n, FIRST_KEY_BITS)

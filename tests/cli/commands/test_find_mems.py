@@ -47,7 +47,9 @@ def genomes(tmp_path_factory, run_program):
             ("tiny", "ACG"),
         ],
     )
-    done = run_program("index_reference.py", reference, "-o", folder / "ref.index")
+    done = run_program(
+        "index_reference.py", reference, "-o", folder / "ref.index", "--with-reverse"
+    )
     assert done.rc == 0, done.stderr
     return reference, folder / "ref.index", queries
 

@@ -247,7 +247,8 @@ def test_off_targets_of_guides(run_program, shared_data, large_data, tmp_path):
         "".join(f">{name}\n{seq[:20]}\n" for name, seq in guides.items() if name not in CAPPED)
     )
     index = tmp_path / "chr20.index"
-    assert run_program("index_reference.py", genome, "-o", index, "--backend", "cpu").rc == 0
+    options = ("--with-reverse", "--backend", "cpu")
+    assert run_program("index_reference.py", genome, "-o", index, *options).rc == 0
     output = tmp_path / "hits.tsv"
     run = ("--index", index, "--queries", tmp_path / "guides.fa", "-o", output)
     done = run_program(SCRIPT, *run, "--mismatches", 4, "--max-hits", 0)

@@ -1,9 +1,11 @@
 """scripts/index_reference.py as it is used: what it prints, refuses, and leaves behind."""
 
+import gc
 import gzip
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 
 from bwarp.cli.program import run_program as run_main
 from bwarp.errors import GpuMemoryError
-from bwarp.index.building.build import build_index
+from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.index_size import size_table
 from bwarp.index.store import load_index
 from bwarp.index.verify import verify_index
@@ -73,7 +75,7 @@ def test_help_version_and_a_whole_run(run_program, fasta, tmp_path):
     assert done.stderr.splitlines()[0].startswith("indexing 30 bases of 2 contigs on c")
     assert done.stderr.splitlines()[-2:] == [
         "verifying ...",
-        "verified: both BWTs spell the text, and the tables agree with it",
+        "verified: the BWT spells the text, and the tables agree with it",
     ]
 
 
@@ -100,6 +102,70 @@ def test_the_folder_does_not_depend_on_threads_and_memory(index_reference, tmp_p
         found.append({path.name: path.read_bytes() for path in folder.iterdir()})
         assert str(tmp_path).encode() not in found[-1]["index.json"]
     assert found[0] == found[1] == found[2]
+
+
+def contents(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_path, capfd):
+    rng = np.random.default_rng(13)
+    bases = rng.choice(np.frombuffer(b"ACGTN", np.uint8), 200_000, p=[0.2499] * 4 + [0.0004])
+    (tmp_path / "r.fa").write_bytes(b">a\n" + bases.tobytes() + b"\n" + FASTA)
+    options = ("--occ-rate", 96, "--backend", "cpu")
+    at_once = index_reference("r.fa", "-o", "both", "--with-reverse", "--verify", *options)
+    assert at_once.rc == 0
+    assert at_once.last == "verified: both BWTs spell the text, and the tables agree with it"
+    assert index_reference("r.fa", "-o", "r.index", *options).rc == 0
+    (tmp_path / "r.fa").unlink()
+    said = []
+    program.say, kept = said.append, program.say
+    try:
+        for threads, memory in ((1, "8G"), (2, "1M"), (4, "300M")):
+            copy = shutil.copytree("r.index", f"{threads}.index")
+            add = ("-o", copy, "--with-reverse", "--threads", threads, "--memory", memory)
+            added = index_reference(*add, "--backend", "cpu")
+            assert added == (0, at_once.out, "")
+            assert contents(copy) == contents("both")
+        assert said == ["adding the reverse BWT of 200,030 bases on cpu"] * 3
+        # Nothing is written the second time.
+        before = {path: path.stat() for path in Path("1.index").iterdir()}
+        assert index_reference("-o", "1.index", "--with-reverse") == (0, at_once.out, "")
+        assert said[3:] == ["1.index has the reverse BWT already: nothing was changed"]
+        assert {path: path.stat() for path in Path("1.index").iterdir()} == before
+    finally:
+        program.say = kept
+
+
+def test_the_reverse_of_what_is_damaged_or_no_index(index_reference, fasta, tmp_path):
+    answer = index_reference("-o", "deep/i", "--with-reverse")
+    assert answer == (1, "", "index_reference.py: error: deep/i: no such index: make it with "
+                      "scripts/index_reference.py REF.fa -o deep/i")  # fmt: skip
+    assert index_reference("r.fa", "-o", "i").rc == 0
+    path = Path("i/genome.npy")
+    path.write_bytes(path.read_bytes()[:-1] + b"\7")
+    before = contents("i")
+    answer = index_reference("-o", "i", "--with-reverse")
+    assert answer.rc == 1
+    assert answer.last.startswith(f"index_reference.py: error: {path}: the file is damaged")
+    assert contents("i") == before
+    assert sorted(os.listdir(tmp_path)) == ["i", "r.fa"]
+
+
+def test_a_gpu_that_is_too_small_to_add_the_reverse(index_reference, program, fasta, monkeypatch):
+    assert index_reference("r.fa", "-o", "i").rc == 0
+    used = []
+
+    def build(reference, occ_rate, backend, *further):
+        used.append(backend)
+        if backend == "cuda":
+            raise GpuMemoryError("sorting takes 75.0 GB of GPU memory and 20.0 GB are free")
+        return build_reverse(reference, occ_rate, backend, *further)
+
+    monkeypatch.setattr(program, "build_reverse", build)
+    monkeypatch.setattr(program, "choose_engine", lambda requested: "cuda")
+    assert index_reference("-o", "i", "--with-reverse", "--verify").rc == 0
+    assert used == ["cuda", "cpu"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +198,8 @@ def test_bad_references(index_reference, tmp_path, content, message):
         ([".", "-o", "i"], 1, ".: is a folder where a file is wanted"),
         (["r.fa"], 2, "the following arguments are required: -o/--output "
          "(see index_reference.py --help)"),
-        (["-o", "i"], 2, "no reference: give a FASTA file, or --verify to prove an index"),
+        (["-o", "i"], 2, "no reference: give a FASTA file, or of an existing index --with-reverse "
+         "or --verify"),
         (["r.fa", "-o", "i", "--occ-rate", "48"], 2, "occ_rate 48 cannot be used: it must be a "
          "multiple of 32 from 32 to 1024; 64 is good"),
         (["r.fa", "-o", "i", "--sa-rate", "0"], 2, "sa_rate 0 cannot be used: it must be from 1 "
@@ -205,7 +272,8 @@ def test_damaged_and_other_indexes(index_reference, fasta):
     description.write_text(json.dumps(json.loads(description.read_text()) | {"version": 99}))
     answer = index_reference("-o", "i", "--verify")
     assert answer == (1, "", "index_reference.py: error: i/index.json: the index has format "
-                      "version 99, this bwarp reads version 1: build the index again")  # fmt: skip
+                      "version 99, this bwarp reads versions 1 and 2: build the index "
+                      "again")  # fmt: skip
     # Building again is what mends both.
     assert index_reference("r.fa", "-o", "i", "--verify").rc == 0
 
@@ -247,10 +315,10 @@ runpy.run_path(sys.argv.pop(1), run_name="__main__")
 """
 
 
-def stop_while_writing(folder: Path, how: signal.Signals) -> tuple[int, str, list[str]]:
+def stop_while_writing(folder: Path, how: signal.Signals, *what: str) -> tuple[int, str, list[str]]:
     """Exit code, standard error, and the hidden folders that were there just before the end."""
     process = subprocess.Popen(
-        [sys.executable, "-c", STOPS_WHILE_WRITING, SCRIPT, "r.fa", "-o", "r.index"]
+        [sys.executable, "-c", STOPS_WHILE_WRITING, SCRIPT, *(what or ["r.fa"]), "-o", "r.index"]
         + ["--threads", "1", "--backend", "cpu"],
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -281,6 +349,21 @@ def test_killed_while_writing(index_reference, fasta, tmp_path, older):
     assert index_reference("r.fa", "-o", "r.index", "--sa-rate", 3, "--verify").rc == 0
     assert sorted(os.listdir(tmp_path)) == ["r.fa", "r.index"]
     assert load_index("r.index").sa_rate == 3
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_ended_while_the_reverse_is_added(index_reference, fasta, tmp_path, how):
+    assert index_reference("r.fa", "-o", "both", "--with-reverse").rc == 0
+    assert index_reference("r.fa", "-o", "r.index").rc == 0
+    before = contents("r.index")
+    rc, _, parts = stop_while_writing(tmp_path, how, "--with-reverse")
+    assert rc == (-how if how == signal.SIGKILL else 128 + how)
+    assert len(parts) == 1
+    assert contents("r.index") == before
+    assert index_reference("-o", "r.index", "--verify").rc == 0
+    assert index_reference("-o", "r.index", "--with-reverse", "--verify").rc == 0
+    assert contents("r.index") == contents("both")
+    assert sorted(os.listdir(tmp_path)) == ["both", "r.fa", "r.index"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -316,6 +399,21 @@ def test_a_full_disk(index_reference, fasta, small_disk):
     )
     assert os.listdir(small_disk) == []
     assert index_reference("r.fa", "-o", small_disk / "i", "--prefix-length", 2).rc == 0
+    before = contents(small_disk / "i")
+    (small_disk / "filler").write_bytes(bytes(small_disk_left(small_disk)))
+    answer = index_reference("-o", small_disk / "i", "--with-reverse")
+    assert answer.rc == 1
+    assert answer.last.endswith(
+        ": the disk is full: free some space, or write elsewhere, and run again"
+    )
+    assert contents(small_disk / "i") == before
+    assert sorted(os.listdir(small_disk)) == ["filler", "i"]
+    gc.collect()  # arrays that are mapped from files of the disk
+
+
+def small_disk_left(disk) -> int:
+    left = os.statvfs(disk)
+    return left.f_bavail * left.f_frsize
 
 
 def test_a_limit_on_the_size_of_files(index_reference, fasta, tmp_path):

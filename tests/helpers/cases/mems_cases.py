@@ -16,7 +16,7 @@ def reference_of(contigs):
 
 def index_of(contigs, occ_rate=64, sa_rate=2, prefix_length=3):
     parameters = IndexParameters(occ_rate, sa_rate, prefix_length)
-    return build_index(reference_of(contigs), parameters, "cpu")
+    return build_index(reference_of(contigs), parameters, "cpu", with_reverse=True)
 
 
 def text_of(queries, strands, min_length):

@@ -16,10 +16,13 @@ def reference_of(contigs: list[bytes]) -> Reference:
     return make_reference(names, starts, encode(b"".join(contigs)))
 
 
-def index_of(contigs, occ_rate=64, sa_rate=4, prefix_length=3, threads=1) -> FMIndex:
+def index_of(
+    contigs, occ_rate=64, sa_rate=4, prefix_length=3, threads=1, with_reverse=True
+) -> FMIndex:
     """The index of contigs given as text, built on the CPU."""
     parameters = IndexParameters(occ_rate, sa_rate, prefix_length)
-    return build_index(reference_of(contigs), parameters, "cpu", threads)
+    reference = reference_of(contigs)
+    return build_index(reference, parameters, "cpu", threads, with_reverse=with_reverse)
 
 
 def turned(text: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.index.building.build import build_index
+from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.building.packed_text_cpu import pack_text
 from bwarp.index.building.prefix_table_cpu import prefix_table
 from bwarp.index.fm_index import BWT, block_words, first_rows_of
@@ -127,8 +127,12 @@ def test_the_same_with_any_number_of_threads_and_memory(separators):
     contigs = [part.tobytes() for part in np.array_split(rng.choice(letters, 400_000), separators)]
     reference = reference_of(contigs)
     parameters = IndexParameters(32, 5, 6)
-    alone = arrays_of(build_index(reference, parameters, "cpu", 1))
+    alone = arrays_of(build_index(reference, parameters, "cpu", with_reverse=True))
     for threads, memory in ((2, 1 << 40), (4, 1), (13, 1 << 40)):
-        together = arrays_of(build_index(reference, parameters, "cpu", threads, memory))
-        for name, array in alone.items():
-            assert np.array_equal(array, together[name]), name
+        together = build_index(reference, parameters, "cpu", threads, memory, with_reverse=True)
+        for name, array in arrays_of(together).items():
+            assert np.array_equal(array, alone[name]), name
+        assert build_index(reference, parameters, "cpu", threads, memory).reverse is None
+        added = build_reverse(reference, parameters.occ_rate, "cpu", threads, memory)
+        for field in fields(added):
+            assert np.array_equal(getattr(added, field.name), alone[f"reverse {field.name}"])

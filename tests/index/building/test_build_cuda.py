@@ -30,15 +30,18 @@ def assert_same(contigs, parameters):
     from bwarp.index.building import build_cuda
 
     reference = reference_of([bytes(b"ACGT"[base - 1] for base in contig) for contig in contigs])
-    expected = build_cpu.build_bwts(reference, parameters)
-    built = build_cuda.build_bwts(text_of(reference), parameters)
-    for one, other in zip(built[:2], expected[:2], strict=True):
+    text, occ_rate = text_of(reference), parameters.occ_rate
+    expected, *expected_others = build_cpu.build_forward(reference, parameters)
+    built, *others = build_cuda.build_forward(text, parameters)
+    expected_turned = build_cpu.build_reverse(reference, occ_rate)
+    turned = build_cuda.build_reverse(text, occ_rate)
+    for one, other in ((built, expected), (turned, expected_turned)):
         for part in fields(other):
             a, b = getattr(one, part.name), getattr(other, part.name)
             assert np.array_equal(a, b), part.name
             assert np.asarray(a).dtype == np.asarray(b).dtype, part.name
             assert np.shape(a) == np.shape(b), part.name
-    for one, other in zip(built[2:], expected[2:], strict=True):
+    for one, other in zip(others, expected_others, strict=True):
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
 
@@ -62,7 +65,8 @@ def test_kernels_are_launched_with_the_types_they_state():
     from bwarp.index.building import build_cuda, suffix_array_cuda
 
     text = text_of_contigs([np.full(5000, 1), np.arange(3000) % 4 + 1])
-    build_cuda.build_bwts(text, IndexParameters(64, 4, 3))
+    build_cuda.build_forward(text, IndexParameters(64, 4, 3))
+    build_cuda.build_reverse(text, 64)
     for module in (build_cuda, prefix_sum, suffix_array_cuda):
         for kernel, types in module.KERNEL_SIGNATURES.items():
             assert set(kernel.overloads) == {types}, kernel.py_func.__name__
@@ -74,7 +78,7 @@ def test_a_text_that_does_not_fit_the_gpu(monkeypatch):
 
     monkeypatch.setattr(suffix_array_cuda, "suffix_array_bytes", lambda n: 10**15 + n)
     with pytest.raises(UsageError) as error:
-        build_cuda.build_bwts(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
+        build_cuda.build_forward(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
     message = str(error.value)
     assert message.startswith(
         "sorting the suffixes of 2 bases takes 1000000.0 GB of GPU memory and "

@@ -14,6 +14,8 @@ from numba import cuda
 
 from bwarp.gpu import prefix_sum
 from bwarp.index.building import build_cpu, build_cuda, suffix_array_cuda
+from bwarp.index.building.build import build_index, build_reverse
+from bwarp.index.fm_index import BWT
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import text_of
 from tests.helpers.gpu import emulated_cuda
@@ -85,10 +87,31 @@ def test_suffix_array(emulated, contigs):
 def test_index(emulated, n_contigs, parameters):
     letters = RNG.choice(np.frombuffer(b"ACGT", np.uint8), 150)
     reference = reference_of([part.tobytes() for part in np.array_split(letters, n_contigs)])
-    built = build_cuda.build_bwts(text_of(reference), IndexParameters(*parameters))
-    expected = build_cpu.build_bwts(reference, IndexParameters(*parameters))
-    for one, other in zip(built[:2], expected[:2], strict=True):
+    text, parameters = text_of(reference), IndexParameters(*parameters)
+    built, *others = build_cuda.build_forward(text, parameters)
+    expected, *expected_others = build_cpu.build_forward(reference, parameters)
+    turned = build_cuda.build_reverse(text, parameters.occ_rate)
+    expected_turned = build_cpu.build_reverse(reference, parameters.occ_rate)
+    for one, other in ((built, expected), (turned, expected_turned)):
         for part in fields(other):
             assert np.array_equal(getattr(one, part.name), getattr(other, part.name)), part.name
-    for one, other in zip(built[2:], expected[2:], strict=True):
+    for one, other in zip(others, expected_others, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_the_engine_builds_what_is_asked_for_and_adds_the_rest(emulated, monkeypatch):
+    monkeypatch.setattr(build_cuda, "require_memory", lambda *_: None)
+    reference = reference_of([b"ACGTTGCATTACGGA" * 3, b"GGATTACA"])
+    parameters = IndexParameters(32, 2, 2)
+    made = build_index(reference, parameters, "cuda")
+    assert made.reverse is None
+    both = build_index(reference, parameters, "cuda", with_reverse=True)
+    added = build_reverse(reference, parameters.occ_rate, "cuda")
+    expected = build_index(reference, parameters, "cpu", with_reverse=True)
+    for part in fields(BWT):
+        for one, other in (
+            (made.forward, expected.forward),
+            (both.reverse, expected.reverse),
+            (added, expected.reverse),
+        ):
+            assert np.array_equal(getattr(one, part.name), getattr(other, part.name)), part.name

@@ -1,0 +1,75 @@
+"""Programs that are given an index without the reverse BWT, which their search needs."""
+
+import os
+
+import pytest
+
+from bwarp.index.store import save_index
+from tests.helpers.oracles.index_oracle import HOSTILE, index_of
+from tests.helpers.programs.programs_here import run_here
+
+MISMATCHES, UNIQUE = "a search with mismatches", "a search for unique matches"
+
+# The reads are not there: whether they are searched at all is known before they are read.
+NEED_IT = [
+    ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 1)),
+    ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 2,
+     "--count-only", "--algorithm", "backtracking")),
+    ("seed_reads", MISMATCHES, ("--kmers", "absent", "-o", "o", "--mismatches", 4)),
+    ("seed_reads", MISMATCHES, ("--kmers", "absent", "-o", "o", "--mismatches", 1,
+     "--locate", "hybrid")),
+    ("find_mems", UNIQUE, ("--queries", "absent.fa", "-o", "o.mums")),
+    ("find_mems", UNIQUE, ("--queries", "absent.fa", "-o", "o.paf", "--kind", "mum")),
+]  # fmt: skip
+
+NEED_IT_NOT = [
+    ("find_seeds", ("--queries", "q.fa", "-o", "o.tsv")),
+    ("find_seeds", ("--queries", "q.fa", "-o", "o.tsv", "--count-only")),
+    ("find_mems", ("--queries", "q.fa", "-o", "o.mums", "--kind", "maxmatch")),
+    ("find_mems", ("--queries", "q.fa", "-o", "o.mums", "--chunk-bases", 1000)),
+    ("map_reads", ("-1", "q.fa", "-o", "o.sam")),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("without reverse")
+    save_index(index_of(HOSTILE["random"], with_reverse=False), folder / "genome.index")
+    (folder / "q.fa").write_bytes(b">q\n%b\n" % HOSTILE["random"][0][100:160])
+    return folder
+
+
+@pytest.mark.parametrize(("program", "search", "arguments"), NEED_IT)
+def test_the_one_command_to_type_is_named(folder, monkeypatch, program, search, arguments):
+    monkeypatch.chdir(folder)
+    before = sorted(os.listdir(folder))
+    done = run_here(program, "--index", "genome.index", *arguments, folder=folder)
+    assert done.rc == 2
+    assert done.last_line == (
+        f"{program}.py: error: genome.index has no reverse BWT, which {search} needs: add it "
+        "with: scripts/index_reference.py -o genome.index --with-reverse"
+    )
+    assert sorted(os.listdir(folder)) == before
+
+
+@pytest.mark.parametrize(("program", "arguments"), NEED_IT_NOT)
+def test_what_needs_one_bwt_runs_with_one(folder, monkeypatch, program, arguments):
+    monkeypatch.chdir(folder)
+    reference = [] if "--chunk-bases" in arguments else ["--index", "genome.index"]
+    if not reference:
+        (folder / "g.fa").write_bytes(b">g\n%b\n" % HOSTILE["random"][0])
+        reference = ["--reference", "g.fa"]
+    done = run_here(program, *reference, *arguments, folder=folder)
+    assert done.rc == 0, done.said
+
+
+def test_the_command_that_is_named_is_enough(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run_here(
+        "index_reference", "-o", "genome.index", "--with-reverse", folder=folder
+    ).rc == 0  # fmt: skip
+    (folder / "absent.fa").write_bytes((folder / "q.fa").read_bytes())
+    for program, _, arguments in NEED_IT:
+        if program != "seed_reads":
+            done = run_here(program, "--index", "genome.index", *arguments, folder=folder)
+            assert done.rc == 0, done.said
