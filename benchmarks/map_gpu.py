@@ -120,7 +120,7 @@ def timeline(folder: Path, threads: int) -> dict:
         return round(time.perf_counter() - start, 2)
 
     backend = choose_backend("cuda")
-    chunks = read_ahead(read_chunks(first, second, False, reads_a_chunk(backend)))
+    chunks = read_ahead(read_chunks(first, second, False, reads_a_chunk(backend), threads))
     index = load_index(folder / "index")
     genome, kept = load(index, backend, threads)
     loaded = now()

@@ -142,7 +142,7 @@ class Mapper:
             raise UsageError("reads and mates: give both as files, or both in memory")
         if in_file:
             mate_file = None if mates is None else os.fspath(mates)
-            chunks = read_chunks(os.fspath(reads), mate_file, False, size)
+            chunks = read_chunks(os.fspath(reads), mate_file, False, size, self.threads)
         else:
             chunks = _chunks_of(reads, mates, size)
         mapped = map_chunks(

@@ -1,12 +1,16 @@
 """FASTA and FASTQ, plain or gzipped, streamed into arrays of codes without an object a record.
 
-A file is read in chunks; each chunk's complete records become one `SequenceBatch`:
+A file is read in blocks, one after another; each block's complete records are a `RecordText`, and
+that, in whatever thread, becomes a `SequenceBatch`:
+
+    text     @r1 \nACGTAC\n+\nFFFFFF\n@r2\nGGT\n+\nFFF\n@r3 ...     cut by its line feeds alone
+    starts   0                          24                  41
 
     codes    A C G T A C|G G T|            |T T ...      all sequences, end to end
     offsets  0          6     9             9            record i = codes[offsets[i]:offsets[i+1]]
 
-An incomplete record at a chunk's end is carried over to the next one; a record longer than a
-chunk makes the chunk grow. Lines may end in LF or CRLF; a FASTA sequence may span lines, a FASTQ
+An incomplete record at a block's end is carried over to the next one; a record longer than a
+block makes the block grow. Lines may end in LF or CRLF; a FASTA sequence may span lines, a FASTQ
 record is four lines, as every sequencer writes it. Blank lines between records are skipped.
 """
 
@@ -19,7 +23,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks, take_bytes
+from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks, take_blocks
 from bwarp.io.line_scan import (
     SLACK,
     copy_between,
@@ -29,9 +33,17 @@ from bwarp.io.line_scan import (
     letter_table,
     line_end,
 )
+from bwarp.runtime.compiled_code import read_only
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SequenceBatch", "lone_return_error", "read_sequences", "split_blocks"]
+__all__ = [
+    "RecordText",
+    "SequenceBatch",
+    "cut_records",
+    "lone_return_error",
+    "parse_records",
+    "read_sequences",
+]
 
 # What the FASTQ parser reports besides success.
 _BAD_LETTER = 1
@@ -43,6 +55,44 @@ _PLUS_NAME_DIFFERS = 6
 _LONE_RETURN = 7
 
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*")
+
+# No record takes fewer bytes: ">" and "@a", each with its line feeds.
+_LEAST_FASTA_BYTES, _LEAST_FASTQ_BYTES = 2, 5
+
+
+@dataclass(frozen=True)
+class RecordText:
+    """Some consecutive whole records as they stand in a FASTA or FASTQ file.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+        The bytes they are part of.
+    starts : ndarray, shape=(count + 1,), dtype=int64
+        Where each begins in `text`; the last is where they end.
+    is_fasta : bool
+    lines_before : int
+        Lines of the file before `text`.
+    first_record : int
+        Number of the first record in its file, from 0.
+    """
+
+    text: np.ndarray
+    starts: np.ndarray
+    is_fasta: bool
+    lines_before: int
+    first_record: int
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) - 1
+
+    def part(self, first: int, stop: int) -> "RecordText":
+        """The records from `first` to below `stop` of these."""
+        starts = self.starts[first : stop + 1]
+        return RecordText(
+            self.text, starts, self.is_fasta, self.lines_before, self.first_record + first
+        )
 
 
 @dataclass(frozen=True)
@@ -121,14 +171,16 @@ def read_sequences(
     InputError
         With the line number, for anything that is not a record.
     """
-    yield from split_blocks(path, read_blocks(path, chunk_bytes), code_of_byte)
+    for records in cut_records(path, read_blocks(path, chunk_bytes)):
+        yield parse_records(path, records, code_of_byte)
 
 
-def split_blocks(
-    path: str | os.PathLike, blocks: Iterator[bytes], code_of_byte: np.ndarray = CODE_OF_BYTE
-) -> Iterator[SequenceBatch]:
-    """`read_sequences` for bytes that someone else reads; errors name the file `path`."""
-    table = letter_table(code_of_byte)
+def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[RecordText]:
+    """The records of a file that someone else reads, those of a block at a time.
+
+    Only line feeds and what a record begins with are looked at: `parse_records` looks at the rest.
+    Errors name the file `path`.
+    """
     text, lines_before = b"", 0
     # A carriage return may have its line feed in the next block.
     while text in (b"", b"\r"):
@@ -139,31 +191,46 @@ def split_blocks(
         blank = _BLANK_LINES.match(text).end()
         lines_before += text.count(b"\n", 0, blank)
         text = text[blank:]
-    parse = _parser_for(path, text, lines_before)
+    is_fasta = _is_fasta(path, text, lines_before)
     first_record = 0
+    data = np.frombuffer(text, np.uint8)
+    at_end = False
     while True:
-        batch, consumed = parse(path, text, table, not block, lines_before, first_record)
-        if batch.count:
-            yield batch
-        if not block:
+        if at_end:
+            # Ends the last line where nothing does; otherwise it is a blank line more.
+            data = read_only(np.append(data, np.uint8(10)))
+        if is_fasta:
+            starts = np.empty(data.size // _LEAST_FASTA_BYTES + 2, np.int64)
+            count, lines = _cut_fasta(data, at_end, starts)
+        else:
+            starts = np.empty(data.size // _LEAST_FASTQ_BYTES + 2, np.int64)
+            count, lines = _cut_fastq(data, starts)
+        # Most of the array has not been touched, and takes no memory.
+        starts = starts[: count + 1].copy()
+        if count:
+            yield RecordText(data, starts, is_fasta, lines_before, first_record)
+        data = data[starts[-1] :]
+        lines_before += lines
+        first_record += count
+        if at_end:
+            if data.size:
+                raise _unfinished_error(path, data.tobytes(), lines_before)
             return
-        first_record += batch.count
-        lines_before += _count_lines(text, consumed)
-        text = text[consumed:]
-        # As much again as is carried over: a record of many chunks costs few tries.
-        block = take_bytes(blocks, max(len(text), 1))
-        text += block
+        # As much again as is carried over: a record of many blocks costs few tries.
+        more = take_blocks(blocks, max(data.size, 1))
+        at_end = not more
+        data = read_only(np.concatenate([data, *(np.frombuffer(b, np.uint8) for b in more)]))
 
 
-def _parser_for(path, text: bytes, lines_before: int):
+def _is_fasta(path, text: bytes, lines_before: int) -> bool:
     if text.startswith((b"BAM\x01", b"CRAM", b"@HD\t", b"@SQ\t")):
         raise InputError(f"{path}: these are alignments: make FASTQ of them (samtools fastq)")
     if text.startswith(b"\r"):
         raise lone_return_error(f"{path}, line {lines_before + 1}: ")
     if text.startswith(b">"):
-        return _parse_fasta
+        return True
     if text.startswith(b"@"):
-        return _parse_fastq
+        return False
     raise InputError(
         f"{path}, line {lines_before + 1}: neither FASTA (>name) nor FASTQ (@name): "
         f"the line begins with {_shown(text[:20])}"
@@ -174,53 +241,50 @@ def _shown(text: bytes) -> str:
     return repr(text.split(b"\n")[0].decode("latin-1"))
 
 
-def _parse_fasta(path, text, table, at_end, lines_before, first_record):
-    # The last record is complete only when the next one has begun, or at the end of the file.
-    stop = len(text) if at_end else text.rfind(b"\n>") + 1
-    data = np.frombuffer(text, np.uint8)[:stop]
-    n_records = text.count(b"\n>", 0, stop) + 1 if stop else 0
-    codes = np.empty(stop + SLACK, np.uint8)
-    offsets = np.zeros(n_records + 1, np.int64)
-    headers = np.zeros((n_records, 2), np.int64)
-    used, bad = _split_fasta(data, table, codes, offsets, headers)
-    if bad >= 0:
-        raise _fasta_error(path, text, bad, lines_before)
-    return SequenceBatch(codes[:used], offsets, None, data, headers, first_record), stop
-
-
-def _parse_fastq(path, text, table, at_end, lines_before, first_record):
-    if at_end:
-        # Ends the last line where nothing does; otherwise it is a blank line more.
-        text += b"\n"
-    data = np.frombuffer(text, np.uint8)
-    most_records = _count_lines(text, len(text)) // 4
+def parse_records(
+    path: str | os.PathLike, records: RecordText, code_of_byte: np.ndarray = CODE_OF_BYTE
+) -> SequenceBatch:
+    """The sequences of records; errors name the file `path`, as do those of `read_sequences`."""
+    first, stop = records.starts[0], records.starts[-1]
+    data, starts = records.text[first:stop], records.starts - first
     codes = np.empty(data.size + SLACK, np.uint8)
-    qualities = np.empty(data.size + SLACK, np.uint8)
-    offsets = np.zeros(most_records + 1, np.int64)
-    headers = np.zeros((most_records, 2), np.int64)
-    count, at, problem = _split_fastq(data, table, codes, qualities, offsets, headers)
-    if problem:
-        raise _fastq_error(path, text, problem, at, lines_before)
-    if at_end and at < len(text):
-        if re.search(rb"\r(?!\n)", text[at:]):
-            raise lone_return_error(f"{path}, line {_line_of(text, at, lines_before)}: ")
-        raise InputError(
-            f"{path}, line {_line_of(text, at, lines_before)}: the last FASTQ record is cut off: "
-            "a record is four lines (@name, bases, +, qualities)"
-        )
-    offsets, used = offsets[: count + 1], offsets[count]
-    batch = SequenceBatch(
-        codes[:used], offsets, qualities[:used], data, headers[:count], first_record
+    offsets = np.zeros(records.count + 1, np.int64)
+    headers = np.empty((records.count, 2), np.int64)
+    table = letter_table(code_of_byte)
+    if records.is_fasta:
+        qualities = None
+        at = _split_fasta(data, table, codes, offsets, headers)
+        if at >= 0:
+            raise _fasta_error(path, data.tobytes(), at, _lines_before(records))
+    else:
+        qualities = np.empty(data.size + SLACK, np.uint8)
+        at, problem = _split_fastq(data, starts, table, codes, qualities, offsets, headers)
+        if problem:
+            raise _fastq_error(path, data.tobytes(), problem, at, _lines_before(records))
+        qualities = qualities[: offsets[-1]]
+    return SequenceBatch(
+        codes[: offsets[-1]], offsets, qualities, data, headers, records.first_record
     )
-    return batch, at
+
+
+def _lines_before(records: RecordText) -> int:
+    """The lines of a file before its records."""
+    return records.lines_before + int(count_byte(records.text, 0, records.starts[0], 10))
+
+
+def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
+    """The error for a FASTQ file that ends within a record."""
+    start = f"{path}, line {lines_before + 1}: "
+    if re.search(rb"\r(?!\n)", rest):
+        return lone_return_error(start)
+    return InputError(
+        f"{start}the last FASTQ record is cut off: "
+        "a record is four lines (@name, bases, +, qualities)"
+    )
 
 
 def _line_of(text: bytes, at: int, lines_before: int) -> int:
-    return lines_before + _count_lines(text, at) + 1
-
-
-def _count_lines(text: bytes, stop: int) -> int:
-    return int(count_byte(np.frombuffer(text, np.uint8), 0, stop, 10))
+    return lines_before + text.count(b"\n", 0, at) + 1
 
 
 def lone_return_error(start: str) -> InputError:
@@ -277,8 +341,51 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
 
 
 @numba.njit(cache=True, nogil=True)
+def _cut_fasta(data, at_end, starts):
+    """Where the FASTA records begin whose end is known, and the rest; how many, of what lines.
+
+    A record is complete when the next one has begun, or at the end of the file.
+    """
+    count = 0
+    lines = 0
+    lines_of_records = 0
+    at = 0
+    while at < data.size:
+        if data[at] == 62:
+            starts[count] = at
+            count += 1
+            lines_of_records = lines
+        at = find_byte(data, at, data.size, 10) + 1
+        lines += 1
+    if at_end:
+        starts[count] = data.size
+        return count, lines
+    return count - 1, lines_of_records
+
+
+@numba.njit(cache=True, nogil=True)
+def _cut_fastq(data, starts):
+    """Where the FASTQ records begin that are there as four lines, and the rest; how many, of what
+    lines."""
+    count = 0
+    lines = 0
+    begin = 0
+    while True:
+        while begin < data.size and (data[begin] == 10 or data[begin] == 13):
+            lines += data[begin] == 10
+            begin += 1
+        starts[count] = begin
+        for _ in range(4):
+            begin = find_byte(data, begin, data.size, 10) + 1
+        if begin > data.size:
+            return count, lines
+        count += 1
+        lines += 4
+
+
+@numba.njit(cache=True, nogil=True)
 def _split_fasta(data, table, codes, offsets, headers):
-    """Split complete FASTA records. Returns how many bases, and where a bad letter is (or -1)."""
+    """Split complete FASTA records. Returns where a bad letter is, or -1."""
     used = 0
     record = 0
     at = 0
@@ -287,7 +394,7 @@ def _split_fasta(data, table, codes, offsets, headers):
         if data[at] == 62:
             lone_return = find_byte(data, at, stop, 13)
             if lone_return < stop:
-                return used, lone_return
+                return lone_return
             headers[record, 0] = at + 1
             headers[record, 1] = stop
             offsets[record] = used
@@ -298,26 +405,19 @@ def _split_fasta(data, table, codes, offsets, headers):
             used += reached - at
             # Blanks at a line's end are common and harmless.
             if reached < stop and data[reached] != 32 and data[reached] != 9:
-                return used, reached
+                return reached
             at = reached + 1
         at = feed + 1
     offsets[record] = used
-    return used, -1
+    return -1
 
 
 @numba.njit(cache=True, nogil=True)
-def _split_fastq(data, table, codes, qualities, offsets, headers):
-    """Split the complete FASTQ records, of which there are at most as many as `headers`.
-
-    Returns how many there are, where the rest begins, and 0; or an offset and its problem. A record
-    is looked at only when all of it is there, so problems do not depend on where chunks end.
-    """
-    record = 0
+def _split_fastq(data, starts, table, codes, qualities, offsets, headers):
+    """Split the FASTQ records that begin at `starts`. Returns an offset and its problem, or 0."""
     used = 0
-    begin = 0
-    while True:
-        while begin < data.size and (data[begin] == 10 or data[begin] == 13):
-            begin += 1
+    for record in range(starts.size - 1):
+        begin = starts[record]
         feed, name_stop = line_end(data, begin)
         bases = feed + 1
         feed, bases_stop = line_end(data, bases)
@@ -325,29 +425,26 @@ def _split_fastq(data, table, codes, qualities, offsets, headers):
         feed, plus_stop = line_end(data, plus)
         quality = feed + 1
         feed, quality_stop = line_end(data, quality)
-        if feed >= data.size:
-            return record, begin, 0
         if data[begin] != 64:
-            return record, begin, _NO_HEADER
+            return begin, _NO_HEADER
         if find_byte(data, begin, name_stop, 13) < name_stop:
-            return record, begin, _LONE_RETURN
+            return begin, _LONE_RETURN
         bad = encode_line(data, bases, bases_stop, table, codes, used)
         if bad < bases_stop:
-            return record, bad, _BAD_LETTER
+            return bad, _BAD_LETTER
         if data[plus] != 43:
-            return record, plus, _NO_PLUS
+            return plus, _NO_PLUS
         if plus_stop > plus + 1 and not np.array_equal(
             data[begin + 1 : name_stop], data[plus + 1 : plus_stop]
         ):
-            return record, plus, _PLUS_NAME_DIFFERS
+            return plus, _PLUS_NAME_DIFFERS
         bad = copy_between(data, quality, quality_stop, 33, 126, qualities, used)
         if bad < quality_stop:
-            return record, bad, _BAD_QUALITY
+            return bad, _BAD_QUALITY
         if quality_stop - quality != bases_stop - bases:
-            return record, quality, _UNEQUAL_LENGTHS
+            return quality, _UNEQUAL_LENGTHS
         headers[record, 0] = begin + 1
         headers[record, 1] = name_stop
-        record += 1
         used += bases_stop - bases
-        offsets[record] = used
-        begin = feed + 1
+        offsets[record + 1] = used
+    return 0, 0

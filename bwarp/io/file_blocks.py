@@ -7,21 +7,30 @@ streams end to end, as bgzip and cat make them:
 
 Python's bz2 and lzma, and what is made of them, stop in silence at a second stream that is damaged
 near its start. gzip's own last block, and that of BGZF, is not asked for: sequencers leave it out.
+
+BGZF, which is gzip in streams of 64 kB that say how long they are, is inflated by several threads,
+up to the first stream that is not of that kind, or not whole. From there on one thread inflates,
+and has the last word on what is wrong.
 """
 
 import bz2
 import codecs
+import io
 import lzma
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
 from typing import BinaryIO
 
+import numpy as np
 from xopen import xopen
 
 from bwarp.errors import InputError
+from bwarp.io.bam.bgzf import END_OF_FILE
+from bwarp.io.bam.bgzf_blocks import inflated_blocks, whole_blocks
+from bwarp.runtime.threads import in_order
 
-__all__ = ["CHUNK_BYTES", "read_blocks", "take_bytes"]
+__all__ = ["CHUNK_BYTES", "read_blocks", "take_blocks"]
 
 CHUNK_BYTES = 8 << 20
 
@@ -29,6 +38,9 @@ _STDIN = 0
 
 #: What is read of a compressed file at a time.
 _PACKED_BYTES = 1 << 17
+
+#: How much smaller reads are when they are compressed, about, and how large a block of BGZF may be.
+_PACKED_TO, _LARGEST_BLOCK = 4, 1 << 16
 
 # How a compressed file begins.
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
@@ -39,15 +51,18 @@ _DECOMPRESSORS = {
 }
 
 
-def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+def read_blocks(
+    path: str | os.PathLike, block_bytes: int = CHUNK_BYTES, threads: int = 1
+) -> Iterator[bytes]:
     """The bytes of a plain or compressed file in blocks; ``-`` is standard input.
 
     A byte order mark at its start is left out. Damage becomes an `InputError` that names the file.
+    With more than one thread a block may be a view of bytes elsewhere.
     """
     from_stdin = str(path) == "-"
     with open(_STDIN if from_stdin else path, "rb", closefd=not from_stdin) as file:
-        blocks = _blocks_of(path, file, block_bytes)
-        start = take_bytes(blocks, len(codecs.BOM_UTF8))
+        blocks = _blocks_of(path, file, block_bytes, threads)
+        start = _take_bytes(blocks, len(codecs.BOM_UTF8))
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(
                 f"{path}: the text is UTF-16, which no program of the field reads: turn it into "
@@ -59,16 +74,20 @@ def read_blocks(path: str | os.PathLike, block_bytes: int = CHUNK_BYTES) -> Iter
         yield from blocks
 
 
-def take_bytes(blocks: Iterator[bytes], least: int) -> bytes:
-    """At least so many bytes of blocks, none of them empty, or all that is left."""
+def take_blocks(blocks: Iterator[bytes], least: int) -> list[bytes]:
+    """Blocks, none of them empty, of at least so many bytes, or all that are left."""
     taken = []
     while least > 0 and (block := next(blocks, b"")):
         taken.append(block)
         least -= len(block)
-    return b"".join(taken)
+    return taken
 
 
-def _blocks_of(path, file: BinaryIO, block_bytes: int) -> Iterator[bytes]:
+def _take_bytes(blocks: Iterator[bytes], least: int) -> bytes:
+    return b"".join(take_blocks(blocks, least))
+
+
+def _blocks_of(path, file: BinaryIO, block_bytes: int, threads: int) -> Iterator[bytes]:
     """The blocks of an open file, and what is wrong with it as an `InputError`."""
     start = file.peek(max(map(len, _MAGIC)))
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
@@ -78,10 +97,78 @@ def _blocks_of(path, file: BinaryIO, block_bytes: int) -> Iterator[bytes]:
     with _named_damage(path):
         if kind in _DECOMPRESSORS:
             pieces = filter(None, _streams(file, _DECOMPRESSORS[kind]))
-            yield from iter(lambda: take_bytes(pieces, block_bytes), b"")
+            yield from iter(lambda: _take_bytes(pieces, block_bytes), b"")
+            return
+        if kind == "gz" and threads > 1 and file.seekable():
+            if not (yield from _bgzf_blocks(file, block_bytes // _PACKED_TO, threads)):
+                return
+            file = io.BufferedReader(_BehindABlock(file))
+        with xopen(file, "rb", threads=0, format=kind) as inflated:
+            yield from iter(lambda: inflated.read(block_bytes), b"")
+
+
+def _bgzf_blocks(
+    file: BinaryIO, packed_bytes: int, threads: int
+) -> Generator[memoryview, None, bool]:
+    """What the BGZF at a file's start holds; returns whether something is left, where it is then.
+
+    `packed_bytes` of the file are inflated by a thread at a time.
+    """
+    with closing(in_order(_inflated, _whole_blocks(file, packed_bytes), threads)) as pieces:
+        for at, piece in pieces:
+            if piece is None:
+                rest = at
+                break
+            if piece.size:
+                yield piece.data
         else:
-            with xopen(file, "rb", threads=0, format=kind) as inflated:
-                yield from iter(lambda: inflated.read(block_bytes), b"")
+            return False
+    # Not before nobody reads it any more.
+    file.seek(rest)
+    return True
+
+
+def _whole_blocks(file: BinaryIO, packed_bytes: int) -> Iterator[tuple[int, np.ndarray, int]]:
+    """Where in a file whole blocks of BGZF are, these, and what they say they hold.
+
+    What is no such block, or is cut off, is nothing that holds -1 bytes, and is the last.
+    """
+    packed, at = np.empty(0, np.uint8), 0
+    while more := file.read(max(packed_bytes, _LARGEST_BLOCK)):
+        packed = np.concatenate([packed, np.frombuffer(more, np.uint8)])
+        end, size = whole_blocks(packed)
+        if not end:
+            break
+        yield at, packed[:end], size
+        packed, at = packed[end:], at + end
+    if packed.size:
+        yield at, packed[:0], -1
+
+
+def _inflated(blocks: tuple[int, np.ndarray, int]) -> tuple[int, np.ndarray | None]:
+    """Where blocks were, and what they hold; None where that is not known."""
+    at, packed, size = blocks
+    return at, None if size < 0 else inflated_blocks(packed, size)
+
+
+class _BehindABlock(io.RawIOBase):
+    """The rest of a file with a block without content before it.
+
+    So what follows is read as what follows a stream: it may be padding, for example.
+    """
+
+    def __init__(self, file: BinaryIO):
+        self._file, self._block = file, END_OF_FILE
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        if self._block:
+            count = min(len(buffer), len(self._block))
+            buffer[:count], self._block = self._block[:count], self._block[count:]
+            return count
+        return self._file.readinto(buffer)
 
 
 def _streams(file: BinaryIO, make: Callable) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bwarp.errors import InputError
-from bwarp.io.bam.bgzf import compressed_block
+from bwarp.io.bam.bgzf import BLOCK_BYTES, compressed_block
 from bwarp.io.file_blocks import read_blocks
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
@@ -27,18 +27,38 @@ def zstd(text: bytes) -> bytes:
     return xopen.zstd.compress(text, options={xopen.zstd.CompressionParameter.checksum_flag: 1})
 
 
-COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
-MAGIC = {"gz": 2, "bz2": 3, "xz": 6, "zst": 4}
+def bgzf(text: bytes) -> bytes:
+    starts = range(0, len(text) or 1, BLOCK_BYTES)
+    return b"".join(compressed_block(text[start : start + BLOCK_BYTES]) for start in starts)
+
+
+COMPRESSORS = {
+    "gz": gzip.compress,
+    "bgzf": bgzf,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": zstd,
+}
+MAGIC = {"gz": 2, "bgzf": 2, "bz2": 3, "xz": 6, "zst": 4}
 CUT_OFF = "the compressed file ends too early: it was cut off; fetch or write it again"
 
 
 def content(path, stored: bytes, **options) -> bytes | str:
-    """What reading a file of these bytes gives: all of it, or the message without the name."""
+    """What reading a file of these bytes gives: all of it, or the message without the name.
+
+    Several threads give the same.
+    """
     path.write_bytes(stored)
-    try:
-        return b"".join(read_blocks(path, **options))
-    except InputError as error:
-        return str(error).removeprefix(f"{path}: ")
+
+    def read(threads: int) -> bytes | str:
+        try:
+            return b"".join(read_blocks(path, threads=threads, **options))
+        except InputError as error:
+            return str(error).removeprefix(f"{path}: ")
+
+    found = read(1)
+    assert read(3) == found
+    return found
 
 
 def refused(found) -> bool:
@@ -118,7 +138,7 @@ def test_anything_behind_a_stream_is_refused(path, kind, junk):
     assert refused(content(path, stream + stream[: MAGIC[kind]] + junk))
 
 
-@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("kind", ["gz", "bgzf", "bz2", "xz"])
 @pytest.mark.parametrize("n", [1, 4, 512, 300_000])
 def test_zeros_behind_a_stream_are_padding(path, kind, n):
     """As tapes and `xz` leave them; what follows them is read."""
@@ -150,7 +170,7 @@ def test_blocks_of_bgzf_with_and_without_the_last_empty_one(path):
 @given(st.data())
 def test_streams_put_together_anyhow(tmp_path_factory, data):
     """Whole streams, padding, and at most one wrong thing: everything, or a refusal."""
-    kind = data.draw(st.sampled_from(["gz", "bz2", "xz"]))
+    kind = data.draw(st.sampled_from(["gz", "bgzf", "bz2", "xz"]))
     stored, whole = COMPRESSORS[kind](b"@"), b"@"
     for _ in range(data.draw(st.integers(0, 6))):
         part = TEXT[: data.draw(st.sampled_from([0, 1, 700, 9000]))]
@@ -178,7 +198,7 @@ def test_streams_put_together_anyhow(tmp_path_factory, data):
 
 def ends_of_streams(kind: str, stored: bytes) -> set[int]:
     """Where a file may end: behind every stream, and among the zeros that follow."""
-    decompress = {"gz": gzip, "bz2": bz2, "xz": lzma}[kind].decompress
+    decompress = {"gz": gzip, "bgzf": gzip, "bz2": bz2, "xz": lzma}[kind].decompress
     ends = set()
     stripped = stored.rstrip(b"\0")
     for end in range(len(stripped), len(stored) + 1):
@@ -191,7 +211,7 @@ def ends_of_streams(kind: str, stored: bytes) -> set[int]:
     return ends
 
 
-@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+@pytest.mark.parametrize("kind", ["gz", "bgzf", "bz2", "xz"])
 def test_rubbish_after_a_magic_number(path, kind):
     rubbish = np.random.default_rng(2).integers(0, 256, 5000).astype(np.uint8).tobytes()
     assert refused(content(path, COMPRESSORS[kind](b"")[:6] + rubbish))

@@ -43,7 +43,9 @@ def main(options):
     check_outputs([*files_of(options.output), options.stats], inputs)
     backend = choose_engine(options.backend)
     parameters = mapping_options(options)
-    chunks = read_chunks(options.first, options.second, options.interleaved, reads_a_chunk(backend))
+    chunks = read_chunks(
+        options.first, options.second, options.interleaved, reads_a_chunk(backend), options.threads
+    )
     # The first chunks are read while the index is loaded.
     chunks = read_ahead(chunks)
     index = load_index(options.index)

@@ -26,7 +26,9 @@ def parse_options():
 
 def main(options):
     check_outputs([options.output], [options.first, options.second])
-    chunks = read_chunks(options.first, options.second, options.interleaved)
+    chunks = read_chunks(
+        options.first, options.second, options.interleaved, threads=options.threads
+    )
     n_reads = 0
     with (
         write_chunk_file(options.output, holds="reads") as writer,

@@ -17,7 +17,7 @@ import numpy as np
 
 from bwarp.io.bam.bai_index import IndexBuilder, record_loci
 from bwarp.io.bam.bgzf import BLOCK_BYTES
-from bwarp.io.bam.bgzf_compression import compressed_blocks
+from bwarp.io.bam.bgzf_blocks import compressed_blocks
 from bwarp.runtime.compiled_code import read_only
 
 __all__ = ["BlockWriter", "stored_blocks"]

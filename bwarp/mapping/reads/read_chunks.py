@@ -3,27 +3,29 @@
 pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
 single     read i is template i
 
-Of every file one thread inflates, and another splits the records of what has been; bases and
-qualities stay where they were split until they are laid into the arrays of their chunk:
+Of every file one thread inflates, or several where it is BGZF, and one cuts what has been into the
+records of chunks, by their line feeds. All else is done by several threads, each on a chunk:
 
-    R1.fq.gz -> bytes -> pieces -.
-                                  >-> chunks
-    R2.fq.gz -> bytes -> pieces -'
+    R1.fq.gz -> bytes -> records -.   .-> bases, qualities, names -> chunk
+                                   >--+-> bases, qualities, names -> chunk
+    R2.fq.gz -> bytes -> records -'   '-> bases, qualities, names -> chunk
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import count, zip_longest
 
 import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
-from bwarp.io.fastx import SequenceBatch, split_blocks
+from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
 from bwarp.io.file_blocks import read_blocks
-from bwarp.runtime.threads import read_ahead
+from bwarp.runtime.threads import in_order, read_ahead
 
 __all__ = [
     "LONGEST_READ",
@@ -39,6 +41,10 @@ READS_A_CHUNK = 1 << 14
 
 #: Bases of a read. A gap is looked for in as many cells as the square of that: half a second.
 LONGEST_READ = 10_000
+
+#: Chunks that are made at a time, whatever the threads: so many keep up with any mapper. Of every
+#: file, if it is BGZF, as many threads inflate.
+MOST_MADE = 4
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class ReadChunk:
 
 
 def read_chunks(
-    path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK
+    path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK, threads: int = 1
 ) -> Iterator[ReadChunk]:
     """The reads of one file, or the pairs of one or two, in chunks of `reads` reads."""
     if mates and interleaved:
@@ -98,8 +104,24 @@ def read_chunks(
             f"{mates} is given as both ends: with pairs in one file, use --interleaved"
         )
     if mates:
-        return paired_chunks(path, mates, reads)
-    return interleaved_chunks(path, reads) if interleaved else single_chunks(path, reads)
+        return paired_chunks(path, mates, reads, threads)
+    make = interleaved_chunks if interleaved else single_chunks
+    return make(path, reads, threads)
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The text of as many records as a chunk takes of a file, or of those that are left.
+
+    Attributes
+    ----------
+    parts : list of RecordText
+    failure : Exception, optional
+        Why there is no more of the file: an error only after those of the records.
+    """
+
+    parts: list[RecordText]
+    failure: Exception | None = None
 
 
 @dataclass(frozen=True)
@@ -141,52 +163,84 @@ class _Piece:
         return self.first_word(record).decode("utf-8", "replace")
 
 
-def single_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+def single_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> Iterator[ReadChunk]:
     """The reads of one file, in chunks of `reads`."""
-    first = 0
-    for piece in _pieces(path, reads):
-        _check_reads(path, piece, first)
-        yield ReadChunk(*_laid([piece]), piece.text, piece.names, 1, first, piece.comments)
-        first += piece.count
+    return _made(partial(_single, path), _numbered(reads, _counted(path, reads, threads)), threads)
 
 
-def paired_chunks(path_1, path_2, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+def paired_chunks(
+    path_1, path_2, reads: int = READS_A_CHUNK, threads: int = 1
+) -> Iterator[ReadChunk]:
     """The pairs of two files with equally many reads in the same order."""
-    second = _pieces(path_2, reads // 2)
-    first = 0
-    for one in _pieces(path_1, reads // 2):
-        two = next(second, None)
-        if two is None or two.count < one.count:
-            raise _shorter(path_2, path_1, first + (two.count if two else 0))
-        if one.count < two.count:
-            raise _shorter(path_1, path_2, first + one.count)
-        yield _interleave(path_1, path_2, one, two, first)
-        first += one.count
-    if next(second, None) is not None:
-        raise _shorter(path_1, path_2, first)
+    both = zip_longest(*(_counted(path, reads // 2, threads) for path in (path_1, path_2)))
+    return _made(partial(_paired, path_1, path_2), _numbered(reads // 2, both), threads)
 
 
-def interleaved_chunks(path, reads: int = READS_A_CHUNK) -> Iterator[ReadChunk]:
+def interleaved_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> Iterator[ReadChunk]:
     """The pairs of one file in which both ends stand one after the other."""
-    first = 0
-    for piece in _pieces(path, reads):
-        if piece.count % 2:
-            raise InputError(
-                f"{path}: {2 * first + piece.count:,} reads are an odd number, so they are not "
-                "pairs one after the other: leave --interleaved out, or mend the file"
-            )
-        _check_reads(path, piece, 2 * first)
-        # As the names of two files are: of others a function of its own would be compiled.
-        names, mates = piece.names[0::2].copy(), piece.names[1::2].copy()
-        differing = _first_difference(piece.text, names, piece.text, mates)
-        if differing >= 0:
-            one, two = piece.name(2 * differing), piece.name(2 * differing + 1)
-            raise InputError(
-                f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
-                "differ: with --interleaved both ends of a pair stand one after the other"
-            )
-        yield ReadChunk(*_laid([piece]), piece.text, names, 2, first, piece.comments)
-        first += piece.count // 2
+    return _made(
+        partial(_interleaved, path), _numbered(reads // 2, _counted(path, reads, threads)), threads
+    )
+
+
+def _numbered(templates: int, items: Iterator) -> Iterator[tuple[int, object]]:
+    """Items and the number of the first of the templates that each holds."""
+    return zip(count(0, templates), items, strict=False)
+
+
+def _made(make: Callable, numbered: Iterator, threads: int) -> Iterator[ReadChunk]:
+    return in_order(lambda item: make(*item), numbered, min(threads, MOST_MADE))
+
+
+def _single(path, first: int, records: _Counted) -> ReadChunk:
+    piece = _piece(path, records)
+    _check_reads(path, piece, first)
+    return ReadChunk(*_laid([piece]), piece.text, piece.names, 1, first, piece.comments)
+
+
+def _paired(path_1, path_2, first: int, ends: tuple[_Counted | None, _Counted | None]) -> ReadChunk:
+    one, two = (
+        records and _piece(path, records)
+        for path, records in zip((path_1, path_2), ends, strict=True)
+    )
+    n_one, n_two = one.count if one else 0, two.count if two else 0
+    if n_two < n_one:
+        raise _shorter(path_2, path_1, first + n_two)
+    if n_one < n_two:
+        raise _shorter(path_1, path_2, first + n_one)
+    if one.is_fasta != two.is_fasta:
+        raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
+    _check_reads(path_1, one, first)
+    _check_reads(path_2, two, first)
+    differing = _first_difference(one.text, one.names, two.text, two.names)
+    if differing >= 0:
+        raise InputError(
+            f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
+            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
+            "need the same reads in the same order"
+        )
+    comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
+    return ReadChunk(*_laid([one, two]), one.text, one.names, 2, first, comments, two.text)
+
+
+def _interleaved(path, first: int, records: _Counted) -> ReadChunk:
+    piece = _piece(path, records)
+    if piece.count % 2:
+        raise InputError(
+            f"{path}: {2 * first + piece.count:,} reads are an odd number, so they are not "
+            "pairs one after the other: leave --interleaved out, or mend the file"
+        )
+    _check_reads(path, piece, 2 * first)
+    # As the names of two files are: of others a function of its own would be compiled.
+    names, mates = piece.names[0::2].copy(), piece.names[1::2].copy()
+    differing = _first_difference(piece.text, names, piece.text, mates)
+    if differing >= 0:
+        one, two = piece.name(2 * differing), piece.name(2 * differing + 1)
+        raise InputError(
+            f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
+            "differ: with --interleaved both ends of a pair stand one after the other"
+        )
+    return ReadChunk(*_laid([piece]), piece.text, names, 2, first, piece.comments)
 
 
 def _shorter(path, other, count: int) -> InputError:
@@ -196,42 +250,35 @@ def _shorter(path, other, count: int) -> InputError:
     )
 
 
-def _pieces(path, count: int) -> Iterator[_Piece]:
-    """The records of a file in pieces of exactly `count`, but for the last, read ahead."""
-    batches = split_blocks(path, read_ahead(read_blocks(path)))
-    return read_ahead(map(_piece, _in_counts(batches, count)))
-
-
-def _in_counts(batches: Iterator[SequenceBatch], count: int) -> Iterator[list[SequenceBatch]]:
-    """The records of batches in lists that hold exactly `count`, but for the last."""
-    waiting: list[SequenceBatch] = []
+def _counted(path, count: int, threads: int) -> Iterator[_Counted]:
+    """The records of a file, `count` at a time; those before a failure, and it, are the last."""
+    texts = cut_records(path, read_ahead(read_blocks(path, threads=min(threads, MOST_MADE))))
+    waiting: list[RecordText] = []
     n_waiting = 0
-    for batch in batches:
-        while n_waiting + batch.count >= count:
+    while True:
+        try:
+            records = next(texts, None)
+        except Exception as error:
+            yield _Counted(waiting, error)
+            return
+        if records is None:
+            break
+        while n_waiting + records.count >= count:
             cut = count - n_waiting
-            yield [*waiting, _slice(batch, 0, cut)]
-            batch = _slice(batch, cut, batch.count)
+            yield _Counted([*waiting, records.part(0, cut)])
+            records = records.part(cut, records.count)
             waiting, n_waiting = [], 0
-        if batch.count:
-            waiting.append(batch)
-            n_waiting += batch.count
+        if records.count:
+            waiting.append(records)
+            n_waiting += records.count
     if waiting:
-        yield waiting
+        yield _Counted(waiting)
 
 
-def _slice(batch: SequenceBatch, start: int, stop: int) -> SequenceBatch:
-    first, last = batch.offsets[start], batch.offsets[stop]
-    return SequenceBatch(
-        codes=batch.codes[first:last],
-        offsets=batch.offsets[start : stop + 1] - first,
-        qualities=None if batch.qualities is None else batch.qualities[first:last],
-        text=batch.text,
-        headers=batch.headers[start:stop],
-        first_record=batch.first_record + start,
-    )
-
-
-def _piece(batches: list[SequenceBatch]) -> _Piece:
+def _piece(path, records: _Counted) -> _Piece:
+    batches = [parse_records(path, part) for part in records.parts]
+    if records.failure is not None:
+        raise records.failure
     lengths = np.concatenate([np.diff(batch.offsets) for batch in batches])
     sizes = [int((batch.headers[:, 1] - batch.headers[:, 0]).sum()) for batch in batches]
     text = np.empty(sum(sizes), np.uint8)
@@ -257,22 +304,6 @@ def _laid(pieces: list[_Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | No
                 _lay(batch.qualities, batch.offsets, qualities, offsets, first, step)
             first += step * batch.count
     return codes, offsets, qualities
-
-
-def _interleave(path_1, path_2, one: _Piece, two: _Piece, first: int) -> ReadChunk:
-    if one.is_fasta != two.is_fasta:
-        raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
-    _check_reads(path_1, one, first)
-    _check_reads(path_2, two, first)
-    differing = _first_difference(one.text, one.names, two.text, two.names)
-    if differing >= 0:
-        raise InputError(
-            f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
-            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
-            "need the same reads in the same order"
-        )
-    comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
-    return ReadChunk(*_laid([one, two]), one.text, one.names, 2, first, comments, two.text)
 
 
 def _check_reads(path, piece: _Piece, first_read: int) -> None:

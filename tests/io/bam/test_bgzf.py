@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.io.bam import bgzf_compression
+from bwarp.io.bam import bgzf_blocks
 from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block, read_bgzf
-from bwarp.io.bam.bgzf_compression import compressed_blocks
+from bwarp.io.bam.bgzf_blocks import compressed_blocks, inflated_blocks, whole_blocks
 
 
 @pytest.fixture
@@ -50,9 +50,28 @@ def test_many_blocks_are_those_made_one_by_one(data, monkeypatch):
         expected = [compressed_block(piece) for piece in pieces]
         assert made(part) == expected
         with monkeypatch.context() as patch:
-            patch.setattr(bgzf_compression, "_library", lambda: None)
+            patch.setattr(bgzf_blocks, "_library", lambda: None)
             assert made(part) == expected
-    assert bgzf_compression._library() is not None
+    assert bgzf_blocks._library() is not None
+
+
+def test_blocks_are_inflated_as_far_as_they_are_whole(data, monkeypatch):
+    packed = np.frombuffer(blocks_of(data), np.uint8)
+    assert whole_blocks(packed) == (packed.size, len(data))
+    assert inflated_blocks(packed, len(data)).tobytes() == data
+    first = int.from_bytes(packed[16:18], "little") + 1
+    for behind in (packed[first : first + 40], packed[:17], np.frombuffer(b"x" * 40, np.uint8)):
+        assert whole_blocks(np.concatenate([packed[:first], behind])) == (first, BLOCK_BYTES)
+    assert whole_blocks(packed[: first - 1]) == (0, 0)
+    assert whole_blocks(np.frombuffer(gzip.compress(data), np.uint8)) == (0, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(bgzf_blocks, "_library", lambda: None)
+        assert inflated_blocks(packed, len(data)) is None
+    for at in (20, 30_000, first - 8, first - 1, first + 60):
+        flipped = packed.copy()
+        flipped[at] ^= 1
+        end, size = whole_blocks(flipped)
+        assert end == 0 if at == first - 1 else inflated_blocks(flipped[:end], size) is None
 
 
 def test_damage(data, tmp_path):

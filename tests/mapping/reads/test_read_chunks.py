@@ -1,10 +1,13 @@
 """Chunks hold the reads of the files in order, whatever their size; bad files are refused."""
 
 import gzip
+from functools import partial
 
 import pytest
 
 from bwarp.errors import InputError
+from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
+from bwarp.mapping.reads import read_chunks
 from bwarp.mapping.reads.read_chunks import interleaved_chunks, paired_chunks, single_chunks
 from bwarp.sequence import decode
 
@@ -47,15 +50,18 @@ def expected(records):
     return [(name, letters, chr(40 + i % 9) * len(letters)) for name, letters, i in records]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("block_bytes", [100, 1000, CHUNK_BYTES])
 @pytest.mark.parametrize("size", [2, 6, 10, 50, 100, 1000])
-def test_reads_come_back(file, size):
+def test_reads_come_back(file, monkeypatch, size, block_bytes, threads):
+    monkeypatch.setattr(read_chunks, "read_blocks", partial(read_blocks, block_bytes=block_bytes))
     pairs = [record for record in READS for _ in range(2)]
     one, two = file("1.fq", fastq(READS, "/1")), file("2.fq", fastq(READS, "/2"))
     mixed = file("both.fq", fastq(pairs))
-    assert records_of(single_chunks(one, size)) == expected(READS)
-    assert records_of(paired_chunks(one, two, size)) == expected(pairs)
-    assert records_of(interleaved_chunks(mixed, size)) == expected(pairs)
-    assert {chunk.ends for chunk in paired_chunks(one, two, size)} == {2}
+    assert records_of(single_chunks(one, size, threads)) == expected(READS)
+    assert records_of(paired_chunks(one, two, size, threads)) == expected(pairs)
+    assert records_of(interleaved_chunks(mixed, size, threads)) == expected(pairs)
+    assert {chunk.ends for chunk in paired_chunks(one, two, size, threads)} == {2}
 
 
 def test_empty_files(file):
@@ -119,6 +125,47 @@ def test_damage_is_named(file, tmp_path):
     )
     uneven = file("uneven.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
     assert message(single_chunks(uneven)).startswith(f"{uneven}, line 8: ")
+
+
+BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("block_bytes", [100, 1000, CHUNK_BYTES])
+@pytest.mark.parametrize("size", [2, 20, 1000])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BAD + fastq(READS[:9]), ", line 122: '!' is not a letter of this kind of sequence"),
+        (BAD + "@last\nACG", ", line 122: '!' is not a letter of this kind of sequence"),
+        (
+            # How many reads it has is not known: it is not said that the other has more.
+            fastq(READS[:40]) + "@last\nACG",
+            ", line 161: the last FASTQ record is cut off: "
+            "a record is four lines (@name, bases, +, qualities)",
+        ),
+    ],
+)
+def test_of_several_errors_the_first_one_is_told(
+    file, monkeypatch, text, said, size, block_bytes, threads
+):
+    monkeypatch.setattr(read_chunks, "read_blocks", partial(read_blocks, block_bytes=block_bytes))
+    wrong, fine = file("wrong.fq", text), file("fine.fq", fastq(READS * 60))
+    said = f"{wrong}{said}"
+    assert message(single_chunks(wrong, size, threads)) == said
+    assert message(paired_chunks(wrong, fine, size, threads)) == said
+    assert message(paired_chunks(fine, wrong, size, threads)) == said
+
+
+@pytest.mark.parametrize("size", [2, 20, 1000])
+def test_an_error_before_a_damaged_block_is_told_first(file, tmp_path, monkeypatch, size):
+    monkeypatch.setattr(read_chunks, "read_blocks", partial(read_blocks, block_bytes=100))
+    damaged, fine = tmp_path / "damaged.fq.gz", file("fine.fq", fastq(READS * 60))
+    damaged.write_bytes(gzip.compress((BAD + fastq(READS * 50)).encode())[:-30])
+    said = f"{damaged}, line 122: '!' is not a letter of this kind of sequence"
+    assert message(single_chunks(damaged, size, 2)) == said
+    assert message(paired_chunks(damaged, fine, size, 2)) == said
+    assert message(paired_chunks(fine, damaged, size, 2)) == said
 
 
 def test_names_longer_than_a_record_can_hold(file):

@@ -2,7 +2,8 @@
 
 A call from Python for every block would ask for the interpreter three times in a third of a
 millisecond, and sixteen threads that do so wait for each other; here a thread needs it once for
-all blocks of its job. The bytes are those of `bwarp.io.bam.bgzf.compressed_block`.
+all blocks of its job. The bytes are those of `bwarp.io.bam.bgzf.compressed_block`, and what is
+inflated is checked: as many bytes as a block says, and their sum.
 """
 
 import ctypes
@@ -17,7 +18,7 @@ from numba.core.extending import intrinsic
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
 
-__all__ = ["compressed_blocks"]
+__all__ = ["compressed_blocks", "inflated_blocks", "whole_blocks"]
 
 #: Room for a block while it is made: more than any takes, so that none is cut short.
 _ROOM = 1 << 17
@@ -26,6 +27,11 @@ _WHOLE = 1 << 16
 _HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
 _HEAD_BYTES = 18
 _FOOT_BYTES = 8
+
+#: Where in a block's head its size is, and what the head is up to there, but for time and system.
+_SIZE_AT = 16
+_FIXED = np.array([31, 139, 8, 4, 6, 0, 66, 67, 2, 0], np.uint8)
+_FIXED_AT = np.array([0, 1, 2, 3, 10, 11, 12, 13, 14, 15], np.int64)
 
 
 def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -52,10 +58,41 @@ def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not compressor:
         raise MemoryError("libdeflate has no memory to work in")
     try:
-        _write_blocks(data, *_addresses(library), compressor, out, ends)
+        functions = _addresses(library, "libdeflate_deflate_compress", "libdeflate_crc32")
+        _write_blocks(data, *functions, compressor, out, ends)
     finally:
         library.libdeflate_free_compressor(compressor)
     return out[: ends[-1] if n_blocks else 0], ends
+
+
+def whole_blocks(packed: np.ndarray) -> tuple[int, int]:
+    """How many bytes the whole blocks at the beginning take, and how many are in them.
+
+    Parameters
+    ----------
+    packed : ndarray, dtype=uint8
+        Of a file; what is not a block, or not all of one, ends them.
+    """
+    return _whole_blocks(packed)
+
+
+def inflated_blocks(packed: np.ndarray, size: int) -> np.ndarray | None:
+    """What whole blocks hold; None where one is damaged or there is no libdeflate.
+
+    `packed` and `size` are what `whole_blocks` has counted.
+    """
+    library = _library()
+    if library is None:
+        return None
+    out = np.empty(size, np.uint8)
+    decompressor = library.libdeflate_alloc_decompressor()
+    if not decompressor:
+        raise MemoryError("libdeflate has no memory to work in")
+    try:
+        functions = _addresses(library, "libdeflate_deflate_decompress", "libdeflate_crc32")
+        return out if _inflate_blocks(packed, *functions, decompressor, out) else None
+    finally:
+        library.libdeflate_free_decompressor(decompressor)
 
 
 def _one_by_one(data: np.ndarray, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,16 +112,22 @@ def _library():
         library.libdeflate_alloc_compressor.argtypes = [ctypes.c_int]
         library.libdeflate_free_compressor.restype = None
         library.libdeflate_free_compressor.argtypes = [ctypes.c_void_p]
-        _addresses(library)
+        library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
+        library.libdeflate_alloc_decompressor.argtypes = []
+        library.libdeflate_free_decompressor.restype = None
+        library.libdeflate_free_decompressor.argtypes = [ctypes.c_void_p]
+        _addresses(
+            library, "libdeflate_deflate_compress", "libdeflate_deflate_decompress",
+            "libdeflate_crc32",
+        )  # fmt: skip
     except (OSError, AttributeError):
         return None
     return library
 
 
-def _addresses(library) -> tuple[int, int]:
-    """Of the functions that compress a block and that sum it up."""
-    functions = library.libdeflate_deflate_compress, library.libdeflate_crc32
-    return tuple(ctypes.cast(function, ctypes.c_void_p).value for function in functions)
+def _addresses(library, *names: str) -> list[int]:
+    """Of functions of the library."""
+    return [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names]
 
 
 def _caller(count: int):
@@ -106,6 +149,11 @@ def _call_3(_context, address, a, b, c):
 @intrinsic
 def _call_5(_context, address, a, b, c, d, e):
     return _caller(5)
+
+
+@intrinsic
+def _call_6(_context, address, a, b, c, d, e, f):
+    return _caller(6)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -143,3 +191,56 @@ def _put(out, at, number, count):
     for byte in range(count):
         out[at + byte] = number >> 8 * byte & 255
     return at + count
+
+
+@numba.njit(cache=True, nogil=True)
+def _whole_blocks(packed):
+    at = np.int64(0)
+    size = np.int64(0)
+    while at + _HEAD_BYTES + _FOOT_BYTES <= packed.size:
+        for i in range(_FIXED.size):
+            if packed[at + _FIXED_AT[i]] != _FIXED[i]:
+                return at, size
+        stop = at + _get(packed, at + _SIZE_AT, 2) + 1
+        if stop > packed.size or stop < at + _HEAD_BYTES + _FOOT_BYTES:
+            break
+        of_block = _get(packed, stop - 4, 4)
+        if of_block > _WHOLE:
+            break
+        size += of_block
+        at = stop
+    return at, size
+
+
+@numba.njit(cache=True, nogil=True)
+def _inflate_blocks(packed, inflate, checksum, decompressor, out):
+    """Whether all went well."""
+    source, target = np.int64(packed.ctypes.data), np.int64(out.ctypes.data)
+    at = np.int64(0)
+    used = np.int64(0)
+    while at < packed.size:
+        stop = at + _get(packed, at + _SIZE_AT, 2) + 1
+        size = _get(packed, stop - 4, 4)
+        if stop > packed.size or used + size > out.size:
+            return False
+        # It fails, not with 0, where there are fewer bytes than that, or more.
+        failed = _call_6(
+            np.int64(inflate), np.int64(decompressor), source + at + _HEAD_BYTES,
+            stop - at - _HEAD_BYTES - _FOOT_BYTES, target + used, size, np.int64(0),
+        )  # fmt: skip
+        if failed & 0xFFFFFFFF:
+            return False
+        total = _call_3(np.int64(checksum), np.int64(0), target + used, size)
+        if total & 0xFFFFFFFF != _get(packed, stop - _FOOT_BYTES, 4):
+            return False
+        used += size
+        at = stop
+    return used == out.size
+
+
+@numba.njit(inline="always")
+def _get(data, at, count):
+    number = np.int64(0)
+    for byte in range(count):
+        number |= np.int64(data[at + byte]) << 8 * byte
+    return number
