@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -148,9 +148,11 @@ def finish_chunks(
 
     scored = deque()
     if insert is None:
-        first = first_chunks(unscored, lambda one: one[0])
-        scored += in_order(lambda one: one[1](), first, threads)
-        insert = estimate_insert_size(scored, genome, parameters)
+        first = list(first_chunks(unscored, lambda one: one[0]))
+        # While the last of the first are scored, no other thread is to wait.
+        more = islice(unscored, max(0, threads - len(first)))
+        scored += in_order(lambda one: one[1](), chain(first, more), threads)
+        insert = estimate_insert_size(islice(scored, len(first)), genome, parameters)
     # A chunk that is scored already is not kept longer than the others.
     first = (partial(finish, scored.popleft()) for _ in range(len(scored)))
     others = (partial(lambda one: finish(one[1]()), one) for one in unscored)

@@ -62,7 +62,8 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
     """``function(item)`` for every item, in order, while up to `threads` of them are worked on.
 
     Items are asked for, and results handed on, in the caller's thread; no more than twice as many
-    as there are threads are under way or wait. What comes before an item that cannot be had is
+    as there are threads are under way or wait: half as many again as threads, so that none is idle
+    while an item takes longer than those behind it. What comes before an item that cannot be had is
     handed on, or fails, first.
     """
     if threads == 1:
@@ -70,6 +71,7 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
         return
     pool = ThreadPoolExecutor(threads)
     under_way = collections.deque()
+    most = threads + max(2, threads // 2)
     items, failure = iter(items), None
     try:
         while failure is None:
@@ -79,7 +81,7 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
                 break
             except Exception as error:
                 failure = error
-            if len(under_way) > threads + 1:
+            if len(under_way) >= most:
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()

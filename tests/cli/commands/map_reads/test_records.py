@@ -104,7 +104,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     monkeypatch.setattr(pipeline, "FIRST_PAIRS", 300)
     few = run(256)
     assert few[1] != whole[1]
-    assert run(1 << 16) == run(598) == few
+    assert run(1 << 16) == run(598) == run(256, 8) == few
 
 
 def test_sorted_bam_with_index(map_reads, folder, pairs_sam, tmp_path):
