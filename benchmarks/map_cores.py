@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Time mapping on many cores, whole and by stage: where its wall clock goes.
+
+    python benchmarks/map_cores.py -o benchmarks/results/map_16_cores.jsonl
+
+A simulated genome, its index, and pairs of 2 x 150, plain, as BGZF and as gzip; the CPU engine
+alone. First little of all, which compiles what is not yet compiled. Then reading alone;
+scripts/map_reads.py as a user runs it, from each of them to sorted BAM, and to SAM; strobealign to
+SAM where it is on PATH; and a run in this process: how long its phases are, how many cores are busy
+in them, and the seconds of every stage. One JSON line each.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from deflate import gzip_compress
+from frame.environment import machine
+from frame.options import add_folder, add_threads, new_parser, read_options
+from frame.results import Results
+from frame.simulated import run_script
+from frame.stage_clock import StageClock
+from frame.timing import run_program
+
+import bwarp
+from bwarp.index.store import load_index
+from bwarp.io.bam import bgzf_blocks, block_writer, external_sort
+from bwarp.io.bam.bgzf import END_OF_FILE
+from bwarp.io.bam.bgzf_blocks import compressed_blocks
+from bwarp.mapping import pipeline
+from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.output import alignment_file, chunk_writer
+from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.reads import read_chunks
+from bwarp.runtime.threads import read_ahead
+
+FORMS = ("fq", "bgzf.gz", "gzip.gz")
+PIECE = 1 << 20
+
+#: Stages, and the functions that do them.
+STAGES = {
+    "inflate or read (a thread a file)": (read_chunks, "read_blocks"),
+    "cut into records (one thread)": (read_chunks, "cut_records"),
+    "parse": (read_chunks, "parse_records"),
+    "lay out reads": (read_chunks, "_laid"),
+    "seed and score": (pipeline, "_score"),
+    "insert size": (pipeline, "estimate_insert_size"),
+    "rescue mates": (pipeline, "_add_mates"),
+    "primary hits, final alignments": (pipeline, "finish_chunk"),
+    "records: which": (chunk_writer, "alignment_records"),
+    "records: bytes": (alignment_file, "bam_records"),
+    "count (one thread)": (chunk_writer, "add_chunk"),
+    "store to be sorted (one thread)": (external_sort.RecordSorter, "add"),
+    "order of records": (external_sort, "sorted_order"),
+    "gather records in order": (block_writer, "_taken"),
+    "compress": (bgzf_blocks, "_write_blocks"),
+    "loci for the index": (block_writer, "record_loci"),
+    "write blocks (one thread)": (block_writer.BlockWriter, "_write_blocks"),
+    "all from the last read on (one thread waits)": (external_sort.RecordSorter, "finish"),
+}
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--bases", type=int, default=500_000_000)
+    parser.add_argument("--contigs", type=int, default=24)
+    parser.add_argument("--pairs", type=int, default=4_000_000)
+    add_threads(parser)
+    add_folder(parser)
+    return read_options(parser, "map_cores.jsonl", bases=1_000_000, contigs=2, pairs=4000)
+
+
+def simulate(folder: Path, bases: int, contigs: int, pairs: int, threads: int) -> dict:
+    """A genome, its index and reads in a folder; seconds of each."""
+    genome, (first, second) = folder / "genome.fa", reads_of(folder, "fq")
+    folder.mkdir()
+    size = "--length", bases, "--contigs", contigs
+    with_threads = "--threads", threads
+    seconds = {
+        "genome_seconds": run_script("simulate_genome", "-o", genome, *size, *with_threads).wall,
+        "index_seconds": run_script(
+            "index_reference", genome, "-o", folder / "index", "--backend", "cpu", *with_threads
+        ).wall,
+        "reads_seconds": run_script(
+            "simulate_reads", "--reference", genome, "-1", first, "-2", second,
+            "--pairs", pairs, *with_threads,
+        ).wall,
+    }  # fmt: skip
+    start = time.perf_counter()
+    for number, plain in enumerate((first, second)):
+        pack(plain, reads_of(folder, "gzip.gz")[number], threads, gzip_pieces)
+        pack(plain, reads_of(folder, "bgzf.gz")[number], threads, bgzf_pieces)
+    return seconds | {"packing_seconds": round(time.perf_counter() - start, 3)}
+
+
+def reads_of(folder: Path, form: str) -> tuple[Path, Path]:
+    return folder / f"1.{form}", folder / f"2.{form}"
+
+
+def gzip_pieces(data: np.ndarray) -> list[bytes]:
+    return [gzip_compress(data[at : at + PIECE], 1) for at in range(0, data.size, PIECE)]
+
+
+def bgzf_pieces(data: np.ndarray) -> list[np.ndarray]:
+    return [compressed_blocks(data)[0]]
+
+
+def pack(plain: Path, packed: Path, threads: int, pieces_of) -> None:
+    """Compress a file in threads, 16 pieces each at a time."""
+    data = np.memmap(plain, np.uint8, "r")
+    parts = (data[at : at + 16 * PIECE] for at in range(0, data.size, 16 * PIECE))
+    with open(packed, "wb") as file, ThreadPoolExecutor(threads) as pool:
+        for pieces in pool.map(pieces_of, parts):
+            file.writelines(pieces)
+        if pieces_of is bgzf_pieces:
+            file.write(END_OF_FILE)
+
+
+def read_alone(folder: Path, form: str, threads: int) -> dict:
+    start, before = time.perf_counter(), os.times()
+    first, second = reads_of(folder, form)
+    chunks = read_ahead(read_chunks.paired_chunks(first, second, threads=threads))
+    n_reads = sum(chunk.n_reads for chunk in chunks)
+    return {"reads": n_reads} | seconds_since(start, before)
+
+
+def seconds_since(start: float, before: os.times_result) -> dict:
+    now = os.times()
+    wall = time.perf_counter() - start
+    user, system = now.user - before.user, now.system - before.system
+    return {
+        "wall_seconds": round(wall, 2),
+        "user_seconds": round(user, 2),
+        "system_seconds": round(system, 2),
+        "busy_cores": round((user + system) / wall, 1),
+    }
+
+
+def map_reads(folder: Path, form: str, output: str, threads: int) -> dict:
+    first, second = reads_of(folder, form)
+    path = "-" if output == "-" else folder / output
+    if path != "-":
+        # Removing a file of gigabytes takes time that is not the mapper's.
+        path.unlink(missing_ok=True)
+    used = run_script(
+        "map_reads", "--index", folder / "index", "-1", first, "-2", second, "-o", path,
+        *(["--sort"] if output.endswith(".bam") else []), "--backend", "cpu", "--threads", threads,
+    )  # fmt: skip
+    return of_program(used)
+
+
+def of_program(used) -> dict:
+    return {
+        "wall_seconds": used.wall,
+        "cpu_seconds": used.processor,
+        "busy_cores": round(used.processor / used.wall, 1),
+        "memory_mb": round(used.peak / 2**20),
+    }
+
+
+def strobealign(folder: Path, threads: int) -> dict:
+    genome, reads = folder / "genome.fa", reads_of(folder, "fq")
+    run_program(["strobealign", "--create-index", "-t", threads, "-r", 150, genome])
+    index_used = ["strobealign", "--use-index", "-t", threads, genome, *reads]
+    return of_program(run_program(index_used))
+
+
+def staged(folder: Path, threads: int):
+    """The phases of a run in this process, and what every stage took in all threads."""
+    first, second = map(str, reads_of(folder, "bgzf.gz"))
+    output = folder / "stages.bam"
+    form = AlignmentOutput(
+        str(output), True, False, None, b"", False, None, default_sort_bytes(threads)
+    )
+    marks = [(time.perf_counter(), os.times(), 0)]
+
+    def mark(n_reads: int, _=None) -> None:
+        marks.append((time.perf_counter(), os.times(), n_reads))
+
+    with StageClock(STAGES) as clock:
+        chunks = read_ahead(read_chunks.paired_chunks(first, second, threads=threads))
+        index = load_index(folder / "index")
+        genome, kept = load(index, "cpu", threads)
+        mark(0)
+        parameters = MappingParameters()
+        mapped = map_chunks(index, genome, chunks, parameters, "cpu", threads, kept)
+        chunk_writer.write_mapped(form, parameters, index.reference, genome, mapped, mark, threads)
+        mark(marks[-1][2])
+    names = ("load", "until the first chunk", "map", "sort, compress, write")
+    bounds = [marks[0], marks[1], marks[2], marks[-2], marks[-1]]
+    for name, (start, before, n_before), (end, after, n_after) in zip(
+        names, bounds, bounds[1:], strict=False
+    ):
+        wall = max(end - start, 1e-9)
+        user, system = after.user - before.user, after.system - before.system
+        yield {
+            "what": f"phase: {name}",
+            "wall_seconds": round(wall, 2),
+            "user_seconds": round(user, 2),
+            "system_seconds": round(system, 2),
+            "busy_cores": round((user + system) / wall, 1),
+            "reads_a_second": round((n_after - n_before) / wall),
+        }
+    millions = marks[-1][2] / 1e6
+    for name, stage in clock.stages.items():
+        yield {
+            "what": f"stage: {name}",
+            "cpu_seconds": round(stage.processor, 2),
+            "cpu_seconds_a_million_reads": round(stage.processor / millions, 3),
+            "wall_seconds_of_all_threads": round(stage.wall, 2),
+            "calls": stage.calls,
+        }
+
+
+def measure(folder: Path, bases: int, contigs: int, pairs: int, threads: int):
+    yield {"what": "data"} | simulate(folder, bases, contigs, pairs, threads)
+    for form in FORMS:
+        yield {"what": f"read {form}"} | read_alone(folder, form, threads)
+    for form in FORMS:
+        used = map_reads(folder, form, "out.bam", threads)
+        yield {"what": f"map {form} to sorted BAM"} | used
+    yield {"what": "map fq to SAM"} | map_reads(folder, "fq", "-", threads)
+    if shutil.which("strobealign"):
+        yield {"what": "strobealign fq to SAM"} | strobealign(folder, threads)
+    yield from staged(folder, threads)
+
+
+def main():
+    options = parse_options()
+    options.output.unlink(missing_ok=True)
+    if not shutil.which("strobealign"):
+        print("left out strobealign: it is not on PATH", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        for _ in measure(Path(name, "little"), 1_000_000, 2, 4000, options.threads):
+            pass
+        size = options.bases, options.contigs, options.pairs
+        results = Results(
+            options.output,
+            **dict(zip(("bases", "contigs", "pairs"), size, strict=True)),
+            threads=options.threads,
+            machine=machine(),
+            bwarp=bwarp.__version__,
+        )
+        for line in measure(Path(name, "data"), *size, options.threads):
+            results.add(**line)
+
+
+if __name__ == "__main__":
+    main()
