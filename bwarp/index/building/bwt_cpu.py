@@ -9,6 +9,7 @@ from bwarp.index.building.suffix_sample_cpu import sample_suffixes
 from bwarp.index.fm_index import BWT, COUNT_WORDS, block_words, first_rows_of
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 __all__ = ["make_bwt"]
@@ -65,6 +66,7 @@ def make_bwt(
 @numba.njit(cache=True, nogil=True)
 def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
     """Set the bits of groups of 32 rows, counted from that of the piece's first row."""
+    text, positions, blocks, segment_rows = uncounted((text, positions, blocks, segment_rows))
     groups_a_block = (blocks.shape[1] - COUNT_WORDS) // 2
     for group in range(first // GROUP + start, first // GROUP + stop):
         low, high = np.uint32(0), np.uint32(0)

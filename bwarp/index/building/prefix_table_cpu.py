@@ -4,6 +4,7 @@ import numba
 import numpy as np
 
 from bwarp.index.building.packed_text_cpu import PackedText
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["prefix_table"]
 
@@ -38,6 +39,7 @@ def _count_kmers(text, k, counts, table):
 
     The counts lie apart from the table because half the memory is twice as often in the cache.
     """
+    text, counts, table = uncounted((text, counts, table))
     mask = (1 << (2 * k)) - 1
     start = 0
     for separator in text.separators:

@@ -28,6 +28,7 @@ from bwarp.index.building.suffix_order_cpu import (
 )
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import run_together
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 __all__ = ["suffixes_in_order", "workspace_bytes"]
@@ -111,6 +112,7 @@ def _sort_buckets(text, sample, positions, rows, spaces: list[Workspace], thread
 
 @numba.njit(cache=True, nogil=True)
 def _sort_each(text, sample, positions, rows, space):
+    text, sample, positions, rows, space = uncounted((text, sample, positions, rows, space))
     for bucket in range(rows.size - 1):
         if rows[bucket + 1] > rows[bucket] + 1:
             group = positions[rows[bucket] : rows[bucket + 1]]
@@ -136,6 +138,7 @@ def _scan(text, wanted, start, stop, first_bucket, counts, positions):
     From right to left, so that a suffix's bucket follows from that of the next one: its own symbol
     comes in as the first, and the last of the seven drops out.
     """
+    text, wanted, counts, positions = uncounted((text, wanted, counts, positions))
     bucket = _bucket_at(text, stop)
     separator = next_separator(text, stop) - 1
     word = np.uint64(0)

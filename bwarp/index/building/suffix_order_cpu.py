@@ -23,6 +23,7 @@ import numpy as np
 
 from bwarp.index.building.packed_text_cpu import bases_before_separator, is_near_separator
 from bwarp.runtime.simd import prefetch
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 __all__ = ["SuffixSample", "Workspace", "make_workspace", "sample_number", "sort_suffixes"]
@@ -96,6 +97,7 @@ def sort_suffixes(text, sample, positions, depth, space):
     Groups larger than the workspace are parted around a pivot, as in quicksort. Without ranks in
     the sample, suffixes that share a whole period stay side by side in any order.
     """
+    text, sample, positions, space = uncounted((text, sample, positions, space))
     parts = space.parts
     _put(parts, 0, (0, positions.size))
     n_parts = 1
@@ -123,6 +125,7 @@ def sort_suffixes(text, sample, positions, depth, space):
 @numba.njit(cache=True, nogil=True)
 def _sort_items(text, sample, n, depth, space):
     """Sort the first items by the suffixes at their positions."""
+    text, sample, space = uncounted((text, sample, space))
     items, levels = space.items, space.levels
     # Of every range: what is left of it, the symbols that it shares, and the depth from which on it
     # is worth looking for a long stretch that it shares: after each look in vain, twice as deep.
@@ -167,6 +170,7 @@ def _sort_items(text, sample, n, depth, space):
 @numba.njit(cache=True, nogil=True)
 def _sort_by_keys(text, space, start, stop, depth):
     """Give items the keys found `depth` symbols behind their positions, and sort them."""
+    text, space = uncounted((text, space))
     items = space.items
     for i in range(start, stop):
         if i + READ_AHEAD < stop:
@@ -189,6 +193,7 @@ def _sort_by_keys(text, space, start, stop, depth):
 @numba.njit(cache=True, nogil=True)
 def _shared_by_all(text, items, start, stop, depth, period):
     """How many more bases all suffixes share, in whole words: copies of a sequence share many."""
+    text, items = uncounted((text, items))
     first = np.int64(items[start] & _POSITION) + depth
     shared = (period - depth + WORD - 1) // WORD * WORD
     for i in range(start + 1, stop):
@@ -210,6 +215,7 @@ def _shared_by_all(text, items, start, stop, depth, period):
 @numba.njit(cache=True, nogil=True)
 def sort_by_upper_half(items, spare, start, stop, counts):
     """Sort items from `start` to `stop` by their upper 32 bits: a radix sort, 8 bits at a time."""
+    items, spare, counts = uncounted((items, spare, counts))
     counts[:] = 0
     for i in range(start, stop):
         for digit in range(4):
@@ -264,6 +270,7 @@ def _order(text, sample, p, q, depth):
 
     0 without ranks in the sample, where both share a period.
     """
+    text, sample = uncounted((text, sample))
     while depth < sample.period:
         a, b = p + depth, q + depth
         if a >= text.size:
@@ -310,6 +317,7 @@ def sample_number(sample, position):
 
 @numba.njit(cache=True, nogil=True)
 def _insert_suffixes(text, sample, items, start, stop, depth):
+    text, sample, items = uncounted((text, sample, items))
     for i in range(start + 1, stop):
         item = items[i]
         position = np.int64(item & _POSITION)
@@ -326,6 +334,7 @@ def _insert_suffixes(text, sample, items, start, stop, depth):
 @numba.njit(cache=True, nogil=True)
 def _merge_suffixes(text, sample, items, spare, start, stop, depth):
     """Merge sort: runs of a few items by insertion, then twice as long ones in every round."""
+    text, sample, items, spare = uncounted((text, sample, items, spare))
     for first in range(start, stop, FEW_SUFFIXES):
         _insert_suffixes(text, sample, items, first, min(first + FEW_SUFFIXES, stop), depth)
     width = FEW_SUFFIXES
@@ -360,6 +369,7 @@ def _part(text, sample, positions, start, stop, depth):
 
     Returns where the front stops and where the end starts; between them is what equals the pivot.
     """
+    text, sample, positions = uncounted((text, sample, positions))
     low = np.int64(positions[start])
     pivot = np.int64(positions[(start + stop) >> 1])
     high = np.int64(positions[stop - 1])

@@ -18,6 +18,7 @@ from bwarp.index.building.packed_text_cpu import (
 from bwarp.index.building.suffix_buckets_cpu import suffixes_in_order
 from bwarp.index.building.suffix_order_cpu import SuffixSample, sample_number, sort_by_upper_half
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 __all__ = ["PERIOD", "difference_cover", "sample_bytes", "sample_suffixes"]
@@ -72,6 +73,7 @@ def sample_suffixes(text: PackedText, threads: int = 1, period: int = PERIOD) ->
 @numba.njit(cache=True, nogil=True)
 def _find_ties(text, positions, length, tied, start, stop):
     """Mark the suffixes that share their first symbols with the one before."""
+    text, positions, tied = uncounted((text, positions, tied))
     for i in range(max(start, 1), stop):
         tied[i] = _share(text, np.int64(positions[i - 1]), np.int64(positions[i]), length)
 
@@ -101,6 +103,7 @@ def _rank(sample, positions, tied):
 
     Returns the positions of those that are tied, and groups of them: start, stop and rank.
     """
+    sample, positions, tied = uncounted((sample, positions, tied))
     n_items, n_groups = 0, 0
     for i in range(positions.size):
         follows = i + 1 < positions.size and tied[i + 1]
@@ -128,6 +131,7 @@ def _rank(sample, positions, tied):
 @numba.njit(cache=True, nogil=True)
 def _sort_groups(size, sample, items, groups, distance):
     """Sort every group by the ranks of the suffixes a distance behind."""
+    sample, items, groups = uncounted((sample, items, groups))
     spare = np.empty_like(items)
     counts = np.zeros((4, 256), np.int64)
     for group in range(len(groups)):
