@@ -74,29 +74,30 @@ def _step_to_sampled(bwt, sa_rate, rows, steps):
     bwt, rows, steps = uncounted((bwt, rows, steps))
     words, separator_rows, groups, first_rows, text_start = bwt
     rate = np.uint64(sa_rate)
-    moving = np.empty(_TOGETHER, np.int64)
-    n_moving = 0
-    following = 0
+    # Most rates are powers of two: a division takes as long as half a step.
+    mask = rate - np.uint64(1) if rate & (rate - np.uint64(1)) == 0 else np.uint64(0)
+    moving = np.empty(_TOGETHER, np.uint64)
+    n_moving = np.uint64(0)
+    following = np.uint64(0)
     while True:
-        while n_moving < _TOGETHER and following < rows.size:
+        while n_moving < _TOGETHER and following < np.uint64(rows.size):
             row = np.uint64(rows[following])
-            if row % rate:
-                prefetch(words, np.int64(block_start(groups, row)))
-                moving[n_moving] = following
-                n_moving += 1
-            following += 1
+            prefetch(words, np.int64(block_start(groups, row)))
+            # Counted, not branched on: which rows are sampled is what no branch predictor knows.
+            moving[n_moving] = following
+            n_moving += np.uint64((row & mask if mask else row % rate) != 0)
+            following += np.uint64(1)
         if n_moving == 0:
             return
-        still = 0
+        still = np.uint64(0)
         for i in range(n_moving):
             item = moving[i]
             row = lf_step(words, separator_rows, groups, first_rows, text_start, rows[item])
             rows[item] = row
-            steps[item] += 1
-            if row % rate:
-                prefetch(words, np.int64(block_start(groups, row)))
-                moving[still] = item
-                still += 1
+            steps[item] += np.uint32(1)
+            prefetch(words, np.int64(block_start(groups, row)))
+            moving[still] = item
+            still += np.uint64((row & mask if mask else row % rate) != 0)
         n_moving = still
 
 

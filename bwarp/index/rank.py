@@ -94,8 +94,11 @@ def rank_functions(
 
     @jit
     def without_separators(separator_rows, separators, code, row, found):
-        """A rank at a row whose block's word of separators is given: they are stored as A."""
-        if separators & number(1) and code == number(0):
+        """A rank at a row whose block's word of separators is given: they are stored as A.
+
+        One test of both, that is hardly ever true: whether the base is A is true at random.
+        """
+        if separators & number(1) > code:
             first = number(separators >> number(1))
             found = number(found - separators_below(separator_rows, first, row))
         return found
@@ -159,7 +162,7 @@ def rank_functions(
         bit = number(offset & number(31))
         code = number(((low >> bit) & number(1)) | (((high >> bit) & number(1)) << number(1)))
         separators = load_separators(words, groups, block, code)
-        if code == number(0) and separators & number(1):
+        if separators & number(1) > code:
             at = number(separators >> number(1))
             at = number(at + separators_below(separator_rows, at, row))
             if at < number(separator_rows.size) and separator_rows[at] == row:

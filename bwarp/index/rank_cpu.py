@@ -62,13 +62,35 @@ _functions = rank_functions(
 )
 base_at, lf_step = _functions.base_at, _functions.lf_step
 rank, ranks = _functions.rank, _functions.ranks
+_block_of, _bits_below = _functions.block_of, _functions.bits_below
+_rows_with, _count_before = _functions.rows_with, _functions.count_before
+_without_separators = _functions.without_separators
 
 
 @_inlined
 def extend_left(words, separator_rows, groups, first_rows, code, start, stop):
-    """The SA interval of ``code + pattern`` from that of a pattern: a step of backward search."""
-    first = uint64(first_rows[code])
+    """The SA interval of ``code + pattern`` from that of a pattern: a step of backward search.
+
+    Most intervals are short and lie in one block, which is read once for both ends.
+    """
+    first, code = uint64(first_rows[code]), uint64(code)
+    block = _block_of(groups, start)
+    if block != _block_of(groups, stop):
+        return (
+            first + rank(words, separator_rows, groups, code, start),
+            first + rank(words, separator_rows, groups, code, stop),
+        )
+    begin = block * uint64(32 * len(groups))
+    counts = _load_counts(words, groups, block)
+    new_start = new_stop = first + _count_before(groups, block, counts, code)
+    for pair in range((len(groups) + 1) // 2):
+        low, high = _load_planes(words, groups, block, pair)
+        alike = _rows_with(low, high, code)
+        before = _bits_below(start - begin, uint64(64 * pair))
+        new_start += population_count(alike & before)
+        before = _bits_below(stop - begin, uint64(64 * pair))
+        new_stop += population_count(alike & before)
     return (
-        first + rank(words, separator_rows, groups, code, start),
-        first + rank(words, separator_rows, groups, code, stop),
+        _without_separators(separator_rows, counts[3], code, start, new_start),
+        _without_separators(separator_rows, counts[3], code, stop, new_stop),
     )

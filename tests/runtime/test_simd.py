@@ -19,6 +19,7 @@ from bwarp.runtime.simd import (
     greater,
     lane_count,
     lanes_of,
+    leading_zeros,
     load,
     load_like,
     lookup,
@@ -144,18 +145,20 @@ def test_transpose_turns_a_square():
 
 
 @numba.njit
-def count_and_prefetch(words, out):
+def count_and_prefetch(words, out, zeros):
     for i in range(words.size):
         prefetch(words, i)
         prefetch(words, i + 10_000_000)
         out[i] = population_count(words[i])
+        zeros[i] = leading_zeros(words[i])
 
 
-def test_population_count_and_prefetch():
+def test_counts_of_bits_and_prefetch():
     words = np.array([0, 1, 2**64 - 1, 0x5555555555555555, 1 << 63], np.uint64)
-    out = np.zeros(words.size, np.int64)
-    count_and_prefetch(words, out)
+    out, zeros = np.zeros((2, words.size), np.int64)
+    count_and_prefetch(words, out, zeros)
     assert out.tolist() == [int(word).bit_count() for word in words]
+    assert zeros.tolist() == [64 - int(word).bit_length() for word in words]
 
 
 def test_vectors_have_the_width_of_a_register():

@@ -16,6 +16,7 @@ from bwarp.mapping.parameters import END_TO_END, MappingParameters
 __all__ = [
     "END",
     "Costs",
+    "Sums",
     "costs_of",
     "first_sums",
     "no_stretch",

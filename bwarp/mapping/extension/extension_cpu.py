@@ -25,6 +25,7 @@ from bwarp.alignment.pairwise.pairs_cpu import pair_ends
 from bwarp.alignment.scoring import FITTING, LOCAL, Scoring, nucleotide_scoring
 from bwarp.mapping.extension.diagonal import (
     END,
+    Sums,
     costs_of,
     first_sums,
     no_stretch,
@@ -51,6 +52,7 @@ from bwarp.runtime.simd import (
     fill,
     greater,
     lane_count,
+    leading_zeros,
     load,
     mask_bits,
     population_count,
@@ -61,10 +63,19 @@ from bwarp.runtime.simd import (
     subtract,
 )
 
-__all__ = ["Genome", "both_strands", "extend", "put_gapped", "scoring_of", "window_sequences"]
+__all__ = [
+    "Genome",
+    "both_strands",
+    "differing",
+    "extend",
+    "put_gapped",
+    "score_diagonals",
+    "scoring_of",
+    "window_sequences",
+]
 
-#: How many candidates ahead the genome is prefetched.
-_AHEAD = 12
+#: How many candidates ahead the genome is prefetched: the lines that 150 bases and a vector touch.
+_AHEAD, _PREFETCHED = 12, 256
 
 
 class Genome(NamedTuple):
@@ -107,7 +118,7 @@ def extend(
     n = len(candidates.reads)
     scored = np.empty(FIELDS * n, np.int64)
     raw_scores = np.empty(n, np.int32)
-    _score_diagonals(genome, both, offsets, candidates, costs_of(parameters), scored, raw_scores)
+    score_diagonals(genome, both, offsets, candidates, costs_of(parameters), scored, raw_scores)
     unsure = np.empty(n, np.int64)
     unsure = unsure[: _list_unsure(candidates, parameters.hopeless_margin, scored, unsure)]
     if unsure.size:
@@ -161,8 +172,8 @@ def _turn(codes, offsets, both):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _differing(genome, at, both, first, n):
-    """Which of `n` bases, at most 64, differ or are ambiguous: a bit each, the first the lowest."""
+def differing(genome, at, both, first, n):
+    """Which of `n` bases, 1 to 64, differ or are ambiguous: a bit each, the first the lowest."""
     bits = np.uint64(0)
     if at + 64 <= genome.size and first + 64 <= both.size:
         lanes = lane_count(fill(np.uint8(0)))
@@ -178,14 +189,60 @@ def _differing(genome, at, both, first, n):
     return bits
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _below(n):
+    """A mask of the bits below number n, which may be any."""
+    if n >= 64:
+        return ~np.uint64(0)
+    return (np.uint64(1) << np.uint64(max(n, np.int64(0)))) - np.uint64(1)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _lowest(bits):
+    """The number of the lowest bit that is set; 64 if none is."""
+    return np.int64(population_count(~bits & (bits - np.uint64(1))))
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _runs(bits, n):
+    """Where more than n bits in a row are set: the lowest of them, and all but the last n."""
+    for _ in range(n):
+        bits &= bits >> np.uint64(1)
+    return bits
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _pass_several(sums, end, n, costs):
+    """The sums after n more mismatches, up to `end`, with no run of matches before one of them that
+    gains more than it costs; the same sums where such a run may still be the highest.
+
+    Sums only fall from mismatch to mismatch, so no stretch that ends here is the best: that which
+    ended before the last mismatch scores as much. And a stretch that had better begin anew at one
+    of them had better begin after the last.
+    """
+    if sums.highest < sums.open + min(costs.match * (end - sums.end - n), -costs.mismatch):
+        return sums
+    more = costs.match * (end - sums.end - n) + costs.mismatch * n
+    total, begin, begin_sum = sums.total + more, sums.begin, sums.begin_sum
+    if total + costs.clip <= begin_sum:
+        begin, begin_sum = end, total + costs.clip
+    return Sums(end, total, begin, begin_sum, max(sums.open + more, np.int64(0)), sums.highest)
+
+
 @numba.njit(cache=True, nogil=True)
-def _score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores):
-    """The row of each candidate, by its main diagonal. The genome is read once, 64 bases a time."""
+def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores):
+    """The row of each candidate, by its main diagonal. The genome is read once, 64 bases a time.
+
+    Beyond its seeds many a candidate is random: of its mismatches, those before the next run of
+    matches that counts are passed at once.
+    """
     codes, contig_starts = genome.codes, genome.contig_starts
+    # So many matches do not outweigh a mismatch.
+    short = min(-costs.mismatch // costs.match, np.int64(64))
     reads, diagonals = candidates.reads, candidates.diagonals
     for i in range(reads.size):
         if i + _AHEAD < reads.size:
-            for line in range(0, 192, 64):
+            for line in range(0, _PREFETCHED, 64):
                 prefetch(codes, diagonals[i + _AHEAD] + line)
         first = offsets[reads[i]] + (both.size // 2 if candidates.strands[i] else 0)
         length = offsets[reads[i] + 1] - offsets[reads[i]]
@@ -200,13 +257,22 @@ def _score_diagonals(genome, both, offsets, candidates, costs, scored, raw_score
             at_start = at_end = 0
             for block in range(low, high, 64):
                 n = min(np.int64(64), high - block)
-                bits = _differing(codes, diagonal + block, both, first + block, n)
+                bits = differing(codes, diagonal + block, both, first + block, n)
+                at_start += population_count(bits & _below(END - block))
+                at_end += population_count(bits & ~_below(length - END - block))
+                # A stretch may end with the last base, whatever it is.
+                inner = bits & _below(length - 1 - block)
+                long_runs = _runs(~bits & _below(n), short)
                 while bits:
-                    at = block + np.int64(population_count((bits & -bits) - np.uint64(1)))
+                    at = _lowest(bits)
                     bits &= bits - np.uint64(1)
-                    at_start += at < END
-                    at_end += at >= length - END
-                    sums, best = pass_mismatch(sums, best, at, length, contig, costs)
+                    sums, best = pass_mismatch(sums, best, block + at, length, contig, costs)
+                    passed = inner & bits & _below(_lowest(long_runs & ~_below(at)))
+                    if passed:
+                        end = block + np.int64(64) - np.int64(leading_zeros(passed))
+                        before = sums.end
+                        sums = _pass_several(sums, end, population_count(passed), costs)
+                        bits &= ~passed if sums.end > before else bits
             highest, best = pass_end(sums, best, high, length, contig, costs)
             crowded = crowded or at_start > 1 or at_end > 1
             contig += 1

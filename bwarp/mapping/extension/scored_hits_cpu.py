@@ -246,16 +246,39 @@ def _merge(hits, more, merged):
     strands = np.empty(longest, np.uint8)
     scored = np.empty(FIELDS * longest, np.int64)
     kept = np.empty(longest, np.int64)
-    for read in range(n_reads):
-        n_kept = n_old = _get_hits(hits, read, strands, scored, 0)
+    read = 0
+    while read < n_reads:
+        first = read
+        while read < n_reads and more.offsets[read] == more.offsets[read + 1]:
+            read += 1
+            merged.offsets[read] = hits.offsets[read] - hits.offsets[first] + n
+        n = _copy_hits(hits, hits.offsets[first], hits.offsets[read], merged, n)
+        if read == n_reads:
+            break
+        n_old = _get_hits(hits, read, strands, scored, 0)
         n_all = _get_hits(more, read, strands, scored, n_old)
-        if n_all == n_old:
-            for j in range(n_old):
-                kept[j] = j
-        else:
-            n_kept = _rank_read(strands, scored, 0, n_all, 0, kept)
+        n_kept = _rank_read(strands, scored, 0, n_all, 0, kept)
         for j in range(n_kept):
             _put_hit(merged, n, read, strands[kept[j]], scored, FIELDS * kept[j])
             n += 1
-        merged.offsets[read + 1] = n
+        read += 1
+        merged.offsets[read] = n
     return n
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _copy_hits(hits, start, stop, copied, at):
+    """Copy hits from start to stop as they are; returns where the copies end."""
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64(stop - start)):
+        copied.reads[to + i] = hits.reads[begin + i]
+        copied.strands[to + i] = hits.strands[begin + i]
+        copied.scores[to + i] = hits.scores[begin + i]
+        copied.starts[to + i] = hits.starts[begin + i]
+        copied.ends[to + i] = hits.ends[begin + i]
+        copied.read_starts[to + i] = hits.read_starts[begin + i]
+        copied.read_ends[to + i] = hits.read_ends[begin + i]
+        copied.gapless[to + i] = hits.gapless[begin + i]
+        copied.window_starts[to + i] = hits.window_starts[begin + i]
+        copied.window_ends[to + i] = hits.window_ends[begin + i]
+    return at + stop - start

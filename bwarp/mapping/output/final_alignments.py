@@ -19,15 +19,24 @@ import numpy as np
 from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_alignments as pair_alignments_cpu
 from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
-from bwarp.mapping.extension.extension_cpu import Genome, scoring_of, window_sequences
+from bwarp.mapping.extension.extension_cpu import (
+    Genome,
+    differing,
+    scoring_of,
+    window_sequences,
+)
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.runtime.simd import population_count, prefetch
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 __all__ = ["MappedReads", "align_hits"]
 
 #: A gap this near to an end may leave no seed beyond it.
 _END = 16
+
+#: How many alignments ahead the genome is prefetched.
+_AHEAD = 12
 
 _READ_SENTINEL, _WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
 
@@ -126,19 +135,23 @@ def _gaps_near_ends(
     """
     found = np.zeros(reads.size, np.bool_)
     for i in range(reads.size):
+        if i + _AHEAD < reads.size:
+            first = positions[i + _AHEAD]
+            prefetch(genome, first)
+            prefetch(genome, first + read_ends[i + _AHEAD] - read_starts[i + _AHEAD])
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         base = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
-        begin, end = read_starts[i], read_ends[i]
-        if max(np.int64(begin), length - end) * match + clip > gap:
+        begin, end = np.int64(read_starts[i]), np.int64(read_ends[i])
+        if max(begin, length - end) * match + clip > gap:
             found[i] = True
             continue
-        for side in range(2):
-            n = 0
-            for j in range(min(_END, end - begin)):
-                at = begin + j if side == 0 else end - 1 - j
-                code = both[base + at]
-                n += code > 3 or code != genome[positions[i] + at - begin]
-            found[i] |= n * (match - mismatch) > gap
+        n = min(_END, end - begin)
+        last = end - n
+        mismatches = max(
+            population_count(differing(genome, positions[i], both, base + begin, n)),
+            population_count(differing(genome, positions[i] + last - begin, both, base + last, n)),
+        )
+        found[i] = np.int64(mismatches) * (match - mismatch) > gap
     return found
 
 

@@ -9,10 +9,10 @@ a vector is a list of numbers and a mask is a list of truth values.
     vector          the type, and how it comes from memory and goes there
     lanes           each lane by itself: sums, extremes, comparisons, selections
     shuffles        lanes moved: turned round, turned as a square, looked up in a table
-    instructions    prefetch and population_count, which are not on vectors
+    instructions    prefetch and counts of bits, which are not on vectors
 """
 
-from bwarp.runtime.simd.instructions import population_count, prefetch, stand_alone
+from bwarp.runtime.simd.instructions import leading_zeros, population_count, prefetch, stand_alone
 from bwarp.runtime.simd.lanes import (
     add,
     equal,
@@ -46,6 +46,7 @@ __all__ = [
     "greater",
     "lane_count",
     "lanes_of",
+    "leading_zeros",
     "load",
     "load_like",
     "lookup",

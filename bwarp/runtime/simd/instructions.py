@@ -6,7 +6,7 @@ from numba.core.extending import intrinsic
 
 from bwarp.runtime.simd.vector import address
 
-__all__ = ["population_count", "prefetch", "stand_alone"]
+__all__ = ["leading_zeros", "population_count", "prefetch", "stand_alone"]
 
 
 @intrinsic
@@ -48,5 +48,17 @@ def population_count(typing_context, word):
 
     def codegen(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
+
+    return word(word), codegen
+
+
+@intrinsic
+def leading_zeros(typing_context, word):
+    """How many bits lie above the highest set one: its width - int.bit_length(word)."""
+    if not isinstance(word, types.Integer):
+        return None
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ctlz(arguments[0], ir.IntType(1)(0))
 
     return word(word), codegen

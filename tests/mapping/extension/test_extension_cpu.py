@@ -1,10 +1,19 @@
 """Scored hits against all stretches of a diagonal and against whole alignment matrices."""
 
 import numpy as np
+import pytest
 
-from bwarp.mapping.extension.extension_cpu import both_strands, extend
-from bwarp.mapping.extension.scored_hits_cpu import merge
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.extension.diagonal import (
+    costs_of,
+    first_sums,
+    no_stretch,
+    pass_end,
+    pass_mismatch,
+    put_stretch,
+)
+from bwarp.mapping.extension.extension_cpu import both_strands, extend, score_diagonals
+from bwarp.mapping.extension.scored_hits_cpu import FIELDS, merge
+from bwarp.mapping.parameters import MODES, MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
     best_scores,
     best_stretch,
@@ -83,6 +92,72 @@ def test_scores_and_the_rule_that_saves_alignments():
     assert n_sure > 30
     assert n_looked > 10
     assert n_gapped > 15
+
+
+def stretch_by_stretch(genome, turned, diagonal, costs):
+    """The best stretch of a diagonal, its highest raw score, and whether an end is crowded, with
+    every mismatch passed by itself.
+    """
+    starts, length = genome.contig_starts, len(turned)
+    contig = max(int(np.searchsorted(starts, diagonal, side="right")) - 1, 0)
+    best, highest, crowded = no_stretch.py_func(contig), 0, False
+    while contig < len(starts) - 1 and starts[contig] < diagonal + length:
+        low, high = max(0, starts[contig] - diagonal), min(length, starts[contig + 1] - diagonal)
+        sums = first_sums.py_func(low, costs.clip, highest)
+        bases = np.arange(low, high)
+        differs = (turned[low:high] != genome.codes[diagonal + bases]) | (turned[low:high] > 3)
+        mismatches = bases[differs]
+        for at in mismatches:
+            sums, best = pass_mismatch.py_func(sums, best, at, length, contig, costs)
+        crowded |= max((mismatches < 16).sum(), (mismatches >= length - 16).sum()) > 1
+        highest, best = pass_end.py_func(sums, best, high, length, contig, costs)
+        contig += 1
+    return best, highest, crowded
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("scores", [(1, -4, 5), (1, -1, 0), (2, -3, 1), (100, -1, 3), (1, -100, 9)])
+def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
+    match, mismatch, clip = scores
+    parameters = MappingParameters(match=match, mismatch=mismatch, clip=clip, mode=mode)
+    costs = costs_of(parameters)
+    rng = np.random.default_rng(5)
+    genome = genome_of(random_bases(rng, 900), random_bases(rng, 150), random_bases(rng, 400))
+    reads, strands, diagonals = [], [], []
+    for _ in range(300):
+        diagonal = int(rng.integers(-20, 1300))
+        read = rng.integers(0, 4, int(rng.integers(1, 260))).astype(np.uint8)
+        # Stretches of matches of all lengths, some of them with a few mismatches.
+        for _ in range(rng.integers(0, 5)):
+            begin, n = int(rng.integers(0, read.size)), int(rng.integers(1, 80))
+            begin = max(begin, -diagonal)
+            copied = genome.codes[diagonal + begin : diagonal + begin + n][: read.size - begin]
+            copied = np.where(rng.random(copied.size) < rng.choice([0, 0.1, 0.3]), 4, copied)
+            read[begin : begin + copied.size] = copied
+        if rng.random() < 0.3:
+            # Without anything that scores, it counts which of many bad stretches is the first.
+            read = genome.codes[max(diagonal, 0) :][: rng.integers(2, 20)].copy()
+            read[rng.random(read.size) < 0.3] = 4
+            read[0] = 4
+        strands.append(int(rng.integers(2)))
+        reads.append(opposite(read) if strands[-1] else read)
+        diagonals.append(diagonal)
+    codes, offsets = flat(reads)
+    candidates = candidates_at(range(len(reads)), strands, diagonals, len(reads))
+    scored, raw_scores = np.zeros(FIELDS * len(reads), np.int64), np.zeros(len(reads), np.int32)
+    score_diagonals(
+        genome, both_strands(codes, offsets), offsets, candidates, costs, scored, raw_scores
+    )
+    for i, (read, strand, diagonal) in enumerate(zip(reads, strands, diagonals, strict=True)):
+        turned = opposite(read) if strand else read
+        best, highest, crowded = stretch_by_stretch(genome, turned, diagonal, costs)
+        row = np.zeros(FIELDS, np.int64)
+        raw_score = put_stretch.py_func(
+            row, 0, best, highest, crowded, diagonal, len(read), diagonal, diagonal,
+            genome.contig_starts, costs,
+        )  # fmt: skip
+        assert raw_scores[i] == raw_score
+        assert scored[FIELDS * i : FIELDS * (i + 1)].tolist() == row.tolist()
 
 
 def test_a_read_over_a_border_is_clipped_where_it_scores_most():
