@@ -217,8 +217,8 @@ def _pass_several(sums, end, n, costs):
     gains more than it costs; the same sums where such a run may still be the highest.
 
     Sums only fall from mismatch to mismatch, so no stretch that ends here is the best: that which
-    ended before the last mismatch scores as much. And a stretch that had better begin anew at one
-    of them had better begin after the last.
+    ended before the last mismatch scores as much. And a stretch that had better begin after one of
+    them had better begin after the last.
     """
     if sums.highest < sums.open + min(costs.match * (end - sums.end - n), -costs.mismatch):
         return sums
