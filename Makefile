@@ -42,7 +42,7 @@ help:
 	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
 
 run: $(ready_to_run)
-	@.venv/bin/python scripts/compile_programs.py || echo "== Each step compiles what it needs, then."
+	@.venv/bin/python scripts/compile_programs.py index map seeds || echo "== Each step compiles what it needs, then."
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 

@@ -1,6 +1,5 @@
 """Which option was meant by one that does not exist."""
 
-import difflib
 import re
 from collections.abc import Collection, Iterator, Sequence
 
@@ -63,6 +62,8 @@ def _is_known(name: str, known: Collection[str]) -> bool:
 
 
 def _meant(name: str, known: Collection[str]) -> str | None:
+    import difflib  # here, for it is slow to import, and most command lines have no such option
+
     long = [option for option in known if option.startswith("--")]
     word = "--" + name.lstrip("-").replace("_", "-")
     likely = [

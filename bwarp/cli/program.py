@@ -16,8 +16,10 @@ import numba.core.event
 
 from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
+from bwarp.cli.first_use.compiling import compile_once
 from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
-from bwarp.cli.subcommands import as_called
+from bwarp.cli.starting import leave
+from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
 from bwarp.io.standard_streams import fill_closed_streams, flush_standard_output
@@ -30,6 +32,7 @@ from bwarp.runtime.threads import available_threads
 __all__ = [
     "bounded_int",
     "choose_engine",
+    "compile_first",
     "program_parser",
     "run_program",
     "say",
@@ -149,6 +152,16 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     return backend
 
 
+def compile_first(backend: str) -> None:
+    """Compile side by side what this program needs on a CPU, where that was not done before.
+
+    Called where its input has been looked at: a misspelt name is reported at once.
+    """
+    name = subcommand_name()
+    if backend == "cpu" and name in COMPILED_FIRST:
+        compile_once([name], available_threads())
+
+
 def run_program(
     parser: argparse.ArgumentParser,
     main: Callable[[argparse.Namespace], None],
@@ -177,3 +190,4 @@ def run_program(
         sys.exit(code)
     finally:
         release_gpu()
+    leave()

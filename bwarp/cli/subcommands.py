@@ -1,10 +1,19 @@
 """The subcommands of `bwarp`, by what a user wants to do. Nothing heavy is imported here."""
 
+import os
 import re
 import sys
 from typing import NamedTuple
 
-__all__ = ["FORMER_NAMES", "GROUPS", "SUBCOMMANDS", "Subcommand", "as_called"]
+__all__ = [
+    "COMPILED_FIRST",
+    "FORMER_NAMES",
+    "GROUPS",
+    "SUBCOMMANDS",
+    "Subcommand",
+    "as_called",
+    "subcommand_name",
+]
 
 
 class Subcommand(NamedTuple):
@@ -81,8 +90,20 @@ SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in g
 #: Names of version 0.1, which may still be typed.
 FORMER_NAMES = {"count-right": "count-correct"}
 
+#: Subcommands that compile what they need side by side, where it was not compiled before.
+COMPILED_FIRST = ("index", "map", "seeds", "mems", "scan", "pairs", "search")
+
 _OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
 _PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")
+
+
+def subcommand_name() -> str | None:
+    """Which subcommand this process is, by what was typed; None for a program of another kind."""
+    typed = os.path.basename(sys.argv[0])
+    if typed.startswith("bwarp "):
+        name = typed.removeprefix("bwarp ")
+        return FORMER_NAMES.get(name, name)
+    return _OF_PROGRAM.get(typed.removesuffix(".py"))
 
 
 def as_called(text: str) -> str:

@@ -1,24 +1,16 @@
-"""Where compiled functions are kept between runs: a folder for every state of their sources.
+"""Where compiled code is kept between runs, and telling Numba of it.
 
-Numba keeps a compiled function until its own file changes. It does not see that one which was
-compiled into it, from another file, has changed, and would go on running the old one. So the
-folder's name holds a digest of the module and of all that it imports of this package:
+    bwarp/__pycache__/compiled/cpu.code          functions for the CPU (`kept_functions`)
+                               cuda-<digest>/    kernels, as numba-cuda keeps them
 
-    bwarp/__pycache__/compiled/cpu-<digest of a module and its imports>/    functions for the CPU
-                               cuda-<digest of the whole package>/          kernels
-
-                               complete-<digest of all>/               says that nothing is missing
-
-An edit compiles again what could have changed and nothing else. The package says so to Numba as
-soon as Numba is imported, which it does not do itself: a list of commands does not wait for it.
-Where the package cannot be written, as in a container, the folders are in the user's cache, and
-begin as copies of those beside the package.
+The package says so to Numba as soon as Numba is imported, which it does not do itself: a list of
+commands does not wait for it. Where the package cannot be written, as in a container, code is kept
+in the user's cache, and what lies beside the package is used as well.
 """
 
 import contextlib
 import fcntl
 import functools
-import hashlib
 import importlib.util
 import os
 import shutil
@@ -28,70 +20,34 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bwarp.runtime.source_digest import program_digest
+from bwarp.runtime.source_digest import files_digest
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "is_complete",
-    "keep_compiled_code",
-    "mark_complete",
-    "read_only",
-    "save_one_at_a_time",
-]
+    from bwarp.runtime.kept_functions import KeptFunctions
+
+__all__ = ["keep_compiled_code", "kept_functions", "read_only", "save_one_at_a_time"]
 
 _PACKAGE = Path(__file__).parent.parent
 
-#: The module of Numba that looks for a folder to keep functions in.
-_CACHING = "numba.core.caching"
+#: The module of Numba that asks for what is kept of a function.
+_DISPATCHER = "numba.core.dispatcher"
 
 _BESIDE = _PACKAGE / "__pycache__" / "compiled"
 
-#: Folders that no run has used for so many seconds are removed: a week.
+#: Folders of kernels that no run has used for so many seconds are removed: a week.
 _UNUSED = 7 * 86400
 
 #: A folder's time says when it was used, to so many seconds: an hour.
 _USED = 3600
 
 
-class _SourcesLocator:
-    """Tells Numba where to keep the functions of a file, and when they are out of date."""
-
-    def __init__(self, line: int, digest: str, path: Path):
-        self._line, self._digest, self._path = line, digest, path
-
-    @classmethod
-    def from_function(cls, function, file: str) -> "_SourcesLocator | None":
-        """The locator of a function; None for one that is not of this package."""
-        source = Path(file)
-        if not source.is_relative_to(_PACKAGE):
-            return None
-        try:
-            digest, path = _folder_of(source)
-        except OSError:
-            # Nowhere to keep anything: Numba falls back on its own folders.
-            return None
-        return cls(function.__code__.co_firstlineno, digest, path)
-
-    def ensure_cache_path(self) -> None:
-        self._path.mkdir(parents=True, exist_ok=True)
-
-    def get_cache_path(self) -> str:
-        return str(self._path)
-
-    def get_source_stamp(self) -> str:
-        return self._digest
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-
 class _WhenNumbaIsImported(MetaPathFinder):
-    """Waits for Numba to import its module of caches, and tells it then."""
+    """Waits for Numba to import its module of dispatchers, and tells it then."""
 
     def find_spec(self, name, path=None, target=None):
-        if name != _CACHING:
+        if name != _DISPATCHER:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -107,24 +63,46 @@ class _WhenNumbaIsImported(MetaPathFinder):
 
 def keep_compiled_code() -> None:
     """Make Numba keep the functions of this package where this module says."""
-    if _CACHING in sys.modules:
-        _tell_numba(sys.modules[_CACHING])
+    if _DISPATCHER in sys.modules:
+        _tell_numba(sys.modules[_DISPATCHER])
     elif not any(isinstance(finder, _WhenNumbaIsImported) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WhenNumbaIsImported())
 
 
-def _tell_numba(caching) -> None:
-    locators = caching.CacheImpl._locator_classes
-    if _SourcesLocator in locators:
+def _tell_numba(dispatcher) -> None:
+    numbas_own = dispatcher.Dispatcher.enable_caching
+    if hasattr(numbas_own, "__wrapped__"):
         return
-    locators.insert(0, _SourcesLocator)
-    save_one_at_a_time(caching.IndexDataCacheFile)
-    if not caching.config.CACHE_DIR:
-        # Kernels are located by numba-cuda, which asks this setting only.
-        folder = _parent_folder() / f"cuda-{_digest_of_package()}"
-        with contextlib.suppress(OSError):  # kernels are compiled again, then
+
+    @functools.wraps(numbas_own)
+    def enable_caching(self) -> None:
+        if not Path(self.py_func.__code__.co_filename).is_relative_to(_PACKAGE):
+            numbas_own(self)
+            return
+        from bwarp.runtime.kept_functions import Overloads
+
+        self._cache = Overloads(self.py_func, kept_functions())
+        # An entry for callers in C, which there are not: a fifth of what LLVM compiles.
+        self.targetoptions["no_cfunc_wrapper"] = True
+
+    dispatcher.Dispatcher.enable_caching = enable_caching
+    if not dispatcher.config.CACHE_DIR:
+        # Kernels are kept by numba-cuda, which asks this setting only.
+        folder = _parent_folder() / f"cuda-{files_digest(_PACKAGE)[:16]}"
+        # Kernels are compiled again, or another run was first.
+        with contextlib.suppress(OSError):
             _copy_from_beside(folder)
-        caching.config.CACHE_DIR = str(folder)
+            _mark_used(folder)
+        dispatcher.config.CACHE_DIR = str(folder)
+
+
+@functools.cache
+def kept_functions() -> "KeptFunctions":
+    """What is kept of this package's functions for the CPU."""
+    from bwarp.runtime.kept_functions import KeptFunctions
+
+    folders = dict.fromkeys((_parent_folder(), _BESIDE))
+    return KeptFunctions(_PACKAGE, [folder / "cpu.code" for folder in folders])
 
 
 def save_one_at_a_time(cache_file: type) -> None:
@@ -162,46 +140,6 @@ def read_only(array: "np.ndarray") -> "np.ndarray":
     return view
 
 
-def is_complete(kind: str) -> bool:
-    """Whether `mark_complete` was called with this word, and all is still there."""
-    for parent in (_parent_folder(), _BESIDE):
-        mark = parent / _name_of_mark(kind) / "folders"
-        if mark.is_file() and all((parent / n).is_dir() for n in mark.read_text().split()):
-            with contextlib.suppress(OSError):  # of what is beside the package
-                _mark_used(mark.parent)
-            return True
-    return False
-
-
-def mark_complete(kind: str) -> None:
-    """Note that functions of all modules have been compiled, for this package and machine."""
-    parent = _parent_folder()
-    names = {f"cpu-{program_digest(source, _PACKAGE)}" for source in _PACKAGE.rglob("*.py")}
-    folder = parent / _name_of_mark(kind)
-    _mark_used(folder)
-    there = sorted(name for name in names if (parent / name).is_dir())
-    (folder / "folders").write_text("\n".join(there))
-
-
-def _name_of_mark(kind: str) -> str:
-    import llvmlite.binding
-    import numba
-
-    cpu = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
-    parts = (_digest_of_package(), numba.__version__, sys.implementation.cache_tag, cpu, kind)
-    return f"complete-{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:16]}"
-
-
-@functools.cache
-def _folder_of(source: Path) -> tuple[str, Path]:
-    """The digest of a module and the folder of its functions; asked for every one of them."""
-    digest = program_digest(source, _PACKAGE)
-    path = _parent_folder() / f"cpu-{digest}"
-    _copy_from_beside(path)
-    _mark_used(path)
-    return digest, path
-
-
 def _parent_folder() -> Path:
     """Where the environment says, in the package's __pycache__, or in the user's cache."""
     if "NUMBA_CACHE_DIR" in os.environ:
@@ -210,13 +148,6 @@ def _parent_folder() -> Path:
     if os.access(folder if folder.exists() else _PACKAGE, os.W_OK):
         return _BESIDE
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bwarp"
-
-
-def _digest_of_package() -> str:
-    digest = hashlib.sha256()
-    for source in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(f"{source.relative_to(_PACKAGE)}\0".encode() + source.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _copy_from_beside(folder: Path) -> None:
@@ -233,17 +164,10 @@ def _copy_from_beside(folder: Path) -> None:
 
 
 def _mark_used(folder: Path) -> None:
-    """Make the folder, or note that it is in use; a new one is a time to remove old ones."""
+    """Note that a folder of kernels is in use, and remove those that are not."""
     now = time.time()
-    if folder.exists():
-        if now - folder.stat().st_mtime > _USED:
-            os.utime(folder)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
+    if folder.exists() and now - folder.stat().st_mtime > _USED:
+        os.utime(folder)
     for other in folder.parent.glob("c*-*"):
-        try:
-            if now - other.stat().st_mtime > _UNUSED:
-                shutil.rmtree(other, ignore_errors=True)
-        except OSError:
-            # Another run removed it first: nothing depends on it.
-            continue
+        if other != folder and now - other.stat().st_mtime > _UNUSED:
+            shutil.rmtree(other, ignore_errors=True)

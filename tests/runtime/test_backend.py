@@ -20,14 +20,22 @@ def test_cpu_is_taken_without_asking_for_a_gpu(monkeypatch):
     assert choose_backend("cpu") == "cpu"
 
 
+def test_cpu_is_taken_at_once_where_no_driver_is_loaded(monkeypatch):
+    monkeypatch.setattr(backend, "may_have_gpu", lambda: False)
+    monkeypatch.setattr(backend, "gpu_problem", lambda: pytest.fail("asked for a GPU"))
+    assert choose_backend("auto") == "cpu"
+
+
 @pytest.mark.parametrize("requested", ["auto", "cuda"])
 def test_a_gpu_that_can_be_used_is_taken(monkeypatch, requested):
+    monkeypatch.setattr(backend, "may_have_gpu", lambda: True)
     monkeypatch.setattr(backend, "gpu_problem", lambda: None)
     monkeypatch.setattr(backend, "_starting_problem", lambda: None)
     assert choose_backend(requested) == "cuda"
 
 
 def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
+    monkeypatch.setattr(backend, "may_have_gpu", lambda: True)
     monkeypatch.setattr(backend, "gpu_problem", lambda: None)
     monkeypatch.setattr(backend, "_starting_problem", lambda: "the GPU does not answer (busy)")
     assert choose_backend("auto") == "cpu"
@@ -174,7 +182,7 @@ def test_whether_a_driver_is_loaded(monkeypatch):
     there = set()
     monkeypatch.setattr(backend.os.path, "exists", there.__contains__)
     assert not backend.may_have_gpu()
-    for device in ("/dev/nvidiactl", "/dev/dxg"):
+    for device in ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"):
         there.add(device)
         assert backend.may_have_gpu()
         there.clear()

@@ -6,14 +6,13 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
-import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from bwarp.runtime import compiled_code
-from bwarp.runtime.source_digest import program_digest
+
+MODULES = ("code_file", "compiled_code", "kept_functions", "source_digest")
 
 CALL = """
 import sys
@@ -28,7 +27,7 @@ def package(checkout, tmp_path):
     """A copy of the package with three modules of its own: one compiles in a function of two."""
     folder = tmp_path / "copy" / "bwarp"
     (folder / "runtime").mkdir(parents=True)
-    for name in ("__init__.py", "runtime/compiled_code.py", "runtime/source_digest.py"):
+    for name in ("__init__.py", *(f"runtime/{name}.py" for name in MODULES)):
         shutil.copy(checkout / "bwarp" / name, folder / name)
     (folder / "runtime" / "__init__.py").write_text("")
     (folder / "two.py").write_text("import numba\n@numba.njit\ndef step(x):\n    return x + 1\n")
@@ -49,10 +48,6 @@ def run(package, **environment) -> tuple[int, int]:
     )  # fmt: skip
     answer, hits = done.stdout.split()
     return int(answer), int(hits)
-
-
-def folders(parent) -> set[str]:
-    return {folder.name for folder in parent.glob("cpu-*")}
 
 
 def test_a_function_is_compiled_once(package):
@@ -89,7 +84,7 @@ def test_an_edit_elsewhere_does_not(package):
 
 def test_the_folder_is_where_the_environment_says(package, tmp_path):
     run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert folders(tmp_path / "kept")
+    assert (tmp_path / "kept" / "cpu.code").exists()
     assert not (package / "__pycache__" / "compiled").exists()
 
 
@@ -107,32 +102,67 @@ def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypa
     assert compiled_code._parent_folder() == tmp_path / "cache" / "bwarp"
 
 
-def test_what_lies_beside_the_package_is_where_another_folder_begins(package, tmp_path):
+def test_what_lies_beside_the_package_is_found_from_elsewhere(package, tmp_path):
     assert run(package) == (3, 0)
+    before = (package / "__pycache__/compiled/cpu.code").read_bytes()
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
-    assert sorted(folders(tmp_path / "kept")) == sorted(folders(package / "__pycache__/compiled"))
+    assert (package / "__pycache__/compiled/cpu.code").read_bytes() == before
 
 
-def test_all_is_compiled_until_a_part_of_it_goes(monkeypatch, tmp_path):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    source = Path(compiled_code.__file__)
-    part = tmp_path / f"cpu-{program_digest(source, source.parent.parent)}"
-    part.mkdir()
-    assert not compiled_code.is_complete("test")
-    compiled_code.mark_complete("test")
-    assert compiled_code.is_complete("test")
-    assert not compiled_code.is_complete("test of another kind")
-    monkeypatch.setattr(numba, "__version__", "of tomorrow")
-    assert not compiled_code.is_complete("test")
-    monkeypatch.undo()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert compiled_code.is_complete("test")
-    part.rmdir()
-    assert not compiled_code.is_complete("test")
+def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path):
+    (tmp_path / "file").write_text("")
+    for _ in range(2):
+        assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "file" / "kept")) == (3, 0)
+
+
+LOADED_AND_COMPILED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from bwarp.four import twice, thrice
+array = np.arange(5.0)
+print(twice(1), twice(array).sum(), thrice(array).sum(), sum(thrice.stats.cache_hits.values()))
+"""
+
+
+def test_what_is_loaded_can_be_compiled_into_another(package):
+    """Of a function that is loaded, LLVM's code is read when it is needed."""
+    (package / "four.py").write_text(
+        "import numba\nimport numpy as np\n"
+        "@numba.njit(cache=True)\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
+        "@numba.njit(cache=True)\ndef thrice(x):\n    return twice(np.sort(x)) + x\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+
+    def said(code) -> str:
+        command = [sys.executable, "-c", code, str(package.parent)]
+        return subprocess.run(command, env=clean, capture_output=True, check=True).stdout.decode()
+
+    said(LOADED_AND_COMPILED.replace("thrice(array)", "array"))
+    assert said(LOADED_AND_COMPILED) == "2.0 20.0 30.0 0\n"
+    assert said(LOADED_AND_COMPILED) == "2.0 20.0 30.0 1\n"
+
+
+def test_a_numba_that_is_otherwise_inside_loads_as_it_does(package):
+    assert run(package) == (3, 0)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from bwarp.runtime import kept_functions\n"
+        "del kept_functions._LoadedLibrary._get_module_for_linking\n"
+        "kept_functions._LoadedLibrary.__init__ = None\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    command = [sys.executable, "-c", code + CALL, str(package.parent)]
+    done = subprocess.run(command, env=clean, capture_output=True, text=True, check=True)
+    assert done.stdout == "3 1\n"
 
 
 def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):
-    one, two = (IndexDataCacheFile(str(tmp_path), "function", "stamp") for _ in range(2))
+    class CacheFile(IndexDataCacheFile):
+        """Numba's, saving one at a time."""
+
+    compiled_code.save_one_at_a_time(CacheFile)
+    one, two = (CacheFile(str(tmp_path), "function", "stamp") for _ in range(2))
     load, other = one._load_index, threading.Thread(target=two.save, args=("float", "of floats"))
 
     def load_while_the_other_saves():
@@ -148,15 +178,10 @@ def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):
     assert (one.load("int"), one.load("float")) == ("of ints", "of floats")
 
 
-def test_folders_unused_for_a_week_are_removed(package):
-    run(package)
+def test_folders_of_kernels_unused_for_a_week_are_removed(package):
     kept = package / "__pycache__" / "compiled"
-    (used,) = folders(kept)
-    for name, days in (("cpu-old", 8), ("cuda-old", 8), ("cpu-new", 6)):
-        (kept / name).mkdir()
+    for name, days in (("cuda-old", 8), ("cuda-new", 6)):
+        (kept / name).mkdir(parents=True)
         os.utime(kept / name, (0, time.time() - days * 86400))
-    (package / "two.py").write_text((package / "two.py").read_text() + "# edited\n")
     run(package)
-    names = {folder.name for folder in kept.iterdir()}
-    assert {used, "cpu-new"} <= names
-    assert not {"cpu-old", "cuda-old"} & names
+    assert {folder.name for folder in kept.iterdir()} == {"cpu.code", "cuda-new"}

@@ -14,7 +14,7 @@ from bwarp.alignment.pairwise.pair_aligner import FREE_ENDS, PAIR_MODES, pair_al
 from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
 from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
 from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
-from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
@@ -90,6 +90,7 @@ def main(options):
     backend = choose_engine(options.backend)
     if options.mode == "gatk" and output_format != "tsv":
         raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
+    compile_first(backend)
     chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
     aligner = pair_aligner(backend, options.threads, **chosen)
     scoring, code_of_byte = aligner.scoring, aligner.code_of_byte

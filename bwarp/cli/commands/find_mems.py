@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from bwarp.cli.options import add_index_option, add_output_option, add_queries_option
-from bwarp.cli.program import bounded_int, choose_engine, program_parser, say, whole
+from bwarp.cli.program import bounded_int, choose_engine, compile_first, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -152,6 +152,7 @@ def searcher(options):
     else:
         stored = load_index(options.index)
         reference = stored.reference
+    compile_first(backend)
     if options.chunk_bases:
 
         def search(text):

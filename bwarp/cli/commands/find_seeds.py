@@ -19,7 +19,7 @@ from bwarp.cli.options import (
     add_table_option,
     kmer_options,
 )
-from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs, table_format
@@ -78,6 +78,7 @@ def main(options):
     backend, index = or_on_cpu(
         options.backend, backend, lambda engine: prepare(stored, seed_options, engine), say
     )
+    compile_first(backend)
     if backend == "cuda":
         say(str(index.plan))
     if options.count_only:

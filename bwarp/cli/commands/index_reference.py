@@ -3,7 +3,7 @@
 import argparse
 
 from bwarp.cli.options import add_output_option
-from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.index_size import size_table
@@ -114,6 +114,7 @@ def build(options):
         say(
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
         )
+        compile_first(backend)
         memory = options.memory or available_bytes()
         with steps() as done:
             _, index = or_on_cpu(

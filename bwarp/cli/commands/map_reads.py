@@ -8,7 +8,7 @@ from bwarp.cli.options import (
     mapping_options,
     output_options,
 )
-from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
@@ -52,6 +52,7 @@ def main(options):
     backend, (genome, kept) = or_on_cpu(
         options.backend, backend, lambda engine: load(index, engine, options.threads), say
     )
+    compile_first(backend)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = map_chunks(
             index, genome, chunks, parameters, backend, options.threads, kept

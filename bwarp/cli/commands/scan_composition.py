@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.cli.options import SEQUENCES, add_table_option
-from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.composition.histogram import group_queries
 from bwarp.composition.hit_blocks import join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
@@ -94,6 +94,7 @@ def main(options):
     check_outputs([options.output], [options.reference, options.queries])
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
+    compile_first(backend)
     references = scan_references(options.reference, read_sequences(options.reference))
     if not references.names:
         raise InputError(f"{options.reference}: the file is empty: references are needed")

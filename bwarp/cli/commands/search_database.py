@@ -32,7 +32,7 @@ from bwarp.alignment.search.top_hits import (
     significance,
 )
 from bwarp.cli.options import SEQUENCES, add_score_options
-from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -106,6 +106,7 @@ def main(options):
     inputs = [options.queries, options.database]
     check_outputs([options.output, options.alignments], inputs, options.prepare)
     backend = choose_engine(options.backend, options.gpus)
+    compile_first(backend)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)
     else:

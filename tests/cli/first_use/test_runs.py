@@ -1,5 +1,6 @@
 """The runs that compile the programs go well, in their order, and say what failed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -8,10 +9,12 @@ import time
 
 import pytest
 
-from bwarp.cli import compilation_runs
-from bwarp.cli.compilation_data import write_data
-from bwarp.cli.compilation_runs import RUNS, run_all
+from bwarp.cli.first_use import runs as compilation_runs
+from bwarp.cli.first_use.listed_functions import listed_functions
+from bwarp.cli.first_use.runs import RUNS, run_all
+from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.subcommands import SUBCOMMANDS
+from tests.conftest import CHECKOUT
 
 #: Notes its arguments, and fails or waits if asked to.
 PROGRAM = """
@@ -34,10 +37,17 @@ def data(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_runs_go_well(data, run_program, name):
+def test_the_runs_go_well_and_the_table_has_what_they_call(data, run_program, name, tmp_path):
+    """Where it has not, make it again: python -m bwarp.cli.first_use.recording."""
     if "index" in " ".join(RUNS[name]).split() and not (data / "index").exists():
         run_lines(data, run_program, "an index")
-    run_lines(data, run_program, name)
+    for line in RUNS[name]:
+        record = [sys.executable, "-m", "bwarp.cli.first_use.recording", tmp_path / "notes"]
+        environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+        subprocess.run([*record, *line.split()], cwd=data, check=True, env=environment)
+        called = {(name, types) for name, types, _ in json.loads((tmp_path / "notes").read_text())}
+        programs = [line.split()[0]]
+        assert called <= {(one.function, one.types) for one in listed_functions(programs)}
 
 
 def run_lines(folder, run_program, name):
@@ -97,7 +107,7 @@ def test_what_failed_beside_others_is_run_again_alone(programs):
 COMPILE = """
 import sys
 from pathlib import Path
-from bwarp.cli import compilation_runs
+from bwarp.cli.first_use import runs as compilation_runs
 compilation_runs.RUNS |= dict.fromkeys(compilation_runs.RUNS, ("wait",))
 command = [sys.executable, sys.argv[1] + "/program.py"]
 for _ in compilation_runs.run_all(command, Path(sys.argv[1]), [], 2):

@@ -1,8 +1,8 @@
-"""Compiling what the programs usually need, all at once: they are run on a small data set.
+"""What the programs are usually run for, on a small data set: so kernels for a GPU are compiled.
 
-Numba compiles a function when it is first called, and in a process one after another. Several
-processes that each run some programs keep all cores busy. What they compile is kept (see
-`bwarp.runtime.compiled_code`), and found by every later run.
+Several processes that each run some programs keep all cores busy. What they compile is kept (see
+`bwarp.runtime.compiled_code`), and found by every later run. The table of functions for the CPU is
+made of these runs as well (`bwarp.cli.first_use.recording`).
 """
 
 import os
@@ -12,18 +12,18 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import bwarp
-from bwarp.cli.compilation_data import write_data
+from bwarp.cli.first_use.small_data import write_data
 from bwarp.gpu.device_selection import HELD
 
-__all__ = ["RUNS", "run_all"]
+__all__ = ["INDEXING", "RUNS", "run_all"]
 
-_INDEXING = "an index"
+INDEXING = "an index"
 
 #: Command lines that are run one after another, by what they are for, in the folder of
 #: `write_data`; those that use the index wait for it. They begin in this order: first what takes
 #: longest, and not side by side what has much in common, for both would compile it.
 RUNS = {
-    _INDEXING: ("index genome.fa -o index --with-reverse",),
+    INDEXING: ("index genome.fa -o index --with-reverse",),
     "alignments of pairs": (
         "pairs --references windows.fa --queries reads.fa -o pairs.sam --mode fitting",
         "pairs --references windows.fa --queries reads.fa -o pairs.tsv --mode gatk",
@@ -92,8 +92,8 @@ def run_all(
     started, waiting, failed = [], {}, []
 
     def run(name: str) -> str | None:
-        if name != _INDEXING and "index" in " ".join(RUNS[name]).split():
-            waiting[_INDEXING].result()
+        if name != INDEXING and "index" in " ".join(RUNS[name]).split():
+            waiting[INDEXING].result()
         for line in RUNS[name]:
             process = subprocess.Popen(
                 [*command, *line.split(), *options],

@@ -1,0 +1,1 @@
+"""Compiling what programs need, side by side, when they are first used on a machine."""

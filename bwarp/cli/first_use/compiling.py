@@ -1,0 +1,137 @@
+"""Compiling the listed functions of programs side by side, in processes, before they are needed.
+
+Numba compiles in one thread at a time. So worker processes each compile one function after
+another, first those that take longest, and keep them (`bwarp.runtime.kept_functions`); the program
+that waits for them finds them there. Where nothing can be kept, each program compiles what it
+needs by itself.
+"""
+
+import fcntl
+import gc
+import importlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import bwarp
+from bwarp.cli.first_use.listed_functions import ListedFunction, listed_functions
+from bwarp.cli.first_use.type_text import types_of_text
+from bwarp.runtime.compiled_code import kept_functions
+from bwarp.runtime.progress import duration, say, status_line
+
+__all__ = ["compile_once"]
+
+#: What takes fewer seconds is compiled when it is called: workers take half a second to begin.
+WORTH_IT = 3.0
+
+
+def compile_once(programs: Sequence[str], processes: int) -> None:
+    """Compile what these programs need, unless that was done for this version and processor.
+
+    Parameters
+    ----------
+    programs : sequence of str
+        Names of subcommands.
+    processes : int
+        How many to compile in.
+    """
+    kept = kept_functions()
+    words = ("compiled", kept.state, " ".join(programs))
+    if kept.get(*words) is not None:
+        return
+    with _one_at_a_time(kept.path):
+        # Another program may have done it meanwhile.
+        if kept.get(*words) is None and kept.can_be_written():
+            missing = [one for one in listed_functions(programs) if _is_missing(one)]
+            if sum(one.seconds for one in missing) > WORTH_IT:
+                _compile(missing, processes)
+            kept.put(b"done", *words)
+
+
+def _compile(listed: Sequence[ListedFunction], processes: int) -> None:
+    """Have workers compile functions, one after the other of those that are left."""
+    processes = min(processes, len(listed))
+    say(f"compiling for this machine, once: {len(listed)} functions, {processes} at a time")
+    start = time.monotonic()
+    left, done = iter(listed), []
+    paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-m", __spec__.name],
+            env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(processes)
+    ]  # fmt: skip
+
+    def feed(worker: subprocess.Popen) -> None:
+        # A worker that fails or is killed leaves the rest to others, or to who calls the function.
+        with suppress(OSError):
+            while (one := next(left, None)) is not None:
+                worker.stdin.write(f"{one.function}\t{one.types}\n")
+                worker.stdin.flush()
+                if not worker.stdout.readline():
+                    return
+                done.append(one)
+                show(lambda _: f"{len(done)} functions done, {len(listed) - len(done)} left")
+
+    try:
+        with status_line() as show, ThreadPoolExecutor(processes) as pool:
+            list(pool.map(feed, workers))
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+    say(f"compiling for this machine, once: done after {duration(time.monotonic() - start)}")
+
+
+@contextmanager
+def _one_at_a_time(path: Path):
+    """Wait while another program compiles for the same file."""
+    with suppress(OSError):  # where nothing can be written, nothing is kept
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+        return
+    yield
+
+
+def _dispatcher(function: str):
+    module, _, name = function.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _is_missing(one: ListedFunction) -> bool:
+    """Whether a function is not kept. A table that is out of date names some that are not there."""
+    try:
+        dispatcher = _dispatcher(one.function)
+        types = types_of_text(one.types)
+    except (AttributeError, ImportError):
+        return False
+    return not dispatcher._cache.is_kept(types, dispatcher.targetctx.codegen())
+
+
+def _work(lines: Iterable[str]) -> None:
+    """What a worker does: compile the functions that it reads of, and say when each is done."""
+    # Much is made, and little of it in circles: collecting takes a fifth of the time.
+    gc.set_threshold(1_000_000)
+    for line in lines:
+        function, types = line.rstrip("\n").split("\t")
+        with suppress(Exception):  # the program that calls it will say what is wrong
+            _dispatcher(function).compile(types_of_text(types))
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    _work(sys.stdin)

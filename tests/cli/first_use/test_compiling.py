@@ -1,0 +1,77 @@
+"""Functions are compiled side by side once, and found by the program that waited for them."""
+
+import os
+import subprocess
+import sys
+
+from bwarp.cli.first_use import compiling
+from bwarp.cli.first_use.listed_functions import listed_functions
+from bwarp.cli.first_use.type_text import types_of_text
+from bwarp.cli.subcommands import COMPILED_FIRST
+
+COMPILE = """
+import sys
+from bwarp.cli.first_use import compiling
+from bwarp.cli.first_use.listed_functions import listed_functions
+from bwarp.runtime import compiled_code
+compiled_code._BESIDE = compiled_code._parent_folder()  # what was compiled before does not count
+small = [one for one in listed_functions(["map"]) if one.seconds < 0.4][-4:]
+compiling.listed_functions = lambda programs: small
+compiling.WORTH_IT = 0
+if sys.argv[1:] == ["kill"]:
+    start = compiling.subprocess.Popen
+    def started(*words, **options):
+        process = start(*words, **options)
+        process.kill()
+        return process
+    compiling.subprocess.Popen = started
+compiling.compile_once(["map"], 2)
+print([not compiling._is_missing(one) for one in small])
+"""
+
+
+def compile_in(folder, *words) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILE, *words], capture_output=True, text=True, check=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)}, timeout=200,
+    )  # fmt: skip
+    return done.stdout.strip(), done.stderr
+
+
+def test_every_function_of_the_table_is_there():
+    listed = listed_functions()
+    assert {name for one in listed for name in one.programs} >= set(COMPILED_FIRST)
+    for one in listed:
+        dispatcher = compiling._dispatcher(one.function)
+        arguments = dispatcher.py_func.__code__.co_argcount
+        assert len(types_of_text(one.types)) == arguments, one.function
+
+
+def test_what_takes_longest_comes_first():
+    seconds = [one.seconds for one in listed_functions(["map", "index"])]
+    assert seconds == sorted(seconds, reverse=True)
+
+
+def test_functions_are_compiled_once(tmp_path):
+    kept, said = compile_in(tmp_path)
+    assert kept == "[True, True, True, True]"
+    first, last = said.splitlines()
+    assert first == "compiling for this machine, once: 4 functions, 2 at a time"
+    assert last.startswith("compiling for this machine, once: done after ")
+    assert compile_in(tmp_path) == (kept, "")
+
+
+def test_a_function_that_is_not_there_is_passed_over():
+    one = listed_functions(["map"])[0]
+    assert not compiling._is_missing(one._replace(function="bwarp.io.names.of_yesterday"))
+    assert not compiling._is_missing(one._replace(types="(named('bwarp.io.names.Former'), )"))
+
+
+def test_workers_that_are_killed_do_not_keep_the_program_from_going_on(tmp_path):
+    kept, _ = compile_in(tmp_path, "kill")
+    assert kept == "[False, False, False, False]"
+
+
+def test_where_nothing_can_be_kept_nothing_is_compiled_before(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert compile_in(tmp_path / "file") == ("[False, False, False, False]", "")

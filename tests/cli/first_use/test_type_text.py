@@ -1,0 +1,40 @@
+"""Types of arguments as text, and back."""
+
+import pytest
+from numba import types
+
+from bwarp.cli.first_use.type_text import text_of_types, types_of_text
+from bwarp.io.names import Names
+
+BYTES = types.uint8[::1]
+READ_ONLY = BYTES.copy(readonly=True)
+
+CASES = {
+    "()": (),
+    "(int64, )": (types.int64,),
+    "(boolean, float64, none, )": (types.boolean, types.float64, types.none),
+    "(uint8[::1], int32[:, ::1], uint16[:], )": (BYTES, types.int32[:, ::1], types.uint16[:]),
+    "(readonly(uint8[::1]), )": (READ_ONLY,),
+    "((int64, float64, ), (int64, int64, ), )": (
+        types.Tuple((types.int64, types.float64)),
+        types.UniTuple(types.int64, 2),
+    ),
+    "(named('bwarp.io.names.Names', readonly(uint8[::1]), int64[:, ::1]), )": (
+        types.NamedTuple((READ_ONLY, types.int64[:, ::1]), Names),
+    ),
+    "(omitted(3), )": (types.Omitted(3),),
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_types_go_to_text_and_back(text):
+    assert text_of_types(CASES[text]) == text
+    assert types_of_text(text) == CASES[text]
+
+
+@pytest.mark.parametrize(
+    "kind", [types.Array(types.uint8, 2, "F"), types.Array(types.uint8, 1, "C", aligned=False)]
+)
+def test_what_has_no_text_is_refused(kind):
+    with pytest.raises(ValueError, match="no text for"):
+        text_of_types((kind,))
