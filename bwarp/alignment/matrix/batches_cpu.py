@@ -138,10 +138,29 @@ def numba_side(sequences: Sequences) -> Side:
     )
 
 
-def highest_scores(scoring: Scoring, query_lengths, reference_lengths) -> np.ndarray:
-    """What the score of each pair cannot pass, int64."""
+def highest_scores(rules: Rules, queries: Side, query_lengths, reference_lengths) -> np.ndarray:
+    """What the score of each pair cannot pass, int64.
+
+    That is the best entry of the matrix for every residue of the shorter one; where 8 bits do not
+    hold as much, no more than what every residue of the query scores at best.
+    """
+    best_of_code = np.maximum(rules.matrix.max(axis=1), 0).astype(np.int64)
     shorter = np.minimum(query_lengths, reference_lengths).astype(np.int64)
-    return shorter * max(int(scoring.matrix.max()), 0)
+    high = shorter * best_of_code.max()
+    wide = np.flatnonzero(high > _TRIED[np.int8][1])
+    if wide.size:
+        _lower_to_sums(queries, query_lengths, best_of_code, wide, high)
+    return high
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower_to_sums(queries, lengths, best_of_code, pairs, high):
+    codes, starts = queries.codes, queries.starts
+    for pair in pairs:
+        total = np.int64(0)
+        for at in range(starts[pair], starts[pair] + lengths[pair]):
+            total += best_of_code[codes[at]]
+        high[pair] = min(high[pair], total)
 
 
 def fits_type(rules: Rules, high: np.ndarray, dtype) -> np.ndarray:

@@ -40,8 +40,9 @@ def find_ends(pairs: PairBatch, rules: Rules, threads: int, both_ends: bool = Tr
     ends = Ends(*(np.zeros(count, np.int32) for _ in range(3)))
     if count == 0:
         return ends
-    high = highest_scores(rules.scoring, queries.lengths, references.lengths)
-    for longest in (high.argmax(), (queries.lengths + references.lengths).argmax()):
+    high = highest_scores(rules, queries, queries.lengths, references.lengths)
+    shorter = np.minimum(queries.lengths, references.lengths)
+    for longest in (shorter.argmax(), (queries.lengths + references.lengths).argmax()):
         lengths = int(queries.lengths[longest]), int(references.lengths[longest])
         element_type(rules.scoring, rules.mode, *lengths)
     untried, exact = np.ones(count, bool), np.ones(count, bool)

@@ -77,7 +77,7 @@ def trace_alignments(pairs: PairBatch, rules: Rules, ends: Ends, threads: int) -
         np.zeros((2, count), np.int32), np.zeros(count, np.int32), np.zeros(count, np.int32),
         np.zeros(count, np.int64),
     )  # fmt: skip
-    high = highest_scores(rules.scoring, ends.query_ends, ends.reference_ends)
+    high = highest_scores(rules, known.queries, ends.query_ends, ends.reference_ends)
     waiting = np.ones(count, bool)
     costs = element_costs(rules.scoring, mode, np.int32, 0)
     parts = for_each_range(

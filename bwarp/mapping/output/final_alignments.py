@@ -19,6 +19,7 @@ import numpy as np
 from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_alignments as pair_alignments_cpu
 from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
+from bwarp.io.put_text import put_bytes
 from bwarp.mapping.extension.extension_cpu import (
     Genome,
     differing,
@@ -208,8 +209,7 @@ def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
 @numba.njit(cache=True, nogil=True)
 def _copy_inside(source, starts, lengths, out_starts, out):
     for i in range(starts.size):
-        for j in range(lengths[i]):
-            out[out_starts[i] + 1 + j] = source[starts[i] + j]
+        put_bytes(out, out_starts[i] + 1, source, starts[i], starts[i] + lengths[i])
 
 
 @numba.njit(cache=True, nogil=True)
