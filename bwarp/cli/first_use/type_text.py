@@ -7,6 +7,7 @@ readonly(uint8[::1])                one that may not be written
 named('bwarp.io.names.Names', ...)  a named tuple, and the types of its fields
 """
 
+import ast
 import importlib
 
 from numba import types
@@ -21,8 +22,7 @@ def text_of_types(found: tuple[types.Type, ...]) -> str:
 
 def types_of_text(text: str) -> tuple[types.Type, ...]:
     """The types that `text_of_types` wrote."""
-    names = {"readonly": _read_only, "named": _named, "omitted": types.Omitted}
-    return tuple(_type(one) for one in eval(text, vars(types) | names))
+    return tuple(map(_type, ast.parse(text, mode="eval").body.elts))
 
 
 def _text(one: types.Type) -> str:
@@ -44,16 +44,23 @@ def _text(one: types.Type) -> str:
     raise ValueError(f"no text for {one}")
 
 
-def _type(read) -> types.Type:
-    """A type, or a tuple of them as they are written."""
-    return types.BaseTuple.from_types([_type(one) for one in read]) if type(read) is tuple else read
-
-
-def _read_only(array: types.Array) -> types.Array:
-    return array.copy(readonly=True)
-
-
-def _named(name: str, *fields) -> types.BaseTuple:
-    module, _, class_name = name.rpartition(".")
-    kind = getattr(importlib.import_module(module), class_name)
-    return types.BaseTuple.from_types([_type(one) for one in fields], kind)
+def _type(node: ast.expr) -> types.Type:
+    """The type that is written so."""
+    match node:
+        case ast.Name(name):
+            return getattr(types, name)
+        case ast.Tuple(parts):
+            return types.BaseTuple.from_types(list(map(_type, parts)))
+        case ast.Subscript(element, index):
+            axes = index.elts if isinstance(index, ast.Tuple) else [index]
+            layout = "C" if axes[-1].step else "A"
+            return types.Array(_type(element), len(axes), layout)
+        case ast.Call(ast.Name("readonly"), [array]):
+            return _type(array).copy(readonly=True)
+        case ast.Call(ast.Name("omitted"), [value]):
+            return types.Omitted(ast.literal_eval(value))
+        case ast.Call(ast.Name("named"), [ast.Constant(name), *fields]):
+            module, _, class_name = name.rpartition(".")
+            kind = getattr(importlib.import_module(module), class_name)
+            return types.BaseTuple.from_types(list(map(_type, fields)), kind)
+    raise ValueError(f"no type is written as {ast.unparse(node)}")

@@ -1,9 +1,14 @@
 """Functions are compiled side by side once, and found by the program that waited for them."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+import bwarp
 from bwarp.cli.first_use import compiling
 from bwarp.cli.first_use.listed_functions import listed_functions
 from bwarp.cli.first_use.type_text import types_of_text
@@ -13,8 +18,6 @@ COMPILE = """
 import sys
 from bwarp.cli.first_use import compiling
 from bwarp.cli.first_use.listed_functions import listed_functions
-from bwarp.runtime import compiled_code
-compiled_code._BESIDE = compiled_code._parent_folder()  # what was compiled before does not count
 small = [one for one in listed_functions(["map"]) if one.seconds < 0.4][-4:]
 compiling.listed_functions = lambda programs: small
 compiling.WORTH_IT = 0
@@ -30,12 +33,28 @@ print([not compiling._is_missing(one) for one in small])
 """
 
 
-def compile_in(folder, *words) -> tuple[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILE, *words], capture_output=True, text=True, check=True,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)}, timeout=200,
-    )  # fmt: skip
-    return done.stdout.strip(), done.stderr
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of the package, beside which nothing was compiled."""
+    folder = tmp_path_factory.mktemp("copy")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(bwarp.__file__).parent, folder / "bwarp", ignore=ignored)
+    return folder
+
+
+@pytest.fixture
+def compile_in(copied):
+    """Run `COMPILE` with a folder to keep functions in; what it printed, and what it said."""
+
+    def run(folder, *words) -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", COMPILE, *words], capture_output=True, text=True, check=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(copied)},
+            cwd=copied, timeout=200,
+        )  # fmt: skip
+        return done.stdout.strip(), done.stderr
+
+    return run
 
 
 def test_every_function_of_the_table_is_there():
@@ -52,7 +71,7 @@ def test_what_takes_longest_comes_first():
     assert seconds == sorted(seconds, reverse=True)
 
 
-def test_functions_are_compiled_once(tmp_path):
+def test_functions_are_compiled_once(compile_in, tmp_path):
     kept, said = compile_in(tmp_path)
     assert kept == "[True, True, True, True]"
     first, last = said.splitlines()
@@ -67,11 +86,11 @@ def test_a_function_that_is_not_there_is_passed_over():
     assert not compiling._is_missing(one._replace(types="(named('bwarp.io.names.Former'), )"))
 
 
-def test_workers_that_are_killed_do_not_keep_the_program_from_going_on(tmp_path):
+def test_workers_that_are_killed_do_not_keep_the_program_from_going_on(compile_in, tmp_path):
     kept, _ = compile_in(tmp_path, "kill")
     assert kept == "[False, False, False, False]"
 
 
-def test_where_nothing_can_be_kept_nothing_is_compiled_before(tmp_path):
+def test_where_nothing_can_be_kept_nothing_is_compiled_before(compile_in, tmp_path):
     (tmp_path / "file").write_text("")
     assert compile_in(tmp_path / "file") == ("[False, False, False, False]", "")
