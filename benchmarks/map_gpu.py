@@ -132,12 +132,14 @@ def timeline(folder: Path, threads: int) -> dict:
     )  # fmt: skip
     (last, n_reads), end = marks[-1], now()
     half, n_half = next(mark for mark in marks if 2 * mark[1] >= n_reads)
+    # Little data is one chunk, and has no second half.
+    rate = round((n_reads - n_half) / (last - half)) if last > half else None
     return {
         "index_and_genome_there": loaded,
         "first_chunk": marks[0][0],
         "last_chunk": last,
         "sorted_and_written": end,
-        "reads_a_second_in_the_second_half": round((n_reads - n_half) / (last - half)),
+        "reads_a_second_in_the_second_half": rate,
     }
 
 
