@@ -152,11 +152,14 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     return backend
 
 
-def compile_first(backend: str) -> None:
+def compile_first(backend: str, *inputs: str | None) -> None:
     """Compile side by side what this program needs on a CPU, where that was not done before.
 
-    Called where its input has been looked at: a misspelt name is reported at once.
+    Before that, `inputs` that are not there are reported: standard input is ``-``.
     """
+    for path in inputs:
+        if path not in (None, "-"):
+            os.stat(path)
     name = subcommand_name()
     if backend == "cpu" and name in COMPILED_FIRST:
         compile_once([name], available_threads())

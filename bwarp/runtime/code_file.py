@@ -49,7 +49,7 @@ class CodeFile:
 
     def put(self, key: bytes, value: bytes) -> None:
         """Keep a value; where that cannot be written, nothing is kept."""
-        # Standing in for what is refused: a folder that may not be written, a full disk.
+        # Refused, for example, by a folder that may not be written, or a full disk.
         with self._lock, contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -10,6 +10,7 @@ import textwrap
 import pytest
 
 from bwarp import __version__
+from bwarp.cli import program
 from bwarp.cli.program import bounded_int, program_parser
 from bwarp.errors import UsageError
 
@@ -255,3 +256,15 @@ def test_such_an_option_is_no_value_of_one_that_takes_no_number(reads_parser):
 def test_a_negative_value_out_of_range_is_named(reads_parser):
     with pytest.raises(UsageError, match="'-5' is not a whole number from 1 to 1024"):
         reads_parser.parse_args(["--threads", "-5"])
+
+
+def test_an_input_that_is_not_there_is_reported_before_anything_is_compiled(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", ["bwarp map"])
+    compiled = []
+    monkeypatch.setattr(program, "compile_once", lambda *words: compiled.append(words))
+    with pytest.raises(FileNotFoundError):
+        program.compile_first("cpu", None, str(tmp_path / "reads.fq"))
+    assert not compiled
+    program.compile_first("cpu", None, "-", str(tmp_path))
+    program.compile_first("cuda")
+    assert [names for names, _ in compiled] == [["map"]]

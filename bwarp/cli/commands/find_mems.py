@@ -152,7 +152,7 @@ def searcher(options):
     else:
         stored = load_index(options.index)
         reference = stored.reference
-    compile_first(backend)
+    compile_first(backend, options.queries)
     if options.chunk_bases:
 
         def search(text):

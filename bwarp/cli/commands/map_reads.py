@@ -52,7 +52,7 @@ def main(options):
     backend, (genome, kept) = or_on_cpu(
         options.backend, backend, lambda engine: load(index, engine, options.threads), say
     )
-    compile_first(backend)
+    compile_first(backend, options.first, options.second)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = map_chunks(
             index, genome, chunks, parameters, backend, options.threads, kept

@@ -23,6 +23,7 @@ from bwarp.cli.first_use.listed_functions import ListedFunction, listed_function
 from bwarp.cli.first_use.type_text import types_of_text
 from bwarp.runtime.compiled_code import kept_functions
 from bwarp.runtime.progress import duration, say, status_line
+from bwarp.runtime.signals import not_ended, undone_if_ended
 
 __all__ = ["compile_once"]
 
@@ -61,14 +62,11 @@ def _compile(listed: Sequence[ListedFunction], processes: int) -> None:
     left, done = iter(listed), []
     paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "-m", __spec__.name],
-            env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        for _ in range(processes)
-    ]  # fmt: skip
+    workers: list[subprocess.Popen] = []
+
+    def end_workers() -> None:
+        for worker in workers:
+            worker.kill()
 
     def feed(worker: subprocess.Popen) -> None:
         # A worker that fails or is killed leaves the rest to others, or to who calls the function.
@@ -81,30 +79,48 @@ def _compile(listed: Sequence[ListedFunction], processes: int) -> None:
                 done.append(one)
                 show(lambda _: f"{len(done)} functions done, {len(listed) - len(done)} left")
 
-    try:
-        with status_line() as show, ThreadPoolExecutor(processes) as pool:
+    with (
+        undone_if_ended(end_workers),
+        status_line() as show,
+        ThreadPoolExecutor(processes) as pool,
+    ):
+        # Before the threads are waited for, which wait for the workers.
+        try:
+            for _ in range(processes):
+                with not_ended():
+                    workers.append(_worker(environment))
             list(pool.map(feed, workers))
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.communicate()
+        finally:
+            end_workers()
+    for worker in workers:
+        worker.communicate()
     say(f"compiling for this machine, once: done after {duration(time.monotonic() - start)}")
+
+
+def _worker(environment: dict[str, str]) -> subprocess.Popen:
+    """A process that compiles what it reads of, until it is killed."""
+    return subprocess.Popen(
+        [sys.executable, "-m", __spec__.name],
+        env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 @contextmanager
 def _one_at_a_time(path: Path):
     """Wait while another program compiles for the same file."""
+    lock = None
     with suppress(OSError):  # where nothing can be written, nothing is kept
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
+    try:
+        if lock is not None:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
+        yield
+    finally:
+        if lock is not None:
             os.close(lock)
-        return
-    yield
 
 
 def _dispatcher(function: str):

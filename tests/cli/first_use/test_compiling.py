@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,24 @@ if sys.argv[1:] == ["kill"]:
     compiling.subprocess.Popen = started
 compiling.compile_once(["map"], 2)
 print([not compiling._is_missing(one) for one in small])
+"""
+
+
+#: Has a worker that never answers, and says which process it is.
+ENDED = """
+import subprocess
+from bwarp.runtime.signals import ended_by_signals
+def worker(environment):
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(60)"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )
+    print(process.pid, flush=True)
+    return process
+compiling._worker = worker
+def ended(function, *words):
+    with ended_by_signals("test"):
+        function(["map"], 1)
 """
 
 
@@ -89,6 +109,32 @@ def test_a_function_that_is_not_there_is_passed_over():
 def test_workers_that_are_killed_do_not_keep_the_program_from_going_on(compile_in, tmp_path):
     kept, _ = compile_in(tmp_path, "kill")
     assert kept == "[False, False, False, False]"
+
+
+def test_a_program_that_is_ended_leaves_no_worker(copied, tmp_path):
+    code = COMPILE.replace("compiling.compile_once(", "ended(compiling.compile_once, ")
+    code = code.replace("if sys.argv", ENDED + "if sys.argv", 1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=copied, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(copied)},
+    )  # fmt: skip
+    worker = int(process.stdout.readline())
+    process.terminate()
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    process.communicate()
+    deadline = time.monotonic() + 2
+    while Path(f"/proc/{worker}").exists():
+        state = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "Z":  # it has ended, and nobody has asked how
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_an_error_while_others_wait_is_passed_on(tmp_path):
+    with pytest.raises(OSError, match="the disk"), compiling._one_at_a_time(tmp_path / "x"):
+        raise OSError("the disk is full")
 
 
 def test_where_nothing_can_be_kept_nothing_is_compiled_before(compile_in, tmp_path):
