@@ -90,6 +90,7 @@ def main(options):
     backend = choose_engine(options.backend)
     if options.mode == "gatk" and output_format != "tsv":
         raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
+    check_pairs_given(options)
     compile_first(backend, options.pairs, options.references, options.queries)
     chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
     aligner = pair_aligner(backend, options.threads, **chosen)
@@ -123,13 +124,17 @@ def format_of(options) -> str:
     raise UsageError(f"{options.output}: name the output .tsv, .paf or .sam (or .gz after it)")
 
 
-def read_pairs(options, code_of_byte):
+def check_pairs_given(options):
     if options.pairs:
         if options.queries or options.references:
             raise UsageError("give --pairs, or --queries with --references, not both")
-        return read_pair_table(options.pairs, code_of_byte)
-    if not options.queries or not options.references:
+    elif not options.queries or not options.references:
         raise UsageError("give --queries with --references, or --pairs")
+
+
+def read_pairs(options, code_of_byte):
+    if options.pairs:
+        return read_pair_table(options.pairs, code_of_byte)
     return read_paired_files(options.queries, options.references, code_of_byte)
 
 

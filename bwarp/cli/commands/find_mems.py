@@ -152,6 +152,12 @@ def searcher(options):
     else:
         stored = load_index(options.index)
         reference = stored.reference
+        backend, index = or_on_cpu(
+            options.backend, backend, lambda engine: prepare(stored, kind, engine), say
+        )
+        if backend == "cuda":
+            say(str(index.plan))
+
     compile_first(backend, options.queries)
     if options.chunk_bases:
 
@@ -166,11 +172,6 @@ def searcher(options):
             return find_table_matches(table, text, length, kind, threads)
 
     else:
-        backend, index = or_on_cpu(
-            options.backend, backend, lambda engine: prepare(stored, kind, engine), say
-        )
-        if backend == "cuda":
-            say(str(index.plan))
 
         def search(text):
             return find_matches(index, text, length, kind, backend, threads)
