@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ STAGES = {
     "primary hits, final alignments": (pipeline, "finish_chunk"),
     "records: which": (chunk_writer, "alignment_records"),
     "records: bytes": (alignment_file, "bam_records"),
-    "count (one thread)": (chunk_writer, "add_chunk"),
+    "count": (chunk_writer, "counts_of"),
     "store to be sorted (one thread)": (external_sort.RecordSorter, "add"),
     "order of records": (external_sort, "sorted_order"),
     "gather records in order": (block_writer, "_taken"),
@@ -189,7 +190,7 @@ def staged(folder: Path, threads: int):
         genome, kept = load(index, "cpu", threads)
         mark(0)
         parameters = MappingParameters()
-        mapped = map_chunks(index, genome, chunks, parameters, "cpu", threads, kept)
+        mapped = partial(map_chunks, index, genome, chunks, parameters, "cpu", threads, kept)
         chunk_writer.write_mapped(form, parameters, index.reference, genome, mapped, mark, threads)
         mark(marks[-1][2])
     names = ("load", "until the first chunk", "map", "sort, compress, write")

@@ -20,6 +20,7 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from frame.environment import gpu_name
@@ -125,7 +126,7 @@ def timeline(folder: Path, threads: int) -> dict:
     genome, kept = load(index, backend, threads)
     loaded = now()
     parameters = MappingParameters()
-    mapped = map_chunks(index, genome, chunks, parameters, backend, threads, kept)
+    mapped = partial(map_chunks, index, genome, chunks, parameters, backend, threads, kept)
     write_mapped(
         form, parameters, index.reference, genome, mapped,
         lambda n, _: marks.append((now(), n)), threads,

@@ -73,4 +73,5 @@ def checked_map(path: Path, recorded: dict) -> np.ndarray:
                 )
 
     for_each_range(check, len(recorded["crc32"]), available_threads(), smallest=1)
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    # A view of a memmap runs Python code each time it is made, a view of an array does not.
+    return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)

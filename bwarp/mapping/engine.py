@@ -1,12 +1,11 @@
 """The engine that maps chunks of reads: what it keeps for that, and how many reads it takes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping import pipeline
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.pipeline import MappedChunk
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk
 from bwarp.reference import codes_of
 from bwarp.runtime.threads import run_together
@@ -44,16 +43,19 @@ def map_chunks(
     backend: str = "cpu",
     threads: int = 1,
     kept: object = None,
-) -> Iterator[MappedChunk]:
+    then: Callable = pipeline.itself,
+) -> Iterator:
     """Map every chunk, in order; the result is the same with ``"cpu"`` and ``"cuda"``.
 
     Parameters
     ----------
     kept : optional
         What `load` has returned with the genome.
+    then : function of MappedChunk
+        Called in a thread; what it returns is yielded instead of the chunk.
     """
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 
-        return pipeline_cuda.map_chunks(index, genome, chunks, parameters, threads, kept)
-    return pipeline.map_chunks(index, genome, chunks, parameters, threads)
+        return pipeline_cuda.map_chunks(index, genome, chunks, parameters, threads, kept, then)
+    return pipeline.map_chunks(index, genome, chunks, parameters, threads, then)

@@ -45,6 +45,7 @@ __all__ = [
     "finish_chunk",
     "finish_chunks",
     "first_chunks",
+    "itself",
     "map_chunks",
     "score_chunk",
 ]
@@ -104,16 +105,22 @@ class MappedChunk:
 UnscoredChunk = tuple[ReadChunk, Callable[[], ScoredChunk]]
 
 
+def itself(mapped: MappedChunk) -> MappedChunk:
+    """A mapped chunk as it is."""
+    return mapped
+
+
 def map_chunks(
     index: FMIndex,
     genome: Genome,
     chunks: Iterator[ReadChunk],
     parameters: MappingParameters,
     threads: int = 1,
-) -> Iterator[MappedChunk]:
-    """Map chunks in threads, in their order."""
+    then: Callable = itself,
+) -> Iterator:
+    """Map chunks in threads, in their order; what ``then(mapped)`` makes of each is handed on."""
     unscored = ((chunk, partial(_score, index, genome, chunk, parameters)) for chunk in chunks)
-    return finish_chunks(genome, unscored, parameters, threads)
+    return finish_chunks(genome, unscored, parameters, threads, then)
 
 
 def _score(
@@ -129,7 +136,8 @@ def finish_chunks(
     unscored: Iterator[UnscoredChunk],
     parameters: MappingParameters,
     threads: int = 1,
-) -> Iterator[MappedChunk]:
+    then: Callable = itself,
+) -> Iterator:
     """Score and map chunks in threads, in their order.
 
     The insert size of pairs is given, or that of the first `FIRST_PAIRS`: the other pairs wait for
@@ -139,24 +147,29 @@ def finish_chunks(
     ----------
     unscored : iterator of (ReadChunk, function)
         Chunks, and functions that give them with their hits.
+    then : function of MappedChunk
+        Called in the thread that mapped a chunk; what it returns is yielded instead.
     """
     insert = given_insert_size(parameters)
 
-    def finish(scored: ScoredChunk) -> MappedChunk:
+    def finish(scored: ScoredChunk):
         scored = _add_mates(genome, scored, insert, parameters)
-        return finish_chunk(genome, scored, insert, parameters)
+        return then(finish_chunk(genome, scored, insert, parameters))
 
-    scored = deque()
+    first, scored = deque(), iter(())
     if insert is None:
-        first = list(first_chunks(unscored, lambda one: one[0]))
-        # While the last of the first are scored, no other thread is to wait.
-        more = islice(unscored, max(0, threads - len(first)))
-        scored += in_order(lambda one: one[1](), chain(first, more), threads)
-        insert = estimate_insert_size(islice(scored, len(first)), genome, parameters)
+        unscored_first = list(first_chunks(unscored, lambda one: one[0]))
+        # While the last of the first are scored, no other thread is to wait; and each of those
+        # that it takes meanwhile goes on as soon as it is scored.
+        more = islice(unscored, max(0, threads - len(unscored_first)))
+        scored = in_order(lambda one: one[1](), chain(unscored_first, more), threads)
+        first.extend(islice(scored, len(unscored_first)))
+        insert = estimate_insert_size(first, genome, parameters)
     # A chunk that is scored already is not kept longer than the others.
-    first = (partial(finish, scored.popleft()) for _ in range(len(scored)))
+    begun = chain((first.popleft() for _ in range(len(first))), scored)
+    begun = (partial(finish, one) for one in begun)
     others = (partial(lambda one: finish(one[1]()), one) for one in unscored)
-    yield from in_order(lambda mapped: mapped(), chain(first, others), threads)
+    yield from in_order(lambda mapped: mapped(), chain(begun, others), threads)
 
 
 def first_chunks(

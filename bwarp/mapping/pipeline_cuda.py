@@ -15,7 +15,7 @@ follow: reads are independent, but for the two of a pair.
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -37,6 +37,7 @@ from bwarp.mapping.pipeline import (
     estimate_insert_size,
     finish_chunk,
     first_chunks,
+    itself,
 )
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds_cuda import (
@@ -53,6 +54,9 @@ __all__ = ["map_chunks"]
 #: Chunks in work at a time, whatever the threads: each takes memory.
 MOST_IN_WORK = 12
 
+#: Chunks that `then` is called for at a time, whatever the threads: so many keep up with a GPU.
+MOST_AFTER = 4
+
 #: Chunks with pinned memory: one on the GPU, one before it and one after it.
 PINNED = 3
 
@@ -64,13 +68,16 @@ def map_chunks(
     parameters: MappingParameters,
     threads: int = 1,
     device: DeviceData | None = None,
-) -> Iterator[MappedChunk]:
+    then: Callable = itself,
+) -> Iterator:
     """Map chunks in their order; as `bwarp.mapping.pipeline.map_chunks`, and with the same result.
 
     Parameters
     ----------
     device : DeviceData, optional
         What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned for the index already.
+    then : function of MappedChunk
+        Called in threads of its own; what it returns is yielded instead of the chunk.
     """
     scorer = _ChunkScorer(device or prepare(index), parameters)
     chunks = iter(chunks)
@@ -94,7 +101,8 @@ def map_chunks(
     # A chunk that is scored already is not kept longer than the others.
     scored_first = (first.popleft() for _ in range(len(first)))
     others = ((chunk, None) for chunk in chunks)
-    yield from in_order(finish, chain(scored_first, others), in_work)
+    mapped = in_order(finish, chain(scored_first, others), in_work)
+    yield from in_order(then, mapped, min(threads, MOST_AFTER))
 
 
 class _OnHost(NamedTuple):

@@ -100,7 +100,7 @@ def test_arrays_are_mapped_when_they_are_asked_for(saved, monkeypatch):
     index = load_index(saved)
     assert (index.occ_rate, index.sa_rate, index.prefix_length) == (64, 3, 2)
     assert opened == []
-    assert isinstance(index.suffix_array, np.memmap)
+    assert isinstance(index.suffix_array.base, np.memmap)
     assert not index.suffix_array.flags.writeable
     _ = index.suffix_array, index.prefix_table, index.forward
     assert sorted(opened) == [

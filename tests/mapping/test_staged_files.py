@@ -1,6 +1,7 @@
 """The stages of mapping: chunks come back from chunk files, and mapped is as in one run."""
 
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_seeds_searched_before_they_are_located(monkeypatch, repeats):
     assert none.offsets.tolist() == [0]
 
 
-def staged(index, genome, chunks, parameters, folder):
+def staged(index, genome, chunks, parameters, folder, then=pipeline.itself):
     """What five programs do in a row."""
     carried = {"parameters": asdict(parameters)}
     with write_chunk_file(folder / "reads", holds="reads") as writer:
@@ -173,7 +174,7 @@ def staged(index, genome, chunks, parameters, folder):
         open_chunk_file(folder / "scored hits", "scored hits") as reader,
     ):
         assert read_parameters(reader) == parameters
-        yield from finish_chunks(genome, stored_hits(reads, reader), parameters, 2)
+        yield from finish_chunks(genome, stored_hits(reads, reader), parameters, 2, then)
 
 
 @pytest.mark.parametrize(
@@ -203,11 +204,12 @@ def test_staged_is_as_in_one(monkeypatch, tmp_path, repeats, ends, parameters):
         return (tmp_path / name).read_bytes(), counts
 
     chunks = chunks_of(genome, ends, 200, 35)
-    in_one = written(map_chunks(index, genome, iter(chunks), parameters), "one.sam")
+    in_one = written(partial(map_chunks, index, genome, iter(chunks), parameters), "one.sam")
     p = parameters
     all_rounds = (p.first, p.second, p.long, p.more_hits, p.short)
     assert set(rounds) == set(all_rounds)
-    assert written(staged(index, genome, chunks, parameters, tmp_path), "staged.sam") == in_one
+    in_stages = partial(staged, index, genome, chunks, parameters, tmp_path)
+    assert written(in_stages, "staged.sam") == in_one
     assert in_one[1]["reads"] == 200 * ends > in_one[1]["mapped"] > 150 * ends
     assert (in_one[1]["insert_size"] is not None) == (ends == 2)
 

@@ -1,5 +1,7 @@
 """Map reads of up to 10,000 bases to an indexed reference: FASTQ in, SAM or BAM out."""
 
+from functools import partial
+
 from bwarp.cli.options import (
     add_index_option,
     add_mapping_options,
@@ -54,8 +56,8 @@ def main(options):
     )
     compile_first(backend, options.first, options.second)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
-        mapped_chunks = map_chunks(
-            index, genome, chunks, parameters, backend, options.threads, kept
+        mapped_chunks = partial(
+            map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
         )
         statistics = write_mapped(
             output, parameters, index.reference, genome, mapped_chunks, report, options.threads

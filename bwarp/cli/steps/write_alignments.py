@@ -5,6 +5,8 @@ in the output and the statistics: the insert size is estimated, mates are rescue
 are selected and aligned.
 """
 
+from functools import partial
+
 from bwarp.cli.options import add_index_option, add_output_options, add_stage_input, output_options
 from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
@@ -49,7 +51,7 @@ def main(options):
         reference = index.reference
         genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
         unscored = stored_hits(reads, reader)
-        mapped_chunks = finish_chunks(genome, unscored, parameters, options.threads)
+        mapped_chunks = partial(finish_chunks, genome, unscored, parameters, options.threads)
         statistics = write_mapped(
             output, parameters, reference, genome, mapped_chunks, report, options.threads
         )

@@ -15,6 +15,7 @@ alignment replaces the stretch if it scores more than any stretch of the main di
 not penalised: only then it has a gap.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numba
@@ -92,6 +93,7 @@ class Genome(NamedTuple):
     contig_starts: np.ndarray
 
 
+@cache
 def scoring_of(parameters: MappingParameters) -> Scoring:
     return nucleotide_scoring(
         parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend

@@ -1,4 +1,4 @@
-"""The end of a run of mapping: mapped chunks are encoded in threads, written and counted."""
+"""The end of a run of mapping: what is mapped is encoded and counted in threads, and written."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,16 +6,12 @@ from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_file import alignment_file
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.output_options import AlignmentOutput, mapping_program
-from bwarp.mapping.output.statistics import add_chunk, empty_statistics
+from bwarp.mapping.output.statistics import add_counts, counts_of, empty_statistics
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.reference import Reference
-from bwarp.runtime.threads import in_order
 
 __all__ = ["write_mapped"]
-
-#: Chunks that are encoded at a time, whatever the threads: so many keep up with any mapper.
-MOST_ENCODED = 4
 
 
 def write_mapped(
@@ -23,7 +19,7 @@ def write_mapped(
     parameters: MappingParameters,
     reference: Reference,
     genome: Genome,
-    mapped_chunks: Iterator[MappedChunk],
+    mapped_chunks: Callable[..., Iterator[tuple[list, dict]]],
     report: Callable[[int, str], None],
     threads: int = 1,
 ) -> dict:
@@ -31,6 +27,9 @@ def write_mapped(
 
     Parameters
     ----------
+    mapped_chunks : function
+        Called with a function of a `MappedChunk`, ``then=``; gives what that makes of each chunk,
+        in order.
     report : function
         Called with the number of reads that are done, and what else there is to say, after every
         chunk.
@@ -43,16 +42,16 @@ def write_mapped(
     program = mapping_program(parameters, output)
     with alignment_file(output, program, reference, genome, threads, count_duplicates) as writer:
 
-        def encode(done: MappedChunk) -> tuple[MappedChunk, list]:
+        def encode(done: MappedChunk) -> tuple[list, dict]:
             records = alignment_records(
                 genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
                 done.secondary,
             )  # fmt: skip
-            return done, writer.encode(done.chunk, done.both, records)
+            return writer.encode(done.chunk, done.both, records), counts_of(done)
 
-        for done, encoded in in_order(encode, mapped_chunks, min(threads, MOST_ENCODED)):
+        for encoded, counts in mapped_chunks(then=encode):
             writer.write(encoded)
-            add_chunk(statistics, done)
+            add_counts(statistics, counts)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
             report(statistics["reads"], f"{share:.1f} % mapped")
     return statistics

@@ -12,6 +12,7 @@ reaching the end score the same, the end is clipped, as bwa does.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numba
 import numpy as np
@@ -156,6 +157,7 @@ def _gaps_near_ends(
     return found
 
 
+@cache
 def _scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
     plain = scoring_of(parameters)
     matrix = np.full((len(LETTERS) + 2,) * 2, -MATRIX_SCORE, np.int16)

@@ -14,7 +14,8 @@ from bwarp.mapping.pipeline import MappedChunk
 
 __all__ = [
     "INSERT_BIN",
-    "add_chunk",
+    "add_counts",
+    "counts_of",
     "empty_statistics",
     "merged_statistics",
     "parse_statistics",
@@ -32,6 +33,9 @@ _RENAMED = {
     "places with gaps": "hits with gaps",
     "deviation": "standard_deviation",
 }
+
+#: What is no sum of what chunks, or units, have.
+_NO_SUMS = ("duplicates", "insert_size")
 
 STAGES = (
     "reads",
@@ -68,35 +72,42 @@ def empty_statistics() -> dict:
     }
 
 
-def add_chunk(statistics: dict, done: MappedChunk) -> None:
-    """Add the counts of a chunk, in place."""
+def counts_of(done: MappedChunk) -> dict:
+    """The counts of a chunk's reads."""
     chunk, mapped, primary = done.chunk, done.mapped, done.primary
     is_mapped = mapped.positions >= 0
     n_mapped = int(np.count_nonzero(is_mapped))
-    statistics["reads"] += chunk.n_reads
-    statistics["bases"] += int(chunk.offsets[-1])
-    statistics["mapped"] += n_mapped
-    statistics["unmapped"] += chunk.n_reads - n_mapped
-    statistics["paired"] += chunk.n_reads if chunk.ends == 2 else 0
-    statistics["properly_paired"] += int(np.count_nonzero(primary.proper))
+    paired = chunk.n_reads if chunk.ends == 2 else 0
+    counts = empty_statistics() | {
+        "reads": chunk.n_reads,
+        "bases": int(chunk.offsets[-1]),
+        "mapped": n_mapped,
+        "unmapped": chunk.n_reads - n_mapped,
+        "paired": paired,
+        "properly_paired": int(np.count_nonzero(primary.proper)),
+        "mapping_qualities": np.bincount(primary.qualities[is_mapped], minlength=61).tolist(),
+        "stages": _stages(done, n_mapped),
+    }
     if done.insert.highest:
-        statistics["insert_size"] = {
+        counts["insert_size"] = {
             "mean": round(done.insert.mean, 3),
             "standard_deviation": round(done.insert.standard_deviation, 3),
             "lowest": done.insert.lowest,
             "highest": done.insert.highest,
             "orientation": ORIENTATIONS[done.insert.orientation],
         }
-    counts = np.bincount(primary.qualities[is_mapped], minlength=61)
-    statistics["mapping_qualities"] = [
-        int(old + new) for old, new in zip(statistics["mapping_qualities"], counts, strict=True)
-    ]
-    _add(statistics["stages"], _stages(done, n_mapped))
-    if chunk.ends == 2:
-        counts = _insert_sizes(mapped, primary.proper)
-        statistics["insert_sizes"] = [
-            int(old + new) for old, new in zip(statistics["insert_sizes"], counts, strict=True)
-        ]
+    if paired:
+        counts["insert_sizes"] = _insert_sizes(mapped, primary.proper).tolist()
+    return counts
+
+
+def add_counts(statistics: dict, counts: dict) -> None:
+    """Add the counts of a chunk to those of the others of its run, in place."""
+    sums = {key: statistics[key] for key in statistics if key not in _NO_SUMS}
+    _add(sums, counts)
+    statistics |= sums
+    # That of the run; a chunk of single reads has none.
+    statistics["insert_size"] = statistics["insert_size"] or counts["insert_size"]
 
 
 def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
@@ -107,14 +118,22 @@ def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
     return dict(zip(STAGES, map(int, counts), strict=True))
 
 
-def _add(counts: dict[str, int], more: dict[str, int]) -> None:
-    for key, value in more.items():
-        counts[key] += value
+def _add(counts: dict, more: dict) -> None:
+    """Add to every count, to those of lists and dictionaries one by one."""
+    for key, value in counts.items():
+        if isinstance(value, dict):
+            _add(value, more[key])
+        elif isinstance(value, list):
+            counts[key] = [old + new for old, new in zip(value, more[key], strict=True)]
+        else:
+            counts[key] = value + more[key]
 
 
 def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
     """How many proper pairs there are of every insert size."""
-    lengths = np.where(np.isin(mapped.cigar & 15, (MATCH, DELETION)), mapped.cigar >> 4, 0)
+    operations = mapped.cigar & 15
+    on_genome = (operations == MATCH) | (operations == DELETION)
+    lengths = np.where(on_genome, mapped.cigar >> 4, 0)
     before = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=before[1:])
     spans = np.diff(before[mapped.cigar_offsets])
@@ -187,17 +206,9 @@ def merged_statistics(units: dict[str, dict], duplicates: int | None) -> dict:
 
     `duplicates` are those found among all units, None where only the units' own are marked.
     """
-    merged = empty_statistics()
-    del merged["insert_size"], merged["duplicates"]
+    merged = {key: none for key, none in empty_statistics().items() if key not in _NO_SUMS}
     for statistics in units.values():
-        for key, value in merged.items():
-            more = statistics[key]
-            if isinstance(value, dict):
-                _add(value, more)
-            elif isinstance(value, list):
-                merged[key] = [old + new for old, new in zip(value, more, strict=True)]
-            else:
-                merged[key] = value + more
+        _add(merged, statistics)
     of_units = [statistics["duplicates"] for statistics in units.values()]
     if duplicates is None and None not in of_units:
         duplicates = sum(of_units)

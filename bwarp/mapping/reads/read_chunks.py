@@ -36,8 +36,9 @@ __all__ = [
     "single_chunks",
 ]
 
-#: What a thread maps at a time: enough to share among threads, and little to keep.
-READS_A_CHUNK = 1 << 14
+#: What a thread maps at a time: little to keep, and enough that Python, whose lock only one thread
+#: has at a time, takes a small part of it: half as many take as much of Python's time each.
+READS_A_CHUNK = 1 << 15
 
 #: Bases of a read. A gap is looked for in as many cells as the square of that: half a second.
 LONGEST_READ = 10_000

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 #: Reads that are searched together: their arrays stay in the processor's cache.
-BLOCK = 2048
+BLOCK = 4096
 
 
 class SeedRows(NamedTuple):

@@ -1,6 +1,11 @@
 """What is said of the counts at the end of a run, and sums of several runs."""
 
-from bwarp.mapping.output.statistics import empty_statistics, merged_statistics, statistics_sentence
+from bwarp.mapping.output.statistics import (
+    add_counts,
+    empty_statistics,
+    merged_statistics,
+    statistics_sentence,
+)
 
 COUNTS = empty_statistics() | {"reads": 3000, "mapped": 2900}
 
@@ -22,3 +27,18 @@ def test_duplicates_of_units():
     assert merged_statistics({"1": marked, "2": other}, 20)["duplicates"] == 20
     assert merged_statistics({"1": marked, "2": other}, None)["duplicates"] == 12
     assert merged_statistics({"1": marked, "2": COUNTS}, None)["duplicates"] is None
+
+
+def test_counts_of_chunks_add_up_to_those_of_their_run():
+    chunk = empty_statistics() | {"reads": 5, "insert_size": {"mean": 250.5}}
+    chunk["mapping_qualities"] = [1] * 61
+    chunk["stages"] = dict.fromkeys(chunk["stages"], 7)
+    run = empty_statistics()
+    for counts in (chunk, chunk | {"insert_size": None}):
+        add_counts(run, counts)
+    assert run == chunk | {
+        "reads": 10,
+        "mapping_qualities": [2] * 61,
+        "stages": dict.fromkeys(chunk["stages"], 14),
+    }
+    assert chunk["mapping_qualities"] == [1] * 61
