@@ -163,6 +163,13 @@ def scan_rows() -> Iterator[Row]:
             yield what, of, f"{fastest:,.0f} G/s", "", line["machine"]
 
 
+def start_rows() -> Iterator[Row]:
+    for line in results("start_up.jsonl"):
+        what = f"{line['what']}, next to nothing to do, {line['use']}"
+        of = f"20 pairs of reads, {line['bases'] / 1e6:,.3g} Mb"
+        yield what, of, shown(line["seconds"]), "", line["machine"]
+
+
 def comparisons() -> Iterator[Comparison]:
     """What the chart shows: of every kind of job on the CPU the largest, and what gains least."""
     for what, name, job in (
@@ -231,7 +238,7 @@ def speed_rows() -> list[Row]:
     """A row for each thing that was timed."""
     kinds = (
         *(index_rows, mapping_rows, seed_rows, match_rows),
-        *(alignment_rows, gpu_alignment_rows, scan_rows),
+        *(alignment_rows, gpu_alignment_rows, scan_rows, start_rows),
     )
     return [row for rows in kinds for row in rows()]
 

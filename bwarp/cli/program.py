@@ -17,6 +17,7 @@ import numba.core.event
 from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
 from bwarp.cli.first_use.compiling import compile_once
+from bwarp.cli.first_use.kinds import kind_of
 from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
 from bwarp.cli.starting import leave
 from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
@@ -152,8 +153,8 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     return backend
 
 
-def compile_first(backend: str, *inputs: str | None) -> None:
-    """Compile side by side what this program needs on a CPU, where that was not done before.
+def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None) -> None:
+    """Compile side by side what a run with these options needs on a CPU, if that is not done yet.
 
     Before that, `inputs` that are not there are reported: standard input is ``-``.
     """
@@ -162,7 +163,7 @@ def compile_first(backend: str, *inputs: str | None) -> None:
             os.stat(path)
     name = subcommand_name()
     if backend == "cpu" and name in COMPILED_FIRST:
-        compile_once([name], available_threads())
+        compile_once([kind_of(name, options)], available_threads())
 
 
 def run_program(

@@ -24,6 +24,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from bwarp.runtime.code_file import CodeFile
+from bwarp.runtime.inner_functions import is_inner
 from bwarp.runtime.source_digest import files_digest, program_digest
 
 __all__ = ["KeptFunctions", "Overloads"]
@@ -115,7 +116,7 @@ class Overloads:
             return CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, signature, compiled: CompileResult) -> None:
-        if compiled.lifted or compiled.library.has_dynamic_globals:
+        if compiled.lifted or compiled.library.has_dynamic_globals or is_inner(compiled.library):
             return
         functions = compiled.library._final_module.functions
         called = [one.name for one in functions if one.is_declaration]

@@ -11,6 +11,7 @@ import pytest
 
 from bwarp import __version__
 from bwarp.cli import program
+from bwarp.cli.commands import map_reads
 from bwarp.cli.program import bounded_int, program_parser
 from bwarp.errors import UsageError
 
@@ -260,11 +261,13 @@ def test_a_negative_value_out_of_range_is_named(reads_parser):
 
 def test_an_input_that_is_not_there_is_reported_before_anything_is_compiled(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["bwarp map"])
+    words = ["-x", "index", "-1", "R1.fq", "-2", "R2.fq", "-o", "out.bam", "--sort"]
+    options = map_reads.parse_options().parse_args(words)
     compiled = []
     monkeypatch.setattr(program, "compile_once", lambda *words: compiled.append(words))
     with pytest.raises(FileNotFoundError):
-        program.compile_first("cpu", None, str(tmp_path / "reads.fq"))
+        program.compile_first("cpu", options, None, str(tmp_path / "reads.fq"))
     assert not compiled
-    program.compile_first("cpu", None, "-", str(tmp_path))
-    program.compile_first("cuda")
-    assert [names for names, _ in compiled] == [["map"]]
+    program.compile_first("cpu", options, None, "-", str(tmp_path))
+    program.compile_first("cuda", options)
+    assert [kinds for kinds, _ in compiled] == [["map pairs local sorted"]]

@@ -91,7 +91,7 @@ def main(options):
     if options.mode == "gatk" and output_format != "tsv":
         raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
     check_pairs_given(options)
-    compile_first(backend, options.pairs, options.references, options.queries)
+    compile_first(backend, options, options.pairs, options.references, options.queries)
     chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
     aligner = pair_aligner(backend, options.threads, **chosen)
     scoring, code_of_byte = aligner.scoring, aligner.code_of_byte

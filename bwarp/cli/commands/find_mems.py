@@ -158,7 +158,7 @@ def searcher(options):
         if backend == "cuda":
             say(str(index.plan))
 
-    compile_first(backend, options.queries)
+    compile_first(backend, options, options.queries)
     if options.chunk_bases:
 
         def search(text):

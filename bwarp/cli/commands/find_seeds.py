@@ -78,7 +78,7 @@ def main(options):
     backend, index = or_on_cpu(
         options.backend, backend, lambda engine: prepare(stored, seed_options, engine), say
     )
-    compile_first(backend, options.queries)
+    compile_first(backend, options, options.queries)
     if backend == "cuda":
         say(str(index.plan))
     if options.count_only:

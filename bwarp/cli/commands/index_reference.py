@@ -114,7 +114,7 @@ def build(options):
         say(
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
         )
-        compile_first(backend)
+        compile_first(backend, options)
         memory = options.memory or available_bytes()
         with steps() as done:
             _, index = or_on_cpu(

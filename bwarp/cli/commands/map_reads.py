@@ -54,7 +54,7 @@ def main(options):
     backend, (genome, kept) = or_on_cpu(
         options.backend, backend, lambda engine: load(index, engine, options.threads), say
     )
-    compile_first(backend, options.first, options.second)
+    compile_first(backend, options, options.first, options.second)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept

@@ -94,7 +94,7 @@ def main(options):
     check_outputs([options.output], [options.reference, options.queries])
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
-    compile_first(backend, options.reference, options.queries)
+    compile_first(backend, options, options.reference, options.queries)
     references = scan_references(options.reference, read_sequences(options.reference))
     if not references.names:
         raise InputError(f"{options.reference}: the file is empty: references are needed")

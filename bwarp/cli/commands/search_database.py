@@ -106,7 +106,7 @@ def main(options):
     inputs = [options.queries, options.database]
     check_outputs([options.output, options.alignments], inputs, options.prepare)
     backend = choose_engine(options.backend, options.gpus)
-    compile_first(backend, options.database, options.queries)
+    compile_first(backend, options, options.database, options.queries)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)
     else:

@@ -22,6 +22,7 @@ import bwarp
 from bwarp.cli.first_use.listed_functions import ListedFunction, listed_functions
 from bwarp.cli.first_use.type_text import types_of_text
 from bwarp.runtime.compiled_code import kept_functions
+from bwarp.runtime.inner_functions import leave_inner_functions_to_callers
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
 
@@ -31,24 +32,24 @@ __all__ = ["compile_once"]
 WORTH_IT = 3.0
 
 
-def compile_once(programs: Sequence[str], processes: int) -> None:
-    """Compile what these programs need, unless that was done for this version and processor.
+def compile_once(kinds: Sequence[str], processes: int) -> None:
+    """Compile what these kinds of run need, unless that was done for this version and processor.
 
     Parameters
     ----------
-    programs : sequence of str
-        Names of subcommands.
+    kinds : sequence of str
+        Kinds of run (`bwarp.cli.first_use.kinds`), or names of subcommands for all of theirs.
     processes : int
         How many to compile in.
     """
     kept = kept_functions()
-    words = ("compiled", kept.state, " ".join(programs))
+    words = ("compiled", kept.state, ",".join(kinds))
     if kept.get(*words) is not None:
         return
     with _one_at_a_time(kept.path):
         # Another program may have done it meanwhile.
         if kept.get(*words) is None and kept.can_be_written():
-            missing = [one for one in listed_functions(programs) if _is_missing(one)]
+            missing = [one for one in listed_functions(kinds) if _is_missing(one)]
             if sum(one.seconds for one in missing) > WORTH_IT:
                 _compile(missing, processes)
             kept.put(b"done", *words)
@@ -142,10 +143,14 @@ def _work(lines: Iterable[str]) -> None:
     """What a worker does: compile the functions that it reads of, and say when each is done."""
     # Much is made, and little of it in circles: collecting takes a fifth of the time.
     gc.set_threshold(1_000_000)
+    leave_inner_functions_to_callers()
     for line in lines:
         function, types = line.rstrip("\n").split("\t")
         with suppress(Exception):  # the program that calls it will say what is wrong
-            _dispatcher(function).compile(types_of_text(types))
+            dispatcher, types = _dispatcher(function), types_of_text(types)
+            # As part of another function it has no code of its own.
+            dispatcher.overloads.pop(types, None)
+            dispatcher.compile(types)
         print(flush=True)
 
 

@@ -1,6 +1,6 @@
 """The functions that programs need, in the order of what they take: the table functions.tsv.
 
-    programs    such as map,seeds: names of subcommands
+    kinds       of run that call it, with commas between: `bwarp.cli.first_use.kinds`
     seconds     that compiling took, by itself, where the table was made
     function    module and name
     types       of its arguments (`bwarp.cli.first_use.type_text`)
@@ -20,26 +20,38 @@ TABLE = Path(__file__).parent / "functions.tsv"
 class ListedFunction(NamedTuple):
     """A function with the types of its arguments, as text."""
 
-    programs: tuple[str, ...]
+    kinds: tuple[str, ...]
     seconds: float
     function: str
     types: str
 
 
-def listed_functions(programs: Iterable[str] | None = None) -> list[ListedFunction]:
-    """What these programs need, or all of them, first what takes longest."""
+def listed_functions(wanted: Iterable[str] | None = None) -> list[ListedFunction]:
+    """What these kinds of run need, or programs, or all of them, first what takes longest.
+
+    A kind that the table does not know may need all that its program does.
+    """
     rows = [line.rstrip("\n").split("\t") for line in TABLE.read_text().splitlines()[1:]]
     listed = [
-        ListedFunction(tuple(names.split(",")), float(seconds), function, types)
-        for names, seconds, function, types in rows
+        ListedFunction(tuple(kinds.split(",")), float(seconds), function, types)
+        for kinds, seconds, function, types in rows
     ]
-    wanted = None if programs is None else set(programs)
-    return [one for one in listed if wanted is None or wanted & set(one.programs)]
+    if wanted is None:
+        return listed
+    known = {kind for one in listed for kind in one.kinds}
+    names = set()
+    for kind in wanted:
+        program = kind.partition(" ")[0]
+        if kind in known and kind != program:
+            names.add(kind)
+        else:
+            names |= {other for other in known if other.partition(" ")[0] == program}
+    return [one for one in listed if names & set(one.kinds)]
 
 
 def write_table(listed: Iterable[ListedFunction]) -> None:
     """Write the table anew."""
-    lines = ["programs\tseconds\tfunction\ttypes"]
+    lines = ["kinds\tseconds\tfunction\ttypes"]
     for one in sorted(listed, key=lambda one: (-one.seconds, one.function, one.types)):
-        lines.append(f"{','.join(one.programs)}\t{one.seconds:.1f}\t{one.function}\t{one.types}")
+        lines.append(f"{','.join(one.kinds)}\t{one.seconds:.1f}\t{one.function}\t{one.types}")
     TABLE.write_text("\n".join(lines) + "\n")

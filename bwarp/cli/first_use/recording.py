@@ -1,6 +1,6 @@
 """Make functions.tsv: run the programs on a small data set, and note what they compile.
 
-python -m bwarp.cli.first_use.recording                 all of `RUNS`, in some minutes
+python -m bwarp.cli.first_use.recording                 all of `RUNS` and `MORE_KINDS`, in minutes
 python -m bwarp.cli.first_use.recording NOTES LINE...   one line of them, noted in a file
 """
 
@@ -23,7 +23,7 @@ import numba.core.event
 import bwarp
 from bwarp.cli import program
 from bwarp.cli.first_use.listed_functions import ListedFunction, write_table
-from bwarp.cli.first_use.runs import INDEXING, RUNS
+from bwarp.cli.first_use.runs import INDEXING, MORE_KINDS, RUNS
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.first_use.type_text import text_of_types
 from bwarp.cli.main import main
@@ -76,39 +76,43 @@ class _Notes(numba.core.event.Listener):
 
 
 def _record(file: str, line: list[str]) -> None:
-    """Run a subcommand in this process, and write what it called to a file."""
+    """Run a subcommand in this process, and write its kind of run and what it called to a file."""
     notes = _Notes()
     numba.core.event.register("numba:compile", notes)
     Overloads.load_overload = notes.noting(Overloads.load_overload)
+    kinds = [line[0]]
     # What the table has is not compiled before it is called.
-    program.compile_once = lambda *_: None
+    program.compile_once = lambda said, _: kinds.extend(said)
     # With --debug the program returns.
     sys.argv = ["bwarp", *line, "--debug", "--backend", "cpu"]
     main()
-    Path(file).write_text(json.dumps([[*key, taken] for key, taken in notes.seconds.items()]))
+    called = [[*key, taken] for key, taken in notes.seconds.items()]
+    Path(file).write_text(json.dumps([kinds[-1], called]))
 
 
 def record_all() -> None:
-    """Run all of `RUNS`, each with nothing compiled before, and write the table."""
+    """Run all of both, with nothing compiled before, and write the table."""
     # What lies beside the package would be loaded.
     shutil.rmtree(Path(bwarp.__file__).parent / "__pycache__" / "compiled", ignore_errors=True)
-    programs, seconds = defaultdict(set), {}
+    kinds, seconds = defaultdict(set), defaultdict(float)
     paths = str(Path(bwarp.__file__).parent.parent)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_data(folder)
 
         def run(number: int, line: str) -> list:
-            kept = {"NUMBA_CACHE_DIR": str(folder / f"kept{number}")}
+            kept = {"NUMBA_CACHE_DIR": str(folder / "kept")}
             notes = folder / f"{number}.json"
             subprocess.run(
                 [sys.executable, "-m", __spec__.name, notes, *line.split()],
                 cwd=folder, env=os.environ | kept | {"PYTHONPATH": paths}, check=True,
             )  # fmt: skip
-            return [(line.split()[0], *note) for note in json.loads(notes.read_text())]
+            kind, called = json.loads(notes.read_text())
+            return [(kind, *note) for note in called]
 
-        first = [run(0, RUNS[INDEXING][0])]
-        groups = [lines for name, lines in RUNS.items() if name != INDEXING]
+        lines_of = {name: (*lines, *MORE_KINDS.get(name, ())) for name, lines in RUNS.items()}
+        first = [run(0, line) for line in lines_of.pop(INDEXING)]
+        groups = list(lines_of.values())
 
         def run_group(number: int, lines: tuple[str, ...]) -> list:
             return [
@@ -117,12 +121,11 @@ def record_all() -> None:
 
         with ThreadPoolExecutor(available_threads()) as pool:
             for notes in [*first, *pool.map(run_group, range(len(groups)), groups)]:
-                for program, function, types, taken in notes:
-                    programs[function, types].add(program)
-                    seconds[function, types] = taken
-    write_table(
-        ListedFunction(tuple(sorted(programs[key])), seconds[key], *key) for key in programs
-    )
+                for kind, function, types, taken in notes:
+                    kinds[function, types].add(kind)
+                    # It is compiled once, and loaded from then on.
+                    seconds[function, types] = max(taken, seconds[function, types])
+    write_table(ListedFunction(tuple(sorted(kinds[key])), seconds[key], *key) for key in kinds)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import bwarp
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.gpu.device_selection import HELD
 
-__all__ = ["INDEXING", "RUNS", "run_all"]
+__all__ = ["INDEXING", "MORE_KINDS", "RUNS", "run_all"]
 
 INDEXING = "an index"
 
@@ -59,6 +59,36 @@ RUNS = {
     ),
     "a scan": ("scan --reference genome.fa --queries words.fa -o scan.tsv --similarity 0.95",),
     "the proof of an index": ("index --verify -o index",),
+}
+
+#: Further kinds of run, which call others of the functions for the CPU, or fewer.
+MORE_KINDS = {
+    INDEXING: (
+        "index genome.fa -o forward.index",
+        "index genome.fa -o forward.index --verify",
+        "index genome.fa -o proved.index --with-reverse --verify",
+    ),
+    "mapped pairs": (
+        "map --index index -1 1.fq -2 2.fq -o pairs.sam",
+        "map --index index -1 1.fq -2 2.fq -o pairs.bam",
+        "map --index index -1 1.fq -2 2.fq -o whole.sam --mode end-to-end",
+        "map --index index -1 1.fq -2 2.fq -o whole.bam --mode end-to-end",
+        "map --index index -1 1.fq -2 2.fq -o whole.bam --mode end-to-end --sort",
+    ),
+    "mapped single reads": (
+        "map --index index -1 single.fq -o single.bam",
+        "map --index index -1 single.fq -o single.bam --sort",
+        "map --index index -1 single.fq -o single.bam --mode end-to-end",
+        "map --index index -1 single.fq -o single.bam --mode end-to-end --sort",
+    ),
+    "seeds": (
+        "seeds --index index --queries 1.fq -o exact.tsv -k 20 --step 10",
+        "seeds --index index --queries words.fa -o exact.bed",
+    ),
+    "exact matches": (
+        "mems --index index --queries 1.fq -o all.mums --strands both --kind maxmatch",
+        "mems --reference genome.fa --queries windows.fa -o all.mums --kind maxmatch",
+    ),
 }
 
 

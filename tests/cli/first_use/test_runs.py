@@ -11,7 +11,7 @@ import pytest
 
 from bwarp.cli.first_use import runs as compilation_runs
 from bwarp.cli.first_use.listed_functions import listed_functions
-from bwarp.cli.first_use.runs import RUNS, run_all
+from bwarp.cli.first_use.runs import MORE_KINDS, RUNS, run_all
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.subcommands import SUBCOMMANDS
 from tests.conftest import CHECKOUT
@@ -41,13 +41,14 @@ def test_the_runs_go_well_and_the_table_has_what_they_call(data, run_program, na
     """Where it has not, make it again: python -m bwarp.cli.first_use.recording."""
     if "index" in " ".join(RUNS[name]).split() and not (data / "index").exists():
         run_lines(data, run_program, "an index")
-    for line in RUNS[name]:
+    for line in (*RUNS[name], *MORE_KINDS.get(name, ())):
         record = [sys.executable, "-m", "bwarp.cli.first_use.recording", tmp_path / "notes"]
         environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
         subprocess.run([*record, *line.split()], cwd=data, check=True, env=environment)
-        called = {(name, types) for name, types, _ in json.loads((tmp_path / "notes").read_text())}
-        programs = [line.split()[0]]
-        assert called <= {(one.function, one.types) for one in listed_functions(programs)}
+        kind, notes = json.loads((tmp_path / "notes").read_text())
+        called = {(name, types) for name, types, _ in notes}
+        listed = [one for one in listed_functions([kind]) if kind in one.kinds]
+        assert called <= {(one.function, one.types) for one in listed}, kind
 
 
 def run_lines(folder, run_program, name):

@@ -1,0 +1,46 @@
+"""What of a program's options decides which functions are compiled before a run."""
+
+import importlib
+
+import pytest
+
+from bwarp.cli.first_use.kinds import kind_of
+from bwarp.cli.first_use.listed_functions import listed_functions
+from bwarp.cli.subcommands import SUBCOMMANDS
+
+MAPPED = "map -x index -1 R1.fq"
+
+KINDS = {
+    "index genome.fa -o index": "index forward",
+    "index genome.fa -o index --with-reverse --verify": "index both verify",
+    f"{MAPPED} -o -": "map single local sam",
+    f"{MAPPED} -2 R2.fq -o out.bam": "map pairs local bam",
+    f"{MAPPED} -p -o out.cram --mode end-to-end": "map pairs end-to-end bam",
+    f"{MAPPED} -o out.bam --sort": "map single local sorted",
+    f"{MAPPED} -o out.bam --sort --mark-duplicates": "map single local marked",
+    "seeds -x index --queries q.fa -o hits.tsv.gz": "seeds exact tsv",
+    "seeds -x index --queries q.fa -o hits.bed -v 2": "seeds mismatches bed",
+    "seeds -x index --queries q.fa -o hits.tsv --count-only": "seeds exact count",
+    "mems -x index --queries q.fa -o q.mums": "mems index mumreference text",
+    "mems --reference r.fa --queries q.fa -o q.paf --kind mum": "mems reference mum paf",
+    "pairs --references r.fa --queries q.fa -o out.sam --mode global": "pairs global sam",
+    "scan --reference r.fa --queries q.fa -o out.tsv --similarity 0.9": "scan",
+}
+
+
+@pytest.mark.parametrize("line", KINDS)
+def test_a_run_has_a_kind(line):
+    name, *words = line.split()
+    program = importlib.import_module(f"bwarp.cli.{SUBCOMMANDS[name].module}")
+    assert kind_of(name, program.parse_options().parse_args(words)) == KINDS[line]
+
+
+def test_a_kind_needs_a_part_of_what_its_program_does():
+    of_all, of_kind = listed_functions(["map"]), listed_functions(["map pairs local sam"])
+    assert set(of_kind) < set(of_all)
+    assert not any(one.function.startswith("bwarp.io.bam.bgzf") for one in of_kind)
+
+
+def test_a_kind_that_the_table_does_not_know_needs_all():
+    assert listed_functions(["map quartets"]) == listed_functions(["map"])
+    assert listed_functions(["map quartets", "map pairs local sam"]) == listed_functions(["map"])
