@@ -1,11 +1,13 @@
 """Numbers and stretches of bytes, written into an array of text by compiled code.
 
-The functions return where they stopped; the array must be long enough. They are compiled into
-their callers: as calls they would take twice the time.
+The functions return where they stopped; the array must be long enough.
+Numbers become int64 before a call, so that one function is compiled for numbers of all types.
 """
 
 import numba
 import numpy as np
+
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["MOST_DIGITS", "put_bytes", "put_field", "put_number"]
 
@@ -23,10 +25,10 @@ def put_bytes(out, at, source, start, stop):
     return at + stop - start
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
-def put_number(out, at, number, width=1):
-    """Write a whole number in decimal digits, with blanks before it up to a width."""
-    value = np.int64(number)
+@numba.njit(cache=True, nogil=True)
+def _put_digits(out, at, number, width):
+    out = uncounted(out)
+    value = number
     if value < 0:
         out[at] = 45
         at += 1
@@ -44,6 +46,12 @@ def put_number(out, at, number, width=1):
         out[np.uint64(at + i)] = np.uint64(48) + rest % np.uint64(10)
         rest //= np.uint64(10)
     return at + digits
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def put_number(out, at, number, width=1):
+    """Write a whole number in decimal digits, with blanks before it up to a width."""
+    return _put_digits(out, at, np.int64(number), np.int64(width))
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -211,12 +211,20 @@ def _put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
 @numba.njit(cache=True, nogil=True, inline="always")
 def _begin_tag(out, at, tag, kind, is_binary):
     """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    # Every tag and kind would be a type of its own, and a function compiled for it.
+    name = np.int64(tag[0]), np.int64(tag[1])
+    return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_tag_name(out, at, name, kind, is_binary):
+    out = uncounted(out)
     if is_binary:
-        at = put_tag(out, at, tag[0], tag[1], kind)
+        at = put_tag(out, at, name[0], name[1], kind)
     else:
         out[at] = _TAB
-        out[at + 1] = tag[0]
-        out[at + 2] = tag[1]
+        out[at + 1] = name[0]
+        out[at + 2] = name[1]
         out[at + 3] = _COLON
         out[at + 4] = kind
         out[at + 5] = _COLON
@@ -234,10 +242,17 @@ def _end_text(out, at, is_binary):
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _put_integer(out, at, tag, number, is_binary):
+    name = np.int64(tag[0]), np.int64(tag[1])
+    return _put_integer_of(out, at, name, np.int64(number), is_binary)
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_integer_of(out, at, name, number, is_binary):
+    out = uncounted(out)
     if is_binary:
-        at = put_integer_tag(out, at, tag[0], tag[1], number)
+        at = put_integer_tag(out, at, name[0], name[1], number)
     else:
-        at = put_number(out, _begin_tag(out, at, tag, _INTEGER, False), number)
+        at = put_number(out, _put_tag_name(out, at, name, np.int64(_INTEGER), False), number)
     return at
 
 
