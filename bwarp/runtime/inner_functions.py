@@ -23,7 +23,7 @@ def leave_inner_functions_to_callers() -> None:
     set_environment = codegen.set_env
 
     def set_env(name: str, environment) -> None:
-        # The place of an inner function's is in the code of its caller.
+        # That of an inner function is in the code of its caller.
         if codegen._engine.get_global_value_address(name):
             set_environment(name, environment)
 

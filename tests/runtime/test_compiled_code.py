@@ -12,7 +12,7 @@ from numba.core.caching import IndexDataCacheFile
 
 from bwarp.runtime import compiled_code
 
-MODULES = ("code_file", "compiled_code", "kept_functions", "source_digest")
+MODULES = ("code_file", "compiled_code", "inner_functions", "kept_functions", "source_digest")
 
 CALL = """
 import sys

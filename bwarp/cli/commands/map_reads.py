@@ -48,13 +48,14 @@ def main(options):
     chunks = read_chunks(
         options.first, options.second, options.interleaved, reads_a_chunk(backend), options.threads
     )
-    # The first chunks are read while the index is loaded.
-    chunks = read_ahead(chunks)
     index = load_index(options.index)
+    # Before anything else compiles what it calls.
+    compile_first(backend, options, options.first, options.second)
+    # The first chunks are read while the genome is loaded.
+    chunks = read_ahead(chunks)
     backend, (genome, kept) = or_on_cpu(
         options.backend, backend, lambda engine: load(index, engine, options.threads), say
     )
-    compile_first(backend, options, options.first, options.second)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept

@@ -52,8 +52,8 @@ class Records:
         return len(self.keys)
 
 
-# With unsigned indexes LLVM makes one store of the following. Numbers become int64 before a call, so
-# that one function is compiled for all types: that takes half the time.
+# With unsigned indexes LLVM makes one store of the following. Numbers become int64 before a call,
+# so that one function is compiled for all types.
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
