@@ -64,7 +64,7 @@ def measure(options):
             run_program(["env", of_copy, sys.executable, "-m", "bwarp", program, "--help"])
         seconds("index")
         for what in options.first_use:
-            empty = f"NUMBA_CACHE_DIR={work / what}"
+            empty = f"NUMBA_CACHE_DIR={work / 'kept' / what}"
             yield result(what, "first use", bases, [seconds(what, of_copy, empty)])
         for what in PROGRAMS:
             seconds(what)
