@@ -16,8 +16,7 @@ endif
 
 comma := ,
 pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
-# Modules become bytecode when they are first imported, and most never are.
-pip := .venv/bin/python -m pip --disable-pip-version-check -qq install --no-compile $(addprefix -c ,$(pins))
+pip := .venv/bin/python -m pip --disable-pip-version-check -qq install $(addprefix -c ,$(pins))
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 ready_for_docs := .venv/ready-for-docs
@@ -43,6 +42,7 @@ help:
 	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
 
 run: $(ready_to_run)
+	@.venv/bin/python scripts/compile_programs.py index map seeds || echo "== Each step compiles what it needs, then."
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 

@@ -38,6 +38,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     },
     "Find all of something": {
         "seeds": Subcommand("commands.find_seeds", "every hit of k-mers, with mismatches"),
+        "offtargets": Subcommand(
+            "commands.find_offtargets", "every site of CRISPR guides, with bulges and scores"
+        ),
         "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
         "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),
         "expand-primers": Subcommand(

@@ -11,6 +11,7 @@ INPUTS = {
     "g.fa": GENOME,
     "r.fq": b"".join(b"@r%d\n%b\n+\n%b\n" % (i, READ, b"I" * 40) for i in range(12)),
     "p.fa": b"".join(b">p%d\nMKVLAAGIVGLLLAQWERTY\n" % i for i in range(9)),
+    "guides.fa": b">g\nACGGTATCGGATATCGCCTT\n",
     "w.fa": b">w\nATCGGATATCGC\n",
 }
 
@@ -40,6 +41,8 @@ WRITERS = {
                       "-o", "OUT/o.parquet", "-k", "12"),
     "seeds bed": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.bed",
                   "-k", "12"),
+    "offtargets": ("find_offtargets", "--index", "IN/i", "--guides", "IN/guides.fa",
+                   "-o", "OUT/o.tsv", "--pam", "none"),
     "counts": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",
                "-k", "12", "--count-only"),
     "kmers": ("batch_reads", "--queries", "IN/r.fq", "-o", "OUT/kmers", "-k", "12"),

@@ -1,0 +1,130 @@
+"""Find every site of CRISPR guides in a genome, with mismatches and bulges, and score them.
+
+No site within the limits is missed: a site is where a PAM stands, and has one row, its best
+alignment. OUT.tsv has the columns guide, guide_aligned, site_aligned, pam, contig, start, end,
+strand, cut, mismatches, dna_bulge, rna_bulge, seed_mismatches, cfd and mit. Positions are 0-based;
+start and end are of the protospacer, without the PAM. In site_aligned a small letter is a mismatch
+and - a bulge. CFD and MIT scores are empty where they are not defined: with bulges, and for other
+guides than those of SpCas9 with 20 bases.
+
+OUT.guides.tsv counts the sites of every guide by mismatches and kind of bulge, without a limit, and
+has its specificities.
+"""
+
+from bwarp.cli.options import add_index_option, add_output_option
+from bwarp.cli.program import program_parser, say, whole
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.io.output_names import check_outputs
+from bwarp.offtargets.alignments import BULGES_EACH
+from bwarp.offtargets.annotation import read_features
+from bwarp.offtargets.find import find_sites
+from bwarp.offtargets.guides import read_guides
+from bwarp.offtargets.hits import SiteOptions
+from bwarp.offtargets.pam import SIDES, parse_pam
+from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
+from bwarp.offtargets.site_text import LAYOUTS
+from bwarp.runtime.progress import progress
+
+EXAMPLES = """
+scripts/find_offtargets.py --index genome.index --guides guides.fa -o sites.tsv
+scripts/find_offtargets.py --index genome.index --guides guides.txt -o sites.tsv --pam NGG,NAG \\
+    --mismatches 4 --dna-bulges 1 --rna-bulges 1 --annotation genes.gff3
+scripts/find_offtargets.py --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
+    --pam-side 5
+"""
+
+#: More would be most of a genome's sites for guides of 20 bases.
+MOST_MISMATCHES = 6
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    parser.add_argument(
+        "--guides", required=True, metavar="G.fa",
+        help="guides without their PAMs, of 15 to 40 bases: FASTA, or lines of a name and a "
+        "sequence or a sequence alone; - is standard input",
+    )  # fmt: skip
+    add_output_option(parser, "OUT.tsv", "table to write, also .gz; - is standard output")
+    parser.add_argument(
+        "--pam", default="NGG", help="PAMs, IUPAC, with commas between them, or none"
+    )
+    parser.add_argument(
+        "--pam-side", type=int, choices=SIDES, default=3,
+        help="end of the protospacer that the PAM is at",
+    )  # fmt: skip
+    parser.add_argument(
+        "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=3,
+        help=f"most mismatches of a site, 0 to {MOST_MISMATCHES}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dna-bulges", **whole(0, BULGES_EACH), default=0,
+        help="most bases of a site that the guide lacks, 0 to 2",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rna-bulges", **whole(0, BULGES_EACH), default=0,
+        help="most bases of the guide that a site lacks, 0 to 2",
+    )  # fmt: skip
+    parser.add_argument(
+        "--all-alignments", action="store_true",
+        help="a row for every alignment of a site, numbered from the best on",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=LAYOUTS, default=None,
+        help="columns to write (default: by the ending of OUT, tsv or bed)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--annotation", metavar="A.bed|A.gff",
+        help="features, BED or GFF: a column names those that a site overlaps",
+    )  # fmt: skip
+    return parser
+
+
+def main(options):
+    layout = layout_of(options)
+    pam = parse_pam(options.pam, options.pam_side)
+    if options.backend == "cuda":
+        raise UsageError(
+            "--backend cuda: off-targets are searched on the CPU: leave it out, or use cpu"
+        )
+    check_outputs(
+        site_tables_at(options.output), [options.index, options.guides, options.annotation]
+    )
+    guides = read_guides(options.guides)
+    limits = SiteOptions(
+        options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
+    )
+    reference = load_index(options.index).reference
+    features = read_features(options.annotation, reference) if options.annotation else None
+    with (
+        open_site_tables(
+            options.output, layout, guides, pam, limits, reference, features
+        ) as tables,
+        progress("bases", reference.n_bases) as report,
+    ):
+        n_hits = 0
+        for done, hits in find_sites(reference, guides, pam, limits, options.threads):
+            tables.add(hits)
+            n_hits += hits.count
+            report(done, f"{n_hits:,} sites")
+    counts = tables.counts.sites
+    say(
+        f"{guides.count:,} guides searched: {tables.n_sites:,} sites, "
+        f"{int(counts[:, 0, 0].sum()):,} of them without mismatches or bulges"
+    )
+
+
+def layout_of(options) -> str:
+    """The columns to write, by --format or the ending of the output."""
+    name = options.output.removesuffix(".gz")
+    if options.format is not None:
+        return options.format
+    if options.output == "-" or name.endswith(".tsv"):
+        return "tsv"
+    if name.endswith(".bed"):
+        return "bed"
+    raise UsageError(
+        f"{options.output}: the ending says no format: use .tsv, .bed, .tsv.gz or .bed.gz, or say "
+        "it by --format"
+    )

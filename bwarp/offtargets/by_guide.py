@@ -1,0 +1,83 @@
+"""Hits that come by position, given back by guide: in memory, or in files where they are many.
+
+search     stretch 1: guides 0 2 2 5    stretch 2: guides 0 1 5 ...
+run        guide 0 | 1 | 2 2 | 5 5      sorted, written to a file once it is large
+result     guide 0 of every run, then guide 1 of every run, ...
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.offtargets.hits import SiteHits, joined_hits, taken_hits
+
+__all__ = ["HitsByGuide"]
+
+#: Hits that are kept in memory before they go to a file: 24 bytes each, twice while sorted.
+HITS_IN_MEMORY = 1 << 22
+
+#: Hits that are given back at a time.
+HITS_AT_ONCE = 1 << 15
+
+
+class HitsByGuide:
+    """Hits by position to begin with, and by guide and position in the end.
+
+    Parameters
+    ----------
+    n_guides : int
+    folder : Path
+        Where files may be written; it is there.
+    in_memory : int
+        Hits that are kept in memory.
+    """
+
+    def __init__(self, n_guides: int, folder: Path, in_memory: int = HITS_IN_MEMORY):
+        self._n_guides = n_guides
+        self._folder = folder
+        self._in_memory = in_memory
+        self._waiting: list[SiteHits] = []
+        self._n_waiting = 0
+        self._runs: list[tuple[SiteHits, np.ndarray]] = []
+
+    def add(self, hits: SiteHits) -> None:
+        """Take what follows all that was taken before."""
+        if hits.count == 0:
+            return
+        self._waiting.append(hits)
+        self._n_waiting += hits.count
+        if self._n_waiting >= self._in_memory:
+            run, edges = self._sorted_run()
+            self._runs.append((self._on_disk(run), edges))
+
+    def __iter__(self) -> Iterator[SiteHits]:
+        """Everything by guide, in parts of a bounded size."""
+        if self._waiting:
+            self._runs.append(self._sorted_run())
+        parts, n_hits = [], 0
+        for guide in range(self._n_guides):
+            for run, edges in self._runs:
+                for start in range(edges[guide], edges[guide + 1], HITS_AT_ONCE):
+                    stop = min(start + HITS_AT_ONCE, edges[guide + 1])
+                    parts.append(taken_hits(run, slice(start, stop)))
+                    n_hits += stop - start
+                    if n_hits >= HITS_AT_ONCE:
+                        yield joined_hits(parts)
+                        parts, n_hits = [], 0
+        if parts:
+            yield joined_hits(parts)
+
+    def _sorted_run(self) -> tuple[SiteHits, np.ndarray]:
+        hits = joined_hits(self._waiting)
+        self._waiting, self._n_waiting = [], 0
+        hits = taken_hits(hits, np.argsort(hits.guides, kind="stable"))
+        return hits, np.searchsorted(hits.guides, np.arange(self._n_guides + 1))
+
+    def _on_disk(self, hits: SiteHits) -> SiteHits:
+        columns = []
+        for name, column in vars(hits).items():
+            path = self._folder / f"{len(self._runs)}.{name}.npy"
+            np.save(path, column)
+            columns.append(np.load(path, mmap_mode="r"))
+        return SiteHits(*columns)

@@ -1,0 +1,234 @@
+"""scripts/find_offtargets.py: its tables in every format, its refusals; and CRISPOR's guides."""
+
+import csv
+import gzip
+
+import pytest
+
+from bwarp.index.store import save_index
+from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.oracles.offtargets_oracle import opposite, sites
+from tests.helpers.oracles.seed_hits_oracle import GENOMES
+from tests.helpers.programs.refusal import refusal
+
+SCRIPT = "find_offtargets.py"
+GUIDE = "GAGTCCGAGCAGAAGAAGAA"
+#: A perfect site, one with two mismatches on the other strand, one with a DNA and one with an RNA
+#: bulge.
+CONTIGS = {
+    "contig0": f"TTACA{GUIDE}TGGATTACC{opposite('GAGTCCTAGCAGAAGAAAAACGG')}TTA",
+    "contig1": "CGAGTCCGAGCACGAAGAAGAATGGTTTTTGAGTCCGAGCAGAAAGAACGGA",
+}
+TSV_HEADER = (
+    "guide\tguide_aligned\tsite_aligned\tpam\tcontig\tstart\tend\tstrand\tcut\tmismatches\t"
+    "dna_bulge\trna_bulge\tseed_mismatches\tcfd\tmit\n"
+)
+
+
+def save(folder, contigs):
+    save_index(index_of(contigs, with_reverse=False), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index") / "small.index"
+    return save(folder, [contig.encode() for contig in CONTIGS.values()])
+
+
+@pytest.fixture
+def guides(tmp_path):
+    path = tmp_path / "guides.fa"
+    path.write_text(f">EMX1 x\n{GUIDE[:9]}\n{GUIDE[9:].lower()}\n")
+    return path
+
+
+@pytest.fixture
+def refused(checkout, monkeypatch, capsys):
+    """A function that runs the program in this process; returns its exit code and last line."""
+    script = checkout / "scripts" / SCRIPT
+    return lambda *arguments: refusal(script, arguments, monkeypatch, capsys)
+
+
+def test_the_table_and_its_sibling(run_program, index, guides, tmp_path):
+    output = tmp_path / "new" / "out.tsv"
+    limits = ("--mismatches", 2, "--dna-bulges", 1, "--rna-bulges", 2)
+    run = ("--index", index, "--guides", guides, "-o", output, *limits)
+    for threads in (1, 3):
+        done = run_program(SCRIPT, *run, "--threads", threads)
+        assert (done.rc, done.stdout) == (0, "")
+        assert done.stderr.splitlines()[-1] == (
+            "1 guides searched: 4 sites, 1 of them without mismatches or bulges"
+        )
+        assert output.read_text() == TSV_HEADER + (
+            f"EMX1\t{GUIDE}\t{GUIDE}\tTGG\tcontig0\t5\t25\t+\t22\t0\t0\t0\t0\t1.000000\t100.000000\n"
+            f"EMX1\t{GUIDE}\tGAGTCCtAGCAGAAGAAaAA\tCGG\tcontig0\t37\t57\t-\t40\t2\t0\t0\t1\t"
+            "0.395604\t1.246810\n"
+            "EMX1\tGAGTCCGAGCA-GAAGAAGAA\tGAGTCCGAGCACGAAGAAGAA\tTGG\tcontig1\t1\t22\t+\t19\t0\t1"
+            "\t0\t0\t\t\n"
+            "EMX1\tGAGTCCGAGCAGAAGAAGAA\tGAGTCCGAGCAGAA-A-GAA\tCGG\tcontig1\t30\t48\t+\t45\t0\t0"
+            "\t2\t0\t\t\n"
+        )
+        counted = (tmp_path / "new/out.guides.tsv").read_text()
+        head, line = (row.split("\t") for row in counted.splitlines())
+        row = dict(zip(head, line, strict=True))
+        assert row["guide"] == "EMX1"
+        assert row["sequence"] == GUIDE
+        assert [row[name] for name in ("n0", "n1", "n2", "n0_dna", "n0_rna", "n0_both")] == [
+            "1", "0", "1", "1", "1", "0",
+        ]  # fmt: skip
+        assert float(row["cfd_specificity"]) == pytest.approx(1 / 1.395604, abs=1e-6)
+        assert float(row["mit_specificity"]) == pytest.approx(100 / 101.246810, abs=1e-6)
+        assert (row["sites"], row["complete"]) == ("4", "yes")
+    assert len(list(output.parent.iterdir())) == 2
+
+
+def test_other_formats_and_annotation(run_program, index, guides, tmp_path):
+    (tmp_path / "a.bed").write_text("contig0\t0\t6\tgene1\ncontig0\t24\t50\tgene2\n")
+    limits = ("--mismatches", 2, "--dna-bulges", 1, "--rna-bulges", 2)
+    run = ("--index", index, "--guides", guides, *limits, "--annotation", tmp_path / "a.bed")
+
+    def rows(output, *more):
+        done = run_program(SCRIPT, *run, "-o", output, *more)
+        assert done.rc == 0, done.stderr
+        return done.stdout.splitlines()
+
+    table = rows("-")
+    assert table[0].endswith("\tmit\tannotation")
+    assert [row.split("\t")[-1] for row in table[1:]] == ["gene1;gene2", "gene2", "", ""]
+    assert rows("-", "--format", "cas-offinder") == [
+        "#Id\tBulge Type\tcrRNA\tDNA\tChromosome\tLocation\tDirection\tMismatches\tBulge Size",
+        f"EMX1\tX\t{GUIDE}NGG\t{GUIDE}TGG\tcontig0\t5\t+\t0\t0",
+        f"EMX1\tX\t{GUIDE}NGG\tGAGTCCtAGCAGAAGAAaAACGG\tcontig0\t34\t-\t2\t0",
+        "EMX1\tDNA\tGAGTCCGAGCA-GAAGAAGAANGG\tGAGTCCGAGCACGAAGAAGAATGG\tcontig1\t1\t+\t0\t1",
+        "EMX1\tRNA\tGAGTCCGAGCAGAAGAAGAANGG\tGAGTCCGAGCAGAA-A-GAACGG\tcontig1\t30\t+\t0\t2",
+    ]
+    crispor = rows("-", "--format", "crispor")
+    assert crispor[0].startswith("guideId\tguideSeq\tofftargetSeq\tmismatchPos\tmismatchCount\t")
+    assert crispor[2] == (
+        f"EMX1\t{GUIDE}NGG\tGAGTCCTAGCAGAAGAAAAACGG\t......*..........*..\t2\t1.246810\t0.395604\t"
+        "contig0\t35\t57\t-\tgene2"
+    )
+    rows(tmp_path / "out.bed.gz")
+    assert gzip.decompress((tmp_path / "out.bed.gz").read_bytes()).decode().splitlines() == [
+        "contig0\t5\t25\tEMX1\t0\t+", "contig0\t37\t57\tEMX1\t2\t-",
+        "contig1\t1\t22\tEMX1\t1\t+", "contig1\t30\t48\tEMX1\t2\t+",
+    ]  # fmt: skip
+
+
+def test_a_pam_at_the_other_end_and_all_alignments(run_program, tmp_path):
+    contigs = GENOMES["repeats"]
+    index = save(tmp_path / "repeats.index", contigs)
+    text = {f"contig{i}": contig.decode() for i, contig in enumerate(contigs)}
+    guides = {"a": "ACACACACACACACACA", "b": opposite(text["contig0"][3:26])}
+    (tmp_path / "guides.txt").write_text(
+        "name,sequence\n" + "".join(f"{name},{guide}\n" for name, guide in guides.items())
+    )
+    run = ("--index", index, "--guides", tmp_path / "guides.txt", "--pam-side", 5, "-o", "-")
+    options = ("--pam", "NA,CN", "--mismatches", 1, "--dna-bulges", 1, "--rna-bulges", 1)
+    for more in ((), ("--all-alignments",)):
+        done = run_program(SCRIPT, *run, *options, *more)
+        found = [line.split("\t") for line in done.stdout.splitlines()[1:]]
+        wanted = sites(text, guides, ["NA", "CN"], 5, 1, 1, 1, every=bool(more))
+        assert [[*row[:8], *row[9:12]] for row in found] == [list(map(str, row)) for row in wanted]
+        assert len(found) > 40
+        cuts = [int(row[5]) + 18 if row[7] == "+" else int(row[6]) - 18 for row in found]
+        assert [int(row[8]) for row in found] == cuts
+        assert {row[13] for row in found} == {""}
+    assert any(row[-1] == "2" for row in found)
+
+
+def test_guides_alone_on_lines_and_without_a_pam(run_program, index):
+    run = ("--index", index, "--guides", "-", "-o", "-", "--pam", "none", "--mismatches", 0)
+    done = run_program(SCRIPT, *run, stdin=f"# mine\n{GUIDE.replace('T', 'u')}\n")
+    line = f"{GUIDE.replace('T', 'u')}\t{GUIDE}\t{GUIDE}\t\tcontig0\t5\t25\t+\t\t0\t0\t0\t0\t\t"
+    assert done.stdout.splitlines() == [TSV_HEADER.strip(), line]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no guides: write FASTA, or one sequence a line"),
+        (">a\nACGTACGTACGTAC\n", "guide a has 14 bases: 15 to 40 can be searched"),
+        (">a\n" + "A" * 41, "guide a has 41 bases: 15 to 40 can be searched"),
+        (f">a\n{GUIDE}\n>a\n{GUIDE}\n", "two guides have the name a: every one needs its own"),
+        (f"{GUIDE}\n{GUIDE}\n", f"two guides have the name {GUIDE}: every one needs its own"),
+        (f">a\n{GUIDE}NGG\n", "guide a: 'N' at position 21: guides are of A, C, G and T; the PAM, "
+         "which may have IUPAC letters, is given by --pam"),
+        (f">\n{GUIDE}\n", "line 1: a guide without a name: write >name"),
+        (f"a\t{GUIDE}\t5\n", "line 1: has 3 cells: write a name and a sequence, or a "
+         "sequence alone"),
+    ],
+)  # fmt: skip
+def test_guides_that_are_refused(refused, index, tmp_path, text, message):
+    (tmp_path / "guides").write_text(text)
+    run = ("--index", index, "--guides", tmp_path / "guides", "-o", tmp_path / "out.tsv")
+    code, said = refused(*run)
+    assert (code, message in said) == (1, True), said
+    assert str(tmp_path / "guides") in said
+    assert not (tmp_path / "out.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pam", "NGZ"), "--pam NGZ: 'Z' is not a nucleotide letter (IUPAC): write PAMs such as "
+         "NGG or NGG,NAG, or none"),
+        (("--pam", "NGG,NNGRRT"), "--pam NGG,NNGRRT: PAMs of one search have one length: pad the "
+         "shorter with N, or search for each length by itself"),
+        (("--pam", "NGG,"), "--pam NGG,: a PAM has 1 to 16 bases, or is none"),
+        (("--mismatches", "7"), "argument -v/--mismatches: '7' is not a whole number from 0 to 6"),
+        (("--dna-bulges", "3"), "argument --dna-bulges: '3' is not a whole number from 0 to 2"),
+        (("--backend", "cuda"), "--backend cuda: off-targets are searched on the CPU: leave it "
+         "out, or use cpu"),
+        (("-o", "out.txt"), "out.txt: the ending says no format: use .tsv, .bed, .tsv.gz or "
+         ".bed.gz, or say it by --format"),
+    ],
+)  # fmt: skip
+def test_options_that_are_refused(refused, index, guides, tmp_path, words, message):
+    code, said = refused("--index", index, "--guides", guides, "-o", tmp_path / "out.tsv", *words)
+    assert code == 2
+    assert message in said
+
+
+def test_two_names_of_one_sequence_have_rows_each(run_program, index, tmp_path):
+    (tmp_path / "g.fa").write_text(f">a\n{GUIDE}\n>b\n{GUIDE}\n")
+    done = run_program(SCRIPT, "--index", index, "--guides", tmp_path / "g.fa", "-o", "-")
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()[1:]] == ["a", "a", "b", "b"]
+
+
+def test_sites_of_crispor(run_program, shared_data, large_data, tmp_path):
+    """Of guides that CRISPOR lists wholly, its sites with NGG are all, no more and no less."""
+    guides = table(shared_data, "guides_hg19.tsv")
+    (tmp_path / "guides.fa").write_text(
+        "".join(f">{row['guideId']}\n{row['targetSeq'][:20]}\n" for row in guides)
+    )
+    genome = large_data("chr20.fa")
+    index = tmp_path / "chr20.index"
+    assert run_program("index_reference.py", genome, "-o", index, "--backend", "cpu").rc == 0
+    run = ("--index", index, "--guides", tmp_path / "guides.fa", "-o", tmp_path / "out.tsv")
+    done = run_program(SCRIPT, *run, "--mismatches", 4, "--format", "crispor")
+    assert done.rc == 0, done.stderr
+    listed = rows_by_site(table(shared_data, "expected_hg19_chr20.tsv"))
+    with (tmp_path / "out.tsv").open() as file:
+        found = rows_by_site(csv.DictReader(file, delimiter="\t"))
+    names = {site[0] for site in listed}
+    assert {site for site in found if site[0] in names} == set(listed)
+    for site, row in listed.items():
+        assert float(found[site]["cfdOfftargetScore"]) == pytest.approx(
+            float(row["cfdOfftargetScore"]), abs=1e-6
+        )
+
+
+def rows_by_site(rows):
+    columns = ("guideId", "start", "end", "strand", "offtargetSeq", "mismatchPos")
+    return {
+        tuple(row[name] for name in columns): row
+        for row in rows
+        if row["offtargetSeq"][21:] == "GG"
+    }
+
+
+def table(shared_data, name):
+    with shared_data("crispr_crispor", name).open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
