@@ -121,7 +121,8 @@ def timeline(folder: Path, threads: int) -> dict:
         return round(time.perf_counter() - start, 2)
 
     backend = choose_backend("cuda")
-    chunks = read_ahead(read_chunks(first, second, False, reads_a_chunk(backend), threads))
+    size = reads_a_chunk(backend, threads)
+    chunks = read_ahead(read_chunks(first, second, False, size, threads))
     index = load_index(folder / "index")
     genome, kept = load(index, backend, threads)
     loaded = now()

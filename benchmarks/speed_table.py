@@ -68,6 +68,8 @@ def index_rows() -> Iterator[Row]:
         ours = line["bwarp"]
         yield "index, FASTA to folder", reference, shown(ours["seconds"]), others, ours["machine"]
     for line in results("index_whole_genome.jsonl"):
+        if not line["what"].startswith("index"):
+            continue
         bases = f"{line['bases'] / 1e9:.1f} Gb simulated"
         yield "index, FASTA to folder", bases, shown(line["seconds"]), "", line["machine"]
     for line in results("suffix_array.jsonl")[-1:]:

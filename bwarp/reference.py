@@ -31,6 +31,7 @@ __all__ = [
     "Reference",
     "ambiguous_stretches",
     "check_size",
+    "codes_between",
     "codes_of",
     "make_reference",
     "read_reference",
@@ -191,9 +192,15 @@ def codes_of(reference: Reference, threads: int = 1) -> np.ndarray:
     -------
     codes : ndarray, shape=(n_bases,), dtype=uint8
     """
-    codes = unpack(reference.packed, 0, reference.n_bases, threads)
-    for start, stop in ambiguous_stretches(reference):
-        codes[start:stop] = AMBIGUOUS
+    return codes_between(reference, 0, reference.n_bases, threads)
+
+
+def codes_between(reference: Reference, start: int, stop: int, threads: int = 1) -> np.ndarray:
+    """A part of what `codes_of` returns, from one genome position to another, dtype uint8."""
+    codes = unpack(reference.packed, start, stop, threads)
+    stretches = np.clip(ambiguous_stretches(reference), start, stop) - start
+    for first, last in stretches[stretches[:, 0] < stretches[:, 1]]:
+        codes[first:last] = AMBIGUOUS
     return codes
 
 

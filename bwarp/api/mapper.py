@@ -136,7 +136,7 @@ class Mapper:
             If there are not as many mates as reads, a read is longer than are mapped, or has a
             letter that is none of a nucleotide.
         """
-        size = reads_a_chunk(self.backend)
+        size = reads_a_chunk(self.backend, self.threads)
         in_file = is_file(reads, "reads")
         if mates is not None and is_file(mates, "mates") != in_file:
             raise UsageError("reads and mates: give both as files, or both in memory")

@@ -1,38 +1,42 @@
 """The engine that maps chunks of reads: what it keeps for that, and how many reads it takes."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping import pipeline
-from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.extension.extension_cpu import Genome, genome_of
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk
-from bwarp.reference import codes_of
 from bwarp.runtime.threads import run_together
 
 __all__ = ["load", "map_chunks", "reads_a_chunk"]
 
 
-def reads_a_chunk(backend: str) -> int:
-    """Reads of a chunk that keep an engine busy: a GPU takes more at a time."""
+#: Reads of a chunk for each thread, of two at least: few threads seldom wait for Python's lock, and
+#: all they keep but the index is chunks.
+READS_A_THREAD = 1 << 12
+
+
+def reads_a_chunk(backend: str, threads: int) -> int:
+    """Reads of a chunk that keep an engine busy: a GPU takes more at a time, few threads less."""
     if backend == "cuda":
         from bwarp.mapping import seeding_rounds_cuda
 
         return seeding_rounds_cuda.READS_A_CHUNK
-    return READS_A_CHUNK
+    return min(READS_A_CHUNK, READS_A_THREAD * max(threads, 2))
 
 
 def load(index: FMIndex, backend: str = "cpu", threads: int = 1) -> tuple[Genome, object]:
-    """The genome unpacked and, at the same time, what an engine keeps for all chunks."""
-
-    def unpack() -> Genome:
-        return Genome(codes_of(index.reference, threads), index.reference.contig_starts)
-
+    """The genome and, at the same time, what an engine keeps for all chunks."""
+    make_genome = partial(genome_of, index.reference, threads)
     if backend == "cuda":
         from bwarp.mapping import seeding_rounds_cuda
 
-        return tuple(run_together([unpack, lambda: seeding_rounds_cuda.prepare(index, threads)], 2))
-    return unpack(), None
+        return tuple(
+            run_together([make_genome, lambda: seeding_rounds_cuda.prepare(index, threads)], 2)
+        )
+    return make_genome(), None
 
 
 def map_chunks(

@@ -27,8 +27,8 @@ from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table, table_matches
 from bwarp.mems.packed_extension import equal_after, genome_text, most_after, segment_of
 from bwarp.mems.query_text import QueryText
 from bwarp.mems.unique.uniqueness import least_dominated, unique_in_query, unique_in_reference
-from bwarp.reference import Reference, make_reference
-from bwarp.sequence import AMBIGUOUS, kmer_at, unpack
+from bwarp.reference import Reference, codes_between, make_reference
+from bwarp.sequence import AMBIGUOUS, kmer_at
 
 __all__ = ["Chunk", "cut_reference", "find_in_chunks"]
 
@@ -57,22 +57,11 @@ def cut_reference(
     for start in range(0, reference.n_bases, chunk_bases):
         stop = min(start + chunk_bases, reference.n_bases)
         end = min(stop + min_length - 1, reference.n_bases)
-        codes = _codes_between(reference, start, end)
+        codes = codes_between(reference, start, end)
         if np.any(codes < AMBIGUOUS):
             starts = np.clip(reference.contig_starts, start, end) - start
             md5 = ("",) * len(reference.names)
             yield Chunk(start, stop, make_reference(reference.names, starts, codes, md5, threads))
-
-
-def _codes_between(reference: Reference, start: int, stop: int) -> np.ndarray:
-    codes = np.full(stop - start, AMBIGUOUS, np.uint8)
-    segment_starts = reference.segment_genome.astype(np.int64)
-    segment_stops = segment_starts + np.diff(reference.segment_text) - 1
-    for segment in np.flatnonzero((segment_starts < stop) & (segment_stops > start)):
-        first = max(int(segment_starts[segment]), start)
-        last = min(int(segment_stops[segment]), stop)
-        codes[first - start : last - start] = unpack(reference.packed, first, last)
-    return codes
 
 
 def find_in_chunks(

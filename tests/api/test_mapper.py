@@ -7,7 +7,7 @@ import pytest
 import bwarp
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import decode, reverse_complement
-from tests.helpers.oracles.mapping_oracle import index_and_genome, random_bases
+from tests.helpers.oracles.mapping_oracle import codes_in, index_and_genome, random_bases
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def mapper():
 
 
 def piece(mapper, start, length, turned=False) -> str:
-    codes = mapper.genome.codes[start : start + length]
+    codes = codes_in(mapper.genome)[start : start + length]
     return decode(reverse_complement(codes) if turned else codes).decode()
 
 

@@ -4,7 +4,6 @@ import json
 
 GPU = {
     "alignment_gpu.py",
-    "index_whole_genome.py",
     "map_gpu.py",
     "mems_gpu.py",
     "seeds_gpu.py",

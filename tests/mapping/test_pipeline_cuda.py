@@ -8,7 +8,13 @@ import pytest
 from bwarp.mapping import pipeline
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
+from tests.helpers.oracles.mapping_oracle import (
+    codes_in,
+    flat,
+    index_and_genome,
+    opposite,
+    random_bases,
+)
 
 pytestmark = pytest.mark.gpu
 
@@ -70,7 +76,7 @@ def chunks_of(reads, ends, templates_a_chunk):
 def small():
     rng = np.random.default_rng(1)
     index, genome = index_and_genome(contigs(rng))
-    return index, genome, reads_of(rng, genome.codes, 6000)
+    return index, genome, reads_of(rng, codes_in(genome), 6000)
 
 
 @pytest.mark.parametrize(

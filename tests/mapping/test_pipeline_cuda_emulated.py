@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome
+from tests.helpers.oracles.mapping_oracle import codes_in, flat, index_and_genome
 from tests.mapping.test_seeding_rounds_cuda_emulated import (
     PARAMETERS,
     assert_same,
@@ -34,7 +34,7 @@ def chunks_of(reads, ends, templates_a_chunk):
 def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
-    reads = hostile_pairs(rng, genome.codes, 9)
+    reads = hostile_pairs(rng, codes_in(genome), 9)
     monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     arguments = (index, genome)
@@ -62,7 +62,7 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
     """The GPU has memory for two templates at a time, which is not known at first."""
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
-    reads = hostile_pairs(rng, genome.codes, 9)
+    reads = hostile_pairs(rng, codes_in(genome), 9)
     monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
@@ -103,7 +103,7 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
 def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
-    reads = hostile_pairs(rng, genome.codes, 6)
+    reads = hostile_pairs(rng, codes_in(genome), 6)
     pretend(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
 
@@ -126,7 +126,7 @@ def attempt_here(work):
 def test_a_reader_that_fails_is_heard(monkeypatch):
     rng = np.random.default_rng(6)
     index, genome = index_and_genome(hostile_contigs(rng))
-    reads = hostile_pairs(rng, genome.codes, 4)[:4]
+    reads = hostile_pairs(rng, codes_in(genome), 4)[:4]
 
     def broken():
         yield from chunks_of(reads, 1, 4)

@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
+from tests.helpers.oracles.mapping_oracle import (
+    codes_in,
+    flat,
+    index_and_genome,
+    opposite,
+    random_bases,
+)
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
@@ -101,7 +107,8 @@ def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mo
     rng = np.random.default_rng(seed)
     parameters = replace(PARAMETERS, mode=mode)
     index, genome = index_and_genome(hostile_contigs(rng))
-    codes, offsets = flat(hostile_pairs(rng, genome.codes, 12))
+    bases = codes_in(genome)
+    codes, offsets = flat(hostile_pairs(rng, bases, 12))
     names = np.zeros((12, 2), np.int64)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 2, 0)
     alone = pipeline._score(index, genome, chunk, parameters)
@@ -114,8 +121,8 @@ def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mo
     assert not alone.hits.gapless.all()
     pretend(monkeypatch)
     device = seeding_rounds_cuda.prepare(index)
-    assert bases_of(device.genome.blocks, genome.codes.size) == genome.codes.tolist()
-    assert 4 in genome.codes
+    assert bases_of(device.genome.blocks, bases.size) == bases.tolist()
+    assert 4 in bases
     scored = seeding_rounds_cuda.score_reads(device, codes, offsets, parameters)
     assert np.array(scored.reads.both).tolist() == alone.both.tolist()
     assert np.array(scored.unlocated).tolist() == alone.unlocated.tolist()

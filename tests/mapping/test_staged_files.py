@@ -28,7 +28,13 @@ from bwarp.mapping.staged_files import (
     write_rows,
 )
 from bwarp.sequence import encode
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
+from tests.helpers.oracles.mapping_oracle import (
+    codes_in,
+    flat,
+    index_and_genome,
+    opposite,
+    random_bases,
+)
 
 PARAMETERS = MappingParameters()
 
@@ -48,12 +54,13 @@ def repeats():
 
 def chunks_of(genome, ends: int, n: int, size: int) -> list[ReadChunk]:
     """Chunks of `size` templates out of `n`: reads with errors, of N, random, short and empty."""
+    bases = codes_in(genome)
     rng = np.random.default_rng(ends)
     reads = []
     for i in range(n):
-        start = int(rng.integers(0, genome.codes.size - 300))
+        start = int(rng.integers(0, bases.size - 300))
         for at in (start, start + 120 + i % 40)[:ends]:
-            read = genome.codes[at : at + 100].copy()
+            read = bases[at : at + 100].copy()
             changed = rng.random(100) < rng.choice([0, 0.02, 0.12])
             read[changed] = rng.integers(0, 5, changed.sum())
             if rng.random() < 0.2:

@@ -24,6 +24,7 @@ from bwarp.runtime.simd import (
     load_like,
     lookup,
     mask_bits,
+    mask_of,
     maximum,
     minimum,
     population_count,
@@ -51,6 +52,8 @@ def all_operations(a, b, out, bits):
     store(out, 5 * lanes, select(greater(x, y), x, fill_like(b[1], y)))
     store(out, 6 * lanes, load_like(b, 2, x))
     store(out, 7 * lanes, reverse(x))
+    greater_bits = np.uint64(mask_bits(greater(x, y)))
+    store(out, 8 * lanes, select(mask_of(greater_bits, x), y, x))
     bits[0], bits[1] = mask_bits(equal(x, y)), mask_bits(greater(x, y))
     bits[2] = mask_bits(select(greater(x, y), equal(x, x), equal(x, y)))
 
@@ -69,7 +72,7 @@ def test_operations_mean_what_they_say(dtype):
         b[:3] = a[1:4]
         if round_ == 0:
             a[1:3], b[:2] = info.min, info.max
-        out, bits = np.zeros(8 * lanes, dtype), np.zeros(3, np.uint64)
+        out, bits = np.zeros(9 * lanes, dtype), np.zeros(3, np.uint64)
         all_operations(a, b, out, bits)
         x, y = a[1 : lanes + 1].astype(np.int64), b[:lanes].astype(np.int64)
         sums, differences = x + y, x - y
@@ -85,9 +88,10 @@ def test_operations_mean_what_they_say(dtype):
                 np.where(x > y, x, b[1]),
                 b[2 : lanes + 2],
                 x[::-1],
+                np.where(x > y, y, x),
             ]
         ).astype(dtype)
-        np.testing.assert_array_equal(out.reshape(8, lanes), expected)
+        np.testing.assert_array_equal(out.reshape(9, lanes), expected)
         assert bits.tolist() == [as_bits(x == y), as_bits(x > y), as_bits(x >= y)]
 
 

@@ -45,9 +45,8 @@ def main(options):
     check_outputs([*files_of(options.output), options.stats], inputs)
     backend = choose_engine(options.backend)
     parameters = mapping_options(options)
-    chunks = read_chunks(
-        options.first, options.second, options.interleaved, reads_a_chunk(backend), options.threads
-    )
+    size = reads_a_chunk(backend, options.threads)
+    chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
     index = load_index(options.index)
     # Before anything else compiles what it calls.
     compile_first(backend, options, options.first, options.second)

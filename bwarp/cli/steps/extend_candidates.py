@@ -9,10 +9,9 @@ from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.extension.extension_cpu import genome_of
 from bwarp.mapping.pipeline import score_chunk
 from bwarp.mapping.staged_files import read_parameters, stored_candidates, write_hits
-from bwarp.reference import codes_of
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
 
@@ -41,8 +40,7 @@ def main(options):
     ):
         reader.check_index(index.checksum, index.folder)
         parameters = read_parameters(reader)
-        reference = index.reference
-        genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
+        genome = genome_of(index.reference, options.threads)
 
         def score(chunk_and_candidates):
             return score_chunk(index, genome, *chunk_and_candidates, parameters)

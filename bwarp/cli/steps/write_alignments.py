@@ -12,13 +12,12 @@ from bwarp.cli.program import program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.extension.extension_cpu import genome_of
 from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.pipeline import finish_chunks
 from bwarp.mapping.staged_files import read_parameters, stored_hits
-from bwarp.reference import codes_of
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -48,12 +47,11 @@ def main(options):
     ):
         reader.check_index(index.checksum, index.folder)
         parameters = read_parameters(reader)
-        reference = index.reference
-        genome = Genome(codes_of(reference, options.threads), reference.contig_starts)
+        genome = genome_of(index.reference, options.threads)
         unscored = stored_hits(reads, reader)
         mapped_chunks = partial(finish_chunks, genome, unscored, parameters, options.threads)
         statistics = write_mapped(
-            output, parameters, reference, genome, mapped_chunks, report, options.threads
+            output, parameters, index.reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
     if options.stats:

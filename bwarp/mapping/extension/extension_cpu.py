@@ -15,6 +15,7 @@ alignment replaces the stretch if it scores more than any stretch of the main di
 not penalised: only then it has a gap.
 """
 
+import mmap
 from functools import cache
 from typing import NamedTuple
 
@@ -46,37 +47,41 @@ from bwarp.mapping.extension.scored_hits_cpu import (
     ranked,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.reads.base_bits_cpu import (
+    blocks_of_packed,
+    copy_bases,
+    differing,
+    prefetch_bases,
+)
 from bwarp.mapping.seeds.candidates_cpu import Candidates
+from bwarp.reference import Reference, ambiguous_stretches
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
-    equal,
     fill,
     greater,
-    lane_count,
     leading_zeros,
     load,
-    mask_bits,
     population_count,
-    prefetch,
     reverse,
     select,
     store,
     subtract,
 )
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
     "Genome",
     "both_strands",
-    "differing",
     "extend",
+    "genome_of",
     "put_gapped",
     "score_diagonals",
     "scoring_of",
     "window_sequences",
 ]
 
-#: How many candidates ahead the genome is prefetched: the lines that 150 bases and a vector touch.
-_AHEAD, _PREFETCHED = 12, 256
+#: How many candidates ahead the genome is prefetched.
+_AHEAD = 12
 
 
 class Genome(NamedTuple):
@@ -84,13 +89,25 @@ class Genome(NamedTuple):
 
     Attributes
     ----------
-    codes : ndarray, shape=(n_bases,), dtype=uint8
-        Contigs end to end; 4 for ambiguous bases.
+    blocks : ndarray, dtype=uint64
+        Contigs end to end, in the blocks of base_bits_cpu.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     """
 
-    codes: np.ndarray
+    blocks: np.ndarray
     contig_starts: np.ndarray
+
+
+def genome_of(reference: Reference, threads: int = 1) -> Genome:
+    """The bases of a reference; the pages of one in a file are let go of."""
+    packed, stretches = reference.packed, ambiguous_stretches(reference)
+    blocks = blocks_of_packed(packed, reference.n_bases, stretches, threads)
+    memory = packed
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    if isinstance(memory, mmap.mmap):
+        memory.madvise(mmap.MADV_DONTNEED)
+    return Genome(blocks, reference.contig_starts)
 
 
 @cache
@@ -150,10 +167,9 @@ def window_sequences(
     """Reads on strands, and windows of the genome, as the two sides of a batch of pairs."""
     starts = offsets[reads] + strands.astype(np.int64) * (both.size // 2)
     lengths = (offsets[reads + 1] - offsets[reads]).astype(np.int32)
-    return (
-        Sequences(both, starts, lengths),
-        Sequences(genome.codes, window_starts, (window_ends - window_starts).astype(np.int32)),
-    )
+    window_lengths = (window_ends - window_starts).astype(np.int32)
+    windows, copied_starts = copy_bases(genome.blocks, window_starts, window_lengths)
+    return Sequences(both, starts, lengths), Sequences(windows, copied_starts, window_lengths)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -171,24 +187,6 @@ def _turn(codes, offsets, both):
         for i in range(end - first):
             code = codes[end - 1 - i]
             both[target + i] = np.uint8(3) - code if code < 4 else code
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def differing(genome, at, both, first, n):
-    """Which of `n` bases, 1 to 64, differ or are ambiguous: a bit each, the first the lowest."""
-    bits = np.uint64(0)
-    if at + 64 <= genome.size and first + 64 <= both.size:
-        lanes = lane_count(fill(np.uint8(0)))
-        for part in range(0, 64, lanes):
-            bases = load(both, first + part)
-            different = mask_bits(greater(bases, fill(np.uint8(3))))
-            different |= ~mask_bits(equal(bases, load(genome, at + part)))
-            bits |= np.uint64(different) << np.uint64(part)
-        return bits & (~np.uint64(0) >> np.uint64(64 - n))
-    for i in range(n):
-        code = both[first + i]
-        bits |= np.uint64(code != genome[at + i] or code > 3) << np.uint64(i)
-    return bits
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -238,14 +236,14 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
     Beyond its seeds many a candidate is random: of its mismatches, those before the next run of
     matches that counts are passed at once.
     """
-    codes, contig_starts = genome.codes, genome.contig_starts
+    genome, both, candidates = uncounted((genome, both, candidates))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
     # So many matches do not outweigh a mismatch.
     short = min(-costs.mismatch // costs.match, np.int64(64))
     reads, diagonals = candidates.reads, candidates.diagonals
     for i in range(reads.size):
         if i + _AHEAD < reads.size:
-            for line in range(0, _PREFETCHED, 64):
-                prefetch(codes, diagonals[i + _AHEAD] + line)
+            prefetch_bases(blocks, diagonals[i + _AHEAD])
         first = offsets[reads[i]] + (both.size // 2 if candidates.strands[i] else 0)
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         diagonal = diagonals[i]
@@ -259,7 +257,7 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
             at_start = at_end = 0
             for block in range(low, high, 64):
                 n = min(np.int64(64), high - block)
-                bits = differing(codes, diagonal + block, both, first + block, n)
+                bits = differing(blocks, diagonal + block, both, first + block, n)
                 at_start += population_count(bits & _below(END - block))
                 at_end += population_count(bits & ~_below(length - END - block))
                 # A stretch may end with the last base, whatever it is.

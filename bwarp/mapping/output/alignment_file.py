@@ -131,7 +131,7 @@ def _bam_or_sorted(
         made = folder.absolute() / f"out{Path(output.path).suffix}"
         if output.sort:
             if made.suffix == ".cram":
-                write_sequences(reference, genome.codes, output.reference_file, folder)
+                write_sequences(reference, output.reference_file, folder)
             sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
             yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
             marked = partial(duplicates_marked, count=count_duplicates)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.fastx import read_sequences
-from bwarp.reference import Reference
+from bwarp.reference import Reference, codes_between
 
 __all__ = ["write_sequences"]
 
@@ -20,18 +20,14 @@ for _letter in b"ABCDGHKMNRSTUVWY":
     _UPPER_CASE[_letter] = _UPPER_CASE[_letter + 32] = _letter
 
 
-def write_sequences(
-    reference: Reference, codes: np.ndarray, fasta: str | None, folder: Path
-) -> None:
+def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> None:
     """Write every contig's letters to ``folder/MD5``.
 
     Parameters
     ----------
     reference : Reference
-    codes : ndarray, shape=(n_bases,), dtype=uint8
-        0 to 3 for A, C, G, T, and 4 for any other letter.
     fasta : str, optional
-        Where the letters are read from; otherwise `codes` must say them all.
+        Where the letters are read from; otherwise they must all be A, C, G, T or N.
     folder : Path
 
     Raises
@@ -39,7 +35,7 @@ def write_sequences(
     InputError
         If there are other letters, or the FASTA is of another reference.
     """
-    sequences = _from_codes(reference, codes) if fasta is None else _from_fasta(fasta)
+    sequences = _from_packed(reference) if fasta is None else _from_fasta(fasta)
     waiting = dict(zip(reference.names, reference.md5, strict=True))
     for name, letters in sequences:
         checksum = waiting.pop(name, None)
@@ -63,10 +59,10 @@ def write_sequences(
         )
 
 
-def _from_codes(reference: Reference, codes: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def _from_packed(reference: Reference) -> Iterator[tuple[str, np.ndarray]]:
     starts = reference.contig_starts
     for number, name in enumerate(reference.names):
-        yield name, _LETTERS[codes[starts[number] : starts[number + 1]]]
+        yield name, _LETTERS[codes_between(reference, starts[number], starts[number + 1])]
 
 
 def _from_fasta(fasta: str) -> Iterator[tuple[str, np.ndarray]]:

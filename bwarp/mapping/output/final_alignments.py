@@ -23,13 +23,14 @@ from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
 from bwarp.io.put_text import put_bytes
 from bwarp.mapping.extension.extension_cpu import (
     Genome,
-    differing,
     scoring_of,
     window_sequences,
 )
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.runtime.simd import population_count, prefetch
+from bwarp.mapping.reads.base_bits_cpu import differing, prefetch_bases
+from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 __all__ = ["MappedReads", "align_hits"]
@@ -100,7 +101,7 @@ def align_hits(
     gapless = np.flatnonzero(mapped)[hits.gapless[hit]]
     if gapless.size:
         shows_gap = _gaps_near_ends(
-            genome.codes, both, offsets, hits.reads[selected[gapless]], strands[gapless],
+            genome.blocks, both, offsets, hits.reads[selected[gapless]], strands[gapless],
             positions[gapless], read_starts[gapless], read_ends[gapless], parameters.match,
             parameters.mismatch, parameters.gap_open + parameters.gap_extend, parameters.clip,
         )  # fmt: skip
@@ -127,7 +128,7 @@ def align_hits(
 
 @numba.njit(cache=True, nogil=True)
 def _gaps_near_ends(
-    genome, both, offsets, reads, strands, positions, read_starts, read_ends, match, mismatch, gap,
+    blocks, both, offsets, reads, strands, positions, read_starts, read_ends, match, mismatch, gap,
     clip,
 ):  # fmt: skip
     """Whether a short gap may improve a stretch of one diagonal near one of its ends.
@@ -135,12 +136,11 @@ def _gaps_near_ends(
     It may where it saves clipped bases worth more than it costs, or mismatches: enough of them
     within `_END` bases of an end. Elsewhere the seeds on both sides show a gap.
     """
+    blocks, both = uncounted((blocks, both))
     found = np.zeros(reads.size, np.bool_)
     for i in range(reads.size):
         if i + _AHEAD < reads.size:
-            first = positions[i + _AHEAD]
-            prefetch(genome, first)
-            prefetch(genome, first + read_ends[i + _AHEAD] - read_starts[i + _AHEAD])
+            prefetch_bases(blocks, positions[i + _AHEAD])
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         base = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
         begin, end = np.int64(read_starts[i]), np.int64(read_ends[i])
@@ -150,8 +150,8 @@ def _gaps_near_ends(
         n = min(_END, end - begin)
         last = end - n
         mismatches = max(
-            population_count(differing(genome, positions[i], both, base + begin, n)),
-            population_count(differing(genome, positions[i] + last - begin, both, base + last, n)),
+            population_count(differing(blocks, positions[i], both, base + begin, n)),
+            population_count(differing(blocks, positions[i] + last - begin, both, base + last, n)),
         )
         found[i] = np.int64(mismatches) * (match - mismatch) > gap
     return found

@@ -8,7 +8,8 @@ import numpy as np
 
 from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.mapping.output.alignment_records import REVERSE
-from bwarp.runtime.simd import VECTOR_BYTES, equal, fill, greater, load, mask_bits, population_count
+from bwarp.mapping.reads.base_bits_cpu import base_at, differing
+from bwarp.runtime.simd import population_count
 
 __all__ = [
     "count_edits",
@@ -32,44 +33,20 @@ def put_cigar(out, at, cigar, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
-def _mismatches(genome, position, both, read, start, length):
-    """Which of some bases of an alignment differ: the first of them, and a bit for each.
-
-    Bases are numbered within ``[0, length)``; those from `start` on are looked at, `VECTOR_BYTES`
-    of them or up to the end. An ambiguous base is a mismatch.
-    """
-    if length >= VECTOR_BYTES:
-        first = min(start, length - VECTOR_BYTES)
-        bases = load(both, read + first)
-        bits = ~mask_bits(equal(bases, load(genome, position + first)))
-        bits |= mask_bits(greater(bases, fill(np.uint8(3))))
-        # What was looked at before is shifted out and in again.
-        skip = np.uint64(start - first)
-        return first, np.uint64(bits) >> skip << skip
-    bits = np.uint64(0)
-    for i in range(start, min(length, start + VECTOR_BYTES)):
-        differs = both[read + i] != genome[position + i] or both[read + i] > 3
-        bits |= np.uint64(differs) << np.uint64(i)
-    return np.int64(0), bits
-
-
-@numba.njit(cache=True, nogil=True)
-def count_edits(genome, position, both, read, cigar, start, stop):
+def count_edits(blocks, position, both, read, cigar, start, stop):
     """Mismatched, inserted and deleted bases: NM.
 
-    `position` is the genome position of the first aligned base; ``both[read]`` is the read's first
-    base on its strand, clipped ones included. An ambiguous base is a mismatch.
+    `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the
+    read's first base on its strand, clipped ones included. An ambiguous base is a mismatch.
     """
     edits = np.int64(0)
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
         operation = cigar[i] & 15
         if operation == 0:
-            at = np.int64(0)
-            while at < length:
-                first, bits = _mismatches(genome, position, both, read, at, length)
-                edits += population_count(bits)
-                at = first + VECTOR_BYTES
+            for at in range(0, length, 64):
+                n = min(np.int64(64), length - at)
+                edits += population_count(differing(blocks, position + at, both, read + at, n))
             read += length
             position += length
         elif operation == 2:
@@ -82,7 +59,7 @@ def count_edits(genome, position, both, read, cigar, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
-def put_md(out, at, genome, position, both, read, cigar, start, stop):
+def put_md(out, at, blocks, position, both, read, cigar, start, stop):
     """MD: the reference's bases at mismatches and deletions, with how many agree between them.
 
     Parameters as of `count_edits`.
@@ -92,17 +69,17 @@ def put_md(out, at, genome, position, both, read, cigar, start, stop):
         length = np.int64(cigar[i] >> 4)
         operation = cigar[i] & 15
         if operation == 0:
-            done = looked_at = np.int64(0)
-            while looked_at < length:
-                first, bits = _mismatches(genome, position, both, read, looked_at, length)
+            done = np.int64(0)
+            for first in range(0, length, 64):
+                n = min(np.int64(64), length - first)
+                bits = differing(blocks, position + first, both, read + first, n)
                 while bits:
                     found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
                     bits &= bits - np.uint64(1)
                     at = put_number(out, at, same + found - done)
-                    out[at] = _BASES[genome[position + found]]
+                    out[at] = _BASES[base_at(blocks, position + found)]
                     at += 1
                     same, done = np.int64(0), found + 1
-                looked_at = first + VECTOR_BYTES
             same += length - done
             read += length
             position += length
@@ -111,7 +88,7 @@ def put_md(out, at, genome, position, both, read, cigar, start, stop):
             out[at] = 94
             at += 1
             for j in range(length):
-                out[at] = _BASES[genome[position + j]]
+                out[at] = _BASES[base_at(blocks, position + j)]
                 at += 1
             same = np.int64(0)
             position += length
@@ -147,7 +124,7 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
         out[at] = _COMMA
         at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
         on_strand = base + (both.size // 2 if reverse else 0)
-        edits = count_edits(genome.codes, position, both, on_strand, cigar, begin, end)
+        edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
         at = put_field(out, at, edits, _SEMICOLON)
     return at
 
@@ -167,7 +144,7 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
         at = put_cigar(out, at, cigar, begin, end)
         out[at] = _COMMA
         on_strand = base + (both.size // 2 if reverse else 0)
-        edits = count_edits(genome.codes, position, both, on_strand, cigar, begin, end)
+        edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
         at = put_field(out, at + 1, edits, _SEMICOLON)
     return at
 

@@ -271,7 +271,7 @@ def _write_records(
     contigs, group, records = uncounted((contigs, group, records))
     # Taken out of the tuples before the loop: read within it they take twice the time.
     ends, offsets, text, names, qualities, both, tags, tag_offsets = of_reads
-    codes, contig_starts = genome
+    blocks, contig_starts = genome
     contig_text, contig_bounds = contigs
     (
         reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
@@ -358,10 +358,10 @@ def _write_records(
             else:
                 at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
         if is_mapped:
-            edits = count_edits(codes, positions[row], both, base, cigar, begin, end)
+            edits = count_edits(blocks, positions[row], both, base, cigar, begin, end)
             at = _put_integer(out, at, _NM, edits, is_binary)
             at = _begin_tag(out, at, _MD, _TEXT, is_binary)
-            at = put_md(out, at, codes, positions[row], both, base, cigar, begin, end)
+            at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
             at = _end_text(out, at, is_binary)
         if flag & PAIRED and flag & MATE_UNMAPPED == 0:
             at = _begin_tag(out, at, _MC, _TEXT, is_binary)

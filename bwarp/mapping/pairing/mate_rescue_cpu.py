@@ -16,6 +16,7 @@ from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import InsertSize, five_prime, mate_window
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.reads.base_bits_cpu import SLACK, put_bases
 from bwarp.mapping.seeds.candidates_cpu import Candidates, candidates_of
 from bwarp.runtime.uncounted import uncounted
 
@@ -57,6 +58,7 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
     heads = np.zeros(1 << (2 * KMER), np.int32)
     before = np.zeros(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int32)
     counts = np.zeros(highest - lowest + 1, np.int32)
+    window = np.empty(highest - lowest + before.size + SLACK, np.uint8)
     for anchor in range(offsets.size - 1):
         mate = anchor ^ 1
         length = offsets[mate + 1] - offsets[mate]
@@ -99,7 +101,9 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
                         _list_kmers(both, base, length, heads, before, turn == strand)
                 listed = strand
             start, stop = max(low, contig_start), min(high + length, contig_end)
-            diagonal, count = _best_diagonal(genome.codes, start, stop, low, heads, before, counts)
+            n = put_bases(window, 0, genome.blocks, start, stop)
+            diagonal, count = _best_diagonal(window, n, low - start, heads, before, counts)
+            diagonal += start
             if count >= LEAST_KMERS:
                 found[n_found, 0], found[n_found, 1], found[n_found, 2:5] = mate, strand, diagonal
                 found[n_found, 5] = count
@@ -132,13 +136,14 @@ def _list_kmers(both, base, length, heads, before, enter):
 
 
 @numba.njit(cache=True, nogil=True)
-def _best_diagonal(genome, start, stop, low, heads, before, counts):
-    """The diagonal from `low` on with most k-mers in common, the first of several, and how many."""
+def _best_diagonal(window, n, low, heads, before, counts):
+    """The diagonal of n bases, from `low` on, with most k-mers in common, the first of several, and
+    how many."""
     counts[:] = 0
     kmer, clean = np.uint32(0), 0
     best, best_count = np.int64(-1), np.int32(0)
-    for at in range(start, stop):
-        kmer, clean = _next_kmer(kmer, clean, genome[at])
+    for at in range(n):
+        kmer, clean = _next_kmer(kmer, clean, window[at])
         if clean < KMER:
             continue
         item = heads[kmer]

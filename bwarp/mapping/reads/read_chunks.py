@@ -24,7 +24,7 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.runtime.threads import in_order, read_ahead
 
 __all__ = [
@@ -253,7 +253,8 @@ def _shorter(path, other, count: int) -> InputError:
 
 def _counted(path, count: int, threads: int) -> Iterator[_Counted]:
     """The records of a file, `count` at a time; those before a failure, and it, are the last."""
-    texts = cut_records(path, read_ahead(read_blocks(path, threads=min(threads, MOST_MADE))))
+    blocks = read_blocks(path, _block_bytes(count), min(threads, MOST_MADE))
+    texts = cut_records(path, read_ahead(blocks))
     waiting: list[RecordText] = []
     n_waiting = 0
     while True:
@@ -274,6 +275,11 @@ def _counted(path, count: int, threads: int) -> Iterator[_Counted]:
             n_waiting += records.count
     if waiting:
         yield _Counted(waiting)
+
+
+def _block_bytes(count: int) -> int:
+    """Bytes of a file that are read at a time: about so many records, for some wait to be cut."""
+    return min(CHUNK_BYTES, max(count << 9, 1 << 20))
 
 
 def _piece(path, records: _Counted) -> _Piece:

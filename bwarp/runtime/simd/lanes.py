@@ -12,6 +12,7 @@ __all__ = [
     "extend",
     "greater",
     "mask_bits",
+    "mask_of",
     "maximum",
     "minimum",
     "select",
@@ -134,6 +135,24 @@ def mask_bits(typing_context, mask):
         )
 
     return word(mask), codegen
+
+
+@intrinsic
+def mask_of(typing_context, bits, vector):
+    """[bits >> lane & 1 for lane in range(len(vector))], a mask; undoes `mask_bits`."""
+    if not isinstance(bits, types.Integer) or not isinstance(vector, VectorType):
+        return None
+    if bits.bitwidth < vector.lanes:
+        return None
+    mask = VectorType(types.boolean, vector.lanes)
+
+    def codegen(context, builder, signature, arguments):
+        word = arguments[0]
+        if bits.bitwidth > mask.lanes:
+            word = builder.trunc(word, ir.IntType(mask.lanes))
+        return builder.bitcast(word, llvm_type(mask))
+
+    return mask(bits, vector), codegen
 
 
 @intrinsic

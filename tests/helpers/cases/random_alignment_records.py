@@ -8,6 +8,7 @@ from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from tests.helpers.oracles.mapping_oracle import codes_in, genome_with
 
 CONTIGS = {"chr1": 3000, "none": 0, "HLA:A*01=2": 500, "a_long_name|of/a_contig": 900}
 
@@ -16,7 +17,7 @@ def random_genome(rng) -> tuple[Genome, Names]:
     lengths = list(CONTIGS.values())
     starts = np.concatenate([[0], np.cumsum(lengths)])
     codes = rng.choice(5, starts[-1], p=[0.24, 0.24, 0.24, 0.24, 0.04]).astype(np.uint8)
-    return Genome(codes, starts), Names.of(list(CONTIGS))
+    return genome_with(codes, starts), Names.of(list(CONTIGS))
 
 
 def random_chunk(rng, n_templates: int, ends: int, has_qualities: bool = True) -> ReadChunk:
@@ -35,6 +36,7 @@ def random_chunk(rng, n_templates: int, ends: int, has_qualities: bool = True) -
 def random_alignments(rng, genome: Genome, chunk: ReadChunk, both, reads) -> MappedReads:
     """Alignments of some reads anywhere; the genome is made like most of their bases."""
     rows, cigar, offsets = [], [], [0]
+    bases = codes_in(genome)
     for read in reads:
         length = chunk.offsets[read + 1] - chunk.offsets[read]
         strand = rng.integers(2)
@@ -52,9 +54,10 @@ def random_alignments(rng, genome: Genome, chunk: ReadChunk, both, reads) -> Map
         for operation, n in operations:
             if operation == 0:
                 alike = rng.random(n) < 0.9
-                genome.codes[target : target + n][alike] = both[at : at + n][alike]
+                bases[target : target + n][alike] = both[at : at + n][alike]
             at += n * (operation != 2)
             target += n * (operation != 1)
+    genome.blocks[:] = genome_with(bases, genome.contig_starts).blocks
     table = np.array(rows, np.int64).reshape(-1, 5)
     return MappedReads(
         table[:, 0].copy(), table[:, 1].astype(np.uint8), table[:, 2].astype(np.int32),

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.extension.extension_cpu import Genome, genome_of
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.seeds.candidates_cpu import Candidates
-from bwarp.reference import codes_of
+from bwarp.reference import make_reference
 from bwarp.sequence import decode
 from tests.helpers.oracles.index_oracle import index_of
 
@@ -18,7 +18,24 @@ def random_bases(rng, n: int) -> bytes:
 
 def index_and_genome(contigs: list[bytes]):
     index = index_of(contigs)
-    return index, Genome(codes_of(index.reference), index.reference.contig_starts)
+    return index, genome_of(index.reference)
+
+
+def genome_with(codes: np.ndarray, contig_starts) -> Genome:
+    """A genome of these codes, 4 for an ambiguous base."""
+    names = tuple(f"contig{i}" for i in range(len(contig_starts) - 1))
+    return genome_of(make_reference(names, contig_starts, codes))
+
+
+def codes_in(genome: Genome) -> np.ndarray:
+    """The codes of all bases of a genome."""
+    words = genome.blocks.reshape(-1, 3)
+    low, high, ambiguous = (
+        np.unpackbits(np.ascontiguousarray(words[:, i]).view(np.uint8), bitorder="little")
+        for i in range(3)
+    )
+    codes = np.where(ambiguous, 4, low + 2 * high).astype(np.uint8)
+    return codes[: genome.contig_starts[-1]]
 
 
 def flat(reads: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from tests.helpers.oracles.mapping_oracle import (
     best_scores,
     best_stretch,
     candidates_at,
+    codes_in,
     flat,
     index_and_genome,
     opposite,
@@ -54,10 +55,11 @@ def crowded_end(read, bases) -> bool:
 def test_scores_and_the_rule_that_saves_alignments():
     rng = np.random.default_rng(1)
     genome = genome_of(random_bases(rng, 300), random_bases(rng, 200))
+    bases = codes_in(genome)
     reads, strands, diagonals = [], [], []
     for number in range(120):
         start = int(rng.integers(0, 150))
-        read = edited(rng, genome.codes[start : start + 45], number % 6, number % 3 // 2)
+        read = edited(rng, bases[start : start + 45], number % 6, number % 3 // 2)
         strands.append(int(rng.integers(2)))
         reads.append(opposite(read) if strands[-1] else read)
         diagonals.append(start)
@@ -69,9 +71,9 @@ def test_scores_and_the_rule_that_saves_alignments():
     n_sure = n_gapped = n_looked = 0
     for i, (read, strand) in enumerate(zip(reads, strands, strict=True)):
         turned = opposite(read) if strand else read
-        window = genome.codes[hits.window_starts[i] : hits.window_ends[i]].tolist()
+        window = bases[hits.window_starts[i] : hits.window_ends[i]].tolist()
         local, priced = best_scores(turned.tolist(), window, PARAMETERS)
-        raw_scores = best_stretch(turned, genome.codes, diagonals[i], 0, len(read), 0)
+        raw_scores = best_stretch(turned, bases, diagonals[i], 0, len(read), 0)
         if not hits.gapless[i]:
             n_gapped += 1
             assert hits.scores[i] == local > raw_scores
@@ -80,13 +82,13 @@ def test_scores_and_the_rule_that_saves_alignments():
         assert hits.starts[i] - begin == hits.ends[i] - end == diagonals[i]
         clips = (begin > 0) + (end < len(read))
         penalised = hits.scores[i] - PARAMETERS.clip * clips
-        stretch = best_stretch(turned, genome.codes, diagonals[i], 0, len(read), PARAMETERS.clip)
+        stretch = best_stretch(turned, bases, diagonals[i], 0, len(read), PARAMETERS.clip)
         assert penalised == stretch
         gap = PARAMETERS.gap_open + PARAMETERS.gap_extend
         if stretch >= len(read) - gap:
             n_sure += 1
             assert penalised == priced
-        elif clips or crowded_end(turned, genome.codes[diagonals[i] :]):
+        elif clips or crowded_end(turned, bases[diagonals[i] :]):
             n_looked += 1
             assert local == raw_scores
     assert n_sure > 30
@@ -98,6 +100,7 @@ def stretch_by_stretch(genome, turned, diagonal, costs):
     """The best stretch of a diagonal, its highest raw score, and whether an end is crowded, with
     every mismatch passed by itself.
     """
+    genome_codes = codes_in(genome)
     starts, length = genome.contig_starts, len(turned)
     contig = max(int(np.searchsorted(starts, diagonal, side="right")) - 1, 0)
     best, highest, crowded = no_stretch.py_func(contig), 0, False
@@ -105,7 +108,7 @@ def stretch_by_stretch(genome, turned, diagonal, costs):
         low, high = max(0, starts[contig] - diagonal), min(length, starts[contig + 1] - diagonal)
         sums = first_sums.py_func(low, costs.clip, highest)
         bases = np.arange(low, high)
-        differs = (turned[low:high] != genome.codes[diagonal + bases]) | (turned[low:high] > 3)
+        differs = (turned[low:high] != genome_codes[diagonal + bases]) | (turned[low:high] > 3)
         mismatches = bases[differs]
         for at in mismatches:
             sums, best = pass_mismatch.py_func(sums, best, at, length, contig, costs)
@@ -123,6 +126,7 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
     costs = costs_of(parameters)
     rng = np.random.default_rng(5)
     genome = genome_of(random_bases(rng, 900), random_bases(rng, 150), random_bases(rng, 400))
+    bases = codes_in(genome)
     reads, strands, diagonals = [], [], []
     for _ in range(300):
         diagonal = int(rng.integers(-20, 1300))
@@ -131,12 +135,12 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
         for _ in range(rng.integers(0, 5)):
             begin, n = int(rng.integers(0, read.size)), int(rng.integers(1, 80))
             begin = max(begin, -diagonal)
-            copied = genome.codes[diagonal + begin : diagonal + begin + n][: read.size - begin]
+            copied = bases[diagonal + begin : diagonal + begin + n][: read.size - begin]
             copied = np.where(rng.random(copied.size) < rng.choice([0, 0.1, 0.3]), 4, copied)
             read[begin : begin + copied.size] = copied
         if rng.random() < 0.3:
             # Without anything that scores, it counts which of many bad stretches is the first.
-            read = genome.codes[max(diagonal, 0) :][: rng.integers(2, 20)].copy()
+            read = bases[max(diagonal, 0) :][: rng.integers(2, 20)].copy()
             read[rng.random(read.size) < 0.3] = 4
             read[0] = 4
         strands.append(int(rng.integers(2)))
@@ -163,9 +167,10 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
 def test_a_read_over_a_border_is_clipped_where_it_scores_most():
     rng = np.random.default_rng(2)
     genome = genome_of(random_bases(rng, 100), b"", random_bases(rng, 20), random_bases(rng, 90))
+    bases = codes_in(genome)
     for start, first, last in ((75, 75, 100), (-20, 0, 40), (90, 120, 150), (160, 160, 210)):
         read = rng.integers(0, 4, 60).astype(np.uint8)
-        read[first - start : last - start] = genome.codes[first:last]
+        read[first - start : last - start] = bases[first:last]
         codes, offsets = flat([read])
         hits = extend(
             genome, both_strands(codes, offsets), offsets, candidates_at([0], [0], [start], 1),
@@ -180,7 +185,7 @@ def test_a_read_over_a_border_is_clipped_where_it_scores_most():
 def test_a_contig_shorter_than_the_read():
     rng = np.random.default_rng(3)
     genome = genome_of(random_bases(rng, 40))
-    read = np.concatenate([rng.integers(0, 4, 30), genome.codes, rng.integers(0, 4, 30)])
+    read = np.concatenate([rng.integers(0, 4, 30), codes_in(genome), rng.integers(0, 4, 30)])
     codes, offsets = flat([read])
     hits = extend(
         genome, both_strands(codes, offsets), offsets, candidates_at([0], [0], [-30], 1), PARAMETERS
@@ -191,7 +196,7 @@ def test_a_contig_shorter_than_the_read():
 def test_low_scores_and_second_sights_are_left_out():
     rng = np.random.default_rng(4)
     genome = genome_of(random_bases(rng, 300))
-    read = np.delete(genome.codes[50:130], [40, 41])
+    read = np.delete(codes_in(genome)[50:130], [40, 41])
     codes, offsets = flat([read, rng.integers(0, 4, 60)])
     both = both_strands(codes, offsets)
     least = MappingParameters(least_score=40)
@@ -205,7 +210,7 @@ def test_low_scores_and_second_sights_are_left_out():
 def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
     rng = np.random.default_rng(6)
     genome = genome_of(random_bases(rng, 300))
-    codes, offsets = flat([genome.codes[50:150]])
+    codes, offsets = flat([codes_in(genome)[50:150]])
     # The second candidate's window ends 4 bases before the true alignment does.
     found = candidates_at([0, 0], [0, 0], [50, 150 - 4 - 30 - 100], 1)
     hits = extend(genome, both_strands(codes, offsets), offsets, found, PARAMETERS)
@@ -216,7 +221,8 @@ def test_merged_hits_are_in_order_and_there_once():
     rng = np.random.default_rng(5)
     unit = random_bases(rng, 70)
     genome = genome_of(unit + random_bases(rng, 50) + unit + random_bases(rng, 50) + unit[:60])
-    codes, offsets = flat([genome.codes[:70], genome.codes[180:250], genome.codes[75:115]])
+    bases = codes_in(genome)
+    codes, offsets = flat([bases[:70], bases[180:250], bases[75:115]])
     both = both_strands(codes, offsets)
 
     def places_at(reads, diagonals):

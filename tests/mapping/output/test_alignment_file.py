@@ -26,6 +26,7 @@ from tests.helpers.cases.random_alignment_records import (
     random_genome,
     random_mapped,
 )
+from tests.helpers.oracles.mapping_oracle import codes_in
 
 TIMES = 6
 PROGRAM = "@PG\tID:bwarp\tPN:bwarp\tCL:bwarp map --match 1"
@@ -46,7 +47,7 @@ def run():
         again[1].proper[:] = False
         records = alignment_records(genome.contig_starts, chunk, *again)
         lines.append((chunk, both_strands(chunk.codes, chunk.offsets), records))
-    reference = make_reference(tuple(CONTIGS), genome.contig_starts, genome.codes)
+    reference = make_reference(tuple(CONTIGS), genome.contig_starts, codes_in(genome))
     return reference, genome, lines
 
 
@@ -133,7 +134,7 @@ def test_every_form_holds_the_same_lines(run, write, tmp_path):
 
 def contigs(run) -> dict[str, str]:
     reference, genome, _ = run
-    letters = "".join("ACGTN"[code] for code in genome.codes)
+    letters = "".join("ACGTN"[code] for code in codes_in(genome))
     starts = reference.contig_starts
     places = zip(reference.names, starts, starts[1:], strict=False)
     return {name: letters[start:stop] for name, start, stop in places}
@@ -222,7 +223,7 @@ def test_letters_for_cram(run, write, tmp_path):
     letters = contigs(run)
     letters["HLA:A*01=2"] = letters["HLA:A*01=2"].replace("N", "R").lower()
     sums = [hashlib.md5(text.upper().encode()).hexdigest() for text in letters.values()]
-    other = make_reference(reference.names, genome.contig_starts, genome.codes, tuple(sums))
+    other = make_reference(reference.names, genome.contig_starts, codes_in(genome), tuple(sums))
     with pytest.raises(InputError) as error:
         write("x.cram", sort=True, some_reference=other)
     assert str(error.value) == (

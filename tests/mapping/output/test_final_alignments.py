@@ -12,7 +12,9 @@ from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
     best_scores,
     candidates_at,
+    codes_in,
     flat,
+    genome_with,
     index_and_genome,
     opposite,
     random_bases,
@@ -31,10 +33,11 @@ def cigar_of(mapped, row, length):
 
 def changed_reads(genome, rng, count):
     """(read, strand, start): with mismatches, gaps and foreign ends; some hang over a contig."""
+    bases = codes_in(genome)
     reads = []
     for _ in range(count):
         start = int(rng.integers(0, 140))
-        read = genome.codes[start : start + 60].copy()
+        read = bases[start : start + 60].copy()
         flips = rng.random(60) < 0.06
         read[flips] = rng.integers(0, 5, flips.sum())
         at = int(rng.integers(2, 58))
@@ -52,6 +55,7 @@ def changed_reads(genome, rng, count):
 def test_clip_penalised_scores_are_the_best(clip):
     rng = np.random.default_rng(clip)
     _, genome = index_and_genome([random_bases(rng, 100), random_bases(rng, 100)])
+    bases = codes_in(genome)
     parameters = replace(PARAMETERS, clip=clip)
     made = changed_reads(genome, rng, 60)
     reads = [opposite(read) if strand else read for read, strand, _ in made]
@@ -68,10 +72,10 @@ def test_clip_penalised_scores_are_the_best(clip):
         assert mapped.strands[row] == strand
         cigar = cigar_of(mapped, row, len(read))
         assert sum(length for kind, length in cigar if kind != 2) == len(read)
-        penalised = score_of(cigar, read, genome.codes, int(mapped.positions[row]), parameters)
+        penalised = score_of(cigar, read, bases, int(mapped.positions[row]), parameters)
         clips = sum(kind == 4 for kind, _ in cigar)
         assert penalised == mapped.scores[row] - clip * clips
-        window = genome.codes[hits.window_starts[row] : hits.window_ends[row]]
+        window = bases[hits.window_starts[row] : hits.window_ends[row]]
         _, best = best_scores(read, window, parameters)
         # Where no gap shows on the diagonal, none is looked for.
         if hits.gapless[row] and penalised < best:
@@ -92,6 +96,7 @@ def test_clip_penalised_scores_are_the_best(clip):
 def test_end_to_end_nothing_is_clipped():
     rng = np.random.default_rng(7)
     _, genome = index_and_genome([random_bases(rng, 100), random_bases(rng, 100)])
+    bases = codes_in(genome)
     parameters = replace(PARAMETERS, mode=END_TO_END)
     made = changed_reads(genome, rng, 60)
     reads = [opposite(read) if strand else read for read, strand, _ in made]
@@ -106,7 +111,7 @@ def test_end_to_end_nothing_is_clipped():
     bests = []
     for read, *_, start in made:
         low, high = (0, 100) if start + 30 < 100 else (100, 200)
-        window = genome.codes[max(low, start - 30) : min(high, start + len(read) + 30)]
+        window = bases[max(low, start - 30) : min(high, start + len(read) + 30)]
         bests.append(best_scores(read, window, dear)[1])
     scores = dict(zip(hits.reads.tolist(), mapped.scores.tolist(), strict=True))
     inside = [i for i, (read, _, at) in enumerate(made) if at >= 0 and not at < 100 < at + 80]
@@ -118,13 +123,13 @@ def test_end_to_end_nothing_is_clipped():
         cigar = cigar_of(mapped, row, len(read))
         assert all(kind in (0, 1, 2) for kind, _ in cigar)
         position = int(mapped.positions[row])
-        assert score_of(cigar, read, genome.codes, position, parameters) == mapped.scores[row]
+        assert score_of(cigar, read, bases, position, parameters) == mapped.scores[row]
 
 
 def test_where_clipping_costs_nothing_more_the_end_is_clipped():
     rng = np.random.default_rng(1)
     _, genome = index_and_genome([random_bases(rng, 200)])
-    read = genome.codes[60:140].copy()
+    read = codes_in(genome)[60:140].copy()
     # Two mismatches cost 10, of which clipping five bases saves 10 - 2 matches ... and pays 5.
     read[[2, 4]] = (read[[2, 4]] + 1) % 4
     read[30] = (read[30] + 1) % 4
@@ -138,7 +143,7 @@ def test_where_clipping_costs_nothing_more_the_end_is_clipped():
 def test_a_short_gap_near_an_end_is_found():
     rng = np.random.default_rng(2)
     _, genome = index_and_genome([random_bases(rng, 200)])
-    read = np.delete(genome.codes[60:142], [72, 73])
+    read = np.delete(codes_in(genome)[60:142], [72, 73])
     codes, offsets = flat([read])
     both = both_strands(codes, offsets)
     hits = extend(genome, both, offsets, candidates_at([0], [0], [60], 1), PARAMETERS)
@@ -150,7 +155,8 @@ def test_a_short_gap_near_an_end_is_found():
 def test_rows_may_be_any_hits_and_none():
     rng = np.random.default_rng(3)
     _, genome = index_and_genome([random_bases(rng, 300)])
-    reads = [genome.codes[20:80].copy(), np.delete(genome.codes[100:180], 40)]
+    bases = codes_in(genome)
+    reads = [bases[20:80].copy(), np.delete(bases[100:180], 40)]
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     found = candidates_at([0, 1], [0, 0], [20, 100], 2)
@@ -166,9 +172,9 @@ def test_rows_may_be_any_hits_and_none():
 def test_two_mismatches_near_an_end_may_be_a_gap():
     rng = np.random.default_rng(4)
     _, genome = index_and_genome([random_bases(rng, 200)])
-    codes = genome.codes.copy()
+    codes = codes_in(genome)
     codes[60:68] = [2, 2, 2, 2, 2, 1, 3, 0]
-    genome = genome._replace(codes=codes)
+    genome = genome_with(codes, genome.contig_starts)
     # One T more than the genome has: before it two bases differ where no gap is opened.
     read = np.concatenate([codes[61:67], [3], codes[67:140]]).astype(np.uint8)
     codes, offsets = flat([read])

@@ -6,12 +6,14 @@ import pytest
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.sam_records import sam_records
+from bwarp.sequence import decode
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,
     random_chunk,
     random_genome,
     random_mapped,
 )
+from tests.helpers.oracles.mapping_oracle import codes_in
 
 
 class Oracle:
@@ -19,6 +21,7 @@ class Oracle:
 
     def __init__(self, genome, chunk, both, mapped, primary, supplementary, secondary):
         self.genome, self.chunk, self.both, self.primary = genome, chunk, both, primary
+        self.genome_letters = decode(codes_in(genome)).decode()
         self.first = [self.alignment(mapped, read, read) for read in range(chunk.n_reads)]
         for read, alignment in enumerate(self.first):
             alignment |= {"mapq": primary.qualities[read], "XS": primary.suboptimal[read]}
@@ -45,7 +48,7 @@ class Oracle:
         for value in alignments.cigar[slice(*alignments.cigar_offsets[row : row + 2])].tolist():
             n, operation = value >> 4, "MID"[value & 15]
             cigar += f"{n}{operation}"
-            there = "".join("ACGTN"[c] for c in self.genome.codes[place + length :][:n])
+            there = self.genome_letters[place + length :][:n]
             edits += n if operation != "M" else 0
             if operation == "D":
                 md, run = f"{md}{run}^{there}", 0

@@ -11,7 +11,9 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import select_single
 from bwarp.mapping.parameters import MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
     candidates_at,
+    codes_in,
     flat,
+    genome_with,
     index_and_genome,
     opposite,
     random_bases,
@@ -54,8 +56,9 @@ def spans(alignments):
 def test_a_read_of_three_parts_has_three_records():
     rng = np.random.default_rng(5)
     _, genome = index_and_genome([random_bases(rng, 2000)])
-    parts = genome.codes[100:180], opposite(genome.codes[900:950]), genome.codes[1500:1540]
-    whole = genome.codes[300:450]
+    bases = codes_in(genome)
+    parts = bases[100:180], opposite(bases[900:950]), bases[1500:1540]
+    whole = bases[300:450]
     read = np.concatenate(parts)
     # On the other strand the middle part begins after the last one.
     rows = [[(0, 100), (1, 900 - 40), (0, 1500 - 130)], [(0, 300)]]
@@ -79,14 +82,15 @@ def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_it
     unit = random_bases(rng, 60)
     contig = random_bases(rng, 300) + unit + random_bases(rng, 300) + unit
     _, genome = index_and_genome([contig])
-    read = np.concatenate([genome.codes[100:190], genome.codes[300:360]])
+    bases = codes_in(genome)
+    read = np.concatenate([bases[100:190], bases[300:360]])
     copies = [(0, 300 - 90), (0, 660 - 90)]
     _, primary, found, _ = lines_of(genome, [read], [[(0, 100), *copies]])
     assert found.reads.tolist() == [0]
     assert (found.qualities[0], found.suboptimal[0]) == (0, 60)
     assert (primary.qualities[0], primary.suboptimal[0]) == (60, 0)
     # The other way round the first line is unsure, and the rest no surer.
-    read = np.concatenate([genome.codes[300:360], genome.codes[100:140]])
+    read = np.concatenate([bases[300:360], bases[100:140]])
     _, primary, found, secondary = lines_of(genome, [read], [[(0, 300), (0, 660), (0, 100 - 60)]])
     assert (primary.qualities[0], primary.suboptimal[0]) == (0, 60)
     assert found.qualities.tolist() == [0]
@@ -98,11 +102,11 @@ def test_secondary_hits_where_they_are_few_and_nearly_as_good():
     unit = random_bases(rng, 100)
     copies = b"".join(random_bases(rng, 100) + unit for _ in range(7))
     _, genome = index_and_genome([copies])
-    codes = genome.codes.copy()
+    codes = codes_in(genome)
     codes[320:340] = (codes[320:340] + 1) % 4
     codes[550:570:5] = (codes[550:570:5] + 1) % 4
-    genome = genome._replace(codes=codes)
-    read = genome.codes[100:200].copy()
+    genome = genome_with(codes, genome.contig_starts)
+    read = codes[100:200].copy()
     starts = [100 + 200 * copy for copy in range(7)]
     reads, rows = [], []
     for count in range(1, 8):

@@ -8,7 +8,9 @@ from bwarp.mapping.pairing.insert_size import InsertSize, mate_lies
 from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
+    codes_in,
     flat,
+    genome_with,
     hits_of_rows,
     index_and_genome,
     opposite,
@@ -33,8 +35,9 @@ def worn(read):
 
 
 def pair_at(genome, start, size):
-    first = genome.codes[start : start + LENGTH]
-    return first, opposite(worn(genome.codes[start + size - LENGTH : start + size]))
+    bases = codes_in(genome)
+    first = bases[start : start + LENGTH]
+    return first, opposite(worn(bases[start + size - LENGTH : start + size]))
 
 
 def rescued(genome, reads, rows, insert=INSERT):
@@ -70,7 +73,7 @@ def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
     start = 500
     five_prime = (start + LENGTH if strand else start) + side * 300
     mate = five_prime - LENGTH if other else five_prime
-    reads = [genome.codes[at : at + LENGTH] for at in (start, mate)]
+    reads = [codes_in(genome)[at : at + LENGTH] for at in (start, mate)]
     reads[1] = worn(reads[1])
     reads = [opposite(r) if turned else r for r, turned in zip(reads, (strand, other), strict=True)]
     hit = [(LENGTH, strand, start, start + LENGTH)]
@@ -86,7 +89,7 @@ def test_where_nothing_is_to_be_found(genome):
     assert rescued(genome, [first, second], [[hit], [partner]]) == []
     assert rescued(genome, [first, second], [[], []]) == []
     far, _ = pair_at(genome, 300, 300)
-    too_far = opposite(genome.codes[300 + 281 + 10 : 300 + 381 + 10])
+    too_far = opposite(codes_in(genome)[300 + 281 + 10 : 300 + 381 + 10])
     assert rescued(genome, [far, too_far], [[hit], []]) == []
     random = np.random.default_rng(2).integers(0, 4, LENGTH).astype(np.uint8)
     assert rescued(genome, [first, random], [[hit], []]) == []
@@ -110,9 +113,9 @@ def test_a_window_ends_with_its_contig(genome):
 
 
 def test_every_good_hit_of_the_anchor_is_tried(genome):
-    codes = genome.codes.copy()
+    codes = codes_in(genome)
     codes[1200:1600] = codes[200:600]
-    copied = type(genome)(codes, genome.contig_starts)
+    copied = genome_with(codes, genome.contig_starts)
     first, second = pair_at(copied, 200, 300)
     good, copy, poor = (
         (LENGTH, 0, 200, 300),

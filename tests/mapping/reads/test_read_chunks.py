@@ -1,12 +1,11 @@
 """Chunks hold the reads of the files in order, whatever their size; bad files are refused."""
 
 import gzip
-from functools import partial
 
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
+from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.mapping.reads import read_chunks
 from bwarp.mapping.reads.read_chunks import interleaved_chunks, paired_chunks, single_chunks
 from bwarp.sequence import decode
@@ -54,7 +53,7 @@ def expected(records):
 @pytest.mark.parametrize("block_bytes", [100, 1000, CHUNK_BYTES])
 @pytest.mark.parametrize("size", [2, 6, 10, 50, 100, 1000])
 def test_reads_come_back(file, monkeypatch, size, block_bytes, threads):
-    monkeypatch.setattr(read_chunks, "read_blocks", partial(read_blocks, block_bytes=block_bytes))
+    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: block_bytes)
     pairs = [record for record in READS for _ in range(2)]
     one, two = file("1.fq", fastq(READS, "/1")), file("2.fq", fastq(READS, "/2"))
     mixed = file("both.fq", fastq(pairs))
@@ -149,7 +148,7 @@ BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
 def test_of_several_errors_the_first_one_is_told(
     file, monkeypatch, text, said, size, block_bytes, threads
 ):
-    monkeypatch.setattr(read_chunks, "read_blocks", partial(read_blocks, block_bytes=block_bytes))
+    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: block_bytes)
     wrong, fine = file("wrong.fq", text), file("fine.fq", fastq(READS * 60))
     said = f"{wrong}{said}"
     assert message(single_chunks(wrong, size, threads)) == said
@@ -159,7 +158,7 @@ def test_of_several_errors_the_first_one_is_told(
 
 @pytest.mark.parametrize("size", [2, 20, 1000])
 def test_an_error_before_a_damaged_block_is_told_first(file, tmp_path, monkeypatch, size):
-    monkeypatch.setattr(read_chunks, "read_blocks", partial(read_blocks, block_bytes=100))
+    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: 100)
     damaged, fine = tmp_path / "damaged.fq.gz", file("fine.fq", fastq(READS * 60))
     damaged.write_bytes(gzip.compress((BAD + fastq(READS * 50)).encode())[:-30])
     said = f"{damaged}, line 122: '!' is not a letter of this kind of sequence"

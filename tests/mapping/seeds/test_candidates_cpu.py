@@ -10,6 +10,7 @@ from bwarp.mapping.seeds.candidates_cpu import find_candidates
 from bwarp.sequence import decode, encode
 from tests.helpers.oracles.mapping_oracle import (
     best_stretch,
+    codes_in,
     flat,
     index_and_genome,
     opposite,
@@ -36,11 +37,12 @@ def repeats():
 
 def reads_of(genome, rng, count):
     """Reads of the genome with a few other bases, half of them turned; some over a border."""
+    bases = codes_in(genome)
     reads = []
     for _ in range(count):
         length = int(rng.integers(5, 90))
-        start = int(rng.integers(0, genome.codes.size - length))
-        read = genome.codes[start : start + length].copy()
+        start = int(rng.integers(0, bases.size - length))
+        read = bases[start : start + length].copy()
         changed = rng.random(length) < 0.03
         read[changed] = rng.integers(0, 5, changed.sum())
         reads.append(opposite(read) if rng.random() < 0.5 else read)
@@ -55,6 +57,7 @@ def candidates(index, codes, offsets, step, hits, parameters=PARAMETERS, reads=N
 
 def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
     """(strand, diagonal) of every hit of every seed."""
+    bases = codes_in(genome)
     room = len(read) - k
     if room < 0:
         return []
@@ -69,9 +72,9 @@ def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
             seed = turned[read_position : read_position + k]
             if seed.max() > 3:
                 continue
-            for at in range(genome.codes.size - k + 1):
+            for at in range(bases.size - k + 1):
                 inside = not any(at < border < at + k for border in borders)
-                if inside and (genome.codes[at : at + k] == seed).all():
+                if inside and (bases[at : at + k] == seed).all():
                     found.append((strand, at - read_position))
     return sorted(found)
 
@@ -111,7 +114,7 @@ def test_the_copies_of_a_tandem_repeat_are_candidates_of_their_own():
     rng = np.random.default_rng(3)
     unit = random_bases(rng, 25)
     index, genome = index_and_genome([random_bases(rng, 90) + unit * 6 + random_bases(rng, 90)])
-    codes, offsets = flat([genome.codes[90:190].copy()])
+    codes, offsets = flat([codes_in(genome)[90:190].copy()])
     found = candidates(index, codes, offsets, STEP, 10_000)
     assert {90, 115, 140} <= set(found.diagonals.tolist())
 
@@ -127,7 +130,8 @@ def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
         copy[changed] = rng.integers(0, 4, changed.sum())
         copies.append(decode(copy) + random_bases(rng, 30))
     index, genome = index_and_genome([b"".join(copies)])
-    reads = [genome.codes[90 * i : 90 * i + 60].copy() for i in range(30)]
+    bases = codes_in(genome)
+    reads = [bases[90 * i : 90 * i + 60].copy() for i in range(30)]
     reads.append(encode(random_bases(rng, 60)))
     codes, offsets = flat(reads)
     parameters = replace(PARAMETERS, candidates_a_read=most)
@@ -137,7 +141,7 @@ def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
         mine = range(found.offsets[i], found.offsets[i + 1])
         assert len(mine) <= most
         best = max(
-            best_stretch(read, genome.codes, 90 * copy, 0, 60, 5)
+            best_stretch(read, bases, 90 * copy, 0, 60, 5)
             for copy in range(30)
             if not any(
                 found.strands[j] == 0 and found.lowest[j] <= 90 * copy <= found.highest[j]

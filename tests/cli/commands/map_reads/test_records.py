@@ -11,14 +11,13 @@ from bwarp import __version__
 from bwarp.index.store import load_index
 from bwarp.io.names import Names
 from bwarp.mapping import pipeline
-from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.extension.extension_cpu import genome_of
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import map_chunks
 from bwarp.mapping.reads.read_chunks import paired_chunks
-from bwarp.reference import codes_of
 from tests.helpers.programs.mapped_reads import check_mates, check_record, contigs_of, records
 
 
@@ -78,7 +77,7 @@ def test_threads_and_interleaving_change_nothing(map_reads, folder, pairs_sam, t
 
 def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     index = load_index(folder / "index")
-    genome = Genome(codes_of(index.reference), index.reference.contig_starts)
+    genome = genome_of(index.reference)
     names = Names.of(index.reference.names)
 
     def run(reads_a_chunk, threads=1):
