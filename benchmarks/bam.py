@@ -27,14 +27,16 @@ from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
 from bwarp.io.names import Names
-from bwarp.mapping.extension.extension_cpu import Genome, both_strands
+from bwarp.mapping.extension.extension_cpu import Genome, both_strands, genome_of
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.bam_records import bam_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
+from bwarp.mapping.reads.base_bits_cpu import copy_bases
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.reference import make_reference
 
 LENGTH = 150
 READS_A_CHUNK = 1 << 16
@@ -90,7 +92,8 @@ def simulated_genome(bases: int) -> tuple[Genome, Names, BamHeader]:
         for name, length in zip(names, np.diff(starts), strict=True)
     )
     header = BamHeader(text, tuple(names), tuple(np.diff(starts).tolist()))
-    genome = Genome(rng.integers(0, 4, bases).astype(np.uint8), starts)
+    codes = rng.integers(0, 4, bases).astype(np.uint8)
+    genome = genome_of(make_reference(names, starts, codes, ("",) * CONTIGS))
     return genome, Names.of([name.decode() for name in names]), header
 
 
@@ -103,7 +106,8 @@ def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
     lefts = genome.contig_starts[contigs] + (rng.random(n_pairs) * (lengths - 800)).astype(np.int64)
     positions = np.column_stack([lefts, lefts + sizes - LENGTH]).reshape(-1)
     strands = np.tile(np.array([0, 1], np.uint8), n_pairs)
-    codes = genome.codes[positions[:, None] + np.arange(LENGTH)]
+    codes, _ = copy_bases(genome.blocks, positions, np.full(n_reads, LENGTH, np.int32))
+    codes = codes[: n_reads * LENGTH].reshape(-1, LENGTH)
     changed = rng.random(codes.shape) < 0.005
     codes[changed] = (codes[changed] + 1) % 4
     scores = LENGTH - 5 * np.count_nonzero(changed, axis=1)

@@ -155,14 +155,13 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
     from bwarp.mapping import pipeline, seeding_rounds_cuda
-    from bwarp.mapping.extension.extension_cpu import Genome, both_strands
+    from bwarp.mapping.extension.extension_cpu import both_strands, genome_of
     from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
     from bwarp.mapping.output.alignment_records import alignment_records
     from bwarp.mapping.output.bam_records import bam_records
     from bwarp.mapping.output.comment_tags import no_tags
     from bwarp.mapping.parameters import MappingParameters
     from bwarp.mapping.reads.read_chunks import paired_chunks
-    from bwarp.reference import codes_of
     from bwarp.runtime.backend import choose_backend
 
     choose_backend("cuda")
@@ -177,9 +176,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
     index = step("load the index", load_index, folder / "index")
     reference = index.reference
-    genome = Genome(
-        step("unpack the genome", codes_of, reference, threads), reference.contig_starts
-    )
+    genome = step("make bits of the genome", genome_of, reference, threads)
     device = step("bring both to the GPU", seeding_rounds_cuda.prepare, index, threads)
     pinned = PinnedBuffer()
     parameters, names = MappingParameters(), Names.of(reference.names)

@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "offtargets": Subcommand(
             "commands.find_offtargets", "every site of CRISPR guides, with bulges and scores"
         ),
+        "allmap": Subcommand("commands.find_alignments", "every alignment of reads with few edits"),
         "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
         "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),
         "expand-primers": Subcommand(

@@ -24,7 +24,8 @@ FOLDERS = ("bwarp", "scripts", "workflow", "profiles", "config", "docs")
 #: What is not written, and what is written instead.
 RETIRED = {
     r"\btold\b": "reported",
-    r"(?<!--)(?<!takes )(?<!take )(?<!takes the )(?<!in )(?<!first )\bplaces?\b"
+    # What the option --max-places counts are loci everywhere else.
+    r"(?<!--)(?<!max[- _])(?<!takes )(?<!take )(?<!takes the )(?<!in )(?<!first )\bplaces?\b"
     r"(?! (of|in) (his|her|their|its)|( scored| with gaps)\")": "alignment, hit, locus or position",
     r"\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
     r"\bunseen\b|\bunlisted\b": "score bound of unlocated hits",

@@ -28,7 +28,7 @@ from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import Reference
 from bwarp.runtime.signals import naming_outputs
 
-__all__ = ["RecordWriter", "alignment_file", "files_of", "put_in_place"]
+__all__ = ["RecordWriter", "alignment_file", "bam_header", "files_of", "put_in_place"]
 
 _ENDINGS = (".sam", ".bam", ".cram")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -119,7 +119,7 @@ def _bam_or_sorted(
     output, text: bytes, reference, genome, threads: int, count_duplicates
 ) -> Iterator[RecordWriter]:
     """BAM, and whatever is sorted."""
-    header = _bam_header(text, reference)
+    header = bam_header(text, reference)
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[Records]:
@@ -152,7 +152,8 @@ def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
     return no_tags(chunk.n_reads)
 
 
-def _bam_header(text: bytes, reference: Reference) -> BamHeader:
+def bam_header(text: bytes, reference: Reference) -> BamHeader:
+    """That of BAM, which has no contigs without bases."""
     lengths = np.diff(reference.contig_starts)
     contigs = np.flatnonzero(lengths)
     names = tuple(reference.names[contig].encode() for contig in contigs)

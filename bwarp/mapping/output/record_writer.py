@@ -40,7 +40,7 @@ from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["written_records"]
+__all__ = ["put_nibbles", "put_raw_qualities", "written_records"]
 
 _NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _XA = map(
     tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"XA")
@@ -176,7 +176,7 @@ def _nibble(code):
 
 
 @numba.njit(cache=True, nogil=True)
-def _put_nibbles(out, at, both, start, stop):
+def put_nibbles(out, at, both, start, stop):
     """Two bases a byte, the first in the upper half."""
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64((stop - start) // 2)):
@@ -191,7 +191,7 @@ def _put_nibbles(out, at, both, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
-def _put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
+def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
     """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
     to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
@@ -315,8 +315,8 @@ def _write_records(
             at = _end_text(out, at, True)
             for i in range(begin, end):
                 at = put_int32(out, at, np.int64(cigar[i]))
-            at = _put_nibbles(out, at, both, base + start, base + stop)
-            at = _put_raw_qualities(out, at, qualities, start, stop, read_begin, read_end, turned)
+            at = put_nibbles(out, at, both, base + start, base + stop)
+            at = put_raw_qualities(out, at, qualities, start, stop, read_begin, read_end, turned)
         else:
             at = put_bytes(out, at, text, name_begin, name_end)
             at = _put_star(out, at) if name_begin == name_end else at

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Time finding all loci of reads on the CPU beside Yara and RazerS 3, in turns, in one run.
+
+    python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl
+
+Reads of 100 and 150 bases of human chr20, or of a simulated genome where that is not here; all
+loci within 4 and 3 % of edits, and the best alone. From FASTQ to BAM, indexes made before. Yara
+and RazerS 3 are of seqan-apps (apt install seqan-apps), with the options that promise not to miss
+any; RazerS 3 gets one read in fifty, for it passes over the genome for every few.
+
+Each other program's loci are looked for among ours, and ours among its: a locus is covered where
+the other has one of the same read and strand with no more edits, that begins no farther away than
+twice the edits allowed. The programs divide repeats into loci in different ways.
+"""
+
+import shutil
+import statistics
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pysam
+from frame.environment import processor
+from frame.options import add_folder, add_threads, large_file, new_parser, read_options
+from frame.results import overwrite
+from frame.simulated import make_genome, run_script, script
+from frame.timing import in_turn, run_program
+
+from bwarp.cli.program import bounded_int
+
+#: Bases of a read, and edits in per cent.
+SETS = ((100, 4), (150, 3))
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--repeats", type=bounded_int(1, 100), default=3)
+    parser.add_argument("--reads", type=bounded_int(1, 10**8), default=100_000)
+    add_threads(parser)
+    add_folder(parser)
+    return read_options(parser, "allmap_cpu.jsonl", repeats=1, reads=1000)
+
+
+def measure(options):
+    with tempfile.TemporaryDirectory(dir=options.folder) as work:
+        work = Path(work)
+        reference = None if options.small else large_file("chr20.fa")
+        if reference is None:
+            print("left out chr20.fa, not in $BWARP_LARGE: a genome is simulated", file=sys.stderr)
+            reference = make_genome(work, 200_000 if options.small else 20_000_000)
+        index = work / "bwarp.index"
+        made = {"bwarp": run_script("index_reference", reference, "-o", index).wall}
+        if has("yara_mapper"):
+            command = ["yara_indexer", reference, "-o", work / "yara"]
+            made["yara"] = run_program(command, cwd=work).wall
+        for length, percent in SETS:
+            reads = simulated(reference, work, options.reads, length)
+            for report in ("all", "best"):
+                commands = commands_of(work, reference, index, reads, percent, report, options)
+                what = f"{report} loci within {percent} % edits of "
+                what += f"{options.reads:,} reads of {length} b"
+                yield from take_turns(
+                    what, reference, commands, length * percent // 100, made, options
+                )
+
+
+def has(program: str) -> bool:
+    if not shutil.which(program):
+        print(f"{program} is not here: apt install seqan-apps", file=sys.stderr)
+    return bool(shutil.which(program))
+
+
+def simulated(reference: Path, work: Path, n_reads: int, length: int) -> Path:
+    reads = work / f"reads_{length}.fq"
+    ends = "-1", reads, "--reads", n_reads, "--read-length", length
+    run_script("simulate_reads", "--reference", reference, *ends)
+    return reads
+
+
+def commands_of(work, reference, index, reads, percent, report, options) -> dict:
+    """Commands and outputs by program."""
+    threads = str(options.threads)
+    out = {name: work / f"{name}.bam" for name in ("bwarp", "yara")} | {"razers3": work / "r.sam"}
+    commands = {
+        "bwarp": script(
+            "find_alignments", "--index", index, "-1", reads, "-o", out["bwarp"], "--edits",
+            f"{percent}%", "--report", report, "--threads", threads, "--backend", "cpu",
+        )
+    }  # fmt: skip
+    if shutil.which("yara_mapper"):
+        strata = percent if report == "all" else 0
+        commands["yara"] = [
+            "yara_mapper", work / "yara", reads, "-e", percent, "-s", strata, "-sa", "record", "-y",
+            "full", "-t", threads, "-o", out["yara"],
+        ]  # fmt: skip
+    if report == "all" and has("razers3"):
+        few = work / f"few_{reads.name}"
+        lines = reads.read_text().splitlines(keepends=True)
+        few.write_text("".join(lines[: 4 * max(1, options.reads // 50)]))
+        commands["razers3"] = [
+            "razers3", "-i", 100 - percent, "-rr", 100, "-m", 10_000_000, "-tc", threads, "-o",
+            out["razers3"], reference, few,
+        ]  # fmt: skip
+    return {name: (command, out[name]) for name, command in commands.items()}
+
+
+def take_turns(what: str, reference: Path, commands: dict, edits: int, made: dict, options):
+    """One line a program: seconds, processor seconds, memory, loci, and those others lack."""
+    used = in_turn(
+        {name: partial(run_program, command) for name, (command, _) in commands.items()},
+        options.repeats + 1,
+    )
+    loci = {name: loci_of(out) for name, (_, out) in commands.items()}
+    ours = loci["bwarp"]
+    # The first round compiles and fills the page cache.
+    for name, (_, *rounds) in used.items():
+        theirs = loci[name]
+        some = ours[np.isin(ours[:, 0], theirs[:, 0])]
+        yield {
+            "what": what,
+            "reference": reference.name,
+            "program": name,
+            "seconds": statistics.median(one.wall for one in rounds),
+            "all_seconds": [one.wall for one in rounds],
+            "processor_seconds": statistics.median(one.processor for one in rounds),
+            "peak_bytes": max(one.peak for one in rounds),
+            "index_s": made.get(name),
+            "reads": options.reads // 50 if name == "razers3" else options.reads,
+            "loci": len(theirs),
+            "not_in_bwarp": not_covered(theirs, ours, edits),
+            "of_bwarp_not_here": not_covered(some, theirs, edits),
+            "machine": f"{processor()}, {options.threads} cores",
+        }
+
+
+def loci_of(path: Path) -> np.ndarray:
+    """Rows of read, strand, contig, start and edits, sorted; reads by a hash of their names."""
+    with pysam.AlignmentFile(path) as file:
+        rows = [
+            (
+                hash(r.query_name) >> 2,
+                r.is_reverse,
+                r.reference_id,
+                r.reference_start,
+                r.get_tag("NM"),
+            )
+            for r in file
+            if not r.is_unmapped
+        ]
+    return np.array(sorted(rows), np.int64).reshape(-1, 5)
+
+
+def not_covered(some: np.ndarray, others: np.ndarray, edits: int) -> int:
+    """How many loci have no other near them with no more edits."""
+    near: dict[tuple, list] = {}
+    for read, strand, contig, start, distance in others.tolist():
+        near.setdefault((read, strand, contig), []).append((start, distance))
+    return sum(
+        not any(
+            abs(at - start) <= 2 * edits and d <= distance
+            for at, d in near.get((read, strand, contig), ())
+        )
+        for read, strand, contig, start, distance in some.tolist()
+    )
+
+
+if __name__ == "__main__":
+    options = parse_options()
+    overwrite(options.output, measure(options))

@@ -1,0 +1,95 @@
+"""What loci are looked for, and what is found."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.errors import UsageError
+from bwarp.loci.seeding_rule import MOST_EDITS
+from bwarp.seeding.hits import MOST_MISMATCHES
+
+__all__ = ["ALL", "FoundLoci", "LocusOptions"]
+
+#: Every locus within the edits allowed, not only those near the best.
+ALL = -1
+
+
+@dataclass(frozen=True)
+class LocusOptions:
+    """What loci are looked for.
+
+    Attributes
+    ----------
+    edits : int
+        The most edits of a locus: mismatches, inserted and deleted bases.
+    percent : float or None
+        The most edits as a share of a read's length instead, rounded down.
+    gaps : int or None
+        The most gap letters among them; None for as many as edits.
+    strata : int
+        Loci with so many edits more than the read's best locus; 0 for the best alone, `ALL` for
+        every one.
+    mismatches : int or None
+        Those that a part is searched with; None for what is fastest. Results are the same.
+    use_filter : bool
+        Whether candidates are dropped by a bound before they are verified. Results are the same.
+    """
+
+    edits: int = 0
+    percent: float | None = None
+    gaps: int | None = None
+    strata: int = ALL
+    mismatches: int | None = None
+    use_filter: bool = True
+
+    def __post_init__(self):
+        if self.percent is None and not 0 <= self.edits <= MOST_EDITS:
+            raise UsageError(f"--edits {self.edits} cannot be searched: use 0 to {MOST_EDITS}")
+        if self.percent is not None and not 0 <= self.percent <= 50:
+            raise UsageError(f"--edits {self.percent:g}% cannot be searched: use 0% to 50%")
+        if self.gaps is not None and self.percent is None and self.gaps > self.edits:
+            raise UsageError(
+                f"--gaps {self.gaps} is more than --edits {self.edits}: every gap letter is an "
+                f"edit: use 0 to {self.edits}"
+            )
+        if self.mismatches is not None and not 0 <= self.mismatches <= MOST_MISMATCHES:
+            raise UsageError(
+                f"--seed-mismatches {self.mismatches} cannot be searched: use 0 to "
+                f"{MOST_MISMATCHES}, or auto"
+            )
+
+    def edits_of(self, lengths: np.ndarray) -> np.ndarray:
+        """The most edits of a locus of each read, dtype int64."""
+        if self.percent is None:
+            return np.full(len(lengths), self.edits, np.int64)
+        # In whole numbers: 3 % of 100 is 3, whatever the machine makes of 0.03.
+        thousandths = round(self.percent * 1000)
+        return np.minimum(lengths * thousandths // 100_000, MOST_EDITS)
+
+    def gaps_of(self, edits: np.ndarray) -> np.ndarray:
+        """The most gap letters of a locus of each read, dtype int64."""
+        return edits.copy() if self.gaps is None else np.minimum(edits, self.gaps)
+
+
+@dataclass(frozen=True)
+class FoundLoci:
+    """Loci in the order of their reads, strands and starts.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int64
+    strands : ndarray, shape=(n,), dtype=uint8
+        1 where it is the read's reverse complement that lies there.
+    starts, ends : ndarray, shape=(n,), dtype=int64
+        In the genome.
+    distances : ndarray, shape=(n,), dtype=int32
+    searched : ndarray, shape=(n_reads,), dtype=int32
+        Up to how many edits every locus of each read is known; -1 for a read that was not searched.
+    """
+
+    reads: np.ndarray
+    strands: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    distances: np.ndarray
+    searched: np.ndarray

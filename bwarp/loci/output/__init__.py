@@ -1,0 +1,1 @@
+"""Writing loci: TSV, PAF and BAM."""

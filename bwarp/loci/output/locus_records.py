@@ -1,0 +1,220 @@
+"""Loci as BAM records: one a locus, and one for a read without any.
+
+The primary record holds the read's bases and qualities; the others, secondary, do not. Tags:
+
+    NM, MD, AS    edits; where they are; edits as a score, with a minus
+    NH, HI        loci of the read, and the number of this one: by edits, then by position
+    X0, X1        loci with fewest edits, and the others, as bwa and Yara have them
+    Xe            edits up to which every locus is known
+    Xo            1 for a read with more loci than the limit, which are not listed
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.io.bam.records import (
+    Records,
+    first_bin,
+    put_int16,
+    put_int32,
+    put_integer_tag,
+    put_tag,
+)
+from bwarp.io.bam.sort_order import sort_keys
+from bwarp.io.put_text import put_bytes
+from bwarp.loci.find import FoundChunk
+from bwarp.loci.output.primary_and_mapq import LocusRanks, rank_loci
+from bwarp.mapping.output.alignment_records import (
+    FIRST,
+    LAST,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    PAIRED,
+    REVERSE,
+    UNMAPPED,
+)
+from bwarp.mapping.output.record_text import put_md
+from bwarp.mapping.output.record_writer import put_nibbles, put_raw_qualities
+from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.uncounted import uncounted
+
+__all__ = ["SECONDARY", "locus_records"]
+
+SECONDARY = 256
+
+_TEXT, _STAR = 90, 42  # Z, *
+
+
+class _Reads(NamedTuple):
+    text: np.ndarray
+    names: np.ndarray
+    offsets: np.ndarray
+    qualities: np.ndarray
+    both: np.ndarray
+    searched: np.ndarray
+    n_loci: np.ndarray
+
+
+class _Rows(NamedTuple):
+    """A row a record."""
+
+    reads: np.ndarray
+    loci: np.ndarray
+    flags: np.ndarray
+    mapping_qualities: np.ndarray
+    numbers: np.ndarray
+    mates: np.ndarray
+
+
+def locus_records(
+    found: FoundChunk, genome: np.ndarray, contig_starts: np.ndarray, read_group: bytes
+) -> Records:
+    """The records of a chunk, read by read, the primary one of each first.
+
+    Parameters
+    ----------
+    genome : ndarray, dtype=uint64
+        Blocks of the genome.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+    read_group : bytes
+        Empty for none.
+    """
+    chunk, loci = found.chunk, found.loci
+    ranks = rank_loci(loci, chunk.first_template * chunk.ends)
+    rows = _rows_of(chunk.ends, loci, ranks)
+    qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
+    reads = _Reads(
+        read_only(chunk.text), chunk.names, chunk.offsets, qualities, found.both, loci.searched,
+        found.n_loci,
+    )  # fmt: skip
+    # The header has no contigs without bases.
+    contig_numbers = np.cumsum(np.diff(contig_starts) > 0) - 1
+    lengths = np.diff(chunk.offsets)[rows.reads]
+    names = np.diff(chunk.names).reshape(-1)[rows.reads // chunk.ends]
+    operations = np.append(np.diff(found.alignments.offsets), 0)[rows.loci]
+    spans = np.append(loci.ends - loci.starts, 0)[rows.loci]
+    # Bases and qualities; an MD that at worst names every base with a number before it.
+    most = 260 + len(read_group) + names + 4 * operations + 2 * lengths + 3 * spans
+    out = np.empty(int(most.sum()), np.uint8)
+    starts = np.empty(rows.reads.size + 1, np.int64)
+    _write(
+        out, starts, chunk.ends, reads, rows, loci.strands, loci.starts, loci.ends,
+        loci.distances, found.alignments.offsets, found.alignments.cigar, ranks.best,
+        ranks.others, genome, contig_starts, contig_numbers, np.frombuffer(read_group, np.uint8),
+    )  # fmt: skip
+    # A read without a locus stands where its mate does.
+    at = np.where(rows.loci >= 0, rows.loci, rows.mates)
+    positions = np.where(at >= 0, np.append(loci.starts, -1)[at], -1)
+    keys = sort_keys(positions, rows.flags & REVERSE != 0)
+    return Records(out[: starts[-1]], starts, keys)
+
+
+def _rows_of(ends: int, loci, ranks: LocusRanks) -> _Rows:
+    n_reads = len(loci.searched)
+    n_loci = np.diff(ranks.first_loci)
+    reads = np.repeat(np.arange(n_reads), np.maximum(n_loci, 1))
+    first_rows = np.concatenate([[0], np.cumsum(np.maximum(n_loci, 1))])
+    rank = np.arange(reads.size) - first_rows[reads]
+    # The primary locus comes first, those before it in the order after it.
+    primary_rank = ranks.primary[reads] - ranks.first_loci[reads]
+    rank = np.where(rank == 0, primary_rank, np.where(rank <= primary_rank, rank - 1, rank))
+    aligned = n_loci[reads] > 0
+    rows = np.full(reads.size, -1, np.int64)
+    rows[aligned] = ranks.order[(ranks.first_loci[reads] + rank)[aligned]]
+    is_primary = np.zeros(reads.size, bool)
+    is_primary[first_rows[:-1]] = True
+    reverse = np.append(loci.strands, 0)[rows] == 1
+    flags = np.where(aligned, 0, UNMAPPED) | np.where(is_primary, 0, SECONDARY)
+    flags |= np.where(reverse, REVERSE, 0)
+    mates = np.full(reads.size, -1, np.int64)
+    if ends == 2:
+        mate_row = first_rows[reads ^ 1]
+        mates = rows[mate_row]
+        flags |= np.where(reads % 2 == 0, PAIRED | FIRST, PAIRED | LAST)
+        flags |= np.where(mates < 0, MATE_UNMAPPED, 0)
+        flags |= np.where(reverse[mate_row], MATE_REVERSE, 0)
+    qualities = np.where(is_primary, ranks.mapping_qualities[reads], 0).astype(np.uint8)
+    return _Rows(reads, rows, flags.astype(np.int64), qualities, rank + 1, mates)
+
+
+@numba.njit(cache=True, nogil=True)
+def _write(
+    out, starts, ends_a_template, of_reads, rows, strands, locus_starts, locus_ends, distances,
+    cigar_offsets, cigar, best, others, genome, contig_starts, contig_numbers, group,
+):  # fmt: skip
+    out, genome = uncounted((out, genome))
+    text, names, offsets, qualities, both, searched, n_loci = uncounted(of_reads)
+    reads, loci, flags, mapping_qualities, numbers, mates = uncounted(rows)
+    at = np.int64(0)
+    for row in range(reads.size):
+        starts[row] = begin_of_record = at
+        read, locus, mate, flag = reads[row], loci[row], mates[row], flags[row]
+        name_begin = names[read // ends_a_template, 0]
+        name_end = names[read // ends_a_template, 1]
+        begin = end = np.int64(0)
+        contig = position = mate_contig = mate_position = np.int64(-1)
+        span = np.int64(1)
+        if locus >= 0:
+            begin, end = cigar_offsets[locus], cigar_offsets[locus + 1]
+            span = locus_ends[locus] - locus_starts[locus]
+        if mate >= 0:
+            mate_contig = np.searchsorted(contig_starts, locus_starts[mate], side="right") - 1
+            mate_position = locus_starts[mate] - contig_starts[mate_contig]
+            contig, position = mate_contig, mate_position
+        if locus >= 0:
+            contig = np.searchsorted(contig_starts, locus_starts[locus], side="right") - 1
+            position = locus_starts[locus] - contig_starts[contig]
+            if mate < 0 and ends_a_template == 2:
+                mate_contig, mate_position = contig, position
+        has_bases = flag & SECONDARY == 0
+        first, last = offsets[read], offsets[read + 1]
+        turned = flag & REVERSE != 0
+        base = first + (both.size // 2 if turned else 0)
+        at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else np.int64(-1))
+        at = put_int32(out, at, position)
+        out[at] = max(name_end - name_begin, 1) + 1
+        out[at + 1] = mapping_qualities[row]
+        at = put_int16(out, at + 2, first_bin(position, position + span))
+        at = put_int16(out, at, end - begin)
+        at = put_int16(out, at, flag)
+        at = put_int32(out, at, last - first if has_bases else np.int64(0))
+        at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else np.int64(-1))
+        at = put_int32(out, at, mate_position)
+        at = put_int32(out, at, np.int64(0))
+        at = put_bytes(out, at, text, name_begin, name_end)
+        if name_begin == name_end:
+            out[at] = _STAR
+            at += 1
+        out[at] = 0
+        at += 1
+        for i in range(begin, end):
+            at = put_int32(out, at, np.int64(cigar[i]))
+        if has_bases:
+            length = last - first
+            at = put_nibbles(out, at, both, base, base + length)
+            at = put_raw_qualities(out, at, qualities, 0, length, first, last, turned)
+        if locus >= 0:
+            distance = np.int64(distances[locus])
+            at = put_integer_tag(out, at, 78, 77, distance)
+            at = put_tag(out, at, 77, 68, _TEXT)
+            at = put_md(out, at, genome, locus_starts[locus], both, base, cigar, begin, end)
+            out[at] = 0
+            at = put_integer_tag(out, at + 1, 65, 83, -distance)
+            at = put_integer_tag(out, at, 78, 72, n_loci[read])
+            at = put_integer_tag(out, at, 72, 73, numbers[row])
+            at = put_integer_tag(out, at, 88, 48, best[read])
+            at = put_integer_tag(out, at, 88, 49, others[read])
+        elif n_loci[read]:
+            at = put_integer_tag(out, at, 78, 72, n_loci[read])
+            at = put_integer_tag(out, at, 88, 111, np.int64(1))
+        if searched[read] >= 0:
+            at = put_integer_tag(out, at, 88, 101, np.int64(searched[read]))
+        if group.size:
+            at = put_tag(out, at, 82, 71, _TEXT)
+            at = put_bytes(out, at, group, 0, group.size)
+            out[at] = 0
+            at += 1
+        put_int32(out, begin_of_record, at - begin_of_record - 4)
+    starts[reads.size] = at

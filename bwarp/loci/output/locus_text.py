@@ -1,0 +1,129 @@
+"""Loci as lines of text, TSV or PAF, written by compiled code into arrays of bytes.
+
+    TSV   query strand contig start end distance mismatches insertions deletions cigar
+    PAF   query length 0 length strand contig length start end matches columns mapq NM AS cg
+
+Positions are counted from 0, ends are not included. Mapping qualities are not reported here: 255.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
+from bwarp.io.names import Names
+from bwarp.io.put_text import MOST_DIGITS, put_bytes, put_field, put_number
+from bwarp.loci.alignments_cpu import LocusAlignments
+from bwarp.loci.options import FoundLoci
+from bwarp.mapping.reads.read_chunks import ReadChunk
+
+__all__ = ["LOCI_HEADER", "paf_lines", "tsv_lines"]
+
+LOCI_HEADER = (
+    b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions\tdeletions\tcigar\n"
+)
+
+# As numbers of one type: for each literal number Numba would compile a function again.
+_TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
+_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
+_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:-\tcg:Z:", np.uint8)
+_ENDS = np.frombuffer(b"/1/2", np.uint8)
+
+
+def tsv_lines(
+    chunk: ReadChunk,
+    contig_starts: np.ndarray,
+    contigs: Names,
+    loci: FoundLoci,
+    alignments: LocusAlignments,
+) -> np.ndarray:
+    """Loci as TSV, bytes in an array; `LOCI_HEADER` comes before the first."""
+    text = _room(chunk, contigs, loci, alignments, 10)
+    return text[: _write(False, *_inputs(chunk, contig_starts, contigs, loci, alignments), text)]
+
+
+def paf_lines(
+    chunk: ReadChunk,
+    contig_starts: np.ndarray,
+    contigs: Names,
+    loci: FoundLoci,
+    alignments: LocusAlignments,
+) -> np.ndarray:
+    """Loci as PAF, bytes in an array."""
+    text = _room(chunk, contigs, loci, alignments, 16)
+    return text[: _write(True, *_inputs(chunk, contig_starts, contigs, loci, alignments), text)]
+
+
+def _inputs(chunk, contig_starts, contigs, loci, alignments):
+    return (
+        chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts, contigs.text,
+        contigs.bounds, loci.reads, loci.strands, loci.starts, loci.ends, loci.distances,
+        *alignments,
+    )  # fmt: skip
+
+
+def _room(chunk, contigs, loci, alignments, columns: int) -> np.ndarray:
+    """More bytes than the lines can take."""
+    names = np.diff(chunk.names).reshape(-1)[loci.reads // chunk.ends]
+    line = contigs.longest + 2 + columns * (MOST_DIGITS + 1) + _WORDS.size
+    operations = alignments.cigar.size * (MOST_DIGITS + 1)
+    return np.empty(int(names.sum()) + len(loci.reads) * line + operations, np.uint8)
+
+
+@numba.njit(cache=True, nogil=True)
+def _write(
+    is_paf, text, names, ends_a_template, lengths, contig_starts, contig_text, contig_bounds,
+    reads, strands, starts, ends, distances, cigar_offsets, cigar, out,
+):  # fmt: skip
+    at = np.int64(0)
+    contig = np.int64(0)
+    for i in range(reads.size):
+        read = reads[i]
+        template = read // ends_a_template
+        at = put_bytes(out, at, text, names[template, 0], names[template, 1])
+        if ends_a_template == 2:
+            at = put_bytes(out, at, _ENDS, 2 * (read & 1), 2 * (read & 1) + 2)
+        out[at] = _TAB
+        at += 1
+        if is_paf:
+            at = put_field(out, at, lengths[read], _TAB)
+            at = put_field(out, at, 0, _TAB)
+            at = put_field(out, at, lengths[read], _TAB)
+        out[at] = _MINUS if strands[i] else _PLUS
+        out[at + 1] = _TAB
+        at += 2
+        if not contig_starts[contig] <= starts[i] < contig_starts[contig + 1]:
+            contig = np.searchsorted(contig_starts, starts[i], side="right") - 1
+        first = contig_starts[contig]
+        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
+        out[at] = _TAB
+        at += 1
+        if is_paf:
+            at = put_field(out, at, contig_starts[contig + 1] - first, _TAB)
+        at = put_field(out, at, starts[i] - first, _TAB)
+        at = put_field(out, at, ends[i] - first, _TAB)
+        inserted = deleted = aligned = np.int64(0)
+        for j in range(cigar_offsets[i], cigar_offsets[i + 1]):
+            size, operation = np.int64(cigar[j] >> 4), cigar[j] & 15
+            inserted += size if operation == INSERTION else 0
+            deleted += size if operation == DELETION else 0
+            aligned += size if operation == MATCH else 0
+        mismatches = distances[i] - inserted - deleted
+        if is_paf:
+            at = put_field(out, at, aligned - mismatches, _TAB)
+            at = put_field(out, at, aligned + inserted + deleted, _TAB)
+            at = put_bytes(out, at, _WORDS, 0, 9)
+            at = put_number(out, at, distances[i])
+            # No minus before a zero.
+            at = put_bytes(out, at, _WORDS, 9, 16 if distances[i] else 15)
+            at = put_number(out, at, distances[i])
+            at = put_bytes(out, at, _WORDS, 16, 22)
+        else:
+            at = put_field(out, at, distances[i], _TAB)
+            at = put_field(out, at, mismatches, _TAB)
+            at = put_field(out, at, inserted, _TAB)
+            at = put_field(out, at, deleted, _TAB)
+        for j in range(cigar_offsets[i], cigar_offsets[i + 1]):
+            at = put_field(out, at, cigar[j] >> 4, _OPERATIONS[cigar[j] & 15])
+        out[at] = _NEWLINE
+        at += 1
+    return at

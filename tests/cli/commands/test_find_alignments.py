@@ -1,0 +1,255 @@
+"""scripts/find_alignments.py: its files, the same bytes in every way, its refusals."""
+
+import csv
+import gzip
+import json
+import random
+
+import pysam
+import pytest
+
+from bwarp.index.store import save_index
+from tests.helpers.oracles.loci_oracle import hard_genome, hard_reads, index_of_codes, loci_of
+from tests.helpers.programs.programs_here import run_here
+
+EDITS = 3
+LETTERS = b"ACGTN"
+
+
+def text_of(codes) -> str:
+    return bytes(LETTERS[code] for code in codes).decode()
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """A folder with an index and reads, the contigs and the codes of the reads."""
+    folder = tmp_path_factory.mktemp("given")
+    rng = random.Random(5)
+    contigs = [contig for _ in range(3) for contig in hard_genome(rng)]
+    reads = hard_reads(rng, contigs, 24, EDITS)
+    save_index(index_of_codes(contigs), folder / "index")
+    lines = [f"@r{i}\n{text_of(r)}\n+\n{'I' * len(r)}\n" for i, r in enumerate(reads)]
+    (folder / "reads.fq").write_text("".join(lines))
+    (folder / "one.fq").write_text("".join(lines[::2]))
+    (folder / "two.fq").write_text("".join(lines[1::2]))
+    (folder / "short.fa").write_text(f">short\nACG\n>empty\n\n>r0\n{text_of(reads[0])}\n")
+    return folder, contigs, reads
+
+
+def run(folder, *arguments):
+    done = run_here("find_alignments", "--index", folder / "index", *arguments, folder=folder)
+    assert done.rc == 0, done.said
+    return done
+
+
+def rows_of(path):
+    text = path.read_bytes()
+    text = gzip.decompress(text) if path.suffix == ".gz" else text
+    return list(csv.DictReader(text.decode().splitlines(), delimiter="\t"))
+
+
+def expected(given, edits=EDITS, gaps=EDITS):
+    _, contigs, reads = given
+    return loci_of(reads, contigs, edits, gaps)
+
+
+def loci_written(rows, contigs):
+    starts = {str(i): sum(map(len, contigs[:i])) for i in range(len(contigs))}
+    return {
+        (
+            int(row["query"][1:]), int(row["strand"] == "-"),
+            starts[row["contig"]] + int(row["start"]),
+            starts[row["contig"]] + int(row["end"]), int(row["distance"]),
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("gaps", [0, 1, 3])
+def test_every_locus_is_a_row(given, tmp_path, gaps):
+    folder, contigs, _ = given
+    out = tmp_path / "o.tsv.gz"
+    run(folder, "-1", folder / "reads.fq", "-o", out, "--edits", EDITS, "--gaps", gaps)
+    rows = rows_of(out)
+    names = index_names(folder)
+    for row in rows:
+        row["contig"] = str(names.index(row["contig"]))
+        parts = [int(row[name]) for name in ("mismatches", "insertions", "deletions")]
+        assert sum(parts) == int(row["distance"])
+        assert parts[1] + parts[2] <= gaps
+        assert (
+            int(row["end"]) - int(row["start"])
+            == len(given[2][int(row["query"][1:])]) + parts[2] - parts[1]
+        )
+    assert loci_written(rows, contigs) == expected(given, gaps=gaps)
+    assert len(rows) == len(expected(given, gaps=gaps))
+
+
+def index_names(folder) -> list[str]:
+    return [one["name"] for one in json.loads((folder / "index/index.json").read_text())["contigs"]]
+
+
+def test_bam_holds_the_loci_and_is_valid(given, tmp_path):
+    folder, _, reads = given
+    out = tmp_path / "o.bam"
+    run(
+        folder, "-1", folder / "reads.fq", "-o", out, "--edits", EDITS, "-R", r"@RG\tID:x\tSM:s",
+        "--stats", tmp_path / "s.json",
+    )  # fmt: skip
+    wanted = expected(given)
+    with pysam.AlignmentFile(out) as bam:
+        records = list(bam)
+        assert bam.has_index()
+        header = bam.header.to_dict()
+    counts = json.loads((tmp_path / "s.json").read_text())
+    assert f"reads={len(reads)} aligned={counts['aligned']}" in header["CO"][0]
+    assert counts["aligned"] + counts["without"] + counts["skipped"] + counts["over"] == len(reads)
+    mapped = [record for record in records if not record.is_unmapped]
+    assert len(mapped) == len(wanted) == counts["loci"]
+    assert [r.reference_start for r in mapped] == sorted(r.reference_start for r in mapped) or (
+        len({r.reference_id for r in mapped}) > 1
+    )
+    primary = [record for record in records if not record.is_secondary]
+    assert sorted(int(r.query_name[1:]) for r in primary) == list(range(len(reads)))
+    by_read = {}
+    for record in mapped:
+        assert record.get_tag("RG") == "x"
+        assert record.get_tag("AS") == -record.get_tag("NM")
+        by_read.setdefault(int(record.query_name[1:]), []).append(record)
+    for read, those in by_read.items():
+        distances = sorted(d for number, *_, d in wanted if number == read)
+        assert sorted(r.get_tag("NM") for r in those) == distances
+        assert {r.get_tag("NH") for r in those} == {len(those)}
+        assert sorted(r.get_tag("HI") for r in those) == list(range(1, len(those) + 1))
+        best = distances.count(distances[0])
+        assert {r.get_tag("X0") for r in those} == {best}
+        assert {r.get_tag("X1") for r in those} == {len(those) - best}
+        (first,) = [r for r in those if not r.is_secondary]
+        assert first.get_tag("NM") == distances[0]
+        if best > 1:
+            assert first.mapping_quality <= 3
+        bases = text_of(reads[read])
+        assert first.get_forward_sequence() == bases
+        assert first.qual == "I" * len(bases)
+        # MD and CIGAR give the reference's bases back.
+        assert len(first.get_reference_sequence()) == first.reference_length
+
+
+def test_pairs_name_their_mates(given, tmp_path):
+    folder, _, _ = given
+    out = tmp_path / "o.bam"
+    make_mates(folder)
+    run(folder, "-1", folder / "one.fq", "-2", folder / "one.fq.2", "-o", out, "-e", 2)
+    with pysam.AlignmentFile(out) as bam:
+        records = [record for record in bam if not record.is_secondary]
+    assert all(record.is_paired for record in records)
+    primary = {(record.query_name, record.is_read1): record for record in records}
+    for (name, first), record in primary.items():
+        mate = primary[name, not first]
+        assert record.mate_is_unmapped == mate.is_unmapped
+        assert record.next_reference_start == mate.reference_start
+        assert record.mate_is_reverse == mate.is_reverse
+
+
+def make_mates(folder) -> None:
+    """The second file with the names of the first, as pairs have them."""
+    first = (folder / "one.fq").read_text().splitlines()
+    second = (folder / "two.fq").read_text().splitlines()
+    second[::4] = first[::4]
+    (folder / "one.fq.2").write_text("".join(f"{line}\n" for line in second))
+
+
+@pytest.mark.parametrize("output", ["o.tsv", "o.paf", "o.bam"])
+def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output):
+    import bwarp.mapping.reads.read_chunks as read_chunks
+
+    folder, _, _ = given
+    ways = {
+        "plain": (),
+        "off": ("--filter", "off"),
+        "exact": ("--seed-mismatches", 0),
+        "inexact": ("--seed-mismatches", 1),
+    }
+    made = {}
+    for name, options in ways.items():
+        out = tmp_path / name
+        out.mkdir()
+        run(folder, "-1", folder / "reads.fq", "-o", out / output, "-e", 3, "--gaps", 1, *options)
+        made[name] = (out / output).read_bytes()
+    monkeypatch.setattr(read_chunks, "READS_A_CHUNK", 5)
+    (tmp_path / "few").mkdir()
+    run(folder, "-1", folder / "reads.fq", "-o", tmp_path / "few" / output, "-e", 3, "--gaps", 1)
+    assert {*made.values(), (tmp_path / "few" / output).read_bytes()} == {made["plain"]}
+
+
+def test_best_and_strata(given, tmp_path):
+    folder, _, _ = given
+    wanted = expected(given)
+    least = {}
+    for read, *_, d in wanted:
+        least[read] = min(d, least.get(read, d))
+    for report, more in (("best", 0), ("strata:1", 1)):
+        run(
+            folder, "-1", folder / "reads.fq", "-o", tmp_path / "o.tsv", "-e", 3, "--report", report
+        )
+        rows = rows_of(tmp_path / "o.tsv")
+        assert len(rows) == sum(locus[-1] <= least[locus[0]] + more for locus in wanted)
+
+
+def test_every_read_is_in_one_table(given, tmp_path):
+    folder, _, reads = given
+    out = tmp_path / "o.tsv"
+    stats = tmp_path / "o.json"
+    run(folder, "-1", folder / "reads.fq", "-o", out, "-e", 3, "--max-places", 2, "--stats", stats)
+    wanted = [locus[0] for locus in expected(given)]
+    counts = {read: wanted.count(read) for read in range(len(reads))}
+    over = {row["query"]: int(row["loci"]) for row in rows_of(tmp_path / "o.over.tsv")}
+    assert over == {f"r{read}": n for read, n in counts.items() if n > 2}
+    assert over
+    aligned = {row["query"] for row in rows_of(out)}
+    assert aligned == {f"r{read}" for read, n in counts.items() if 1 <= n <= 2}
+    reported = json.loads(stats.read_text())
+    assert (reported["over"], reported["aligned"]) == (len(over), len(aligned))
+    assert reported["loci_over"] == sum(over.values())
+
+
+def test_reads_that_cannot_be_searched_are_listed(given, tmp_path):
+    folder, _, _ = given
+    run(folder, "-1", folder / "short.fa", "-o", tmp_path / "o.tsv", "-e", 3)
+    assert rows_of(tmp_path / "o.skipped.tsv") == [
+        {"query": name, "reason": "no longer than the edits allowed"} for name in ("short", "empty")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "o.txt", "-e", 1),
+         "o.txt: name the output .bam, .tsv or .paf (.tsv.gz and .paf.gz too)"),
+        (("-o", "o.tsv", "-e", 32), "--edits 32 cannot be searched: use 0 to 31"),
+        (("-o", "o.tsv", "-e", "60%"), "--edits 60% cannot be searched: use 0% to 50%"),
+        (("-o", "o.tsv", "-e", 2, "--gaps", 3),
+         "--gaps 3 is more than --edits 2: every gap letter is an edit: use 0 to 2"),
+        (("-o", "o.tsv", "-e", 2, "--seed-mismatches", 5),
+         "--seed-mismatches 5 cannot be searched: use 0 to 4, or auto"),
+        (("-o", "o.tsv", "-e", "x"), "'x' is neither a whole number nor a share such as 3%"),
+        (("-o", "o.tsv", "-e", 2, "--report", "some"),
+         "'some' is not all, best, or strata:1 and the like"),
+        (("-o", "o.tsv", "-e", 2, "--seed-mismatches", "x"),
+         "'x' is not a whole number from 0 to 4, or auto"),
+        (("-o", "o.tsv", "-e", 2, "-R", "@RG\tID:1"),
+         "--read-group is for BAM: leave it out, or name the output .bam"),
+    ],
+)  # fmt: skip
+def test_refusals_are_one_line(given, tmp_path, monkeypatch, arguments, message):
+    folder, _, _ = given
+    monkeypatch.chdir(tmp_path)
+    before = sorted(folder.iterdir())
+    done = run_here(
+        "find_alignments", "--index", folder / "index", "-1", folder / "reads.fq", *arguments,
+        folder=tmp_path,
+    )  # fmt: skip
+    assert done.rc == 2
+    assert done.last_line.removesuffix(" (see find_alignments.py --help)").endswith(message)
+    assert done.left == []
+    assert sorted(folder.iterdir()) == before
