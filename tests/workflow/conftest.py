@@ -13,7 +13,19 @@ from tests.helpers.programs.program_server import ProgramServer
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
 
 
-TARGETS = ("default", "all", "index", "map", "seeds", "mems", "scan", "pairs", "search", "qc")
+TARGETS = (
+    "default",
+    "all",
+    "index",
+    "map",
+    "seeds",
+    "offtargets",
+    "mems",
+    "scan",
+    "pairs",
+    "search",
+    "qc",
+)
 
 
 class Copy:

@@ -82,13 +82,14 @@ def test_what_is_made_lies_under_a_prefix(copy, blocks, folder):
 
 @pytest.mark.parametrize("execution", ["fused", "staged"])
 def test_every_target_under_a_prefix(copy, folder, execution):
-    for name in ("genome.fa", "primers.fa", "database.fa"):
+    for name in ("genome.fa", "primers.fa", "guides.fa", "database.fa"):
         (folder / name).write_text(">a\nACGT\n")
     (folder / "config.yaml").write_text(f"""\
 reference: genome.fa
 samples: samples.tsv
 map: {{execution: {execution}}}
 seeds: {{queries: primers.fa, k: whole}}
+offtargets: {{guides: guides.fa}}
 mems: {{queries: primers.fa}}
 scan: {{queries: primers.fa, similarity: 0.9}}
 pairs: {{queries: primers.fa, references: genome.fa}}
@@ -102,10 +103,10 @@ module bwarp:
     config: config
 use rule * from bwarp
 """)
-    targets = ("all", "map", "qc", "seeds", "mems", "scan", "pairs", "search")
+    targets = ("all", "map", "qc", "seeds", "offtargets", "mems", "scan", "pairs", "search")
     said = copy.snakemake("-n", *targets, cwd=folder)
     paths = re.findall(r"^ +(input|output|log|benchmark): (.*)$", said, re.MULTILINE)
-    given = {"genome.fa", "reads.fq", "primers.fa", "database.fa"}
+    given = {"genome.fa", "reads.fq", "primers.fa", "guides.fa", "database.fa"}
     made = {path for kind, line in paths for path in line.split(", ") if path not in given}
     assert len(made) > 30
     assert {path.split("/")[0] for path in made} == {"here"}

@@ -124,6 +124,7 @@ def test_the_sample_sheet_in_the_repository(checkout, schemas):
 PROGRAMS = {
     "index": "index_reference.py",
     "seeds": "find_seeds.py",
+    "offtargets": "find_offtargets.py",
     "mems": "find_mems.py",
     "scan": "scan_composition.py",
     "pairs": "align_pairs.py",

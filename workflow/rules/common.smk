@@ -148,6 +148,20 @@ def seed_options(wildcards):
     return flags(settings, "queries", *(["step"] if settings["k"] == "whole" else []))
 
 
+def annotation_of(wildcards):
+    """The features that off-targets are annotated by, where the section names a file of them."""
+    path = section("offtargets").get("annotation")
+    return [as_named(path)] if path else []
+
+
+def annotation_flags(wildcards, input):
+    """--annotation with what `annotation_of` named.
+
+    Apart from the other flags: what depends on inputs is not compared with that of an earlier run.
+    """
+    return [word for path in input.annotation for word in ("--annotation", path)]
+
+
 def reverse_for(name, needs):
     """An input function: what is made once the index has its reverse BWT, where `needs(section)`.
 
@@ -162,7 +176,8 @@ def reverse_for(name, needs):
 
 def result_of(name, ending):
     """The result of a section, which has the name of its queries."""
-    queries = config.get(name, {}).get("queries", "missing_section")
+    key = "guides" if name == "offtargets" else "queries"
+    queries = config.get(name, {}).get(key, "missing_section")
     return f"results/{name}/{stem(queries)}{ending}"
 
 
@@ -396,7 +411,14 @@ CPU_ENVIRONMENT = "../../envs/cpu.yaml"
 GPU_ENVIRONMENT = "../../envs/gpu.yaml"
 
 # Targets with a table, and how its name ends.
-TABLES = {"seeds": ".tsv", "mems": ".mums", "scan": ".tsv", "pairs": ".tsv", "search": ".tsv"}
+TABLES = {
+    "seeds": ".tsv",
+    "offtargets": ".tsv",
+    "mems": ".mums",
+    "scan": ".tsv",
+    "pairs": ".tsv",
+    "search": ".tsv",
+}
 
 # What the report calls the plots of draw_report.py.
 PLOTS = {

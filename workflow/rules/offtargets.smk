@@ -1,0 +1,38 @@
+# Every site of CRISPR guides in the reference, with mismatches and bulges, and scores.
+
+RESULTS[result_of("offtargets", ".tsv")] = "every site of the guides"
+RESULTS[result_of("offtargets", ".guides.tsv")] = "sites and specificities of every guide"
+
+
+rule find_offtargets:
+    input:
+        index=INDEX,
+        guides=file_of("offtargets", "guides"),
+        annotation=annotation_of,
+    output:
+        table=result_of("offtargets", ".tsv"),
+        guides=result_of("offtargets", ".guides.tsv"),
+    log:
+        "logs/find_offtargets.log",
+    benchmark:
+        "logs/find_offtargets.benchmark.tsv"
+    conda:
+        CPU_ENVIRONMENT
+    threads: 16
+    resources:
+        mem_mb=search_memory_mb,
+    params:
+        program=program("find_offtargets.py"),
+        code=code("find_offtargets.py"),
+        options=options_of("offtargets", "guides", "annotation"),
+        annotation=annotation_flags,
+    shell:
+        "python {params.program:q} --index {input.index:q} --guides {input.guides:q}"
+        " -o {output.table:q} {params.options:q} {params.annotation:q} --threads {threads} 2> {log:q}"
+
+
+rule offtargets:
+    input:
+        result_of("offtargets", ".tsv"),
+        result_of("offtargets", ".guides.tsv"),
+        "results/qc/previews/offtargets.html",
