@@ -1,0 +1,253 @@
+"""Time the search for off-targets against Sassy, and prove it by trying every site.
+
+    python benchmarks/offtargets.py --check
+    python benchmarks/offtargets.py --reference chr20.fa --guides guides.fa --threads 2
+
+Guides are 61 with a PAM of the reference (or those of --guides). Parts, each for several limits:
+    search   the search alone, from the packed genome to all sites in memory; Sassy's in turn, where
+             its module (PyPI sassy-rs) can be imported: all it finds with as many edits as bwarp
+             allows mismatches, the PAM being part of its pattern
+    whole    the program from an index to a table on disk
+    check    with --check: the first 5 Mb by a plain dynamic programme at every site
+
+One JSON object a line is appended to --output.
+"""
+
+import importlib
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+from frame.environment import machine, versions
+from frame.options import add_threads, large_file, new_parser, read_options
+from frame.results import Results
+from frame.simulated import script
+from frame.timing import in_turn, run_program
+
+from bwarp.offtargets.find import find_sites
+from bwarp.offtargets.guides import guides_of, read_guides
+from bwarp.offtargets.hits import SiteOptions, joined_hits
+from bwarp.offtargets.pam import parse_pam
+from bwarp.reference import codes_of, make_reference, read_reference
+from bwarp.sequence import decode, reverse_complement
+
+N_GUIDES, LENGTH = 61, 20
+LIMITS = ((3, 0, 0), (4, 0, 0), (3, 1, 1), (4, 1, 1))
+CHECKED = 5_000_000
+
+
+def main():
+    parser = new_parser(__doc__)
+    parser.add_argument("--reference", help="FASTA (default: chr20.fa of $BWARP_LARGE, or random)")
+    parser.add_argument("--guides", help="as find_offtargets.py takes them")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--check", action="store_true")
+    add_threads(parser)
+    options = read_options(parser, "offtargets.jsonl", rounds=1, reference="random", check=True)
+    results = Results(options.output, benchmark="offtargets", machine=machine(), **versions())
+    reference, named = the_reference(options)
+    guides = read_guides(options.guides) if options.guides else guides_with_pam(reference)
+    pam = parse_pam("NGG")
+    if options.check:
+        check(results, reference, guides, pam, options.threads)
+    sassy = sassy_search(reference, guides, options.threads)
+    for limits in LIMITS:
+        search(results, reference, named, guides, pam, SiteOptions(*limits), sassy, options)
+    whole(results, options, reference, named, guides)
+
+
+def the_reference(options):
+    path = options.reference or large_file("chr20.fa")
+    if path is None or path == "random":
+        codes = np.random.default_rng(1).integers(0, 4, 300_000).astype(np.uint8)
+        return make_reference(("random",), np.array([0, codes.size]), codes), "random"
+    return read_reference(path, options.threads), Path(path).name
+
+
+def guides_with_pam(reference):
+    """Protospacers of the genome, far from each other."""
+    codes = codes_of(reference)
+    rng = np.random.default_rng(7)
+    found = {}
+    while len(found) < N_GUIDES:
+        at = int(rng.integers(0, codes.size - LENGTH - 3))
+        piece = decode(codes[at : at + LENGTH + 3])
+        if piece.endswith(b"GG") and b"N" not in piece:
+            found[piece[:LENGTH].decode()] = at
+    return guides_of([f"guide{i}" for i in range(N_GUIDES)], list(found))
+
+
+def sites_of(reference, guides, pam, options, threads):
+    return joined_hits([hits for _, hits in find_sites(reference, guides, pam, options, threads)])
+
+
+# --- Against Sassy -------------------------------------------------------------------------------
+
+
+def sassy_search(reference, guides, threads):
+    """A function of the edits that gives how many matches Sassy finds; None where it is not."""
+    try:
+        module = importlib.import_module("sassy")
+    except ImportError:
+        print("left out Sassy: its module (pip install sassy-rs) is not here")
+        return None
+    text = decode(codes_of(reference))
+    patterns = [sequence.encode() + b"NGG" for sequence in guides.sequences]
+    searcher = module.Searcher("iupac", rc=True)
+    return lambda edits: len(
+        searcher.search_many(patterns, [text], edits, threads, "batch_patterns")
+    )
+
+
+def search(results, reference, named, guides, pam, limits, sassy, options):
+    def seconds_of(function):
+        start = time.perf_counter()
+        count = function()
+        return time.perf_counter() - start, count
+
+    jobs = {
+        "bwarp": lambda: seconds_of(
+            lambda: sites_of(reference, guides, pam, limits, options.threads).count
+        )
+    }
+    if sassy is not None:
+        jobs["sassy"] = lambda: seconds_of(lambda: sassy(limits.mismatches))
+    jobs["bwarp"]()  # compiles
+    for program, runs in in_turn(jobs, options.rounds).items():
+        add(
+            results, "search", [seconds for seconds, _ in runs], program=program, reference=named,
+            bases=reference.n_bases, guides=guides.count, mismatches=limits.mismatches,
+            dna_bulge=limits.dna_bulge if program == "bwarp" else None,
+            rna_bulge=limits.rna_bulge if program == "bwarp" else None,
+            threads=options.threads, found=runs[0][1],
+        )  # fmt: skip
+
+
+def add(results, part, seconds, **values):
+    results.add(
+        part=part,
+        **values,
+        seconds=round(statistics.median(seconds), 4),
+        all_seconds=[round(second, 4) for second in seconds],
+    )
+
+
+# --- The program ---------------------------------------------------------------------------------
+
+
+def whole(results, options, reference, named, guides):
+    with tempfile.TemporaryDirectory() as folder:
+        genome, listed = Path(folder, "genome.fa"), Path(folder, "guides.fa")
+        with genome.open("wb") as file:
+            codes = codes_of(reference)
+            starts = reference.contig_starts
+            for name, start, stop in zip(reference.names, starts, starts[1:], strict=False):
+                file.write(b">%s\n%s\n" % (name.encode(), decode(codes[start:stop])))
+        listed.write_text(
+            "".join(f">{a}\n{b}\n" for a, b in zip(guides.names, guides.sequences, strict=True))
+        )
+        index = Path(folder, "index")
+        run_program([*script("index_reference"), genome, "-o", index, "--backend", "cpu"])
+        for m, dna, rna in LIMITS:
+            command = [
+                *script("find_offtargets"), "--index", index, "--guides", listed,
+                "-o", Path(folder, "sites.tsv"), "--mismatches", m, "--dna-bulges", dna,
+                "--rna-bulges", rna, "--threads", options.threads,
+            ]  # fmt: skip
+            run_program(command)
+            used = [run_program(command) for _ in range(options.rounds)]
+            add(
+                results, "whole", [one.wall for one in used], program="bwarp", reference=named,
+                guides=guides.count, mismatches=m, dna_bulge=dna, rna_bulge=rna,
+                threads=options.threads, peak_mb=max(one.peak for one in used) >> 20,
+            )  # fmt: skip
+
+
+# --- The proof -----------------------------------------------------------------------------------
+
+
+def check(results, reference, guides, pam, threads):
+    """Every site of the first bases, by the fewest mismatches of every number of gaps."""
+    codes = codes_of(reference)
+    firsts = np.flatnonzero(codes != 4)
+    codes = codes[firsts[0] : firsts[0] + CHECKED]
+    small = make_reference(("checked",), np.array([0, codes.size]), codes)
+    for m, dna, rna in LIMITS:
+        hits = sites_of(small, guides, pam, SiteOptions(m, dna, rna), threads)
+        assert set(np.unique(hits.ranks)) <= {0}
+        found = sorted(
+            zip(
+                *(column.tolist() for column in (
+                    hits.guides, hits.strands,
+                    np.where(hits.strands == 0, hits.starts + hits.lengths, hits.starts),
+                    hits.mismatches + hits.dna_bulges + hits.rna_bulges,
+                    hits.dna_bulges + hits.rna_bulges,
+                )), strict=True,
+            )
+        )  # fmt: skip
+        expected = []
+        for strand, text in enumerate((codes, reverse_complement(codes))):
+            text = np.ascontiguousarray(text)
+            for number, sequence in enumerate(guides.sequences):
+                guide = np.frombuffer(sequence.encode(), np.uint8)[::-1]
+                guide = np.searchsorted(np.frombuffer(b"ACGT", np.uint8), guide)
+                for at, edits, bulges in _tried(text, guide, m, dna, rna):
+                    border = at if strand == 0 else codes.size - at
+                    expected.append((number, strand, int(border), int(edits), int(bulges)))
+        assert found == sorted(expected), f"{m}, {dna}, {rna}: the sites are not the same"
+        results.add(
+            part="check", bases=int(codes.size), guides=guides.count, mismatches=m, dna_bulge=dna,
+            rna_bulge=rna, sites=len(found), equal=True,
+        )  # fmt: skip
+
+
+@numba.njit
+def _tried(text, guide, mismatches, dna, rna):
+    """PAM position, edits and bases in bulges of every NGG that the guide fits at."""
+    found = []
+    n = guide.size
+    fewest = np.empty((n + 1, dna + 1, rna + 1), np.int64)
+    for at in range(text.size - 2):
+        if text[at] == 4 or text[at + 1] != 2 or text[at + 2] != 2:
+            continue
+        fewest[:] = 1000
+        for i in range(1, n + 1):
+            for d in range(dna + 1):
+                for r in range(rna + 1):
+                    # The last of i bases of the guide and of the site is a pair.
+                    base = at - (i + d - r)
+                    if i + d - r < 1 or base < 0 or text[base] == 4:
+                        continue
+                    before = 1000
+                    if i == 1 and d == 0 and r == 0:
+                        before = 0
+                    for gap_d in range(d + 1):
+                        for gap_r in range(r + 1):
+                            last = i - 1 - gap_r
+                            if last < 1:
+                                continue
+                            crossed = False
+                            for k in range(base + 1, base + 1 + gap_d):
+                                crossed = crossed or text[k] == 4
+                            if not crossed:
+                                before = min(before, fewest[last, d - gap_d, r - gap_r])
+                    fewest[i, d, r] = before + (text[base] != guide[i - 1])
+        best_edits = best_bulges = 1000
+        for d in range(dna + 1):
+            for r in range(rna + 1):
+                here = fewest[n, d, r]
+                edits, bulges = here + d + r, d + r
+                if here <= mismatches and (
+                    edits < best_edits or (edits == best_edits and bulges < best_bulges)
+                ):
+                    best_edits, best_bulges = edits, bulges
+        if best_edits < 1000:
+            found.append((at, best_edits, best_bulges))
+    return found
+
+
+if __name__ == "__main__":
+    main()
