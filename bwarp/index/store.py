@@ -18,6 +18,7 @@ there stay as they are, and it counts from the moment that index.json names it.
 import errno
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -249,6 +250,8 @@ class StoredIndex:
         self.occ_rate: int = description["occ_rate"]
         self.sa_rate: int = description["sa_rate"]
         self.prefix_length: int = description["prefix_length"]
+        self._arrays: dict[str, np.ndarray] = {}
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"StoredIndex({str(self.folder)!r})"
@@ -265,8 +268,13 @@ class StoredIndex:
         return "reverse_text_start" in self.description
 
     def _array(self, name: str) -> np.ndarray:
+        """An array, mapped once: threads that ask for it at the same time wait for one of them."""
         file = f"{name}.npy"
-        return checked_map(self.folder / file, self.description["files"][file])
+        with self._lock:
+            if name not in self._arrays:
+                recorded = self.description["files"][file]
+                self._arrays[name] = checked_map(self.folder / file, recorded)
+            return self._arrays[name]
 
     def _bwt(self, direction: str) -> BWT:
         return BWT(

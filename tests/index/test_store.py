@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 
@@ -109,6 +112,27 @@ def test_arrays_are_mapped_when_they_are_asked_for(saved, monkeypatch):
         "prefix_table.npy",
         "suffix_array.npy",
     ]
+
+
+@pytest.mark.parametrize("name", ["prefix_table", "suffix_array", "forward", "reference"])
+def test_threads_that_ask_for_an_array_at_the_same_time_share_it(saved, monkeypatch, name):
+    opened = []
+    together = threading.Barrier(4)
+
+    def slow(path, recorded):
+        opened.append(path.name)
+        time.sleep(0.05)
+        return checked_map(path, recorded)
+
+    def ask(_):
+        together.wait()
+        return index._array(name) if name == "suffix_array" else getattr(index, name)
+
+    monkeypatch.setattr(store, "checked_map", slow)
+    index = load_index(saved)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
+    assert sorted(opened) == sorted(set(opened))
 
 
 def load_all(folder) -> None:
