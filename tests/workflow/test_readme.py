@@ -94,7 +94,7 @@ def write_sequences(folder):
         "proteins.fa": proteins, "database.fa": database,
         "guides.fa": words, "cas12a.fa": words,
         "guides.txt": b"".join(b"w%d %s\n" % (i, one[i * 50 : i * 50 + 22]) for i in range(8)),
-        "genes.gff3": b"one\tx\tgene\t1\t900\t.\t+\t.\tName=a\n",
+        "genes.gff3": b"chr1\tx\tgene\t1\t900\t.\t+\t.\tName=a\n",
         "pairs.tsv": b"q\tMKVLA\tr\tMKVLAAG\n",
     }  # fmt: skip
     for unit in ("liver_L1", "liver_L2", "brain"):

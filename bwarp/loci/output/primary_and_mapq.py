@@ -62,7 +62,8 @@ def rank_loci(loci: FoundLoci, first_read: int) -> LocusRanks:
     drawn = _hash(np.arange(first_read, first_read + n_reads, dtype=np.uint64))
     chosen = first_loci[:-1] + (drawn % np.maximum(best, 1).astype(np.uint64)).astype(np.int64)
     primary[aligned] = chosen[aligned]
-    weights = np.bincount(reads, 10.0 ** (-3 * more), minlength=n_reads)
+    # Of no loci at all, whole numbers.
+    weights = np.bincount(reads, 10.0 ** (-3 * more), minlength=n_reads).astype(np.float64)
     weights += 10.0 ** (-3.0 * (loci.searched + 1 - least))
     wrong = 1 - 1 / np.maximum(weights, 1.0)
     qualities = np.full(n_reads, _HIGHEST, np.float64)

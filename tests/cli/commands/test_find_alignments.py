@@ -253,3 +253,13 @@ def test_refusals_are_one_line(given, tmp_path, monkeypatch, arguments, message)
     assert done.last_line.removesuffix(" (see find_alignments.py --help)").endswith(message)
     assert done.left == []
     assert sorted(folder.iterdir()) == before
+
+
+def test_reads_of_which_none_is_aligned(given, tmp_path):
+    folder, _, _ = given
+    (tmp_path / "far.fa").write_text(">far\n" + "CCGGTTCCGGAACCGGTTAACCGGATCCGGCATGC" * 3 + "\n")
+    run(folder, "-1", tmp_path / "far.fa", "-o", tmp_path / "o.bam", "-e", 1)
+    with pysam.AlignmentFile(tmp_path / "o.bam") as bam:
+        (record,) = bam.fetch(until_eof=True)
+    assert record.is_unmapped
+    assert record.mapping_quality == 0
