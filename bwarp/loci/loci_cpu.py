@@ -110,7 +110,8 @@ def find_loci(
         # The starts of stretches that are compared, [low, high), all in one segment.
         low = high = np.int64(0)
         group_end = np.int64(-1)
-        run_diagonal = run_stop = np.int64(-(1 << 40))
+        # The last run of matching bases: its segment and diagonal, and where in the read it begins.
+        run, run_start = ~np.uint64(0), np.int64(0)
         for i in range(n):
             if i + _AHEAD < n:
                 ahead = max(_diagonal_of(keys[i + _AHEAD]), 0)
@@ -121,7 +122,7 @@ def find_loci(
             order = np.int64(key & np.uint64((1 << _DIAGONAL) - 1))
             part = first_part + order
             a, b = np.int64(part_starts[part]), np.int64(part_ends[part])
-            if diagonal == run_diagonal and a >= run_stop:
+            if key >> np.uint64(_DIAGONAL) == run and a >= run_start:
                 continue  # parts are listed from the read's end
             if (
                 use_filter
@@ -143,7 +144,7 @@ def find_loci(
                 b += agreeing(
                     genome, diagonal + b, reads, begin + b, min(length - b, to - diagonal - b)
                 )
-                run_diagonal, run_stop = diagonal, a
+                run, run_start = key >> np.uint64(_DIAGONAL), a
             most = e - wrong - order
             if most < 0:
                 continue

@@ -133,3 +133,20 @@ def test_reads_no_longer_than_the_edits_are_not_searched():
 def test_a_share_of_the_length():
     options = LocusOptions(percent=3)
     assert options.edits_of(np.array([33, 34, 99, 100, 150, 2000])).tolist() == [0, 1, 2, 3, 4, 31]
+
+
+def test_reads_over_borders_of_contigs_that_hold_parts_of_them():
+    """Parts of a read on one diagonal, but on two sides of a border."""
+    for number in range(150):
+        rng = random.Random(number)
+        contigs = [[rng.randrange(4) for _ in range(rng.randrange(9, 30))] for _ in range(4)]
+        genome = [base for contig in contigs for base in contig]
+        reads = []
+        for _ in range(4):
+            at, length = rng.randrange(len(genome) - 12), rng.randrange(9, 13)
+            reads.append(genome[at : at + length])
+        edits = rng.randrange(2, 5)
+        index = index_of_codes(contigs, prefix_length=2)
+        for gaps in (0, edits):
+            wanted = loci_of(reads, contigs, edits, gaps)
+            assert set(found_by(index, reads, LocusOptions(edits, gaps=gaps))) == wanted
