@@ -20,11 +20,11 @@ from bwarp.loci.read_blocks import differing
 from bwarp.runtime.simd import leading_zeros, population_count
 
 __all__ = [
+    "LEFT",
     "NO_DISTANCE",
+    "RIGHT",
     "agreeing",
-    "agreeing_before",
-    "distances_after",
-    "distances_before",
+    "distances_to",
     "distances_with_few_gaps",
     "room_to_work",
 ]
@@ -32,32 +32,29 @@ __all__ = [
 #: Of a stretch that takes more edits than are allowed.
 NO_DISTANCE = 255
 
+#: To which side of a position bases are compared: steps of it.
+RIGHT, LEFT = 1, -1
+
 _NOWHERE = -(1 << 30)
 
 
 @numba.njit(nogil=True, inline="always")
-def agreeing(genome, at, reads, first, most):
-    """How many of up to `most` bases agree, from two positions on."""
+def agreeing(genome, at, reads, first, most, side):
+    """How many of up to `most` bases agree, from two positions to a side, `RIGHT` or `LEFT`."""
     n = np.int64(0)
     while n < most:
-        bits = differing(genome, at + n, reads, first + n)
-        if bits:
-            return min(most, n + np.int64(population_count(~bits & (bits - np.uint64(1)))))
-        n += 64
-    return max(most, np.int64(0))
-
-
-@numba.njit(nogil=True, inline="always")
-def agreeing_before(genome, at, reads, first, most):
-    """How many of up to `most` bases agree, before two positions and leftwards."""
-    n = np.int64(0)
-    while n < most:
-        width = min(np.int64(64), at - n, first - n)
-        bits = differing(genome, at - n - width, reads, first - n - width)
-        bits <<= np.uint64(64 - width)
-        if bits:
-            return min(most, n + np.int64(leading_zeros(bits)))
-        n += width
+        if side == RIGHT:
+            bits = differing(genome, at + n, reads, first + n)
+            if bits:
+                return min(most, n + np.int64(population_count(~bits & (bits - np.uint64(1)))))
+            n += 64
+        else:
+            width = min(np.int64(64), at - n, first - n)
+            bits = differing(genome, at - n - width, reads, first - n - width)
+            bits <<= np.uint64(64 - width)
+            if bits:
+                return min(most, n + np.int64(leading_zeros(bits)))
+            n += width
     return max(most, np.int64(0))
 
 
@@ -74,15 +71,19 @@ def _furthest(same, shorter, longer, most):
 
 
 @numba.njit(cache=True, nogil=True)
-def distances_after(genome, start, end, reads, first, length, edits, gaps, reach, distances):
-    """The distances of `length` bases of a read to the stretches of the genome from `start` on.
+def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, reach, distances):
+    """The distances of bases of a read to the stretches of the genome at one side of a position.
 
     Parameters
     ----------
-    end : int
-        Where the genome that may be aligned to ends.
+    origin, room : int
+        Where the stretches begin, and how many bases of the genome may be aligned to from there.
+    first, length : int
+        Where the bases of the read begin, and how many they are.
     edits, gaps : int
-        The most edits, and the most gap letters: as many, or none.
+        The most edits, and the most gap bases: as many, or none.
+    side : int
+        `RIGHT`: stretches and bases go on from `origin` and `first`; `LEFT`: they end there.
     reach : ndarray, shape=(room_to_work(gaps),), dtype=int64
         To work in.
     distances : ndarray, shape=(2 * gaps + 1,), dtype=uint8
@@ -99,49 +100,20 @@ def distances_after(genome, start, end, reads, first, length, edits, gaps, reach
     distances[: 2 * gaps + 1] = NO_DISTANCE
     before, now = gaps + 1, width + gaps + 1  # their diagonals 0
     least = edits + 1
-    row = agreeing(genome, start, reads, first, min(length, end - start))
+    row = agreeing(genome, origin, reads, first, min(length, room), side)
     reach[before] = row
     if row == length:
         distances[gaps] = least = 0
     for s in range(1, edits + 1):
         widest = min(s, gaps)
         for k in range(-widest, widest + 1):
-            most = min(length, end - start - k)
+            most = min(length, room - k)
             at = before + k
             row = _furthest(reach[at], reach[at - 1], reach[at + 1], most)
             if row >= 0:
-                row += agreeing(genome, start + row + k, reads, first + row, most - row)
-                if row == length and distances[gaps + k] == NO_DISTANCE:
-                    distances[gaps + k] = s
-                    least = min(least, s)
-            reach[now + k] = row
-        before, now = now, before
-    return np.int64(least)
-
-
-@numba.njit(cache=True, nogil=True)
-def distances_before(genome, start, end, reads, last, length, edits, gaps, reach, distances):
-    """As `distances_after`, of the `length` bases before `last` and the stretches up to `end`.
-
-    The genome may be aligned to from `start` on.
-    """
-    width = 2 * gaps + 3
-    reach[: 2 * width] = _NOWHERE
-    distances[: 2 * gaps + 1] = NO_DISTANCE
-    before, now = gaps + 1, width + gaps + 1  # their diagonals 0
-    least = edits + 1
-    row = agreeing_before(genome, end, reads, last, min(length, end - start))
-    reach[before] = row
-    if row == length:
-        distances[gaps] = least = 0
-    for s in range(1, edits + 1):
-        widest = min(s, gaps)
-        for k in range(-widest, widest + 1):
-            most = min(length, end - start - k)
-            at = before + k
-            row = _furthest(reach[at], reach[at - 1], reach[at + 1], most)
-            if row >= 0:
-                row += agreeing_before(genome, end - row - k, reads, last - row, most - row)
+                row += agreeing(
+                    genome, origin + side * (row + k), reads, first + side * row, most - row, side
+                )
                 if row == length and distances[gaps + k] == NO_DISTANCE:
                     distances[gaps + k] = s
                     least = min(least, s)
@@ -152,25 +124,22 @@ def distances_before(genome, start, end, reads, last, length, edits, gaps, reach
 
 @numba.njit(cache=True, nogil=True)
 def distances_with_few_gaps(
-    genome, start, end, reads, first, length, edits, gaps, reach, distances
+    genome, origin, room, reads, first, length, edits, gaps, reach, distances
 ):
-    """As `distances_after`, with fewer gap letters than edits: rows for each number of letters.
-
-    `reach` has ``2 * (gaps + 1)`` times ``2 * gaps + 3`` loci.
-    """
+    """As `distances_to`, to the right, with fewer gap bases than edits: rows for each number."""
     width = 2 * gaps + 3
     level = (gaps + 1) * width
     reach[: 2 * level] = _NOWHERE
     distances[: 2 * gaps + 1] = NO_DISTANCE
     before, now = gaps + 1, level + gaps + 1
-    row = agreeing(genome, start, reads, first, min(length, end - start))
+    row = agreeing(genome, origin, reads, first, min(length, room), RIGHT)
     reach[before] = row
     if row == length:
         distances[gaps] = 0
     for s in range(1, edits + 1):
         for g in range(min(s, gaps) + 1):
             for k in range(-g, g + 1, 2):
-                most = min(length, end - start - k)
+                most = min(length, room - k)
                 at = before + g * width + k
                 fewer = at - width
                 row = _furthest(
@@ -180,13 +149,14 @@ def distances_with_few_gaps(
                     most,
                 )
                 if row >= 0:
-                    row += agreeing(genome, start + row + k, reads, first + row, most - row)
+                    row += agreeing(genome, origin + row + k, reads, first + row, most - row, RIGHT)
                     if row == length and distances[gaps + k] == NO_DISTANCE:
                         distances[gaps + k] = s
                 reach[now + g * width + k] = row
         before, now = now, before
 
 
-def room_to_work(gaps: int) -> int:
+@numba.njit(nogil=True, inline="always")
+def room_to_work(gaps):
     """How long `reach` must be for every function here."""
     return 2 * (gaps + 1) * (2 * gaps + 3)

@@ -17,15 +17,11 @@ import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.rank_cpu import block_start, extend_left
+from bwarp.loci.backward_steps_cpu import TOGETHER, begin_search, prefetch_rows, step_left
 from bwarp.loci.parts import Items, Parts, item_parts
-from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["search_exact_parts"]
-
-#: Searches that take their steps in turn, so that their cache misses overlap.
-_TOGETHER = 64
 
 #: A part ends when it has so many rows: to look at them costs less than to search on.
 _FEW_ROWS = 1
@@ -57,19 +53,19 @@ def _search(
     begins, lengths, part_offsets = uncounted((begins, lengths, part_offsets))
     part_starts, part_ends = uncounted((part_starts, part_ends))
     first_rows, n_rows = uncounted((first_rows, n_rows))
-    item = np.empty(_TOGETHER, np.int64)
-    low = np.empty(_TOGETHER, np.uint64)
-    high = np.empty(_TOGETHER, np.uint64)
-    at = np.empty(_TOGETHER, np.int64)
-    limit = np.empty(_TOGETHER, np.int64)
-    end = np.empty(_TOGETHER, np.int64)
-    part = np.empty(_TOGETHER, np.int64)
+    item = np.empty(TOGETHER, np.int64)
+    low = np.empty(TOGETHER, np.uint64)
+    high = np.empty(TOGETHER, np.uint64)
+    at = np.empty(TOGETHER, np.int64)
+    limit = np.empty(TOGETHER, np.int64)
+    end = np.empty(TOGETHER, np.int64)
+    part = np.empty(TOGETHER, np.int64)
     n_active = 0
     following = 0
     n_items = begins.size
-    active = np.empty(_TOGETHER, np.int64)
-    n_free = _TOGETHER
-    free = np.arange(_TOGETHER)
+    active = np.empty(TOGETHER, np.int64)
+    n_free = TOGETHER
+    free = np.arange(TOGETHER)
     while True:
         while n_free > 0 and following < n_items:
             n_free -= 1
@@ -81,30 +77,18 @@ def _search(
             following += 1
             active[n_active] = j
             n_active += 1
-            # Not begun: the range is taken from the table, or from the whole, when first visited.
-            low[j], high[j] = _begin(
-                table, table_k, both, begins[item[j]], at[j],
-                part_offsets[item[j] + 1] - part[j], row_starts[4], limit, j,
-            )  # fmt: skip
+            share = lengths[item[j]] // (part_offsets[item[j] + 1] - part[j])
+            limit[j] = at[j] - share
+            low[j], high[j] = begin_search(table, table_k, both, at[j], share, row_starts[4])
         if n_active == 0:
             return
         still = 0
         for i in range(n_active):
             j = active[i]
-            if low[j] > high[j]:  # an entry of the table
-                entry = low[j] - np.uint64(1) << np.uint64(1)
-                low[j] = table[entry]
-                high[j] = low[j] + np.uint64(table[entry + np.uint64(1)])
-                at[j] -= table_k
-            else:
-                at[j] -= 1
-                code = both[at[j]]
-                if code > 3:
-                    high[j] = low[j]
-                else:
-                    low[j], high[j] = extend_left(
-                        words, separator_rows, groups, row_starts, np.uint64(code), low[j], high[j]
-                    )
+            at[j], low[j], high[j] = step_left(
+                words, separator_rows, groups, row_starts, table, table_k, both, at[j], low[j],
+                high[j],
+            )  # fmt: skip
             rows = high[j] - low[j]
             if rows <= _FEW_ROWS or at[j] == limit[j]:
                 begin = begins[item[j]]
@@ -119,28 +103,11 @@ def _search(
                     free[n_free] = j
                     n_free += 1
                     continue
-                low[j], high[j] = _begin(
-                    table, table_k, both, begin, at[j], left, row_starts[4], limit, j
-                )
+                share = (at[j] - begin) // left
+                limit[j] = at[j] - share
+                low[j], high[j] = begin_search(table, table_k, both, at[j], share, row_starts[4])
             else:
-                prefetch(words, np.int64(block_start(groups, low[j])))
-                prefetch(words, np.int64(block_start(groups, high[j])))
+                prefetch_rows(words, groups, low[j], high[j])
             active[still] = j
             still += 1
         n_active = still
-
-
-@numba.njit(nogil=True, inline="always")
-def _begin(table, table_k, both, begin, at, left, all_rows, limit, j):
-    share = (at - begin) // left
-    limit[j] = at - share
-    if share >= table_k > 0:
-        kmer, worst = np.uint64(0), np.uint8(0)
-        for i in range(at - table_k, at):
-            worst = max(worst, both[i])
-            kmer = kmer << np.uint64(2) | np.uint64(both[i] & 3)
-        if worst < 4:
-            prefetch(table, np.int64(kmer << np.uint64(1)))
-            # Known from an interval by its end before its start.
-            return kmer + np.uint64(1), np.uint64(0)
-    return np.uint64(0), np.uint64(all_rows)

@@ -116,13 +116,14 @@ def find_chunks(
 
 def _find_chunk(index, genome, chunk: ReadChunk, options: LocusOptions, most: int) -> FoundChunk:
     both = both_strands(chunk.codes, chunk.offsets)
-    loci, counts = find_batch(index, genome, both, chunk.offsets, options)
+    blocks = blocks_of(both)
+    loci, counts = find_batch(index, genome, both, blocks, chunk.offsets, options)
     n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
     if over.size:
         loci = _within(loci, n_loci <= most)
     gaps = options.gaps_of(options.edits_of(np.diff(chunk.offsets)))
-    alignments = align_loci(genome.blocks, both, blocks_of(both), chunk.offsets, loci, gaps)
+    alignments = align_loci(genome.blocks, both, blocks, chunk.offsets, loci, gaps)
     skipped = int((loci.searched < 0).sum())
     with_loci = int((n_loci > 0).sum())
     certificate = Certificate(

@@ -20,10 +20,9 @@ from bwarp.loci.mismatch_parts_cpu import can_search, search_mismatch_parts
 from bwarp.loci.options import ALL, FoundLoci, LocusOptions
 from bwarp.loci.parts import Items, Parts, rows_of
 from bwarp.loci.rare_cuts_cpu import cut_rarer
-from bwarp.loci.read_blocks import blocks_of
 from bwarp.loci.seeding_rule import best_mismatches, parts_needed
-from bwarp.mapping.reads.base_bits_cpu import blocks_of_packed
-from bwarp.reference import Reference, ambiguous_stretches
+from bwarp.mapping.extension.extension_cpu import genome_of
+from bwarp.reference import Reference
 from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["Segments", "TextAndGenome", "find_batch", "load", "rounds"]
@@ -61,15 +60,15 @@ class TextAndGenome(NamedTuple):
 
 
 def load(reference: Reference, threads: int = 1) -> TextAndGenome:
-    stretches = ambiguous_stretches(reference)
-    blocks = blocks_of_packed(reference.packed, reference.n_bases, stretches, threads)
-    return TextAndGenome(blocks, Segments.of(reference))
+    """What loci of a reference are verified against; the pages of one in a file are let go of."""
+    return TextAndGenome(genome_of(reference, threads).blocks, Segments.of(reference))
 
 
 def find_batch(
     index: FMIndex,
     genome: TextAndGenome,
     both: np.ndarray,
+    blocks: np.ndarray,
     offsets: np.ndarray,
     options: LocusOptions,
 ) -> tuple[FoundLoci, np.ndarray]:
@@ -79,13 +78,14 @@ def find_batch(
     ----------
     both : ndarray, dtype=uint8
         The reads, then their reverse complements at the same offsets.
+    blocks : ndarray, dtype=uint64
+        Their blocks.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
     lengths = np.diff(offsets)
     edits = options.edits_of(lengths)
     # Every part needs a base.
     searched = np.where(lengths > edits, 0, -1).astype(np.int32)
-    blocks = blocks_of(both)
     counts = np.zeros(len(COUNTS), np.int64)
     found, waiting = [], np.flatnonzero(searched >= 0)
     for allowed in rounds(int(edits[waiting].max(initial=0)), options.strata):
@@ -144,7 +144,7 @@ def _find(index, genome, both, blocks, offsets, reads, edits, options, counts) -
     for m in np.unique(mismatches):
         some = np.flatnonzero(np.repeat(mismatches, 2) == m)
         chosen = Items(*(column[some] for column in items))
-        n_parts = chosen.gaps + (chosen.edits - chosen.gaps) // (m + 1) + 1
+        n_parts = parts_needed(chosen.edits, chosen.gaps, m)
         if m:
             parts = search_mismatch_parts(index, both, chosen, n_parts, int(m))
         else:
@@ -172,7 +172,7 @@ def _mismatches_of(lengths, edits, gaps, options: LocusOptions, index: FMIndex) 
             m = best_mismatches(length, e, g, index.forward.n_rows)
         m = min(m, e)
         # Parts that are too short for search schemes are searched without mismatches.
-        if m and can_search(np.array([length]), np.array([parts_needed(e, g, m)]))[0]:
+        if m and can_search(length, parts_needed(e, g, m)):
             mismatches[kind_of.reshape(-1) == number] = m
     if mismatches.any():
         require_reverse(index, "a search of parts with mismatches")

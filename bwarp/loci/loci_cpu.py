@@ -25,12 +25,13 @@ import numba
 import numpy as np
 
 from bwarp.loci.edits_cpu import (
+    LEFT,
     NO_DISTANCE,
+    RIGHT,
     agreeing,
-    agreeing_before,
-    distances_after,
-    distances_before,
+    distances_to,
     distances_with_few_gaps,
+    room_to_work,
 )
 from bwarp.loci.kmer_bound_cpu import least_kmers_spoiled
 from bwarp.loci.read_blocks import mismatches as count_mismatches
@@ -87,7 +88,7 @@ def find_loci(
     # Where no window of 8-mers ends beyond the genome's blocks.
     last_filtered = 64 * (genome.size // 3 - 3) - longest - most_gaps - 64
     width = 2 * most_gaps + 1
-    reach = np.empty(2 * (most_gaps + 1) * (width + 2), np.int64)
+    reach = np.empty(room_to_work(most_gaps), np.int64)
     before, after = np.empty((2, width), np.uint8)
     distances = np.empty((256, width), np.uint8)
     found = np.empty((max(begins.size, 16), 4), np.int64)
@@ -138,27 +139,30 @@ def find_loci(
             if mismatches:
                 wrong = count_mismatches(genome, diagonal + a, reads, begin + a, b - a)
             if wrong == 0:
-                a -= agreeing_before(
-                    genome, diagonal + a, reads, begin + a, min(a, diagonal + a - from_)
+                a -= agreeing(
+                    genome, diagonal + a, reads, begin + a, min(a, diagonal + a - from_), LEFT
                 )
                 b += agreeing(
-                    genome, diagonal + b, reads, begin + b, min(length - b, to - diagonal - b)
-                )
+                    genome, diagonal + b, reads, begin + b, min(length - b, to - diagonal - b),
+                    RIGHT,
+                )  # fmt: skip
                 run, run_start = key >> np.uint64(_DIAGONAL), a
             most = e - wrong - order
             if most < 0:
                 continue
-            left = distances_before(
-                genome, from_, diagonal + a, reads, begin + a, a, most, g, reach, before
+            at = diagonal + a
+            left = distances_to(
+                genome, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, before
             )
             # A stretch that begins within the run: the bases before its start are inserted.
             for k in range(a + 1, min(g, most) + 1):
                 before[g - k] = k
             if left > most:
                 continue
-            right = distances_after(
-                genome, diagonal + b, to, reads, begin + b, length - b, e - wrong - left, g, reach,
-                after,
+            at = diagonal + b
+            right = distances_to(
+                genome, at, to - at, reads, begin + b, length - b, e - wrong - left, g, RIGHT,
+                reach, after,
             )  # fmt: skip
             if wrong + left + right > e:
                 continue
@@ -178,7 +182,7 @@ def find_loci(
             for at in range(high, stop):
                 if 0 < g < e:
                     distances_with_few_gaps(
-                        genome, at, to, reads, begin, length, e, g, reach, distances[at - low]
+                        genome, at, to - at, reads, begin, length, e, g, reach, distances[at - low]
                     )
                 else:
                     distances[at - low, : 2 * g + 1] = NO_DISTANCE

@@ -12,9 +12,9 @@ from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER, kmer_words
 __all__ = ["can_search", "search_mismatch_parts"]
 
 
-def can_search(lengths: np.ndarray, n_parts: np.ndarray) -> np.ndarray:
-    """Whether parts are long enough for search schemes, shape=(n,), dtype=bool."""
-    return lengths // n_parts >= SHORTEST_KMER
+def can_search(length: int, n_parts: int) -> bool:
+    """Whether the parts of a read are long enough for search schemes."""
+    return length // n_parts >= SHORTEST_KMER
 
 
 def search_mismatch_parts(

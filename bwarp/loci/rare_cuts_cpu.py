@@ -16,14 +16,11 @@ import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.rank_cpu import block_start, extend_left
+from bwarp.loci.backward_steps_cpu import TOGETHER, begin_search, prefetch_rows, step_left
 from bwarp.loci.parts import Items, Parts, item_parts
-from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["cut_rarer"]
-
-_TOGETHER = 64
 
 #: Bases between two cuts that are tried.
 _GRID = 4
@@ -67,18 +64,18 @@ def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> N
 
 @numba.njit(cache=True, nogil=True)
 def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
-    """Search from every grid end of every item, `_TOGETHER` at a time."""
+    """Search from every grid end of every item, `TOGETHER` at a time."""
     bwt, table, both, lows, rows = uncounted((bwt, table, both, lows, rows))
     words, separator_rows, groups, row_starts, _ = bwt
-    low = np.empty(_TOGETHER, np.uint64)
-    high = np.empty(_TOGETHER, np.uint64)
-    at = np.empty(_TOGETHER, np.int64)
-    begin = np.empty(_TOGETHER, np.int64)
-    end = np.empty(_TOGETHER, np.int64)
-    out = np.empty(_TOGETHER, np.int64)
-    active = np.empty(_TOGETHER, np.int64)
-    free = np.arange(_TOGETHER)
-    n_active, n_free = 0, _TOGETHER
+    low = np.empty(TOGETHER, np.uint64)
+    high = np.empty(TOGETHER, np.uint64)
+    at = np.empty(TOGETHER, np.int64)
+    begin = np.empty(TOGETHER, np.int64)
+    end = np.empty(TOGETHER, np.int64)
+    out = np.empty(TOGETHER, np.int64)
+    active = np.empty(TOGETHER, np.int64)
+    free = np.arange(TOGETHER)
+    n_active, n_free = 0, TOGETHER
     item = following = 0
     n_tasks = offsets[offsets.size - 1]
     while True:
@@ -91,15 +88,7 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
             begin[j], end[j] = begins[item], begins[item] + stop
             at[j] = end[j]
             out[j] = following * _LONGEST
-            low[j], high[j] = np.uint64(0), np.uint64(row_starts[4])
-            if stop >= table_k > 0:
-                kmer, worst = np.uint64(0), np.uint8(0)
-                for i in range(at[j] - table_k, at[j]):
-                    worst = max(worst, both[i])
-                    kmer = kmer << np.uint64(2) | np.uint64(both[i] & 3)
-                if worst < 4:
-                    prefetch(table, np.int64(kmer << np.uint64(1)))
-                    low[j], high[j] = kmer + np.uint64(1), np.uint64(0)
+            low[j], high[j] = begin_search(table, table_k, both, at[j], stop, row_starts[4])
             following += 1
             active[n_active] = j
             n_active += 1
@@ -108,20 +97,10 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
         still = 0
         for i in range(n_active):
             j = active[i]
-            if low[j] > high[j]:
-                entry = low[j] - np.uint64(1) << np.uint64(1)
-                low[j] = table[entry]
-                high[j] = low[j] + np.uint64(table[entry + np.uint64(1)])
-                at[j] -= table_k
-            else:
-                at[j] -= 1
-                code = both[at[j]]
-                if code > 3:
-                    high[j] = low[j]
-                else:
-                    low[j], high[j] = extend_left(
-                        words, separator_rows, groups, row_starts, np.uint64(code), low[j], high[j]
-                    )
+            at[j], low[j], high[j] = step_left(
+                words, separator_rows, groups, row_starts, table, table_k, both, at[j], low[j],
+                high[j],
+            )  # fmt: skip
             size = end[j] - at[j]
             n_rows = high[j] - low[j]
             whole_step = size % _GRID == 0
@@ -136,8 +115,7 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
                 free[n_free] = j
                 n_free += 1
                 continue
-            prefetch(words, np.int64(block_start(groups, low[j])))
-            prefetch(words, np.int64(block_start(groups, high[j])))
+            prefetch_rows(words, groups, low[j], high[j])
             active[still] = j
             still += 1
         n_active = still

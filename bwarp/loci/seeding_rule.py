@@ -29,8 +29,8 @@ _HIT_COST = 0.15
 _SEARCH_COST = (1.0, 15.0, 60.0, 250.0, 1000.0)
 
 
-def parts_needed(edits: int, gaps: int, mismatches: int) -> int:
-    """Parts into which a read is cut."""
+def parts_needed(edits, gaps, mismatches):
+    """Parts into which a read is cut: of numbers, or of arrays of them."""
     return gaps + (edits - gaps) // (mismatches + 1) + 1
 
 

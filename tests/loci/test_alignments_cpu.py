@@ -17,7 +17,9 @@ def aligned(contigs, reads, edits, gaps):
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     genome = load(index.reference)
-    loci, _ = find_batch(index, genome, both, offsets, LocusOptions(edits, gaps=gaps))
+    loci, _ = find_batch(
+        index, genome, both, blocks_of(both), offsets, LocusOptions(edits, gaps=gaps)
+    )
     found = align_loci(
         genome.blocks, both, blocks_of(both), offsets, loci, np.full(len(reads), gaps)
     )

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from bwarp.loci.edits_cpu import (
+    LEFT,
     NO_DISTANCE,
-    distances_after,
-    distances_before,
+    RIGHT,
+    distances_to,
     distances_with_few_gaps,
     room_to_work,
 )
@@ -35,10 +36,14 @@ def test_from_every_start(few):
         distances = stretch_distances(read, text, gaps)
         reach = np.empty(room_to_work(gaps), np.int64)
         found = np.empty(2 * gaps + 1, np.uint8)
-        work = distances_with_few_gaps if few else distances_after
         genome, reads = blocks_of(np.array(text, np.uint8)), blocks_of(np.array(read, np.uint8))
         for start in range(len(text)):
-            work(genome, start, len(text), reads, 0, len(read), edits, gaps, reach, found)
+            room = len(text) - start
+            given = (genome, start, room, reads, 0, len(read), edits, gaps)
+            if few:
+                distances_with_few_gaps(*given, reach, found)
+            else:
+                distances_to(*given, RIGHT, reach, found)
             wanted = []
             for k in range(-gaps, gaps + 1):
                 d = distances.get((start, start + len(read) + k), NO_DISTANCE)
@@ -54,8 +59,8 @@ def test_before_every_end():
         found = np.empty(2 * gaps + 1, np.uint8)
         genome, reads = blocks_of(np.array(text, np.uint8)), blocks_of(np.array(read, np.uint8))
         for end in range(len(text) + 1):
-            least = distances_before(
-                genome, 0, end, reads, len(read), len(read), edits, gaps, reach, found
+            least = distances_to(
+                genome, end, end, reads, len(read), len(read), edits, gaps, LEFT, reach, found
             )
             wanted = []
             for k in range(-gaps, gaps + 1):

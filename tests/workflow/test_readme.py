@@ -92,9 +92,12 @@ def write_sequences(folder):
         "R.fa": b">r\n%s\n" % pair, "Q.fa": b">q\n%s\n" % pair[10:60], "D.fa": database,
         "Q.fq": b"@q\n%s\n+\n%s\n" % (pair[10:60], b"I" * 50), "genome.fa": genome,
         "proteins.fa": proteins, "database.fa": database,
-        "guides.fa": words, "cas12a.fa": words,
+        "guides.fa": words, "cas12a.fa": words, "probes.fa": words,
         "guides.txt": b"".join(b"w%d %s\n" % (i, one[i * 50 : i * 50 + 22]) for i in range(8)),
-        "genes.gff3": b"chr1\tx\tgene\t1\t900\t.\t+\t.\tName=a\n",
+        # Pages index genomes of either name.
+        "genes.gff3": b"".join(
+            b"%s\tx\tgene\t1\t900\t.\t+\t.\tName=a\n" % name for name in (b"one", b"chr1")
+        ),
         "pairs.tsv": b"q\tMKVLA\tr\tMKVLAAG\n",
     }  # fmt: skip
     for unit in ("liver_L1", "liver_L2", "brain"):
