@@ -13,7 +13,7 @@ import numpy as np
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.read_blocks import mismatches
-from bwarp.mapping.reads.base_bits_cpu import base_at
+from bwarp.mapping.reads.base_bits_cpu import SLACK, put_bases
 
 __all__ = ["LocusAlignments", "align_loci"]
 
@@ -86,10 +86,9 @@ def _align(
             layer = 2 * most + 3
             if costs.size < (length + 1) * (most + 1) * layer:
                 costs = np.empty((length + 1) * (most + 1) * layer, np.uint8)
-            if window.size < size:
-                window = np.empty(2 * size, np.uint8)
-            for at in range(size):
-                window[at] = base_at(genome, starts[i] + at)
+            if window.size < size + SLACK:
+                window = np.empty(2 * size + SLACK, np.uint8)
+            put_bases(window, 0, genome, starts[i], ends[i])
             _fill(both, begins[i], length, window, size, most, costs)
             used = _trace(both, begins[i], length, window, size, most, costs, cigar, used)
         cigar_offsets[i + 1] = used

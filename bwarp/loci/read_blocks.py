@@ -7,7 +7,8 @@ into bits once, 64 bases of each are compared in a dozen steps.
 import numba
 import numpy as np
 
-from bwarp.runtime.simd import VECTOR_BYTES, equal, fill, greater, load, mask_bits, population_count
+from bwarp.mapping.reads.base_bits_cpu import bits_at, bits_of_codes
+from bwarp.runtime.simd import population_count
 
 __all__ = ["blocks_of", "differing", "mismatches"]
 
@@ -24,55 +25,23 @@ def blocks_of(codes: np.ndarray) -> np.ndarray:
 
 @numba.njit(cache=True, nogil=True)
 def _turn(codes, n_blocks, blocks):
-    whole = codes.size // 64
-    for block in range(whole):
-        low = high = ambiguous = np.uint64(0)
-        for part in range(0, 64, VECTOR_BYTES):
-            bases = load(codes, 64 * block + part)
-            three = np.uint64(mask_bits(equal(bases, fill(np.uint8(3)))))
-            one = np.uint64(mask_bits(equal(bases, fill(np.uint8(1))))) | three
-            two = np.uint64(mask_bits(equal(bases, fill(np.uint8(2))))) | three
-            more = np.uint64(mask_bits(greater(bases, fill(np.uint8(3)))))
-            low |= one << np.uint64(part)
-            high |= two << np.uint64(part)
-            ambiguous |= more << np.uint64(part)
-        blocks[3 * block], blocks[3 * block + 1], blocks[3 * block + 2] = low, high, ambiguous
-    for block in range(whole, n_blocks):
+    for block in range(n_blocks):
+        n = min(np.int64(64), codes.size - 64 * block)
         low = high = np.uint64(0)
         ambiguous = ~np.uint64(0)
-        for i in range(64 * block, min(64 * block + 64, codes.size)):
-            code, bit = np.uint64(codes[i]), np.uint64(i & 63)
-            if code < 4:
-                low |= (code & np.uint64(1)) << bit
-                high |= (code >> np.uint64(1)) << bit
-                ambiguous ^= np.uint64(1) << bit
+        if n > 0:
+            inside = ~np.uint64(0) >> np.uint64(64 - n)
+            low, high, ambiguous = bits_of_codes(codes, 64 * block, n)
+            low, high, ambiguous = low & inside, high & inside, ambiguous | ~inside
         blocks[3 * block], blocks[3 * block + 1], blocks[3 * block + 2] = low, high, ambiguous
-
-
-@_inlined
-def _bits_at(blocks, first, shift):
-    """64 bits of a plane from bit `shift` (0 to 63) of a word on; the next word is 3 further."""
-    return blocks[first] >> shift | blocks[first + np.uint64(3)] << np.uint64(1) << (
-        np.uint64(63) - shift
-    )
 
 
 @_inlined
 def differing(blocks, at, others, other_at):
     """Which of 64 bases differ from 64 others, or are ambiguous: a bit each, the first lowest."""
-    first = np.uint64(3) * (np.uint64(at) >> np.uint64(6))
-    shift = np.uint64(at) & np.uint64(63)
-    other_first = np.uint64(3) * (np.uint64(other_at) >> np.uint64(6))
-    other_shift = np.uint64(other_at) & np.uint64(63)
-    one, two = np.uint64(1), np.uint64(2)
-    low = _bits_at(blocks, first, shift) ^ _bits_at(others, other_first, other_shift)
-    high = _bits_at(blocks, first + one, shift) ^ _bits_at(others, other_first + one, other_shift)
-    return (
-        low
-        | high
-        | _bits_at(blocks, first + two, shift)
-        | _bits_at(others, other_first + two, other_shift)
-    )
+    low, high, ambiguous = bits_at(blocks, at)
+    other_low, other_high, other_ambiguous = bits_at(others, other_at)
+    return low ^ other_low | high ^ other_high | ambiguous | other_ambiguous
 
 
 @_inlined

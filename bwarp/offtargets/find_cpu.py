@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 
+from bwarp.mapping.reads.base_bits_cpu import turned
 from bwarp.offtargets.alignments import (
     BULGES_EACH,
     LONGEST_GUIDE,
@@ -10,7 +11,7 @@ from bwarp.offtargets.alignments import (
     best_alignment,
     list_alignments,
 )
-from bwarp.offtargets.bit_planes_cpu import bits_at, planes_of, reversed_bits
+from bwarp.offtargets.bit_planes_cpu import bits_at, planes_of
 from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
 from bwarp.offtargets.site_filter_cpu import (
     BATCH_SITES,
@@ -131,8 +132,8 @@ def _align_sites(
                         break
                     border, room = sites[site], available[site]
                     if backward:
-                        site_low = reversed_bits(bits_at(low, border - 64))
-                        site_high = reversed_bits(bits_at(high, border - 64))
+                        site_low = turned(bits_at(low, border - 64))
+                        site_high = turned(bits_at(high, border - 64))
                     else:
                         site_low, site_high = bits_at(low, border), bits_at(high, border)
                     if list_all:

@@ -18,7 +18,7 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import Names
 from bwarp.loci.find import FoundChunk
-from bwarp.loci.output.locus_text import LOCI_HEADER, paf_lines, tsv_lines
+from bwarp.loci.output.locus_text import LOCI_HEADER, PAF, TSV, locus_lines
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -68,18 +68,17 @@ def open_tables(
     Standard output (``-``) has no siblings.
     """
     contigs = Names.of(reference.names)
-    is_paf = format_of(path) == "paf"
-    lines = paf_lines if is_paf else tsv_lines
+    layout = PAF if format_of(path) == "paf" else TSV
     siblings = [] if str(path) == "-" else [sibling(path, kind) for kind in SIBLINGS]
     with atomic_files([*siblings, path]) as (*others, file):
         for other, header in zip(others, SIBLING_HEADERS, strict=False):
             other.write(header)
-        if not is_paf:
+        if layout == TSV:
             file.write(LOCI_HEADER)
 
         def encode(found: FoundChunk) -> list:
-            text = lines(
-                found.chunk, reference.contig_starts, contigs, found.loci, found.alignments
+            text = locus_lines(
+                layout, found.chunk, reference.contig_starts, contigs, found.loci, found.alignments
             )
             return [over_lines(found), skipped_lines(found), text]
 

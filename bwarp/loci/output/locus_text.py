@@ -14,9 +14,12 @@ from bwarp.io.names import Names
 from bwarp.io.put_text import MOST_DIGITS, put_bytes, put_field, put_number
 from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.options import FoundLoci
+from bwarp.mapping.output.record_text import put_cigar
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
-__all__ = ["LOCI_HEADER", "paf_lines", "tsv_lines"]
+__all__ = ["LOCI_HEADER", "PAF", "TSV", "locus_lines"]
+
+TSV, PAF = 0, 1
 
 LOCI_HEADER = (
     b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions\tdeletions\tcigar\n"
@@ -24,47 +27,34 @@ LOCI_HEADER = (
 
 # As numbers of one type: for each literal number Numba would compile a function again.
 _TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
-_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 _WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:-\tcg:Z:", np.uint8)
+#: Columns of a line that are numbers, at most.
+_NUMBERS = 12
 _ENDS = np.frombuffer(b"/1/2", np.uint8)
 
 
-def tsv_lines(
+def locus_lines(
+    layout: int,
     chunk: ReadChunk,
     contig_starts: np.ndarray,
     contigs: Names,
     loci: FoundLoci,
     alignments: LocusAlignments,
 ) -> np.ndarray:
-    """Loci as TSV, bytes in an array; `LOCI_HEADER` comes before the first."""
-    text = _room(chunk, contigs, loci, alignments, 10)
-    return text[: _write(False, *_inputs(chunk, contig_starts, contigs, loci, alignments), text)]
-
-
-def paf_lines(
-    chunk: ReadChunk,
-    contig_starts: np.ndarray,
-    contigs: Names,
-    loci: FoundLoci,
-    alignments: LocusAlignments,
-) -> np.ndarray:
-    """Loci as PAF, bytes in an array."""
-    text = _room(chunk, contigs, loci, alignments, 16)
-    return text[: _write(True, *_inputs(chunk, contig_starts, contigs, loci, alignments), text)]
-
-
-def _inputs(chunk, contig_starts, contigs, loci, alignments):
-    return (
-        chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts, contigs.text,
-        contigs.bounds, loci.reads, loci.strands, loci.starts, loci.ends, loci.distances,
-        *alignments,
+    """Loci as lines of a layout, `TSV` (after `LOCI_HEADER`) or `PAF`: bytes in an array."""
+    text = _room(chunk, contigs, loci, alignments)
+    used = _write(
+        layout == PAF, chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts,
+        contigs.text, contigs.bounds, loci.reads, loci.strands, loci.starts, loci.ends,
+        loci.distances, *alignments, text,
     )  # fmt: skip
+    return text[:used]
 
 
-def _room(chunk, contigs, loci, alignments, columns: int) -> np.ndarray:
+def _room(chunk, contigs, loci, alignments) -> np.ndarray:
     """More bytes than the lines can take."""
     names = np.diff(chunk.names).reshape(-1)[loci.reads // chunk.ends]
-    line = contigs.longest + 2 + columns * (MOST_DIGITS + 1) + _WORDS.size
+    line = contigs.longest + 2 + _NUMBERS * (MOST_DIGITS + 1) + _WORDS.size
     operations = alignments.cigar.size * (MOST_DIGITS + 1)
     return np.empty(int(names.sum()) + len(loci.reads) * line + operations, np.uint8)
 
@@ -122,8 +112,7 @@ def _write(
             at = put_field(out, at, mismatches, _TAB)
             at = put_field(out, at, inserted, _TAB)
             at = put_field(out, at, deleted, _TAB)
-        for j in range(cigar_offsets[i], cigar_offsets[i + 1]):
-            at = put_field(out, at, cigar[j] >> 4, _OPERATIONS[cigar[j] & 15])
+        at = put_cigar(out, at, cigar, cigar_offsets[i], cigar_offsets[i + 1])
         out[at] = _NEWLINE
         at += 1
     return at

@@ -29,11 +29,16 @@ from bwarp.runtime.threads import for_each_range
 __all__ = [
     "SLACK",
     "base_at",
+    "bits_at",
+    "bits_of_codes",
+    "bits_of_packed",
     "blocks_of_packed",
     "copy_bases",
     "differing",
     "prefetch_bases",
     "put_bases",
+    "shifted",
+    "turned",
 ]
 
 #: Bases of a block, and its words.
@@ -106,14 +111,7 @@ def _turn_words(packed, n_bases, blocks, first, last):
     The first base of a word is in its two highest bits, and in a block's lowest.
     """
     for block in range(first, last):
-        low = high = np.uint64(0)
-        for half in range(2):
-            word = np.uint64(0)
-            if 2 * block + half < packed.size:
-                word = _turned(packed[2 * block + half])
-            # Turned, a base's high bit comes first.
-            high |= _even_bits(word) << np.uint64(32 * half)
-            low |= _even_bits(word >> np.uint64(1)) << np.uint64(32 * half)
+        low, high = bits_of_packed(packed, block)
         here = n_bases - _BASES * block
         inside = np.uint64(0)
         if here > 0:
@@ -124,7 +122,21 @@ def _turn_words(packed, n_bases, blocks, first, last):
 
 
 @_inlined
-def _turned(word):
+def bits_of_packed(packed, block):
+    """Low and high bits of the 64 bases of a block; what lies before or behind the genome is A."""
+    low = high = np.uint64(0)
+    for half in range(2):
+        at = 2 * block + half
+        if 0 <= at < packed.size:
+            # Turned, a base's high bit comes first.
+            word = turned(packed[at])
+            high |= _even_bits(word) << np.uint64(32 * half)
+            low |= _even_bits(word >> np.uint64(1)) << np.uint64(32 * half)
+    return low, high
+
+
+@_inlined
+def turned(word):
     """The bits of a word from the last to the first."""
     word = _swapped(word, np.uint64(1), np.uint64(0x5555555555555555))
     word = _swapped(word, np.uint64(2), np.uint64(0x3333333333333333))
@@ -165,25 +177,25 @@ def _mark_ambiguous(stretches, blocks):
 
 
 @_inlined
-def _bits_at(blocks, at):
+def bits_at(blocks, at):
     """Low bits, high bits and ambiguity of 64 bases that begin anywhere."""
     first = np.uint64(_WORDS) * (np.uint64(at) >> np.uint64(6))
     shift = np.uint64(at) & np.uint64(63)
     return (
-        _shifted(blocks[first], blocks[first + np.uint64(3)], shift),
-        _shifted(blocks[first + np.uint64(1)], blocks[first + np.uint64(4)], shift),
-        _shifted(blocks[first + np.uint64(2)], blocks[first + np.uint64(5)], shift),
+        shifted(blocks[first], blocks[first + np.uint64(3)], shift),
+        shifted(blocks[first + np.uint64(1)], blocks[first + np.uint64(4)], shift),
+        shifted(blocks[first + np.uint64(2)], blocks[first + np.uint64(5)], shift),
     )
 
 
 @_inlined
-def _shifted(word, following, shift):
+def shifted(word, following, shift):
     """64 bits of two words, from bit `shift` (0 to 63) of the first on."""
     return word >> shift | following << np.uint64(1) << (np.uint64(63) - shift)
 
 
 @_inlined
-def _bits_of_codes(codes, first, n):
+def bits_of_codes(codes, first, n):
     """Low bits, high bits and ambiguity of n codes, 1 to 64; of those after them, anything."""
     low = high = ambiguous = np.uint64(0)
     if first + _BASES <= codes.size:
@@ -209,8 +221,8 @@ def _bits_of_codes(codes, first, n):
 def differing(blocks, at, codes, first, n):
     """Which of `n` bases, 1 to 64, of blocks and of codes differ or are ambiguous: a bit each, the
     first the lowest."""
-    low, high, ambiguous = _bits_at(blocks, at)
-    low_too, high_too, ambiguous_too = _bits_of_codes(codes, first, n)
+    low, high, ambiguous = bits_at(blocks, at)
+    low_too, high_too, ambiguous_too = bits_of_codes(codes, first, n)
     bits = low ^ low_too | high ^ high_too | ambiguous | ambiguous_too
     return bits & (~np.uint64(0) >> np.uint64(_BASES - n))
 
@@ -234,7 +246,7 @@ def put_bases(out, at, blocks, start, stop):
     Whole blocks are written: `out` must have room for `SLACK` more, and is filled from its start.
     """
     while start < stop:
-        low, high, ambiguous = _bits_at(blocks, start)
+        low, high, ambiguous = bits_at(blocks, start)
         n = min(stop - start, _BASES)
         nothing = fill(np.uint8(0))
         for part in range(0, _BASES, VECTOR_BYTES):
