@@ -1,6 +1,7 @@
 """What compiles ahead makes code for the processor of what programs call, and of nothing else."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,18 +40,18 @@ print(out[:at].tobytes().decode(), sum(put_cigar.stats.cache_hits.values()))
 """
 
 
-def run(code: str, folder: Path) -> list[str]:
-    environment = {
-        "NUMBA_CACHE_DIR": str(folder),
-        "PYTHONPATH": str(Path(bwarp.__file__).parent.parent),
-    }
+def run(code: str, package: Path, folder: Path) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder,
-        env=os.environ | environment,
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=package,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": str(package)},
     )  # fmt: skip
     return done.stdout.split()
 
 
 def test_an_inner_function_has_code_for_the_processor_once_it_is_asked_for(tmp_path):
-    assert run(AHEAD, tmp_path) == ["True", "False", "False"]
-    assert run(LATER, tmp_path) == ["10M3I", "1"]
+    # A copy: what was compiled beside the package is where every folder of code begins.
+    package, folder = tmp_path / "package", tmp_path / "code"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(bwarp.__file__).parent, package / "bwarp", ignore=ignored)
+    assert run(AHEAD, package, folder) == ["True", "False", "False"]
+    assert run(LATER, package, folder) == ["10M3I", "1"]
