@@ -15,7 +15,7 @@ import numpy as np
 
 from bwarp.runtime.simd import population_count
 
-__all__ = ["least_kmers_spoiled"]
+__all__ = ["cannot_align", "least_kmers_spoiled"]
 
 _KMERS = 0x0101010101010101
 
@@ -28,6 +28,19 @@ def _window(blocks, at, plane):
     a, b, c = blocks[first], blocks[first + np.uint64(3)], blocks[first + np.uint64(6)]
     back = np.uint64(63) - shift
     return a >> shift | (b << np.uint64(1)) << back, b >> shift | (c << np.uint64(1)) << back
+
+
+@numba.njit(nogil=True, inline="always")
+def cannot_align(genome, diagonal, reads, first, length, gaps, edits):
+    """Whether a read has more edits than these wherever a seed lies on this diagonal.
+
+    Near the ends of the genome, where windows of 8-mers would end beyond its blocks, nobody knows.
+    """
+    last = 64 * (genome.size // 3 - 4) - length - gaps
+    return (
+        gaps <= diagonal <= last
+        and least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, edits) > edits
+    )
 
 
 @numba.njit(cache=True, nogil=True)

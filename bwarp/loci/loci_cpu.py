@@ -33,7 +33,7 @@ from bwarp.loci.edits_cpu import (
     distances_with_few_gaps,
     room_to_work,
 )
-from bwarp.loci.kmer_bound_cpu import least_kmers_spoiled
+from bwarp.loci.kmer_bound_cpu import cannot_align
 from bwarp.loci.read_blocks import mismatches as count_mismatches
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
@@ -52,14 +52,11 @@ _AHEAD = 8
 #: What is counted: parts searched; rows located; hits dropped by the bound; verified, hits of which
 #: no other agrees with; of these, such with an alignment.
 COUNTS = ("parts", "located", "dropped", "verified", "confirmed")
-_PARTS, _HITS, _DROPPED, _VERIFIED, _CONFIRMED = range(5)
+_, _, _DROPPED, _VERIFIED, _CONFIRMED = range(5)
 
 
 @numba.njit(cache=True, nogil=True)
-def find_loci(
-    genome, reads, items, part_offsets, part_starts, part_ends, row_offsets, positions, segments,
-    mismatches, use_filter, counts,
-):  # fmt: skip
+def find_loci(genome, reads, items, hits, positions, segments, use_filter, counts):
     """The loci of items: a row of item, start, end and distance each, in this order.
 
     Parameters
@@ -67,26 +64,20 @@ def find_loci(
     genome, reads : ndarray, dtype=uint64
         Blocks of the genome, and of the reads on both strands.
     items : Items
-    part_offsets, part_starts, part_ends : ndarray
-        As in `Parts`.
-    row_offsets : ndarray, shape=(n_parts + 1,), dtype=int64
-        The hits of each part.
+    hits : PartHits
     positions : ndarray, dtype=uint32
         Text positions of the hits.
     segments : Segments
-    mismatches : int
-        The most with which the parts were searched.
+    use_filter : bool
+        Whether hits are dropped by the bound; those that `may_have_loci` chose need not be.
     counts : ndarray, dtype=int64
-        What is counted (`COUNTS`) is added here.
+        What is counted here, of `COUNTS`: hits dropped, verified and confirmed, is added.
     """
-    genome, reads, part_offsets, part_starts = uncounted((genome, reads, part_offsets, part_starts))
-    part_ends, row_offsets, positions = uncounted((part_ends, row_offsets, positions))
-    begins, lengths, all_edits, all_gaps = uncounted(items)
+    genome, reads, positions = uncounted((genome, reads, positions))
+    part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
+    begins, lengths, all_edits, all_gaps, all_mismatches = uncounted(items)
     segment_text, segment_genome, segment_ends = uncounted(segments)
     most_gaps = all_gaps.max() if all_gaps.size else 0
-    longest = lengths.max() if lengths.size else 0
-    # Where no window of 8-mers ends beyond the genome's blocks.
-    last_filtered = 64 * (genome.size // 3 - 3) - longest - most_gaps - 64
     width = 2 * most_gaps + 1
     reach = np.empty(room_to_work(most_gaps), np.int64)
     before, after = np.empty((2, width), np.uint8)
@@ -106,8 +97,8 @@ def find_loci(
             segment_genome, keys,
         )  # fmt: skip
         keys[:n].sort()
-        counts[_HITS] += n
         begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
+        mismatches = all_mismatches[item]
         # The starts of stretches that are compared, [low, high), all in one segment.
         low = high = np.int64(0)
         group_end = np.int64(-1)
@@ -125,11 +116,7 @@ def find_loci(
             a, b = np.int64(part_starts[part]), np.int64(part_ends[part])
             if key >> np.uint64(_DIAGONAL) == run and a >= run_start:
                 continue  # parts are listed from the read's end
-            if (
-                use_filter
-                and g <= diagonal <= last_filtered
-                and least_kmers_spoiled(genome, diagonal, reads, begin, length, g, e) > e
-            ):
+            if use_filter and cannot_align(genome, diagonal, reads, begin, length, g, e):
                 counts[_DROPPED] += 1
                 continue
             counts[_VERIFIED] += 1

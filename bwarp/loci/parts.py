@@ -1,4 +1,4 @@
-"""Reads on both strands, cut into parts, and the SA rows where parts lie.
+"""Reads on both strands, cut into parts, and the SA rows and positions where parts lie.
 
 An item is a read on a strand: item 2 i is read i, item 2 i + 1 its reverse complement. Parts of an
 item are numbered from its last base to its first, in the order in which they are searched.
@@ -9,7 +9,17 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-__all__ = ["Items", "Parts", "item_parts", "rows_of"]
+__all__ = [
+    "Items",
+    "PartHits",
+    "Parts",
+    "hits_of",
+    "item_parts",
+    "items_of",
+    "kept_hits",
+    "merge_parts",
+    "some_items",
+]
 
 
 class Items(NamedTuple):
@@ -21,12 +31,15 @@ class Items(NamedTuple):
         Where each begins among the reads and their reverse complements.
     lengths, edits, gaps : ndarray, shape=(n,), dtype=int64
         Its bases; the most edits of a locus, and the most gap letters among them.
+    mismatches : ndarray, shape=(n,), dtype=int64
+        The most with which its parts are searched.
     """
 
     begins: np.ndarray
     lengths: np.ndarray
     edits: np.ndarray
     gaps: np.ndarray
+    mismatches: np.ndarray
 
 
 class Parts(NamedTuple):
@@ -51,13 +64,99 @@ class Parts(NamedTuple):
     n_rows: np.ndarray
 
 
-def rows_of(parts: Parts, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """The SA rows of the parts from `first` to `last`, and where those of each part begin."""
-    before, after = parts.interval_offsets[first], parts.interval_offsets[last]
+class PartHits(NamedTuple):
+    """Whose hits an array of hits has, be they SA rows or positions: those of parts in their order.
+
+    Attributes
+    ----------
+    part_offsets : ndarray, shape=(n_items + 1,), dtype=int64
+        The parts of each item.
+    starts, ends : ndarray, shape=(n_parts,), dtype=int32
+        Within the item.
+    offsets : ndarray, shape=(n_parts + 1,), dtype=int64
+        The hits of each part.
+    """
+
+    part_offsets: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    offsets: np.ndarray
+
+
+def items_of(
+    offsets: np.ndarray,
+    reads: np.ndarray,
+    edits: np.ndarray,
+    gaps: np.ndarray,
+    mismatches: np.ndarray,
+) -> Items:
+    """Both items of each of some reads, which lie from `offsets` on, all complements after them."""
+    begins = offsets[reads]
+    return Items(
+        np.column_stack([begins, begins + offsets[-1]]).reshape(-1),
+        *(
+            np.repeat(column, 2)
+            for column in (offsets[reads + 1] - begins, edits, gaps, mismatches)
+        ),
+    )
+
+
+def some_items(items: Items, which) -> Items:
+    """Those of some numbers, or of a slice."""
+    return Items(*(column[which] for column in items))
+
+
+def hits_of(parts: Parts, first: int, last: int) -> tuple[PartHits, np.ndarray]:
+    """The SA rows (uint32) of the items from `first` to `last`, and of which parts they are."""
+    first_part, last_part = parts.offsets[first], parts.offsets[last]
+    before, after = parts.interval_offsets[first_part], parts.interval_offsets[last_part]
     offsets = np.concatenate([[0], np.cumsum(parts.n_rows[before:after], dtype=np.int64)])
     rows = np.empty(offsets[-1], np.uint32)
     _list_rows(parts.first_rows[before:after], offsets, rows)
-    return rows, offsets[parts.interval_offsets[first : last + 1] - before]
+    hits = PartHits(
+        parts.offsets[first : last + 1] - first_part,
+        parts.starts[first_part:last_part],
+        parts.ends[first_part:last_part],
+        offsets[parts.interval_offsets[first_part : last_part + 1] - before],
+    )
+    return hits, rows
+
+
+def kept_hits(hits: PartHits, positions: np.ndarray, kept: np.ndarray):
+    """The hits of a mask, and of which parts they are."""
+    before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+    return hits._replace(offsets=before[hits.offsets]), positions[kept]
+
+
+def merge_parts(some: list[np.ndarray], found: list[Parts]) -> Parts:
+    """The parts of all items from those of some each, in the order of the items.
+
+    Parameters
+    ----------
+    some : list of ndarray, dtype=int64
+        The items that each of `found` is of; together all.
+    """
+    order = np.argsort(np.concatenate(some), kind="stable")
+    parts, offsets = _in_order(order, [part.offsets for part in found])
+    intervals, interval_offsets = _in_order(parts, [part.interval_offsets for part in found])
+    columns = [
+        np.concatenate([getattr(part, name) for part in found])
+        for name in ("starts", "ends", "first_rows", "n_rows")
+    ]
+    starts, ends, first_rows, n_rows = columns
+    return Parts(
+        offsets, starts[parts], ends[parts], interval_offsets, first_rows[intervals],
+        n_rows[intervals],
+    )  # fmt: skip
+
+
+def _in_order(order: np.ndarray, all_offsets: list[np.ndarray]):
+    """Where the members of groups are when the groups, of several lists, are put in an order."""
+    sizes = np.concatenate([np.diff(offsets) for offsets in all_offsets])
+    begins = np.cumsum(sizes) - sizes
+    offsets = item_parts(sizes[order])
+    members = np.arange(offsets[-1]) + np.repeat(begins[order] - offsets[:-1], sizes[order])
+    return members, offsets
 
 
 @numba.njit(cache=True, nogil=True)

@@ -39,7 +39,7 @@ _MANY = 1 << 40
 
 
 def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> None:
-    """Relocus the parts of items from repeats by rarer ones, where they lie.
+    """Replace the parts of items from repeats by rarer ones, where they lie.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ import pytest
 
 import bwarp.loci.find_cpu as find_cpu
 import bwarp.loci.rare_cuts_cpu as rare_cuts_cpu
+import bwarp.loci.search_cpu as search_cpu
 from bwarp.loci.find_cpu import find_batch, load
 from bwarp.loci.options import LocusOptions
 from bwarp.loci.read_blocks import blocks_of
@@ -79,9 +80,9 @@ def test_few_hits_at_a_time(cases, monkeypatch):
 
 def test_one_part_fewer_misses_some(cases, monkeypatch):
     """That the number of parts matters, and that the test above would see it."""
-    search = find_cpu.search_exact_parts
+    search = search_cpu.search_exact_parts
     monkeypatch.setattr(
-        find_cpu,
+        search_cpu,
         "search_exact_parts",
         lambda *given: search(*given[:3], np.maximum(given[3] - 1, 1)),
     )
