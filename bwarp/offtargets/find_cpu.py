@@ -1,9 +1,11 @@
 """Search a stretch of the genome for all guides: PAMs, then the filter, then alignments."""
 
+from collections.abc import Callable, Iterator
+
 import numba
 import numpy as np
 
-from bwarp.mapping.reads.base_bits_cpu import turned
+from bwarp.mapping.reads.base_bits_cpu import bits_of_packed, shifted, turned
 from bwarp.offtargets.alignments import (
     BULGES_EACH,
     LONGEST_GUIDE,
@@ -13,6 +15,7 @@ from bwarp.offtargets.alignments import (
 )
 from bwarp.offtargets.bit_planes_cpu import bits_at, planes_of
 from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
+from bwarp.offtargets.search import ROW, Search
 from bwarp.offtargets.site_filter_cpu import (
     BATCH_SITES,
     BATCH_WORDS,
@@ -20,65 +23,62 @@ from bwarp.offtargets.site_filter_cpu import (
     fitting_sites,
     state_count,
 )
+from bwarp.runtime.threads import in_order
 
-__all__ = ["ROW", "search_stretch"]
+__all__ = ["all_alignments", "guide_planes", "search_stretches", "stretch_to_search"]
 
-#: What is known of an alignment, before it is a row of a table.
-ROW = np.dtype(
-    [
-        ("border", np.int64), ("guide", np.int32), ("gaps", np.uint32), ("rank", np.uint32),
-        ("direction", np.uint8), ("mismatches", np.uint8), ("dna", np.uint8), ("rna", np.uint8),
-    ]
-)  # fmt: skip
+#: Positions that are searched at a time; a multiple of 64.
+STRETCH = 1 << 18
 
 _PATH_SHAPE = (LONGEST_GUIDE + BULGES_EACH + 4, 5)
 
 
-def search_stretch(
-    packed, segment_starts, segment_stops, first, last, allowed, codes, lengths, options
-) -> np.ndarray:
-    """All alignments at sites whose PAM begins from `first` up to, and without, `last`.
+def stretch_to_search() -> int:
+    """Positions to search at a time."""
+    return STRETCH
 
-    Parameters
-    ----------
-    packed : ndarray, dtype=uint64
-        The genome, as `bwarp.sequence.pack` makes it.
-    segment_starts, segment_stops : ndarray, dtype=int64
-        Where its segments lie that meet the stretch, in order.
-    first, last : int
-        `first` is a multiple of 64.
-    allowed : tuple of ndarray, shape=(n, length), dtype=uint8
-        The PAMs before a border that is read backwards from, and before one read forwards from.
-    codes : tuple of ndarray, shape=(n_guides, LONGEST_GUIDE), dtype=uint8
-        Of the guides from the PAM on, as backward and as forward sites are read.
-    lengths : ndarray, shape=(n_guides,), dtype=int64
-    options : SiteOptions
 
-    Returns
-    -------
-    rows : ndarray, dtype=ROW
-        By direction and border; alignments of one site in their order.
+def search_stretches(
+    search: Search, finish: Callable[[np.ndarray], object], threads: int, stretch: int
+) -> Iterator:
+    """``finish(rows)`` of every stretch of the genome, in order.
+
+    `rows` (dtype `ROW`) are all alignments at sites whose PAM begins in the stretch; those of one
+    site follow each other in their order.
     """
+    return in_order(
+        lambda first: finish(_search_stretch(search, first, min(first + stretch, search.end))),
+        iter(range(0, search.end, stretch)),
+        threads,
+    )
+
+
+def _search_stretch(search: Search, first: int, last: int) -> np.ndarray:
+    """The rows of sites whose PAM begins from `first`, a multiple of 64, up to `last`."""
     n_words = (last - first + 2 * MARGIN) // 64 + 3
     low, high = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
     origin = first - MARGIN
-    planes_of(packed, origin // 64, n_words, low, high)
+    planes_of(search.packed, origin // 64, n_words, low, high)
+    # The segments that meet the stretch.
+    meet = slice(
+        int(np.searchsorted(search.segment_stops, first)),
+        int(np.searchsorted(search.segment_starts, last, side="right")),
+    )
+    limits = search.options.mismatches, search.options.dna_bulge, search.options.rna_bulge
     parts = []
     sites = np.empty(last - first, np.int32)
     available = np.empty(last - first, np.uint8)
-    least = int(lengths.min()) - options.rna_bulge
-    n_states = state_count(options.mismatches, options.dna_bulge, options.rna_bulge)
     for direction in (BACKWARD, FORWARD):
         count = pam_sites(
-            low, high, origin, first, last, segment_starts, segment_stops, allowed[direction],
-            direction, least, sites, available,
+            low, high, origin, first, last, search.segment_starts[meet],
+            search.segment_stops[meet], search.allowed[direction], direction, search.least, sites,
+            available,
         )  # fmt: skip
-        rows = np.empty(1024, ROW)
         rows, n_rows = _align_sites(
-            low, high, sites[:count], available[:count], direction == BACKWARD, codes[direction],
-            lengths, options.mismatches, options.dna_bulge, options.rna_bulge,
-            options.all_alignments,
-            np.empty((n_states, BATCH_WORDS), np.uint64), rows,
+            low, high, sites[:count], available[:count], direction == BACKWARD,
+            search.codes[direction], *guide_planes(search.codes[direction]), search.lengths,
+            *limits, search.options.all_alignments,
+            np.empty((state_count(*limits), BATCH_WORDS), np.uint64), np.empty(1024, ROW),
         )  # fmt: skip
         rows = rows[:n_rows]
         rows["border"] += origin
@@ -87,10 +87,39 @@ def search_stretch(
     return np.concatenate(parts)
 
 
+def guide_planes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high bits of guides, shape=(n_guides,), dtype=uint64; base i is bit i."""
+    bits = np.arange(codes.shape[1], dtype=np.uint64)
+    return tuple(
+        ((codes >> bit & 1).astype(np.uint64) << bits).sum(axis=1, dtype=np.uint64)
+        for bit in range(2)
+    )
+
+
+def all_alignments(
+    search: Search, direction: int, borders: np.ndarray, guides: np.ndarray, rooms: np.ndarray
+) -> np.ndarray:
+    """All alignments, dtype `ROW`, of pairs of a site and a guide.
+
+    Parameters
+    ----------
+    borders, guides, rooms : ndarray, dtype=int64, int32, uint8
+        Of every pair; as `pam_sites_cpu` has them, with the border in the genome.
+    """
+    limits = search.options.mismatches, search.options.dna_bulge, search.options.rna_bulge
+    rows, n_rows = _list_pairs(
+        search.packed, borders, guides, rooms, direction == BACKWARD,
+        *guide_planes(search.codes[direction]), search.lengths, *limits, np.empty(1024, ROW),
+    )  # fmt: skip
+    rows = rows[:n_rows]
+    rows["direction"] = direction
+    return rows
+
+
 @numba.njit(cache=True, nogil=True)
 def _align_sites(
-    low, high, sites, available, backward, codes, lengths, mismatches, dna_bulge, rna_bulge,
-    list_all, states, rows,
+    low, high, sites, available, backward, codes, guide_low, guide_high, lengths, mismatches,
+    dna_bulge, rna_bulge, list_all, states, rows,
 ):  # fmt: skip
     """Align every guide to every site that it may fit; returns the rows, and how many there are."""
     n_guides = lengths.size
@@ -102,11 +131,6 @@ def _align_sites(
     table = np.empty(TABLE_SHAPE, np.int8)
     path = np.empty(_PATH_SHAPE, np.int64)
     listed = np.empty(256, np.uint64)
-    guide_low, guide_high = np.zeros(n_guides, np.uint64), np.zeros(n_guides, np.uint64)
-    for guide in range(n_guides):
-        for i in range(lengths[guide]):
-            guide_low[guide] |= np.uint64(codes[guide, i] & 1) << np.uint64(i)
-            guide_high[guide] |= np.uint64(codes[guide, i] >> 1) << np.uint64(i)
     n_rows = 0
     for first in range(0, sites.size, BATCH_SITES):
         last = min(first + BATCH_SITES, sites.size)
@@ -142,16 +166,7 @@ def _align_sites(
                             mismatches, dna_bulge, rna_bulge, table, path, listed,
                         )  # fmt: skip
                         rows = _with_room(rows, n_rows + n_listed)
-                        for i in range(n_listed):
-                            key = listed[i]
-                            bulges = np.int64(key >> np.uint64(40) & np.uint64(255))
-                            dna = np.int64(key & np.uint64(255))
-                            edits = np.int64(key >> np.uint64(48))
-                            _put(
-                                rows, n_rows, guide, border, edits - bulges, dna, bulges - dna,
-                                key >> np.uint64(8) & np.uint64(0xFFFFFFFF), i,
-                            )  # fmt: skip
-                            n_rows += 1
+                        n_rows = _put_listed(rows, n_rows, guide, border, listed, n_listed)
                         continue
                     found, dna, rna, gaps = best_alignment(
                         guide_low[guide], guide_high[guide], length, site_low, site_high, room,
@@ -161,6 +176,34 @@ def _align_sites(
                         rows = _with_room(rows, n_rows + 1)
                         _put(rows, n_rows, guide, border, found, dna, rna, gaps, 0)
                         n_rows += 1
+    return rows, n_rows
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_pairs(
+    packed, borders, guides, rooms, backward, guide_low, guide_high, lengths, mismatches, dna_bulge,
+    rna_bulge, rows,
+):  # fmt: skip
+    """All alignments of pairs; returns the rows, and how many there are."""
+    table = np.empty(TABLE_SHAPE, np.int8)
+    path = np.empty(_PATH_SHAPE, np.int64)
+    listed = np.empty(256, np.uint64)
+    n_rows = 0
+    for pair in range(borders.size):
+        guide, border = guides[pair], borders[pair]
+        begin = border - 64 if backward else border
+        low, high = bits_of_packed(packed, begin >> 6)
+        low_next, high_next = bits_of_packed(packed, (begin >> 6) + 1)
+        shift = np.uint64(begin & 63)
+        site_low, site_high = shifted(low, low_next, shift), shifted(high, high_next, shift)
+        if backward:
+            site_low, site_high = turned(site_low), turned(site_high)
+        n_listed, listed = _list_all(
+            guide_low[guide], guide_high[guide], lengths[guide], site_low, site_high, rooms[pair],
+            mismatches, dna_bulge, rna_bulge, table, path, listed,
+        )  # fmt: skip
+        rows = _with_room(rows, n_rows + n_listed)
+        n_rows = _put_listed(rows, n_rows, guide, border, listed, n_listed)
     return rows, n_rows
 
 
@@ -192,6 +235,22 @@ def _with_room(rows, count):
     for i in range(rows.size):
         more[i] = rows[i]
     return more
+
+
+@numba.njit(cache=True, nogil=True)
+def _put_listed(rows, n_rows, guide, border, listed, n_listed):
+    """Add the alignments of a site to the rows; returns how many there are."""
+    for i in range(n_listed):
+        key = listed[i]
+        bulges = np.int64(key >> np.uint64(40) & np.uint64(255))
+        dna = np.int64(key & np.uint64(255))
+        edits = np.int64(key >> np.uint64(48))
+        _put(
+            rows, n_rows, guide, border, edits - bulges, dna, bulges - dna,
+            key >> np.uint64(8) & np.uint64(0xFFFFFFFF), i,
+        )  # fmt: skip
+        n_rows += 1
+    return n_rows
 
 
 @numba.njit(nogil=True, forceinline=True)

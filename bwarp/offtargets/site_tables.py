@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from bwarp.io.atomic_output import atomic_files, part_folder, real_path
 from bwarp.offtargets.annotation import Features
 from bwarp.offtargets.by_guide import HitsByGuide
@@ -18,6 +16,7 @@ from bwarp.offtargets.pam import Pam
 from bwarp.offtargets.site_rows import describe
 from bwarp.offtargets.site_text import SiteText
 from bwarp.reference import Reference
+from bwarp.runtime.threads import in_order
 from bwarp.seeding.output.seed_tables import sibling
 
 __all__ = ["SiteTables", "open_site_tables", "site_tables_at"]
@@ -59,6 +58,7 @@ def open_site_tables(
     options: SiteOptions,
     reference: Reference,
     features: Features | None = None,
+    threads: int = 1,
 ) -> Iterator[SiteTables]:
     """Tables to write; they are written, and appear, when the block ends well.
 
@@ -72,10 +72,14 @@ def open_site_tables(
         tables = SiteTables(HitsByGuide(guides.count, stack.enter_context(_folder(path))), counts)
         yield tables
         file.write(text.header)
-        for hits in tables._hits:
+
+        def lines_of(hits):
             rows = describe(hits, guides, pam, reference)
+            return rows, text.lines(rows)
+
+        for rows, lines in in_order(lines_of, iter(tables._hits), threads):
             counts.add(rows)
-            file.write(np.ascontiguousarray(text.lines(rows)))
+            file.write(lines)
         for table in siblings:
             table.write(counts.table().encode())
 

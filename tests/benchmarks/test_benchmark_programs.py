@@ -5,6 +5,7 @@ import json
 GPU = {
     "alignment_gpu.py",
     "map_gpu.py",
+    "offtargets_gpu.py",
     "mems_gpu.py",
     "seeds_gpu.py",
     "small_gpus.py",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bwarp.offtargets import find_cpu, guide_counts
+from bwarp.offtargets import guide_counts
 from bwarp.offtargets.alignments import NO_BULGES
 from bwarp.offtargets.by_guide import HitsByGuide
 from bwarp.offtargets.find import find_sites
@@ -51,11 +51,13 @@ def guides_from(contigs, seed, shortest=15, longest=19, n=3):
     return found
 
 
-def search(contigs, guides, pam, side, options, threads=1, stretch=1 << 18):
+def search(contigs, guides, pam, side, options, threads=1, stretch=1 << 18, backend="cpu"):
     """Rows as the oracle writes them."""
     reference = reference_of(contigs)
     guides, pam = guides_of(list(guides), list(guides.values())), parse_pam(pam, side)
-    parts = [hits for _, hits in find_sites(reference, guides, pam, options, threads, stretch)]
+    parts = [
+        hits for _, hits in find_sites(reference, guides, pam, options, threads, backend, stretch)
+    ]
     hits = joined_hits(parts)
     assert (np.diff(hits.starts) >= 0).all()
     order = np.lexsort((hits.ranks, hits.strands, hits.lengths, hits.starts, hits.guides))
@@ -140,7 +142,6 @@ def test_more_sites_than_a_batch_and_more_rows_than_room():
     # And at the end of each contig one of a base less: an RNA bulge.
     assert len(found) == (3000 - 14) + 1 + (3000 - 15) + 1
     assert len(set(found)) == len(found)
-    assert find_cpu.ROW.itemsize == 24
 
 
 def test_hits_come_by_guide_from_memory_and_from_files(tmp_path):
@@ -148,7 +149,8 @@ def test_hits_come_by_guide_from_memory_and_from_files(tmp_path):
     guides = guides_from(contigs, 5, n=4)
     reference = reference_of(contigs)
     guides, pam = guides_of(list(guides), list(guides.values())), parse_pam("none")
-    parts = [hits for _, hits in find_sites(reference, guides, pam, SiteOptions(5, 1, 1), 1, 64)]
+    options = SiteOptions(5, 1, 1)
+    parts = [hits for _, hits in find_sites(reference, guides, pam, options, 1, "cpu", 64)]
     whole = joined_hits(parts)
     order = np.argsort(whole.guides, kind="stable")
     assert whole.count > 300

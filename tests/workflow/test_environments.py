@@ -7,12 +7,11 @@ import pytest
 
 EVERYTHING = ("all", "seeds", "offtargets", "mems", "scan", "pairs", "search", "--forceall")
 ON_GPU = {
-    "index_reference", "add_reverse", "map_reads", "find_seeds", "find_mems", "scan_composition",
-    "align_pairs", "search_database",
+    "index_reference", "add_reverse", "map_reads", "find_seeds", "find_offtargets", "find_mems",
+    "scan_composition", "align_pairs", "search_database",
 }  # fmt: skip
 ON_CPU = {
-    "simulate_genome", "simulate_reads", "find_offtargets", "merge_alignments", "count_correct",
-    "preview_table",
+    "simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table",
 }  # fmt: skip
 REPORTS = {"draw_report", "multiqc", "report"}
 SLURM = ("--workflow-profile", "profiles/slurm", "--executor", "local")

@@ -17,18 +17,22 @@ rule find_offtargets:
     benchmark:
         "logs/find_offtargets.benchmark.tsv"
     conda:
-        CPU_ENVIRONMENT
+        environment
     threads: 16
     resources:
+        gpu=gpus,
         mem_mb=search_memory_mb,
+        backend=config["backend"],
     params:
         program=program("find_offtargets.py"),
+        gpus=gpus_given,
         code=code("find_offtargets.py"),
         options=options_of("offtargets", "guides", "annotation"),
         annotation=annotation_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --guides {input.guides:q}"
-        " -o {output.table:q} {params.options:q} {params.annotation:q} --threads {threads} 2> {log:q}"
+        " -o {output.table:q} {params.options:q} {params.annotation:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
 
 
 rule offtargets:

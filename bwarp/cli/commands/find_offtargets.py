@@ -12,18 +12,19 @@ has its specificities.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option
-from bwarp.cli.program import program_parser, say, whole
+from bwarp.cli.program import choose_engine, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.offtargets.alignments import BULGES_EACH
 from bwarp.offtargets.annotation import read_features
-from bwarp.offtargets.find import find_sites
+from bwarp.offtargets.find import find_sites, stretch_to_search
 from bwarp.offtargets.guides import read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.pam import SIDES, parse_pam
 from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
 from bwarp.offtargets.site_text import LAYOUTS
+from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -84,27 +85,27 @@ def parse_options():
 def main(options):
     layout = layout_of(options)
     pam = parse_pam(options.pam, options.pam_side)
-    if options.backend == "cuda":
-        raise UsageError(
-            "--backend cuda: off-targets are searched on the CPU: leave it out, or use cpu"
-        )
     check_outputs(
         site_tables_at(options.output), [options.index, options.guides, options.annotation]
     )
+    backend = choose_engine(options.backend)
     guides = read_guides(options.guides)
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
     )
     reference = load_index(options.index).reference
     features = read_features(options.annotation, reference) if options.annotation else None
+    backend, stretch = or_on_cpu(options.backend, backend, stretch_to_search, say)
     with (
         open_site_tables(
-            options.output, layout, guides, pam, limits, reference, features
+            options.output, layout, guides, pam, limits, reference, features, options.threads
         ) as tables,
         progress("bases", reference.n_bases) as report,
     ):
         n_hits = 0
-        for done, hits in find_sites(reference, guides, pam, limits, options.threads):
+        for done, hits in find_sites(
+            reference, guides, pam, limits, options.threads, backend, stretch
+        ):
             tables.add(hits)
             n_hits += hits.count
             report(done, f"{n_hits:,} sites")

@@ -179,8 +179,6 @@ def test_guides_that_are_refused(refused, index, tmp_path, text, message):
         (("--pam", "NGG,"), "--pam NGG,: a PAM has 1 to 16 bases, or is none"),
         (("--mismatches", "7"), "argument -v/--mismatches: '7' is not a whole number from 0 to 6"),
         (("--dna-bulges", "3"), "argument --dna-bulges: '3' is not a whole number from 0 to 2"),
-        (("--backend", "cuda"), "--backend cuda: off-targets are searched on the CPU: leave it "
-         "out, or use cpu"),
         (("-o", "out.txt"), "out.txt: the ending says no format: use .tsv, .bed, .tsv.gz or "
          ".bed.gz, or say it by --format"),
     ],

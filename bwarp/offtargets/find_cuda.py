@@ -1,0 +1,242 @@
+"""The search on a GPU, a stretch of the genome at a time, so that one of any memory will do.
+
+    host     words of the stretch -> GPU
+    GPU      planes | list of sites | pairs of a site and a guide that may fit | aligned pairs
+    host     pairs -> rows, in threads, while the GPU searches the next stretch
+
+Sites are listed twice, once for each direction that they are read in. Lists have room for what most
+stretches hold. One that was too short is made longer; where memory does not allow that, sites or
+guides are halved, and searched one half after the other.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numba import cuda
+
+from bwarp.gpu.available_memory import free_memory, require_memory
+from bwarp.gpu.launch import launch
+from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.mapping.reads.base_bits_cuda import blocks_of_packed
+from bwarp.offtargets import alignments_cuda, pam_sites_cuda
+from bwarp.offtargets.alignments_cuda import align_pairs
+from bwarp.offtargets.find_cpu import all_alignments, guide_planes
+from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
+from bwarp.offtargets.pam_sites_cuda import list_sites
+from bwarp.offtargets.search import ROW, Search
+from bwarp.offtargets.site_filter_cuda import (
+    BLOCK_SITES,
+    FEW_BASES,
+    GUIDES_A_BLOCK,
+    THREADS,
+    filter_kernel,
+)
+from bwarp.runtime.threads import in_order
+
+__all__ = ["search_stretches", "stretch_to_search"]
+
+#: Positions that are searched at a time at most, and at least: multiples of 64.
+MOST_POSITIONS = 1 << 27
+FEWEST_POSITIONS = 1 << 20
+
+#: Bytes a position where every one is a site: words, planes, and a site's border and bases.
+_BYTES_A_POSITION = 6
+
+#: Pairs that lists have room for at first; and the bytes of one in all lists.
+PAIRS = 1 << 22
+_BYTES_A_PAIR = 8 + 17
+
+#: Of 32 bases in a word of the packed genome, and in a block of planes.
+_WORD = 32
+
+
+def stretch_to_search() -> int:
+    """Positions to search at a time: few enough for half of the GPU's memory."""
+    free = free_memory()
+    positions = MOST_POSITIONS
+    while positions > FEWEST_POSITIONS and 2 * _BYTES_A_POSITION * positions > free:
+        positions >>= 1
+    require_memory(_BYTES_A_POSITION * positions + _BYTES_A_PAIR * PAIRS, "the search")
+    return positions
+
+
+def search_stretches(
+    search: Search, finish: Callable[[np.ndarray], object], threads: int, stretch: int
+) -> Iterator:
+    """``finish(rows)`` of every stretch of the genome, in order; see `find_cpu`."""
+    engine = _Engine(search, threads)
+    found = (
+        engine.search(first, min(first + stretch, search.end))
+        for first in range(0, search.end, stretch)
+    )
+    return in_order(
+        lambda parts: finish(
+            np.concatenate([np.empty(0, ROW), *(_rows(search, part) for part in parts)])
+        ),
+        found,
+        threads,
+    )
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Aligned pairs of a site and a guide on the host; columns as `align_pairs` writes them."""
+
+    direction: int
+    origin: int
+    borders: np.ndarray
+    guides: np.ndarray
+    gaps: np.ndarray
+    edits: np.ndarray
+    rooms: np.ndarray
+
+
+def _rows(search: Search, pairs: _Pairs) -> np.ndarray:
+    """The pairs that have an alignment, dtype `ROW`."""
+    fits = np.flatnonzero(pairs.edits & 255 != 255)
+    borders = pairs.borders[fits] + np.int64(pairs.origin)
+    guides, edits = pairs.guides[fits], pairs.edits[fits]
+    if search.options.all_alignments:
+        return all_alignments(search, pairs.direction, borders, guides, pairs.rooms[fits])
+    rows = np.zeros(fits.size, ROW)
+    rows["border"] = borders
+    rows["guide"] = guides
+    rows["gaps"] = pairs.gaps[fits]
+    rows["direction"] = pairs.direction
+    rows["mismatches"] = edits
+    rows["dna"] = edits >> 8
+    rows["rna"] = edits >> 16
+    return rows
+
+
+class _Engine:
+    """A search on the GPU: what stays there, and lists that grow to what they have to hold."""
+
+    def __init__(self, search: Search, threads: int):
+        self._search, self._threads = search, threads
+        options = search.options
+        self._limits = options.mismatches, options.dna_bulge, options.rna_bulge
+        self._n_bases = int(search.lengths.max()) + options.dna_bulge
+        self._fit_sites = filter_kernel(*self._limits, self._n_bases <= FEW_BASES)
+        self._segments = [
+            cuda.to_device(array) for array in (search.segment_starts, search.segment_stops)
+        ]
+        self._lengths = cuda.to_device(search.lengths)
+        self._planes = [
+            [cuda.to_device(plane) for plane in guide_planes(codes)] for codes in search.codes
+        ]
+        self._guides = [cuda.to_device(_two_bits_a_base(codes)) for codes in search.codes]
+        # Without a PAM there is no base to read, and an array of none is no array on a GPU.
+        self._allowed = [
+            cuda.to_device(np.append(np.ascontiguousarray(allowed).ravel(), np.uint8(15)))
+            for allowed in search.allowed
+        ]
+        self._n_listed = cuda.device_array(1, np.uint32)
+        self._n_fitting = cuda.device_array(1, np.uint64)
+        self._sites = self._available = None
+        self._make_room_for_pairs(PAIRS)
+
+    def _make_room_for_pairs(self, count: int) -> None:
+        self._found = None
+        self._found = cuda.device_array(count, np.uint64)
+
+    def search(self, first: int, last: int) -> list[_Pairs]:
+        """The pairs of sites whose PAM begins from `first` up to, and without, `last`."""
+        origin = first - MARGIN
+        n_bases = last + MARGIN - origin
+        (words,) = to_gpu([self._words(origin, n_bases)], self._threads)
+        blocks = blocks_of_packed(words, n_bases, np.empty((0, 2), np.int64))
+        parts = []
+        for direction in (BACKWARD, FORWARD):
+            n_sites = self._list_sites(blocks, origin, first, last, direction)
+            n_guides = self._search.lengths.size
+            for n_found in self._fitting(blocks, direction, (0, n_sites), (0, n_guides)):
+                parts.append(self._align(blocks, direction, origin, n_found))
+        return parts
+
+    def _words(self, origin: int, n_bases: int) -> np.ndarray:
+        """The packed bases of a stretch; what lies before or behind the genome is A."""
+        packed = self._search.packed
+        begin, end = origin // _WORD, -(-(origin + n_bases) // _WORD)
+        inside = packed[max(begin, 0) : min(end, packed.size)]
+        if inside.size == end - begin:
+            return inside
+        words = np.zeros(end - begin, np.uint64)
+        at = max(-begin, 0)
+        words[at : at + inside.size] = inside
+        return words
+
+    def _list_sites(self, blocks, origin: int, first: int, last: int, direction: int) -> int:
+        n_pams, length = self._search.allowed[direction].shape
+        positions = last - first
+        if self._sites is None:
+            # A PAM of two bases stands at every 16th position, on both strands together.
+            self._make_room_for_sites(max(positions >> 3, BLOCK_SITES))
+        while True:
+            self._n_listed.copy_to_device(np.zeros(1, np.uint32))
+            list_sites[launch(-(-positions // _WORD), pam_sites_cuda.THREADS)](
+                blocks, origin, first, last, *self._segments, self._allowed[direction], n_pams,
+                length, direction == FORWARD, self._search.least, self._sites, self._available,
+                self._n_listed,
+            )  # fmt: skip
+            count = int(self._n_listed.copy_to_host()[0])
+            if count <= self._sites.size:
+                return count
+            self._make_room_for_sites(min(count + count // 8, positions))
+
+    def _make_room_for_sites(self, count: int) -> None:
+        self._sites = self._available = None
+        self._sites = cuda.device_array(count, np.int32)
+        self._available = cuda.device_array(count, np.uint8)
+
+    def _fitting(self, blocks, direction: int, sites: tuple, guides: tuple) -> Iterator[int]:
+        """List the pairs that may fit, all at once or in parts; how many there are now."""
+        n_sites, n_guides = sites[1] - sites[0], guides[1] - guides[0]
+        if n_sites == 0:
+            return
+        n_blocks = -(-n_sites // BLOCK_SITES) * -(-n_guides // GUIDES_A_BLOCK)
+        self._n_fitting.copy_to_device(np.zeros(1, np.uint64))
+        self._fit_sites[n_blocks, THREADS](
+            blocks, self._sites, *sites, direction == BACKWARD, self._guides[direction],
+            self._lengths, *guides, self._n_bases, self._found, self._n_fitting,
+        )  # fmt: skip
+        count = int(self._n_fitting.copy_to_host()[0])
+        if count <= self._found.size:
+            if count:
+                yield count
+            return
+        more = count + count // 8
+        if more * _BYTES_A_PAIR < free_memory() // 2:
+            self._make_room_for_pairs(more)
+            yield from self._fitting(blocks, direction, sites, guides)
+            return
+        if n_sites > BLOCK_SITES or n_guides == 1:
+            halves = [(half, guides) for half in _halves(*sites)]
+        else:
+            halves = [(sites, half) for half in _halves(*guides)]
+        for half in halves:
+            yield from self._fitting(blocks, direction, *half)
+
+    def _align(self, blocks, direction: int, origin: int, n_found: int) -> _Pairs:
+        types = (np.int32, np.int32, np.uint32, np.uint32, np.uint8)
+        columns = [cuda.device_array(n_found, type_) for type_ in types]
+        borders, guides, gaps, edits, rooms = columns
+        align_pairs[launch(n_found, alignments_cuda.THREADS)](
+            blocks, self._sites, self._available, direction == BACKWARD, *self._planes[direction],
+            self._lengths, *self._limits, self._found, n_found, borders, guides, gaps, edits, rooms,
+        )  # fmt: skip
+        return _Pairs(direction, origin, *to_host(columns, self._threads))
+
+
+def _halves(first: int, last: int) -> tuple:
+    middle = (first + last) // 2
+    return (first, middle), (middle, last)
+
+
+def _two_bits_a_base(codes: np.ndarray) -> np.ndarray:
+    """Two words a guide, the first of 32 bases, base 0 in the lowest bits."""
+    words = np.zeros((len(codes), 2), np.uint64)
+    for i in range(codes.shape[1]):
+        words[:, i // _WORD] |= codes[:, i].astype(np.uint64) << np.uint64(2 * (i % _WORD))
+    return words.ravel()
