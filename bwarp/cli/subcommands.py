@@ -41,6 +41,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "offtargets": Subcommand(
             "commands.find_offtargets", "every site of CRISPR guides, with bulges and scores"
         ),
+        "guides": Subcommand(
+            "commands.list_guides", "CRISPR guides of a sequence, for offtargets to search"
+        ),
         "allmap": Subcommand("commands.find_alignments", "every alignment of reads with few edits"),
         "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
         "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),

@@ -71,7 +71,9 @@ class HitsByGuide:
     def _sorted_run(self) -> tuple[SiteHits, np.ndarray]:
         hits = joined_hits(self._waiting)
         self._waiting, self._n_waiting = [], 0
-        hits = taken_hits(hits, np.argsort(hits.guides, kind="stable"))
+        # Numbers of up to 16 bits are sorted by their digits, in a tenth of the time.
+        guides = hits.guides.astype(np.min_scalar_type(self._n_guides))
+        hits = taken_hits(hits, np.argsort(guides, kind="stable"))
         return hits, np.searchsorted(hits.guides, np.arange(self._n_guides + 1))
 
     def _on_disk(self, hits: SiteHits) -> SiteHits:

@@ -1,0 +1,124 @@
+"""List the CRISPR guides of a sequence: every protospacer beside a PAM, on both strands.
+
+Sequences are those of a FASTA file, or of an index; of these all, or the regions that are named by
+--region or --bed. A guide is listed if it lies with its PAM in one of them and holds no ambiguous
+base. Names say where: chr20:1000-1020:+ is the protospacer from base 1000 up to 1020, 0-based and
+half-open as in the tables of find_offtargets.py, which takes what is written here as --guides.
+"""
+
+import numpy as np
+
+from bwarp.cli.options import add_index_option, add_output_option
+from bwarp.cli.program import program_parser, say, whole
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+from bwarp.offtargets.alignments import LONGEST_GUIDE
+from bwarp.offtargets.guide_list import GuideFilter, list_guides, read_regions, region_of
+from bwarp.offtargets.guides import SHORTEST_GUIDE
+from bwarp.offtargets.pam import SIDES, parse_pam
+from bwarp.reference import read_reference
+from bwarp.sequence import decode
+
+EXAMPLES = """
+scripts/list_guides.py --fasta gene.fa -o guides.fa
+scripts/list_guides.py --index genome.index --region chr20:1,000,001-1,010,000 -o guides.fa \\
+    --min-gc 30 --max-gc 80 --without-tttt
+scripts/list_guides.py --index genome.index --bed exons.bed -o guides.txt --pam TTTV --pam-side 5 \\
+    --length 23
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument(
+        "--fasta", metavar="F.fa", help="sequences to list guides of; - is standard input"
+    )
+    add_index_option(parser, required=False)
+    parser.add_argument(
+        "--region", nargs="+", metavar="REGION", default=[],
+        help="contig, or contig:from-to, from 1 and with both ends, as samtools has it",
+    )  # fmt: skip
+    parser.add_argument("--bed", metavar="R.bed", help="regions, BED")
+    add_output_option(
+        parser, "OUT.fa",
+        "FASTA, or a name and a sequence a line if it ends with .txt or .tsv; - is FASTA on "
+        "standard output",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pam", default="NGG", help="PAMs, IUPAC, with commas between them, or none"
+    )
+    parser.add_argument(
+        "--pam-side", type=int, choices=SIDES, default=3,
+        help="end of the protospacer that the PAM is at",
+    )  # fmt: skip
+    parser.add_argument(
+        "--length", **whole(SHORTEST_GUIDE, LONGEST_GUIDE), default=20,
+        help=f"bases of a guide, {SHORTEST_GUIDE} to {LONGEST_GUIDE}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--min-gc", **whole(0, 100), default=0, help="least percent of C and G in a guide"
+    )
+    parser.add_argument(
+        "--max-gc", **whole(0, 100), default=100, help="most percent of C and G in a guide"
+    )
+    parser.add_argument(
+        "--without-tttt", action="store_true",
+        help="leave out guides with four T in a row, which end transcription from U6 promoters",
+    )  # fmt: skip
+    return parser
+
+
+def main(options):
+    if (options.fasta is None) == (options.index is None):
+        raise UsageError("give sequences by --fasta, or an index by --index")
+    if options.min_gc > options.max_gc:
+        raise UsageError(
+            f"--min-gc {options.min_gc} is more than --max-gc {options.max_gc}: no guide is both"
+        )
+    pam = parse_pam(options.pam, options.pam_side)
+    check_outputs([options.output], [options.fasta, options.index, options.bed])
+    if options.index:
+        reference = load_index(options.index).reference
+    else:
+        reference = read_reference(options.fasta, options.threads)
+    regions = [region_of(text, reference) for text in options.region]
+    if options.bed:
+        regions += read_regions(options.bed, reference)
+    if not options.region and not options.bed:
+        starts = reference.contig_starts.tolist()
+        regions = [
+            (start, stop) for start, stop in zip(starts, starts[1:], strict=False) if start < stop
+        ]
+    wanted = GuideFilter(options.min_gc, options.max_gc, options.without_tttt)
+    as_lines = options.output.removesuffix(".gz").endswith((".txt", ".tsv"))
+    n_guides = 0
+    with atomic_file(options.output, "w") as file:
+        for guides in list_guides(reference, regions, pam, options.length, wanted):
+            write(file, guides, reference, as_lines)
+            n_guides += guides.count
+    if n_guides == 0:
+        say("warning: there is no guide that fits")
+    say(f"{n_guides:,} guides of {options.length} bases listed")
+
+
+def write(file, guides, reference, as_lines: bool) -> None:
+    if guides.count == 0:
+        return
+    contig = int(reference.contig_of(guides.starts[:1])[0])
+    name, begin = reference.names[contig], int(reference.contig_starts[contig])
+    length, pam_length = guides.codes.shape[1], guides.pams.shape[1]
+    sequences = decode(np.ascontiguousarray(guides.codes).ravel()).decode()
+    pams = decode(np.ascontiguousarray(guides.pams).ravel()).decode()
+    lines = []
+    for i, (start, strand) in enumerate(zip(guides.starts, guides.strands, strict=True)):
+        at = int(start) - begin
+        sequence = sequences[i * length : (i + 1) * length]
+        named = f"{name}:{at}-{at + length}:{'+-'[strand]}"
+        if as_lines:
+            lines.append(f"{named}\t{sequence}\n")
+        else:
+            pam = pams[i * pam_length : (i + 1) * pam_length]
+            lines.append(f">{named} {pam}".rstrip() + f"\n{sequence}\n")
+    file.write("".join(lines))

@@ -1,0 +1,219 @@
+"""All guides of stretches of a genome: protospacers beside a PAM, on both strands."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.errors import InputError, UsageError
+from bwarp.io.file_blocks import read_blocks
+from bwarp.offtargets.pam import Pam
+from bwarp.reference import Reference, codes_between
+
+__all__ = ["GuideFilter", "GuideList", "list_guides", "read_regions", "region_of"]
+
+#: Bases of a stretch that are looked at, at a time.
+STRETCH = 1 << 22
+
+_C, _G, _T, _AMBIGUOUS = 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class GuideFilter:
+    """Which guides are wanted.
+
+    Attributes
+    ----------
+    min_gc, max_gc : int
+        Percent of C and G among the bases.
+    without_tttt : bool
+        Whether four T in a row, which end transcription by RNA polymerase III, are unwanted.
+    """
+
+    min_gc: int = 0
+    max_gc: int = 100
+    without_tttt: bool = False
+
+
+@dataclass(frozen=True)
+class GuideList:
+    """Guides in the order of their start and strand.
+
+    Attributes
+    ----------
+    starts : ndarray, shape=(n,), dtype=int64
+        The first base of the protospacer in the genome, on the forward strand.
+    strands : ndarray, shape=(n,), dtype=uint8
+        0: forward, 1: reverse.
+    codes, pams : ndarray, shape=(n, length), dtype=uint8
+        Of protospacers and PAMs from 5' to 3'.
+    """
+
+    starts: np.ndarray
+    strands: np.ndarray
+    codes: np.ndarray
+    pams: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.starts)
+
+
+def list_guides(
+    reference: Reference,
+    regions: Sequence[tuple[int, int]],
+    pam: Pam,
+    length: int,
+    wanted: GuideFilter,
+) -> Iterator[GuideList]:
+    """The guides that lie, with their PAMs, in one of the regions; each once.
+
+    Parameters
+    ----------
+    regions : sequence of (start, stop)
+        Positions of the genome, within a contig each.
+
+    Yields
+    ------
+    guides : GuideList
+        Of a contig after the other, as these are in the reference.
+    """
+    ordered = sorted(regions)
+    contigs = reference.contig_of(np.array([start for start, _ in ordered], np.int64))
+    for contig in np.unique(contigs):
+        parts = [
+            _guides_between(reference, first, last, pam, length, wanted)
+            for (start, stop), its_contig in zip(ordered, contigs, strict=True)
+            if its_contig == contig
+            for first, last in _stretches(start, stop, length + pam.length)
+        ]
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        # Regions may overlap, and so do stretches of one.
+        _, kept = np.unique(columns[0] * 2 + columns[1], return_index=True)
+        yield GuideList(*(column[kept] for column in columns))
+
+
+def _stretches(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
+    for first in range(start, max(start + 1, stop - width + 1), STRETCH):
+        yield first, min(first + STRETCH + width - 1, stop)
+
+
+def _guides_between(reference, first, last, pam, length, wanted) -> tuple:
+    """Columns of a `GuideList`, of both strands one after the other."""
+    codes = codes_between(reference, first, last)
+    width = length + pam.length
+    columns = [[] for _ in range(4)]
+    if codes.size >= width:
+        windows = np.lib.stride_tricks.sliding_window_view(codes, width)
+        for strand in range(2):
+            allowed = pam.on_other_strand() if strand else pam.allowed
+            pam_last = (pam.side == 3) != bool(strand)
+            at = length if pam_last else 0
+            base = 0 if pam_last else pam.length
+            fits = np.zeros(len(windows), bool)
+            for one in allowed:
+                here = np.ones(len(windows), bool)
+                for i, bases in enumerate(one):
+                    here &= (np.uint8(bases) >> windows[:, at + i] & 1).astype(bool)
+                fits |= here
+            starts = np.flatnonzero(fits)
+            sites = windows[starts]
+            starts = starts[(sites < _AMBIGUOUS).all(axis=1)]
+            sites = windows[starts]
+            if strand:
+                sites = 3 - sites[:, ::-1]
+                at, base = width - at - pam.length, width - base - length
+            guides, pams = sites[:, base : base + length], sites[:, at : at + pam.length]
+            kept = _wanted(guides, wanted)
+            begin = 0 if pam_last else pam.length
+            columns[0].append(first + begin + starts[kept])
+            columns[1].append(np.full(int(kept.sum()), strand, np.uint8))
+            columns[2].append(guides[kept])
+            columns[3].append(pams[kept])
+    else:
+        columns[0].append(np.empty(0, np.int64))
+        columns[1].append(np.empty(0, np.uint8))
+        columns[2].append(np.empty((0, length), np.uint8))
+        columns[3].append(np.empty((0, pam.length), np.uint8))
+    return tuple(np.concatenate(column) for column in columns)
+
+
+def _wanted(guides: np.ndarray, wanted: GuideFilter) -> np.ndarray:
+    gc = ((guides == _C) | (guides == _G)).sum(axis=1)
+    length = guides.shape[1]
+    kept = (100 * gc >= wanted.min_gc * length) & (100 * gc <= wanted.max_gc * length)
+    if wanted.without_tttt:
+        is_t = guides == _T
+        run = is_t[:, :-3] & is_t[:, 1:-2] & is_t[:, 2:-1] & is_t[:, 3:]
+        kept &= ~run.any(axis=1)
+    return kept
+
+
+def region_of(text: str, reference: Reference) -> tuple[int, int]:
+    """A region such as chr20 or chr20:1,001-2,000, from 1 and with both ends, as samtools has it.
+
+    Raises
+    ------
+    UsageError
+        For a contig that the reference lacks, and bases that the contig lacks.
+    """
+    contigs = {name: i for i, name in enumerate(reference.names)}
+    name, first, last = text, None, None
+    if text not in contigs:
+        matched = re.fullmatch(r"(.+):([\d,]+)-([\d,]+)", text)
+        if matched:
+            name = matched[1]
+            first, last = (int(cell.replace(",", "") or 0) for cell in matched.groups()[1:])
+    if name not in contigs:
+        raise UsageError(
+            f"--region {text}: there is no contig {name}: write contig or contig:from-to; the "
+            f"first contig is {reference.names[0]}"
+        )
+    begin, end = reference.contig_starts[contigs[name] : contigs[name] + 2].tolist()
+    if first is None:
+        return begin, end
+    if not 1 <= first <= last <= end - begin:
+        raise UsageError(
+            f"--region {text}: {name} has the bases 1 to {end - begin:,}: write two of them, the "
+            "smaller first"
+        )
+    return begin + first - 1, begin + last
+
+
+def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[int, int]]:
+    """Regions from BED, as positions of the genome.
+
+    Raises
+    ------
+    InputError
+        For lines that are no BED, and for contigs or bases that the reference lacks.
+    """
+    contigs = {name: i for i, name in enumerate(reference.names)}
+    regions = []
+    text = b"".join(read_blocks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or re.match(r"#|track\b|browser\b", line):
+            continue
+        cells = line.split("\t")
+        if len(cells) < 3 or not (cells[1].isdigit() and cells[2].isdigit()):
+            raise InputError(
+                f"{path}, line {number}: is not BED: write contig, start and end with tabs between"
+            )
+        name, start, stop = cells[0], int(cells[1]), int(cells[2])
+        if name not in contigs:
+            raise InputError(
+                f"{path}, line {number}: there is no contig {name}; the first contig is "
+                f"{reference.names[0]}"
+            )
+        begin, end = reference.contig_starts[contigs[name] : contigs[name] + 2].tolist()
+        if not start < stop <= end - begin:
+            raise InputError(
+                f"{path}, line {number}: {name} has {end - begin:,} bases: the start must be "
+                "before the end, and the end no more than these"
+            )
+        regions.append((begin + start, begin + stop))
+    if not regions:
+        raise InputError(f"{path}: holds no regions: write contig, start and end with tabs between")
+    return regions
