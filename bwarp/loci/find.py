@@ -8,7 +8,8 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
-from bwarp.loci.find_cpu import TextAndGenome, find_batch
+from bwarp.loci.engine import loci_finder
+from bwarp.loci.find_cpu import TextAndGenome
 from bwarp.loci.loci_cpu import COUNTS
 from bwarp.loci.options import FoundLoci, LocusOptions
 from bwarp.loci.read_blocks import blocks_of
@@ -99,6 +100,7 @@ def find_chunks(
     max_places: int = 0,
     threads: int = 1,
     then: Callable[[FoundChunk], Result] = lambda found: found,
+    kept: object | None = None,
 ) -> Iterator[Result]:
     """Find the loci of every chunk, several chunks at a time.
 
@@ -108,16 +110,19 @@ def find_chunks(
         A read with more is only counted; 0: no limit.
     then : function
         What else is done with a chunk in its thread, such as making text of it.
+    kept : optional
+        What `bwarp.loci.engine.load` has returned for a GPU: the loci are the same.
     """
+    find = loci_finder(index, genome, options, kept)
     return in_order(
-        lambda chunk: then(_find_chunk(index, genome, chunk, options, max_places)), chunks, threads
+        lambda chunk: then(_find_chunk(find, genome, chunk, options, max_places)), chunks, threads
     )
 
 
-def _find_chunk(index, genome, chunk: ReadChunk, options: LocusOptions, most: int) -> FoundChunk:
+def _find_chunk(find, genome, chunk: ReadChunk, options: LocusOptions, most: int) -> FoundChunk:
     both = both_strands(chunk.codes, chunk.offsets)
     blocks = blocks_of(both)
-    loci, counts = find_batch(index, genome, both, blocks, chunk.offsets, options)
+    loci, counts = find(both, blocks, chunk.offsets)
     n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
     if over.size:

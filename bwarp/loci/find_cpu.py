@@ -15,13 +15,13 @@ from bwarp.index.locate_cpu import locate
 from bwarp.loci.loci_cpu import COUNTS, find_loci
 from bwarp.loci.options import FoundLoci, LocusOptions
 from bwarp.loci.parts import Parts, hits_of, items_of, some_items
-from bwarp.loci.rounds import FoundRound, following_round, joined_rounds
+from bwarp.loci.rounds import search_rounds
 from bwarp.loci.search_cpu import search_parts, seed_mismatches
 from bwarp.mapping.extension.extension_cpu import genome_of
 from bwarp.reference import Reference
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["Segments", "TextAndGenome", "find_batch", "hit_ranges", "load"]
+__all__ = ["Segments", "TextAndGenome", "find_batch", "find_round", "hit_ranges", "load"]
 
 #: Hits that are located and verified at a time: their rows, positions and keys are 16 bytes each.
 _HITS_AT_ONCE = 1 << 20
@@ -78,15 +78,12 @@ def find_batch(
         Their blocks.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
-    lengths = np.diff(offsets)
     counts = np.zeros(len(COUNTS), np.int64)
-    found = []
-    reads, edits = following_round(lengths, options)
-    while reads.size:
-        rows = _find(index, genome, both, blocks, offsets, reads, edits, options, counts)
-        found.append(FoundRound(reads, edits, rows))
-        reads, edits = following_round(lengths, options, found[-1])
-    return joined_rounds(found, len(lengths), options.strata), counts
+
+    def find(reads, edits):
+        return find_round(index, genome, both, blocks, offsets, reads, edits, options, counts)
+
+    return search_rounds(find, np.diff(offsets), options), counts
 
 
 def hit_ranges(parts: Parts):
@@ -95,7 +92,7 @@ def hit_ranges(parts: Parts):
     return bounded_ranges(before[parts.interval_offsets[parts.offsets]], _HITS_AT_ONCE)
 
 
-def _find(index, genome, both, blocks, offsets, reads, edits, options, counts) -> np.ndarray:
+def find_round(index, genome, both, blocks, offsets, reads, edits, options, counts) -> np.ndarray:
     """The loci of some reads with at most so many edits: rows of item, start, end, distance."""
     gaps = options.gaps_of(edits)
     mismatches = seed_mismatches(index, np.diff(offsets)[reads], edits, gaps, options)

@@ -23,19 +23,19 @@ from bwarp.runtime.uncounted import uncounted
 __all__ = ["cut_rarer"]
 
 #: Bases between two cuts that are tried.
-_GRID = 4
+GRID = 4
 
 #: Grid steps that a part has at most.
-_LONGEST = 16
+LONGEST = 16
 
 #: Rows of an item from which on it is worth to count.
-_MANY_ROWS = 32
+MANY_ROWS = 32
 
 #: Items that are counted at a time.
 _ITEMS = 256
 
-_NOT_COUNTED = 0xFFFFFFFF
-_MANY = 1 << 40
+NOT_COUNTED = 0xFFFFFFFF
+MANY = 1 << 40
 
 
 def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> None:
@@ -47,11 +47,11 @@ def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> N
         As `search_exact_parts` makes them: each is one interval.
     """
     rows = np.add.reduceat(parts.n_rows.astype(np.int64), parts.offsets[:-1])
-    repeated = np.flatnonzero(rows > _MANY_ROWS)
+    repeated = np.flatnonzero(rows > MANY_ROWS)
     for first in range(0, repeated.size, _ITEMS):
         some = repeated[first : first + _ITEMS]
-        offsets = item_parts(items.lengths[some] // _GRID)
-        low, n_rows = np.full((2, int(offsets[-1]) * _LONGEST), _NOT_COUNTED, np.uint32)
+        offsets = item_parts(items.lengths[some] // GRID)
+        low, n_rows = np.full((2, int(offsets[-1]) * LONGEST), NOT_COUNTED, np.uint32)
         _count(
             index.forward.arrays, index.prefix_table.reshape(-1), index.prefix_length, both,
             items.begins[some], items.lengths[some], offsets, low, n_rows,
@@ -82,12 +82,12 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
         while n_free and following < n_tasks:
             while following >= offsets[item + 1]:
                 item += 1
-            stop = lengths[item] - _GRID * (following - offsets[item])
+            stop = lengths[item] - GRID * (following - offsets[item])
             n_free -= 1
             j = free[n_free]
             begin[j], end[j] = begins[item], begins[item] + stop
             at[j] = end[j]
-            out[j] = following * _LONGEST
+            out[j] = following * LONGEST
             low[j], high[j] = begin_search(table, table_k, both, at[j], stop, row_starts[4])
             following += 1
             active[n_active] = j
@@ -103,12 +103,12 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
             )  # fmt: skip
             size = end[j] - at[j]
             n_rows = high[j] - low[j]
-            whole_step = size % _GRID == 0
+            whole_step = size % GRID == 0
             last = n_rows == 0 or (
-                whole_step and (n_rows == 1 or at[j] - _GRID < begin[j] or size == _GRID * _LONGEST)
+                whole_step and (n_rows == 1 or at[j] - GRID < begin[j] or size == GRID * LONGEST)
             )
             if whole_step or last:
-                k = (size + _GRID - 1) // _GRID - 1
+                k = (size + GRID - 1) // GRID - 1
                 lows[out[j] + k] = low[j]
                 rows[out[j] + k] = n_rows
             if last:
@@ -145,14 +145,14 @@ def _choose(
         for x in range(n_ends + 1):
             best[0, x] = 0
         for p in range(1, n_parts + 1):
-            best[p, 0] = _MANY
+            best[p, 0] = MANY
             for x in range(1, n_ends + 1):
                 # Either no part begins at x, or one of `size` steps.
                 best[p, x] = best[p, x - 1]
                 come[p, x] = 0
-                for size in range(1, min(_LONGEST, x) + 1):
+                for size in range(1, min(LONGEST, x) + 1):
                     cost = best[p - 1, x - size] + np.int64(
-                        rows[(first + x - size) * _LONGEST + size - 1]
+                        rows[(first + x - size) * LONGEST + size - 1]
                     )
                     if cost < best[p, x]:
                         best[p, x] = cost
@@ -165,11 +165,11 @@ def _choose(
             while come[p, x] == 0:
                 x -= 1
             size = come[p, x]
-            at = (first + x - size) * _LONGEST + size - 1
+            at = (first + x - size) * LONGEST + size - 1
             part = begin + p - 1
-            end = lengths[item] - _GRID * (x - size)
+            end = lengths[item] - GRID * (x - size)
             part_ends[part] = end
-            part_starts[part] = end - _GRID * size
+            part_starts[part] = end - GRID * size
             first_rows[part], n_rows[part] = lows[at], rows[at]
             x -= size
             p -= 1

@@ -4,13 +4,14 @@ Most reads have their locus with no edit or one, and are searched no further. Th
 leaves open are searched again, from the start, with all the edits that are allowed.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from bwarp.loci.options import ALL, FoundLoci, LocusOptions
 
-__all__ = ["FoundRound", "following_round", "joined_rounds"]
+__all__ = ["FoundRound", "following_round", "joined_rounds", "search_rounds"]
 
 
 class FoundRound(NamedTuple):
@@ -27,6 +28,22 @@ class FoundRound(NamedTuple):
     reads: np.ndarray
     edits: np.ndarray
     rows: np.ndarray
+
+
+def search_rounds(find: Callable, lengths: np.ndarray, options: LocusOptions) -> FoundLoci:
+    """The loci of all reads of some lengths.
+
+    Parameters
+    ----------
+    find : function of two ndarrays
+        What ``FoundRound.rows`` is, of reads and the edits that are allowed in each.
+    """
+    found = []
+    reads, edits = following_round(lengths, options)
+    while reads.size:
+        found.append(FoundRound(reads, edits, find(reads, edits)))
+        reads, edits = following_round(lengths, options, found[-1])
+    return joined_rounds(found, len(lengths), options.strata)
 
 
 def following_round(

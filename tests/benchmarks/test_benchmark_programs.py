@@ -4,6 +4,7 @@ import json
 
 GPU = {
     "alignment_gpu.py",
+    "allmap_gpu.py",
     "map_gpu.py",
     "offtargets_gpu.py",
     "mems_gpu.py",

@@ -59,7 +59,7 @@ def test_every_locus_is_found_once(cases, mismatches, use_filter):
 
 @pytest.mark.parametrize("prefix_length", [1, 2, 4, 6])
 def test_cutting_for_rarity_misses_nothing(cases, monkeypatch, prefix_length):
-    monkeypatch.setattr(rare_cuts_cpu, "_MANY_ROWS", -1)
+    monkeypatch.setattr(rare_cuts_cpu, "MANY_ROWS", -1)
     for contigs, reads, edits, gaps, loci in cases:
         index = index_of_codes(contigs, prefix_length=prefix_length)
         assert set(found_by(index, reads, LocusOptions(edits, gaps=gaps))) == loci

@@ -11,13 +11,14 @@ from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
 from bwarp.io.program_record import program_record
+from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import Certificate, find_chunks
-from bwarp.loci.find_cpu import load
 from bwarp.loci.options import ALL, LocusOptions
 from bwarp.loci.output.locus_bam import BamOptions, open_bam
 from bwarp.loci.output.locus_tables import SIBLINGS, format_of, open_tables
 from bwarp.mapping.output.output_options import default_sort_bytes, parse_read_group
 from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
 from bwarp.seeding.output.seed_tables import sibling
@@ -140,13 +141,15 @@ def main(options):
     if options.output != "-":
         outputs += [sibling(options.output, kind) for kind in SIBLINGS]
     check_outputs(outputs, [options.index, options.first, options.second])
-    if options.backend == "cuda":
-        raise UsageError("--backend cuda: loci are found on the CPU yet: use --backend cpu")
-    choose_engine("cpu")
-    chunks = read_ahead(read_chunks(options.first, options.second, options.interleaved))
+    backend = choose_engine(options.backend)
+    size = reads_a_chunk(backend)
+    chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
+    chunks = read_ahead(chunks)
     index = load_index(options.index)
-    genome = load(index.reference, options.threads)
-    compile_first("cpu", options.first, options.second)
+    backend, (genome, kept) = or_on_cpu(
+        options.backend, backend, lambda engine: load(index, engine, options.threads), say
+    )
+    compile_first(backend, options, options.first, options.second)
     certificate = Certificate()
     if output_format == "bam":
         opened = open_bam(
@@ -164,7 +167,7 @@ def main(options):
             return encode(found), found.certificate
 
         for texts, counts in find_chunks(
-            index, genome, chunks, locus_options, options.max_places, options.threads, then
+            index, genome, chunks, locus_options, options.max_places, options.threads, then, kept
         ):
             write(texts)
             certificate.add(counts)

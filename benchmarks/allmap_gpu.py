@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Time the search for all loci on a GPU: gzipped FASTQ to sorted BAM, on a simulated genome.
+
+    python benchmarks/allmap_gpu.py -o benchmarks/results/allmap_h200.jsonl
+    python benchmarks/allmap_gpu.py --genome-bases 200000000 --reads 1000000 --parts best profile
+
+A genome with repeats, its index and reads are made first. Then, of --parts:
+
+    compare   a part of the reads by the CPU and by the GPU: what they write must be equal, BAM and
+              counts; every locus, and the best ones
+    best      scripts/find_alignments.py as a user runs it, --report best, twice
+    all       the same with every locus, of --all-reads reads
+    profile   some chunks step by step, and the time of every kernel, for both
+
+One JSON line each.
+"""
+
+import collections
+import contextlib
+import gzip
+import itertools
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from frame.environment import gpu_name
+from frame.options import add_folder, new_parser, read_options, skip_without_gpu
+from frame.results import Results
+from frame.simulated import run_script
+from map_gpu import hash_of
+
+PARTS = ("compare", "best", "all", "profile")
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--genome-bases", type=int, default=3_100_000_000)
+    parser.add_argument("--contigs", type=int, default=24)
+    parser.add_argument("--reads", type=int, default=10_000_000)
+    parser.add_argument(
+        "--all-reads", type=int, default=500_000, help="of which all loci are found"
+    )
+    parser.add_argument("--compared-reads", type=int, default=100_000, help="searched on CPUs too")
+    parser.add_argument("--edits", type=int, default=4)
+    parser.add_argument("--chunks", type=int, default=3, help="profiled step by step")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    add_folder(parser)
+    small = {
+        "genome_bases": 2_000_000, "contigs": 3, "reads": 20_000, "all_reads": 5_000,
+        "compared_reads": 5_000,
+    }  # fmt: skip
+    return read_options(parser, "allmap_h200.jsonl", **small)
+
+
+def reads_of(folder: Path, number: int) -> Path:
+    return folder / f"reads_{number}.fq.gz"
+
+
+def simulate(folder: Path, options) -> dict:
+    """A genome, its index and reads in a folder, as far as they are not there; seconds of each."""
+    genome, index = folder / "genome.fa", folder / "index"
+    folder.mkdir(exist_ok=True, parents=True)
+    seconds = {}
+    if not index.exists():
+        size = "--length", options.genome_bases, "--contigs", options.contigs
+        seconds["genome_seconds"] = run_script("simulate_genome", "-o", genome, *size).wall
+        made = run_script("index_reference", genome, "-o", index, "--backend", "cuda")
+        seconds["index_seconds"] = made.wall
+    wanted = {"compare": options.compared_reads, "best": options.reads, "all": options.all_reads}
+    for number in sorted({n for part, n in wanted.items() if part in options.parts} or {10_000}):
+        if not reads_of(folder, number).exists():
+            of_genome = "--reference", genome, "-1", reads_of(folder, number)
+            made = run_script("simulate_reads", *of_genome, "--reads", number)
+            seconds[f"reads_{number}_seconds"] = made.wall
+    return seconds
+
+
+def find(folder: Path, number: int, report: str, backend: str, options) -> tuple[float, dict, Path]:
+    """Seconds of a run, its counts, and its BAM."""
+    output = folder / f"{number}.{report}.{backend}.bam"
+    # Removing a file of gigabytes takes time that is not the program's.
+    output.unlink(missing_ok=True)
+    counts = output.with_suffix(".json")
+    used = run_script(
+        "find_alignments", "--index", folder / "index", "-1", reads_of(folder, number), "-o",
+        output, "--edits", options.edits, "--report", report, "--backend", backend, "--threads",
+        options.threads, "--stats", counts,
+    )  # fmt: skip
+    return used.wall, json.loads(counts.read_text()), output
+
+
+def compare(folder: Path, report: str, options) -> dict:
+    """Search by both engines; what they write must be equal."""
+    number, found = options.compared_reads, {}
+    for backend in ("cpu", "cuda"):
+        found[backend] = find(folder, number, report, backend, options)
+    (cpu_seconds, counts, cpu_bam), (cuda_seconds, cuda_counts, cuda_bam) = found.values()
+    if counts != cuda_counts:
+        sys.exit(f"counts differ: {counts} and {cuda_counts}")
+    if hash_of(cpu_bam, gzip.open) != hash_of(cuda_bam, gzip.open):
+        sys.exit(f"{cpu_bam} and {cuda_bam} differ")
+    return {"cpu_seconds": cpu_seconds, "cuda_seconds": cuda_seconds} | counts
+
+
+def whole_run(folder: Path, number: int, report: str, options) -> dict:
+    seconds, counts, output = find(folder, number, report, "cuda", options)
+    return {
+        "seconds": seconds,
+        "reads_a_second": round(counts["reads"] / seconds),
+        "loci_a_second": round(counts["loci"] / seconds),
+        "bam_bytes": output.stat().st_size,
+    } | counts
+
+
+def timeline(folder: Path, number: int, report: str, options) -> dict:
+    """When chunks of a run in this process are done, without what comes after the last one."""
+    from bwarp.index.store import load_index
+    from bwarp.loci import engine
+    from bwarp.loci.find import find_chunks
+    from bwarp.loci.output.locus_records import locus_records
+    from bwarp.mapping.reads.read_chunks import read_chunks
+    from bwarp.runtime.threads import read_ahead
+
+    start, marks = time.perf_counter(), []
+    size, path = engine.reads_a_chunk("cuda"), str(reads_of(folder, number))
+    chunks = read_ahead(read_chunks(path, None, False, size, options.threads))
+    index = load_index(folder / "index")
+    genome, kept = engine.load(index, "cuda", options.threads)
+    loaded, n_reads, n_loci = time.perf_counter() - start, 0, 0
+
+    def records(found):
+        made = locus_records(found, genome.blocks, index.reference.contig_starts, b"")
+        return found.certificate, made.starts[-1]
+
+    for counts, _ in find_chunks(
+        index, genome, chunks, loci_options(report, options), 0, options.threads, records, kept
+    ):
+        n_reads, n_loci = n_reads + counts.reads, n_loci + counts.loci
+        marks.append((time.perf_counter() - start, n_reads, n_loci))
+    half = marks[len(marks) // 2]
+    seconds = marks[-1][0] - half[0]
+    # Little data is one chunk, and has no second half.
+    of_half = {
+        "reads_a_second_in_the_second_half": round((n_reads - half[1]) / seconds),
+        "loci_a_second_in_the_second_half": round((n_loci - half[2]) / seconds),
+    }
+    return {
+        "index_and_genome_there": round(loaded, 2),
+        "first_chunk": round(marks[0][0], 2),
+        "last_chunk": round(marks[-1][0], 2),
+    } | (of_half if seconds else {})
+
+
+def loci_options(report: str, options):
+    from bwarp.loci.options import ALL, LocusOptions
+
+    return LocusOptions(options.edits, strata=ALL if report == "all" else 0)
+
+
+def profile(folder: Path, number: int, report: str, options) -> list[dict]:
+    """Seconds of every step of some chunks, one after the other, and of every kernel."""
+    import numpy as np
+    from frame.gpu_timing import KernelClock
+    from numba import cuda
+
+    from bwarp.index.store import load_index
+    from bwarp.loci import engine
+    from bwarp.loci.alignments_cpu import align_loci
+    from bwarp.loci.find import FoundChunk
+    from bwarp.loci.output.locus_records import locus_records
+    from bwarp.loci.read_blocks import blocks_of
+    from bwarp.mapping.extension.extension_cpu import both_strands
+    from bwarp.mapping.reads.read_chunks import read_chunks
+
+    seconds = collections.Counter()
+
+    def step(name, function, *arguments):
+        start = time.perf_counter()
+        result = function(*arguments)
+        cuda.synchronize()
+        seconds[name] += time.perf_counter() - start
+        return result
+
+    index = step("load the index", load_index, folder / "index")
+    genome, kept = step("genome and GPU", engine.load, index, "cuda", options.threads)
+    preparing = {name: round(value, 3) for name, value in seconds.items()}
+    locus_options = loci_options(report, options)
+    find_loci = engine.loci_finder(index, genome, locus_options, kept)
+    lines = []
+    for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
+        n_reads = n_loci = 0
+        path, size = str(reads_of(folder, number)), engine.reads_a_chunk("cuda")
+        chunks = read_chunks(path, None, False, size)
+        with context as kernels:
+            for turn in range(options.chunks + 1):
+                if turn == 1:
+                    # The first chunk loads compiled code.
+                    n_reads = n_loci = 0
+                    for clock in filter(None, (seconds, kernels)):
+                        clock.clear()
+                chunk = step("inflate and parse", next, chunks, None)
+                if chunk is None:
+                    break
+                both = step("turn reads", both_strands, chunk.codes, chunk.offsets)
+                blocks = step("make bits of reads", blocks_of, both)
+                loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
+                gaps = locus_options.gaps_of(locus_options.edits_of(np.diff(chunk.offsets)))
+                given = genome.blocks, both, blocks, chunk.offsets, loci, gaps
+                alignments = step("align, a thread", align_loci, *given)
+                n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)
+                found = FoundChunk(chunk, both, loci, alignments, n_of_reads, n_of_reads[:0])
+                contigs = index.reference.contig_starts
+                step("make records", locus_records, found, genome.blocks, contigs, b"")
+                n_reads, n_loci = n_reads + chunk.n_reads, n_loci + len(loci.reads)
+        times = seconds if kernels is None else kernels.seconds
+        line = {
+            "what": what,
+            "report": report,
+            "reads": n_reads,
+            "loci_a_read": round(n_loci / n_reads, 2),
+            "counts_of_the_last_chunk": counts.tolist(),
+        }
+        if kernels is None:
+            line["preparing_seconds"] = preparing
+        else:
+            line["million_reads_a_second"] = round(n_reads / sum(times.values()) / 1e6, 2)
+        line["microseconds_a_read"] = {
+            name: round(1e6 * value / n_reads, 4)
+            for name, value in itertools.islice(
+                sorted(times.items(), key=lambda item: -item[1]), 40
+            )
+        }
+        lines.append(line)
+    return lines
+
+
+def main(options):
+    skip_without_gpu()
+    from bwarp.runtime.backend import choose_backend
+
+    with contextlib.ExitStack() as stack:
+        folder = options.folder
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        results = Results(options.output, gpu=gpu_name(), threads=options.threads)
+        sizes = {"bases": options.genome_bases, "edits": options.edits}
+        results.add(what="made", **sizes, **simulate(folder, options))
+        if "compare" in options.parts:
+            for report in ("best", "all"):
+                both = compare(folder, report, options)
+                results.add(what="both engines", report=report, **sizes, **both)
+        if "best" in options.parts:
+            for _ in range(2):
+                run = whole_run(folder, options.reads, "best", options)
+                results.add(what="gzipped FASTQ to sorted BAM", report="best", **sizes, **run)
+        if "all" in options.parts:
+            run = whole_run(folder, options.all_reads, "all", options)
+            results.add(what="gzipped FASTQ to sorted BAM", report="all", **sizes, **run)
+        if "profile" in options.parts:
+            choose_backend("cuda")
+            made = {int(path.name.split("_")[1].split(".")[0]) for path in folder.glob("reads_*")}
+            for report, wanted in (("best", options.reads), ("all", options.all_reads)):
+                number = wanted if wanted in made else max(made)
+                for line in profile(folder, number, report, options):
+                    results.add(**line, **sizes)
+                seconds = timeline(folder, number, report, options)
+                results.add(what="seconds within a run", report=report, **sizes, **seconds)
+
+
+if __name__ == "__main__":
+    main(parse_options())

@@ -1,0 +1,56 @@
+"""The engine that finds loci: what it keeps for that, and how many reads it takes at a time."""
+
+from collections.abc import Callable
+from functools import partial
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.loci import find_cpu
+from bwarp.loci.find_cpu import TextAndGenome
+from bwarp.loci.options import LocusOptions
+from bwarp.mapping.reads.read_chunks import READS_A_CHUNK
+from bwarp.runtime.threads import run_together
+
+__all__ = ["load", "loci_finder", "reads_a_chunk"]
+
+
+def reads_a_chunk(backend: str) -> int:
+    """Reads of a chunk that keep an engine busy."""
+    if backend == "cuda":
+        from bwarp.loci import find_cuda
+
+        return find_cuda.READS_A_CHUNK
+    return READS_A_CHUNK
+
+
+def load(
+    index: FMIndex, backend: str = "cpu", threads: int = 1
+) -> tuple[TextAndGenome, object | None]:
+    """What loci are verified against and, at the same time, what a GPU keeps for all chunks."""
+    make_genome = partial(find_cpu.load, index.reference, threads)
+    if backend == "cuda":
+        from bwarp.loci import find_cuda
+
+        return tuple(run_together([make_genome, partial(find_cuda.prepare, index, threads)], 2))
+    return make_genome(), None
+
+
+def loci_finder(
+    index: FMIndex, genome: TextAndGenome, options: LocusOptions, kept: object | None = None
+) -> Callable:
+    """A function that finds all loci of a batch of reads, for several threads at once.
+
+    ``find(both, blocks, offsets)`` takes and returns what `bwarp.loci.find_cpu.find_batch` does,
+    with either engine the same.
+
+    Parameters
+    ----------
+    kept : optional
+        What `load` has returned with the genome: with it, loci are found on the GPU.
+    """
+    if kept is None:
+        return lambda both, blocks, offsets: find_cpu.find_batch(
+            index, genome, both, blocks, offsets, options
+        )
+    from bwarp.loci.find_cuda import LociFinder
+
+    return LociFinder(index, genome, kept, options).find_batch

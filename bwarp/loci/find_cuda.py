@@ -1,0 +1,269 @@
+"""All loci of a batch of reads with a GPU: those that find_cpu finds, and the same counts.
+
+    reads -> items -> parts with SA intervals -> rows -> positions -> keys -> clusters -> loci
+    host     host     a thread an item           a thread a hit               a thread a cluster
+
+Batches are brought by several threads, and take turns on the GPU; what a batch needs for more than
+one round stays there between its turns. Reads and loci pass through pinned memory. Parts with
+mismatches are searched on the CPU, and so is a read with more hits than the GPU takes at once.
+Where the GPU's memory is too small for a batch it is searched in parts, and so are those after it.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from bwarp.errors import GpuMemoryError
+from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
+from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.memory_plan import MemoryNeeds
+from bwarp.loci.device_parts_cuda import (
+    DeviceItems,
+    DeviceParts,
+    items_on_gpu,
+    parts_on_gpu,
+    rows_of_items,
+)
+from bwarp.loci.exact_parts_cuda import search_exact_parts
+from bwarp.loci.find_cpu import TextAndGenome, find_round
+from bwarp.loci.hits_cuda import keys_of_hits, located_hits
+from bwarp.loci.loci_cpu import COUNTS
+from bwarp.loci.loci_cuda import LONGER, FoundOnGpu, loci_of_keys
+from bwarp.loci.mismatch_parts_cpu import search_mismatch_parts
+from bwarp.loci.options import FoundLoci, LocusOptions
+from bwarp.loci.parts import Items, item_parts, items_of, some_items
+from bwarp.loci.rare_cuts_cuda import cut_rarer
+from bwarp.loci.rounds import search_rounds
+from bwarp.loci.search_cpu import seed_mismatches
+from bwarp.loci.seeding_rule import parts_needed
+from bwarp.mapping.extension.extension_cuda import genome_bytes, genome_on_gpu
+from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
+from bwarp.runtime.ranges import bounded_ranges
+
+__all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "prepare"]
+
+#: Reads that are brought to the GPU at once: enough to fill it, and few enough that many threads
+#: have work.
+READS_A_CHUNK = 1 << 16
+FEWEST_READS = 1 << 12
+
+#: About what a read takes on the GPU, with `_HITS_A_READ` hits; more in poor genomes.
+BYTES_A_READ = 8192
+_HITS_A_READ = 64
+
+#: Batches with pinned memory: one on the GPU, one before it and one after it.
+_PINNED = 3
+
+_PARTS, _LOCATED, _DROPPED, _VERIFIED, _CONFIRMED = range(len(COUNTS))
+
+
+@dataclass(frozen=True)
+class DeviceData:
+    """What is kept on the GPU for all batches; `index.plan.elements` reads fit beside it.
+
+    Attributes
+    ----------
+    index : DeviceIndex
+    blocks : device array, dtype=uint32
+        Of the genome.
+    """
+
+    index: DeviceIndex
+    blocks: object = field(repr=False)
+
+
+def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
+    """Copy an index and its genome to the GPU; to be kept over all batches."""
+    needs = MemoryNeeds(
+        with_reverse=False,
+        with_suffixes="yes",
+        bytes_an_element=BYTES_A_READ,
+        fewest=FEWEST_READS,
+        most=READS_A_CHUNK,
+        # The table of the index as well.
+        beside=genome_bytes(index.reference) + 16 * 4**index.prefix_length,
+    )
+    device = make_device_index(index, needs, with_lists=False)
+    return DeviceData(device, genome_on_gpu(index.reference, threads).blocks)
+
+
+class LociFinder:
+    """Finds the loci of batches of reads, in turns on a GPU.
+
+    Parameters
+    ----------
+    genome : TextAndGenome
+        On the host, for reads that the CPU searches.
+    """
+
+    def __init__(
+        self, index: FMIndex, genome: TextAndGenome, device: DeviceData, options: LocusOptions
+    ):
+        self._index, self._genome, self._device = index, genome, device
+        self._options = options
+        self._turn = threading.Lock()
+        self._pinned = PinnedBuffers(_PINNED)
+        self._reads_at_once = device.index.plan.elements
+        self._hits_at_once = _HITS_A_READ * device.index.plan.elements
+
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        """All loci of some reads; parameters and results as of `bwarp.loci.find_cpu.find_batch`."""
+        n_reads = len(offsets) - 1
+        counts = np.zeros(len(COUNTS), np.int64)
+        found, first = [], 0
+        while not found or first < n_reads:
+            stop = min(first + self._reads_at_once, n_reads)
+            part = attempt(partial(self._find_part, both, blocks, offsets, first, stop))
+            if part is None:
+                if stop - first <= 1:
+                    raise GpuMemoryError(
+                        "the loci of a read take more GPU memory to find than is free"
+                    )
+                self._reads_at_once = (stop - first) // 2
+                self._hits_at_once = max(self._hits_at_once // 2, 1)
+                continue
+            loci, of_part = part
+            found.append((first, loci))
+            counts += of_part
+            first = stop
+        return _joined(found), counts
+
+    def _find_part(self, both, blocks, offsets, first: int, stop: int):
+        """The loci of the reads from `first` to `stop`, numbered from there, and counts."""
+        here = offsets[first : stop + 1] - offsets[first]
+        codes = both[offsets[first] : offsets[stop]]
+        with self._pinned.lent() as pinned:
+            (on_way,) = pinned.arrays(codes.size, [np.uint8])
+            on_way[:] = codes
+            with self._turn:
+                reads = both_strands(on_way, here)
+        counts = np.zeros(len(COUNTS), np.int64)
+
+        def find(numbers: np.ndarray, edits: np.ndarray) -> np.ndarray:
+            gaps = self._options.gaps_of(edits)
+            lengths = np.diff(here)[numbers]
+            mismatches = seed_mismatches(self._index, lengths, edits, gaps, self._options)
+            items = items_of(here, numbers, edits, gaps, mismatches)
+            is_crowded = np.zeros(len(items.begins), bool)
+            found = []
+            for m in np.unique(mismatches):
+                some = np.flatnonzero(items.mismatches == m)
+                # On the host the reverse complements are those of all reads.
+                begins = items.begins[some] + offsets[first]
+                begins[some % 2 == 1] += offsets[-1] - here[-1]
+                rows, is_crowded[some] = self._find_items(
+                    reads, some_items(items, some), both, begins, counts
+                )
+                rows[:, 0] = some[rows[:, 0]]
+                found.append(rows)
+            rows = _in_order(found)
+            rows[:, 0] = 2 * numbers[rows[:, 0] >> 1] + (rows[:, 0] & 1)
+            crowded = np.flatnonzero(is_crowded[::2])
+            if crowded.size:
+                more = find_round(
+                    self._index, self._genome, both, blocks, offsets, first + numbers[crowded],
+                    edits[crowded], self._options, counts,
+                )  # fmt: skip
+                more[:, 0] -= 2 * first
+                rows = _in_order([rows, more])
+            return rows
+
+        return search_rounds(find, np.diff(here), self._options), counts
+
+    def _find_items(
+        self, reads: DeviceReads, items: Items, both: np.ndarray, begins: np.ndarray, counts
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Loci of items whose parts are searched with the same mismatches: rows as find_cpu has.
+
+        Returns
+        -------
+        rows : ndarray, shape=(n, 4), dtype=int64
+        is_crowded : ndarray, shape=(n_items,), dtype=bool
+            The items of reads with more hits than are worked on at once, which are left out.
+        """
+        mismatches = int(items.mismatches[0])
+        n_parts = parts_needed(items.edits, items.gaps, mismatches)
+        searched = None
+        if mismatches:
+            searched = search_mismatch_parts(
+                self._index, both, items._replace(begins=begins), n_parts, mismatches
+            )
+        with self._pinned.lent() as pinned, self._turn:
+            on_gpu = items_on_gpu(items)
+            if searched is not None:
+                parts = parts_on_gpu(searched)
+                n_rows = rows_of_items(parts)
+            else:
+                index = self._device.index
+                parts = search_exact_parts(index, reads.both, on_gpu, n_parts)
+                n_rows = rows_of_items(parts)
+                if cut_rarer(index, reads.both, on_gpu, parts, n_rows):
+                    n_rows = rows_of_items(parts)
+            is_crowded = (n_rows > self._hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)
+            counts[_PARTS] += n_parts[~is_crowded].sum()
+            counts[_LOCATED] += n_rows[~is_crowded].sum()
+            # A crowded item is a range of its own.
+            sizes = np.where(is_crowded, self._hits_at_once + 1, n_rows)
+            found = [
+                self._find_range(reads, on_gpu, parts, *bounds, pinned, counts)
+                for bounds in bounded_ranges(item_parts(sizes), self._hits_at_once)
+                if not is_crowded[bounds[0]]
+            ]
+        return _in_order(found), is_crowded
+
+    def _find_range(
+        self, reads: DeviceReads, items: DeviceItems, parts: DeviceParts, first: int, last: int,
+        pinned: PinnedBuffer, counts,
+    ) -> np.ndarray:  # fmt: skip
+        """Loci of the items from `first` to `last`."""
+        device, genome = self._device.index, self._device.blocks
+        hits = located_hits(device, parts, first, last)
+        keys = keys_of_hits(
+            device, genome, reads.blocks, items, parts, hits, self._options.use_filter
+        )
+        found = loci_of_keys(device, genome, reads.blocks, items, parts, keys)
+        counts[_DROPPED] += hits.count - keys.count
+        counts[_VERIFIED] += found.verified
+        counts[_CONFIRMED] += found.confirmed
+        return rows_of(found, items.on_host.lengths, pinned)
+
+
+def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.ndarray:
+    """Loci as rows of item, start, end and distance, shape=(n, 4), dtype=int64, on the host."""
+    rows = np.empty((found.count, 4), np.int64)
+    if found.count:
+        loci, shapes = pinned.arrays(found.count, [np.uint64, np.uint32])
+        found.loci[: found.count].copy_to_host(loci)
+        found.shapes[: found.count].copy_to_host(shapes)
+        rows[:, 0] = loci >> np.uint64(32)
+        rows[:, 1] = loci & np.uint64(0xFFFFFFFF)
+        shape = shapes.astype(np.int64)
+        rows[:, 2] = rows[:, 1] + lengths[rows[:, 0]] + (shape >> 8) - LONGER
+        rows[:, 3] = shape & 0xFF
+    return rows
+
+
+def _in_order(found: list[np.ndarray]) -> np.ndarray:
+    """The rows of several lists, by their items."""
+    if not found:
+        return np.empty((0, 4), np.int64)
+    if len(found) == 1:
+        return found[0]
+    rows = np.concatenate(found)
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
+    """The loci of batches of reads, each with the number of its first read."""
+    if len(found) == 1:
+        return found[0][1]
+    columns = zip(*(vars(loci).values() for _, loci in found), strict=True)
+    reads = np.concatenate([first + loci.reads for first, loci in found])
+    _, *others = map(np.concatenate, columns)
+    return FoundLoci(reads, *others)

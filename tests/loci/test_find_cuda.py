@@ -1,0 +1,52 @@
+"""Loci on a GPU: what the CPU finds, and counts, whatever the reads and the options."""
+
+import numpy as np
+import pytest
+
+from bwarp.loci import engine
+from bwarp.loci.options import LocusOptions
+from bwarp.loci.read_blocks import blocks_of
+from bwarp.mapping.extension.extension_cpu import both_strands
+from tests.helpers.oracles.mapping_oracle import codes_in, flat, index_and_genome
+from tests.mapping.test_pipeline_cuda import contigs, reads_of
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def small():
+    rng = np.random.default_rng(3)
+    index, genome = index_and_genome(contigs(rng))
+    return index, reads_of(rng, codes_in(genome), 3000)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        LocusOptions(4),
+        LocusOptions(4, strata=0),
+        LocusOptions(2, strata=1, use_filter=False),
+        LocusOptions(6, gaps=1),
+        LocusOptions(5, gaps=0),
+        LocusOptions(3, gaps=0, mismatches=1),
+        LocusOptions(percent=3, strata=0),
+        LocusOptions(12),
+        LocusOptions(0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("hits", [None, 500])
+def test_as_the_cpu(small, options, hits):
+    index, reads = small
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    blocks = blocks_of(both)
+    genome, kept = engine.load(index, "cuda", 2)
+    on_gpu = engine.loci_finder(index, genome, options, kept)
+    if hits:
+        on_gpu.__self__._hits_at_once = hits
+    found, gpu_counts = on_gpu(both, blocks, offsets)
+    expected, counts = engine.loci_finder(index, genome, options)(both, blocks, offsets)
+    for name, column in vars(expected).items():
+        assert np.array_equal(getattr(found, name), column), name
+    assert gpu_counts.tolist() == counts.tolist()

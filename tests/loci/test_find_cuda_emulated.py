@@ -1,0 +1,192 @@
+"""Loci found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.errors import GpuMemoryError
+from bwarp.loci import engine, find_cuda, loci_cuda, rare_cuts_cpu, rare_cuts_cuda
+from bwarp.loci.find import find_chunks
+from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.options import LocusOptions
+from bwarp.loci.read_blocks import blocks_of
+from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from tests.helpers.gpu.emulated_mapping import pretend
+
+
+def both_engines(contigs, reads, options, monkeypatch, change=None, **parameters):
+    """What the CPU and the GPU find, and count."""
+    index = index_of_codes(contigs, **parameters)
+    genome = load(index.reference)
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    blocks = blocks_of(both)
+    expected = find_batch(index, genome, both, blocks, offsets, options)
+    with monkeypatch.context() as patch:
+        pretend(patch)
+        finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index), options)
+        if change:
+            change(finder)
+        found = finder.find_batch(both, blocks, offsets)
+    return expected, found
+
+
+def assert_same(expected, found):
+    loci, counts = expected
+    gpu_loci, gpu_counts = found
+    for name, column in vars(loci).items():
+        assert getattr(gpu_loci, name).dtype == column.dtype
+        assert getattr(gpu_loci, name).tolist() == column.tolist(), name
+    assert gpu_counts.tolist() == counts.tolist()
+
+
+def case(number: int):
+    rng = random.Random(number)
+    contigs = hard_genome(rng)
+    edits = rng.randrange(5)
+    gaps = rng.choice([0, edits, rng.randrange(edits + 1)])
+    return contigs, hard_reads(rng, contigs, 4, edits), edits, gaps
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_as_the_cpu(monkeypatch, number):
+    contigs, reads, edits, gaps = case(number)
+    options = LocusOptions(
+        edits, gaps=gaps, strata=(-1, 0, 1)[number % 3], mismatches=0, use_filter=number % 4 > 0
+    )
+    assert_same(*both_engines(contigs, reads, options, monkeypatch, prefix_length=1 + number % 3))
+
+
+@pytest.mark.parametrize("number", range(20, 26))
+def test_parts_with_mismatches(monkeypatch, number):
+    contigs, reads, edits, gaps = case(number)
+    options = LocusOptions(edits, gaps=gaps, mismatches=1 + number % 2)
+    assert_same(*both_engines(contigs, reads, options, monkeypatch))
+
+
+@pytest.mark.parametrize("many", [-1, 3])
+@pytest.mark.parametrize("prefix_length", [0, 2, 4])
+def test_cuts_for_rarity(monkeypatch, many, prefix_length):
+    for module in (rare_cuts_cpu, rare_cuts_cuda):
+        monkeypatch.setattr(module, "MANY_ROWS", many)
+    # Few items at a time.
+    monkeypatch.setattr(rare_cuts_cuda, "_WORK_BYTES", 5000)
+    for number in (30, 31, 32):
+        contigs, reads, edits, gaps = case(number)
+        options = LocusOptions(edits, gaps=gaps, mismatches=0)
+        assert_same(
+            *both_engines(contigs, reads, options, monkeypatch, prefix_length=prefix_length)
+        )
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_reads_and_hits_at_a_time(monkeypatch, at_once):
+    def change(finder):
+        finder._reads_at_once = at_once
+        finder._hits_at_once = 5 * at_once
+
+    for number in range(40, 44):
+        contigs, reads, edits, gaps = case(number)
+        options = LocusOptions(edits, gaps=gaps, strata=number % 2 - 1)
+        assert_same(*both_engines(contigs, reads, options, monkeypatch, change))
+
+
+def test_clusters_of_any_size(monkeypatch):
+    """Tandem repeats, and more gaps than small clusters are made for."""
+    rng = random.Random(5)
+    unit = [0, 1, 1, 3, 2]
+    contigs = [unit * 40 + [rng.randrange(4) for _ in range(60)], [0] * 100 + [2, 1, 3] * 5]
+    reads = [contigs[0][3:43], contigs[0][190:225], contigs[1][30:60], contigs[1][80:110]]
+    monkeypatch.setattr(loci_cuda, "_SCRATCH_BYTES", 2000)
+    find_in_large, n_clusters = loci_cuda._find_in_large, []
+
+    def count(given, items, large, sizes, n_large, out):
+        n_clusters.append(n_large)
+        find_in_large(given, items, large, sizes, n_large, out)
+
+    monkeypatch.setattr(loci_cuda, "_find_in_large", count)
+    for edits, gaps in ((2, 2), (3, 1), (9, 9), (6, 5), (2, 0)):
+        options = LocusOptions(edits, gaps=gaps, mismatches=0)
+        assert_same(*both_engines(contigs, reads, options, monkeypatch))
+    assert len(n_clusters) == 4
+    assert max(n_clusters) > 5
+
+
+def test_more_loci_than_hits(monkeypatch):
+    """The list of loci is too short at first."""
+    monkeypatch.setattr(loci_cuda, "_MORE_LOCI", -1000)
+    contigs, reads, edits, gaps = case(7)
+    assert_same(*both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch))
+
+
+def test_what_does_not_fit_is_found_in_parts(monkeypatch):
+    """The GPU has memory for two reads at a time, which is not known at first."""
+
+    class CudaAPIError(Exception):
+        """As the driver's, known by its name."""
+
+    def attempt_here(work):
+        try:
+            return work()
+        except CudaAPIError:
+            return None
+
+    search, searched = find_cuda.search_exact_parts, []
+
+    def search_few(device, both, items, n_parts):
+        searched.append(items.count)
+        if items.count > 4:
+            raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+        return search(device, both, items, n_parts)
+
+    monkeypatch.setattr(find_cuda, "attempt", attempt_here)
+    monkeypatch.setattr(find_cuda, "search_exact_parts", search_few)
+    contigs, reads, edits, gaps = case(7)
+    options = LocusOptions(edits, gaps=gaps, mismatches=0)
+    assert_same(*both_engines(contigs, reads, options, monkeypatch))
+    assert searched[0] == 8
+    assert max(searched[1:]) <= 4
+
+
+def test_memory_for_no_read_at_all(monkeypatch):
+    monkeypatch.setattr(find_cuda, "attempt", lambda work: None)
+    contigs, reads, edits, gaps = case(7)
+    with pytest.raises(GpuMemoryError, match="the loci of a read take more GPU memory"):
+        both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch)
+
+
+def test_no_reads_and_none_that_is_searched(monkeypatch):
+    contigs, _, _, _ = case(7)
+    for reads in ([], [[0, 1], [], [3]]):
+        assert_same(*both_engines(contigs, reads, LocusOptions(3), monkeypatch))
+
+
+def test_chunks_by_several_threads(monkeypatch):
+    contigs, _, edits, gaps = case(7)
+    rng = random.Random(1)
+    reads = hard_reads(rng, contigs, 12, edits)
+    index = index_of_codes(contigs)
+
+    def chunks():
+        for first in range(0, 12, 3):
+            codes, offsets = flat(reads[first : first + 3])
+            names = np.zeros((3, 2), np.int64)
+            yield ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 1, first)
+
+    options = LocusOptions(edits, gaps=gaps, strata=0)
+    genome, _ = engine.load(index)
+    expected = list(find_chunks(index, genome, chunks(), options))
+    pretend(monkeypatch)
+    genome, kept = engine.load(index, "cuda")
+    found = list(find_chunks(index, genome, chunks(), options, threads=3, kept=kept))
+    for one, other in zip(found, expected, strict=True):
+        assert one.certificate == other.certificate
+        assert one.alignments.cigar.tolist() == other.alignments.cigar.tolist()
+        for name, column in vars(other.loci).items():
+            assert getattr(one.loci, name).tolist() == column.tolist()
