@@ -82,7 +82,7 @@ def guides_with_pam(index: Path) -> list[str]:
     while len(found) < MANY:
         at = int(rng.integers(0, reference.n_bases - LENGTH - 3))
         segment = int(np.searchsorted(stops, at, side="right"))
-        if at < starts[segment] or at + LENGTH + 3 > stops[segment]:
+        if segment == stops.size or not starts[segment] <= at <= stops[segment] - LENGTH - 3:
             continue
         piece = decode(unpack(reference.packed, at, at + LENGTH + 3)).decode()
         if piece.endswith("GG"):
