@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from types import ModuleType
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci import find_cpu
@@ -10,7 +12,7 @@ from bwarp.loci.options import LocusOptions
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK
 from bwarp.runtime.threads import run_together
 
-__all__ = ["load", "loci_finder", "reads_a_chunk"]
+__all__ = ["load", "loci_finder", "reads_a_chunk", "steps_of"]
 
 
 def reads_a_chunk(backend: str) -> int:
@@ -54,3 +56,8 @@ def loci_finder(
     from bwarp.loci.find_cuda import LociFinder
 
     return LociFinder(index, genome, kept, options).find_batch
+
+
+def steps_of(backend: str) -> ModuleType:
+    """The steps of the chain, each alone: `bwarp.loci.steps_cpu` or its twin."""
+    return import_module(f"bwarp.loci.steps_{backend}")

@@ -10,7 +10,7 @@ Where the GPU's memory is too small for a batch it is searched in parts, and so 
 """
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -28,6 +28,7 @@ from bwarp.loci.device_parts_cuda import (
     parts_on_gpu,
     rows_of_items,
 )
+from bwarp.loci.device_text_cuda import DeviceText, text_on_gpu
 from bwarp.loci.exact_parts_cuda import search_exact_parts
 from bwarp.loci.find_cpu import TextAndGenome, find_round
 from bwarp.loci.hits_cuda import keys_of_hits, located_hits
@@ -40,11 +41,11 @@ from bwarp.loci.rare_cuts_cuda import cut_rarer
 from bwarp.loci.rounds import search_rounds
 from bwarp.loci.search_cpu import seed_mismatches
 from bwarp.loci.seeding_rule import parts_needed
-from bwarp.mapping.extension.extension_cuda import genome_bytes, genome_on_gpu
+from bwarp.mapping.extension.extension_cuda import genome_bytes
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "prepare"]
+__all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "prepare", "rows_of"]
 
 #: Reads that are brought to the GPU at once: enough to fill it, and few enough that many threads
 #: have work.
@@ -52,7 +53,7 @@ READS_A_CHUNK = 1 << 16
 FEWEST_READS = 1 << 12
 
 #: About what a read takes on the GPU, with `_HITS_A_READ` hits; more in poor genomes.
-BYTES_A_READ = 8192
+BYTES_A_READ = 16384
 _HITS_A_READ = 64
 
 #: Batches with pinned memory: one on the GPU, one before it and one after it.
@@ -68,12 +69,11 @@ class DeviceData:
     Attributes
     ----------
     index : DeviceIndex
-    blocks : device array, dtype=uint32
-        Of the genome.
+    text : DeviceText
     """
 
     index: DeviceIndex
-    blocks: object = field(repr=False)
+    text: DeviceText
 
 
 def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
@@ -88,7 +88,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         beside=genome_bytes(index.reference) + 16 * 4**index.prefix_length,
     )
     device = make_device_index(index, needs, with_lists=False)
-    return DeviceData(device, genome_on_gpu(index.reference, threads).blocks)
+    return DeviceData(device, text_on_gpu(index.reference, device.sort_pairs, threads))
 
 
 class LociFinder:
@@ -222,12 +222,10 @@ class LociFinder:
         pinned: PinnedBuffer, counts,
     ) -> np.ndarray:  # fmt: skip
         """Loci of the items from `first` to `last`."""
-        device, genome = self._device.index, self._device.blocks
-        hits = located_hits(device, parts, first, last)
-        keys = keys_of_hits(
-            device, genome, reads.blocks, items, parts, hits, self._options.use_filter
-        )
-        found = loci_of_keys(device, genome, reads.blocks, items, parts, keys)
+        text = self._device.text
+        hits = located_hits(self._device.index, parts, first, last)
+        keys = keys_of_hits(text, reads.blocks, items, parts, hits, self._options.use_filter)
+        found = loci_of_keys(text, reads.blocks, items, parts, keys)
         counts[_DROPPED] += hits.count - keys.count
         counts[_VERIFIED] += found.verified
         counts[_CONFIRMED] += found.confirmed

@@ -24,8 +24,10 @@ from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import look_up, segment_of, step_to_sampled
-from bwarp.loci.device_parts_cuda import DeviceItems, DeviceParts
+from bwarp.loci.device_parts_cuda import DeviceItems, DeviceParts, parts_on_gpu
+from bwarp.loci.device_text_cuda import DeviceText
 from bwarp.loci.kmer_bound_cuda import cannot_align, last_bounded
+from bwarp.loci.parts import PartHits, Parts
 from bwarp.loci.seeding_rule import MOST_EDITS
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Keys",
     "KeyLayout",
     "diagonal_of",
+    "hits_on_gpu",
     "key_layout",
     "keys_of_hits",
     "located_hits",
@@ -99,11 +102,11 @@ class Keys:
     layout: KeyLayout
 
 
-def key_layout(device: DeviceIndex, items: DeviceItems) -> KeyLayout:
+def key_layout(text: DeviceText, items: DeviceItems) -> KeyLayout:
     """The layout of keys of items; as many as fit into 64 bits may be worked on at once."""
-    n_segments = device.segment_genome.size
+    n_segments = text.segment_genome.size
     spread = int(items.on_host.lengths.max(initial=0)) + _APART
-    largest = device.forward.n_rows + (n_segments + 1) * spread
+    largest = text.length + (n_segments + 1) * spread
     item_shift = largest.bit_length() + PART_BITS
     return KeyLayout(spread, item_shift, item_shift + max(1, items.count.bit_length()))
 
@@ -130,8 +133,7 @@ def located_hits(device: DeviceIndex, parts: DeviceParts, first: int, last: int)
 
 
 def keys_of_hits(
-    device: DeviceIndex,
-    genome,
+    text: DeviceText,
     reads,
     items: DeviceItems,
     parts: DeviceParts,
@@ -142,40 +144,61 @@ def keys_of_hits(
 
     Parameters
     ----------
-    genome, reads : device array, dtype=uint32
-        Blocks of the genome, and of the reads on both strands.
+    reads : device array, dtype=uint32
+        Blocks of the reads on both strands.
     use_filter : bool
         Whether hits are dropped by the bound.
     """
-    layout = key_layout(device, items)
+    layout = key_layout(text, items)
     keys, spare_keys = (cuda.device_array(max(1, hits.count), np.uint64) for _ in range(2))
     segments, spare = (cuda.device_array(max(1, hits.count), np.uint32) for _ in range(2))
     counters = cuda.to_device(np.zeros(1, np.uint32))
     if hits.count:
         key_hits[launch(hits.count)](
-            genome, reads, last_bounded(device.index.reference.n_bases), items.begins,
+            text.blocks, reads, last_bounded(text.n_bases), items.begins,
             items.lengths, items.edits, items.gaps, parts.offsets, parts.items, parts.starts,
-            hits.positions, hits.parts, hits.count, device.segment_text, device.segment_genome,
+            hits.positions, hits.parts, hits.count, text.segment_text, text.segment_genome,
             1 if use_filter else 0, layout.spread, layout.item_shift, keys, segments, counters,
         )  # fmt: skip
     count = int(counters.copy_to_host()[0])
     if count > 1:
-        (keys, _), (segments, _) = device.sort_pairs(
+        (keys, _), (segments, _) = text.sort_pairs(
             (keys, spare_keys), (segments, spare), count, layout.bits
         )
     return Keys(keys, segments, count, layout)
 
 
-def mark_hits(device: DeviceIndex, genome, reads, items: DeviceItems, parts, hits: DeviceHits):
+def mark_hits(text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, hits: DeviceHits):
     """Which hits may have a locus: device array, shape=(at least hits.count,), dtype=uint8."""
     kept = cuda.device_array(max(1, hits.count), np.uint8)
     if hits.count:
         bound_hits[launch(hits.count)](
-            genome, reads, last_bounded(device.index.reference.n_bases), items.begins,
+            text.blocks, reads, last_bounded(text.n_bases), items.begins,
             items.lengths, items.edits, items.gaps, parts.items, parts.starts, hits.positions,
-            hits.parts, hits.count, device.segment_text, device.segment_genome, kept,
+            hits.parts, hits.count, text.segment_text, text.segment_genome, kept,
         )  # fmt: skip
     return kept
+
+
+def hits_on_gpu(
+    hits: PartHits, positions: np.ndarray, first: int, last: int
+) -> tuple[DeviceParts, DeviceHits]:
+    """The parts of the items from `first` to `last`, without rows, and their located hits."""
+    first_part, last_part = hits.part_offsets[first], hits.part_offsets[last]
+    offsets = hits.offsets[first_part : last_part + 1]
+    parts = parts_on_gpu(
+        Parts(
+            hits.part_offsets[first : last + 1] - first_part,
+            hits.starts[first_part:last_part],
+            hits.ends[first_part:last_part],
+            offsets - offsets[0],
+            *np.empty((2, 0), np.uint32),
+        )
+    )
+    count = int(offsets[-1] - offsets[0])
+    here = positions[offsets[0] : offsets[-1]] if count else np.zeros(1, np.uint32)
+    # Every hit is an interval of its part.
+    return parts, DeviceHits(cuda.to_device(np.ascontiguousarray(here)), parts.intervals, count)
 
 
 @cuda.jit(cache=True)

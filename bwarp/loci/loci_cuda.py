@@ -21,8 +21,8 @@ from numba.cuda import types
 
 from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.loci.device_parts_cuda import DeviceItems, DeviceParts
+from bwarp.loci.device_text_cuda import DeviceText
 from bwarp.loci.edits_cpu import LEFT, NO_DISTANCE, RIGHT
 from bwarp.loci.edits_cuda import (
     agreeing,
@@ -80,7 +80,7 @@ class FoundOnGpu:
 
 
 def loci_of_keys(
-    device: DeviceIndex, genome, reads, items: DeviceItems, parts: DeviceParts, hits: Keys
+    text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, hits: Keys
 ) -> FoundOnGpu:
     """The loci of items from their hits."""
     if not hits.count:
@@ -100,8 +100,9 @@ def loci_of_keys(
     list_clusters[launch(hits.count + 1)](ends, hits.count, clusters)
     n_clusters = ends[hits.count :]
     given = (
-        genome, reads, items.begins, items.lengths, items.edits, items.gaps, items.mismatches,
-        parts.offsets, parts.starts, parts.ends, device.segment_text, device.segment_genome,
+        text.blocks, reads, items.begins, items.lengths, items.edits, items.gaps,
+        items.mismatches, parts.offsets, parts.starts, parts.ends, text.segment_text,
+        text.segment_genome,
         hits.keys, hits.segments, hits.layout.spread, hits.layout.item_shift, clusters,
     )  # fmt: skip
     large, sizes = (cuda.device_array(hits.count, np.uint32) for _ in range(2))
@@ -127,9 +128,7 @@ def loci_of_keys(
     if count > 1:
         spare = cuda.device_array(capacity, np.uint64), cuda.device_array(capacity, np.uint32)
         bits = 32 + max(1, items.count.bit_length())
-        (loci, _), (shapes, _) = device.sort_pairs(
-            (loci, spare[0]), (shapes, spare[1]), count, bits
-        )
+        (loci, _), (shapes, _) = text.sort_pairs((loci, spare[0]), (shapes, spare[1]), count, bits)
     return FoundOnGpu(loci, shapes, count, verified, confirmed)
 
 

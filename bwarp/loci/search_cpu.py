@@ -1,6 +1,9 @@
 """The search for the parts of reads: exact ones, made rarer where they are repeats, or such with
 mismatches, each read as it is soonest."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
@@ -12,7 +15,7 @@ from bwarp.loci.parts import Items, Parts, merge_parts, some_items
 from bwarp.loci.rare_cuts_cpu import cut_rarer
 from bwarp.loci.seeding_rule import best_mismatches, parts_needed
 
-__all__ = ["seed_mismatches", "search_parts"]
+__all__ = ["search_by_mismatches", "search_parts", "seed_mismatches"]
 
 
 def seed_mismatches(
@@ -50,6 +53,13 @@ def search_parts(index: FMIndex, both: np.ndarray, items: Items) -> Parts:
     items : Items
         Both items of each read, neighbours.
     """
+    return search_by_mismatches(index, both, items, partial(_search_exact, index))
+
+
+def search_by_mismatches(
+    index: FMIndex, both: np.ndarray, items: Items, search_exact: Callable
+) -> Parts:
+    """As `search_parts`, with a function ``search_exact(both, items, n_parts)`` for exact parts."""
     n_parts = parts_needed(items.edits, items.gaps, items.mismatches)
     some, found = [], []
     for mismatches in np.unique(items.mismatches):
@@ -58,8 +68,13 @@ def search_parts(index: FMIndex, both: np.ndarray, items: Items) -> Parts:
         if mismatches:
             parts = search_mismatch_parts(index, both, of_these, n_parts[chosen], int(mismatches))
         else:
-            parts = search_exact_parts(index, both, of_these, n_parts[chosen])
-            cut_rarer(index, both, of_these, parts)
+            parts = search_exact(both, of_these, n_parts[chosen])
         some.append(chosen)
         found.append(parts)
     return found[0] if len(found) == 1 else merge_parts(some, found)
+
+
+def _search_exact(index: FMIndex, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
+    parts = search_exact_parts(index, both, items, n_parts)
+    cut_rarer(index, both, items, parts)
+    return parts

@@ -1,0 +1,168 @@
+"""The steps of the chain on a GPU, each alone, from arrays on the host to such on the host.
+
+    search_parts, step_to_sampled     the index is on the GPU
+    may_have_loci, find_loci          the genome is
+
+They are called by several threads, and take turns. What does not fit into the memory of the GPU is
+done in pieces.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numba import cuda
+
+from bwarp.errors import GpuMemoryError
+from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.pinned_memory import PinnedBuffer
+from bwarp.gpu.radix_sort import pair_sorter
+from bwarp.index.device_index_cuda import make_device_index
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cuda import step_to_sampled
+from bwarp.index.memory_plan import MemoryNeeds
+from bwarp.loci.device_parts_cuda import (
+    items_on_gpu,
+    parts_on_host,
+    rows_of_items,
+)
+from bwarp.loci.device_text_cuda import blocks_on_gpu, text_on_gpu
+from bwarp.loci.exact_parts_cuda import search_exact_parts
+from bwarp.loci.find_cuda import BYTES_A_READ, FEWEST_READS, READS_A_CHUNK, rows_of
+from bwarp.loci.hits_cuda import hits_on_gpu, keys_of_hits, mark_hits
+from bwarp.loci.loci_cpu import COUNTS
+from bwarp.loci.loci_cuda import loci_of_keys
+from bwarp.loci.parts import Items, PartHits, Parts, merge_parts, some_items
+from bwarp.loci.rare_cuts_cuda import cut_rarer
+from bwarp.loci.search_cpu import search_by_mismatches
+from bwarp.reference import Reference
+
+__all__ = ["SeedingSteps", "VerifyingSteps"]
+
+
+class SeedingSteps:
+    """Searches parts, and takes their rows to sampled ones: as the functions of the CPU do.
+
+    Parameters
+    ----------
+    index : FMIndex
+    """
+
+    def __init__(self, index: FMIndex):
+        needs = MemoryNeeds(
+            with_reverse=False,
+            with_suffixes="no",
+            bytes_an_element=BYTES_A_READ,
+            fewest=FEWEST_READS,
+            most=READS_A_CHUNK,
+            beside=16 * 4**index.prefix_length,
+        )
+        self._index, self._device = index, make_device_index(index, needs, with_lists=False)
+        self._turn = threading.Lock()
+
+    def search_parts(self, both: np.ndarray, items: Items) -> Parts:
+        """As `bwarp.loci.search_cpu.search_parts`; parts with mismatches are searched there."""
+        return search_by_mismatches(self._index, both, items, self._search_exact)
+
+    def _search_exact(self, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
+        def search(first: int, last: int) -> Parts:
+            some = items_on_gpu(some_items(items, slice(first, last)))
+            codes = cuda.to_device(both)
+            parts = search_exact_parts(self._device, codes, some, n_parts[first:last])
+            cut_rarer(self._device, codes, some, parts, rows_of_items(parts))
+            return parts_on_host(parts)
+
+        found = _in_pieces(search, len(n_parts), self._turn)
+        if len(found) == 1:
+            return found[0]
+        sizes = [len(parts.offsets) - 1 for parts in found]
+        return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
+
+    def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `bwarp.index.locate_cpu.step_to_sampled`."""
+
+        def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+            sampled = cuda.to_device(rows[first:last])
+            steps = cuda.device_array(last - first, np.uint32)
+            step_to_sampled(
+                self._device.forward, self._device.first_rows, self._index.sa_rate, sampled, steps,
+                last - first,
+            )  # fmt: skip
+            return sampled.copy_to_host(), steps.copy_to_host()
+
+        found = _in_pieces(walk, rows.size, self._turn)
+        columns = zip(np.empty((2, 0), np.uint32), *found, strict=True)
+        sampled, steps = (np.concatenate(column) for column in columns)
+        return sampled, steps
+
+
+class VerifyingSteps:
+    """Drops hits that a bound proves to have no locus, and finds the loci of hits: as the CPU does.
+
+    Parameters
+    ----------
+    reference : Reference
+    """
+
+    def __init__(self, reference: Reference, threads: int = 1):
+        self._text = text_on_gpu(reference, pair_sorter(), threads)
+        self._turn = threading.Lock()
+        self._pinned = PinnedBuffer()
+
+    def may_have_loci(
+        self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
+    ) -> np.ndarray:
+        """As `bwarp.loci.candidates_cpu.may_have_loci`, without the genome."""
+
+        def bound(first: int, last: int) -> np.ndarray:
+            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
+            parts, some = hits_on_gpu(hits, positions, first, last)
+            kept = mark_hits(self._text, blocks_on_gpu(reads), on_gpu, parts, some)
+            return kept.copy_to_host()[: some.count].astype(bool)
+
+        found = _in_pieces(bound, len(items.begins), self._turn)
+        return np.concatenate([np.empty(0, bool), *found])
+
+    def find_loci(
+        self,
+        reads: np.ndarray,
+        items: Items,
+        hits: PartHits,
+        positions: np.ndarray,
+        use_filter: bool,
+        counts: np.ndarray,
+    ) -> np.ndarray:
+        """As `bwarp.loci.loci_cpu.find_loci`, without the genome."""
+
+        def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
+            parts, some = hits_on_gpu(hits, positions, first, last)
+            blocks = blocks_on_gpu(reads)
+            keys = keys_of_hits(self._text, blocks, on_gpu, parts, some, use_filter)
+            loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
+            rows = rows_of(loci, on_gpu.on_host.lengths, self._pinned)
+            rows[:, 0] += first
+            return rows, np.array([some.count - keys.count, loci.verified, loci.confirmed])
+
+        found = _in_pieces(find, len(items.begins), self._turn)
+        for _, of_piece in found:
+            counts[COUNTS.index("dropped") :] += of_piece
+        return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
+
+
+def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
+    """``work(first, last)`` of ranges of items, as few as fit into the memory of the GPU."""
+    found, first, at_once = [], 0, count
+    while first < count:
+        last = min(first + at_once, count)
+        with turn:
+            piece = attempt(partial(work, first, last))
+        if piece is not None:
+            found.append(piece)
+            first = last
+        elif last - first == 1:
+            raise GpuMemoryError("the loci of a read take more GPU memory to find than is free")
+        else:
+            at_once = (last - first) // 2
+    return found

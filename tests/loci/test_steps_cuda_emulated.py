@@ -1,0 +1,84 @@
+"""The steps of the chain by the GPU's kernels, run in plain Python, against those of the CPU."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.errors import GpuMemoryError
+from bwarp.index.locate_cpu import locate
+from bwarp.loci import engine, steps_cuda
+from bwarp.loci.loci_cpu import COUNTS
+from bwarp.loci.parts import hits_of, items_of, kept_hits
+from bwarp.loci.read_blocks import blocks_of
+from bwarp.mapping.extension.extension_cpu import both_strands
+from tests.helpers.gpu.emulated_mapping import pretend
+from tests.helpers.gpu.pretended_device import pair_sorter
+
+
+@pytest.mark.parametrize("at_once", [100, 3, 1])
+@pytest.mark.parametrize("number", range(4))
+def test_as_the_cpu(monkeypatch, number, at_once):
+    rng = random.Random(number)
+    contigs = hard_genome(rng)
+    edits = 3
+    codes, offsets = flat(hard_reads(rng, contigs, 4, edits))
+    both = both_strands(codes, offsets)
+    index = index_of_codes(contigs, prefix_length=3, sa_rate=(1, 4)[number % 2])
+    blocks = blocks_of(both)
+    on_cpu = engine.steps_of("cpu")
+    seeding, verifying = on_cpu.SeedingSteps(index), on_cpu.VerifyingSteps(index.reference)
+    all_edits = np.full(4, edits)
+    mismatches = np.array([0, 1, 0, 1]) * (number == 2)
+    gaps = all_edits * (number != 2)
+    items = items_of(offsets, np.arange(4), all_edits, gaps, mismatches)
+    parts = seeding.search_parts(both, items)
+    hits, rows = hits_of(parts, 0, len(items.begins))
+    walked = seeding.step_to_sampled(rows)
+    positions = locate(index, rows)
+    kept = verifying.may_have_loci(blocks, items, hits, positions)
+    left = kept_hits(hits, positions, kept)
+    counts = np.zeros(len(COUNTS), np.int64)
+    loci = verifying.find_loci(blocks, items, *left, False, counts)
+    assert len(loci) > 0
+
+    pretend(monkeypatch)
+    monkeypatch.setattr(steps_cuda, "pair_sorter", pair_sorter)
+    few(monkeypatch, at_once)
+    on_gpu = engine.steps_of("cuda")
+    seeding, verifying = on_gpu.SeedingSteps(index), on_gpu.VerifyingSteps(index.reference)
+    for one, other in zip(seeding.search_parts(both, items), parts, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    for one, other in zip(seeding.step_to_sampled(rows), walked, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    assert verifying.may_have_loci(blocks, items, hits, positions).tolist() == kept.tolist()
+    found = np.zeros(len(COUNTS), np.int64)
+    assert verifying.find_loci(blocks, items, *left, False, found).tolist() == loci.tolist()
+    assert found.tolist() == counts.tolist()
+    none = np.empty(0, np.uint32)
+    assert [one.size for one in seeding.step_to_sampled(none)] == [0, 0]
+
+
+def few(monkeypatch, at_once):
+    """Let the memory be enough for so many items at a time."""
+
+    def attempt(work):
+        first, last = work.args
+        return work() if last - first <= at_once else None
+
+    monkeypatch.setattr(steps_cuda, "attempt", attempt)
+
+
+def test_memory_for_no_item_at_all(monkeypatch):
+    index = index_of_codes([[0, 1, 2, 3] * 10])
+    pretend(monkeypatch)
+    few(monkeypatch, 0)
+    steps = steps_cuda.SeedingSteps(index)
+    with pytest.raises(GpuMemoryError, match="the loci of a read take more GPU memory"):
+        steps.step_to_sampled(np.arange(4, dtype=np.uint32))
