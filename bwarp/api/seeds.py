@@ -13,12 +13,14 @@ from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.errors import UsageError
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.names import Names
-from bwarp.seeding.find import count_seeds, find_in_passes, prepare
+from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
+from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions, check_options
 from bwarp.seeding.kmers import LONGEST_KMER, REASONS, SHORTEST_KMER, KmerBatch
 from bwarp.seeding.output.hit_columns import HitColumns, hit_columns
 from bwarp.seeding.output.seed_tables import HITS_HEADER, NUMBER_HEADER
 from bwarp.seeding.queries import kmers_of
+from bwarp.seeding.sites import count_sites, find_sites
 
 __all__ = ["find_seeds"]
 
@@ -49,7 +51,7 @@ def find_seeds(
     ----------
     index : Index, or the folder of one
     queries : path, or sequences in memory
-        Searched whole, 8 to 64 bases each, or cut into k-mers with `k`.
+        Searched whole, 8 to 64 bases each, IUPAC letters included, or cut into k-mers with `k`.
     k, step, mismatches, max_hits, locate, algorithm, backend
         As of find_seeds.py.
     count_only : bool
@@ -81,7 +83,8 @@ def find_seeds(
         locate,
     )
     threads = threads_or_all(threads)
-    batches = kmers_of(*sequence_batches(queries, "queries"), k, step)
+    given = sequence_batches(queries, "queries", CODE_OF_LETTER)
+    batches = kmers_of(*given, k, step, batches_with_variants)
     stored = arrays_of(index)
 
     def make_ready(engine: str):
@@ -94,13 +97,13 @@ def find_seeds(
     def counts() -> Iterator[tuple]:
         for kmers, names in batches:
             unreported.add_kmers(kmers, names)
-            hits = count_seeds(ready, kmers, options, engine, threads)
+            hits = count_sites(ready, kmers, options, engine, threads)
             yield [names.name(number) for number in kmers.queries], kmers.starts, hits
 
     def hits() -> Iterator[tuple]:
         for kmers, names in batches:
             unreported.add_kmers(kmers, names)
-            for found in find_in_passes(ready, kmers, options, engine, threads):
+            for found in find_sites(ready, kmers, options, engine, threads):
                 unreported.over += found.over_kmers.size
                 for part in found.hits:
                     yield _columns(hit_columns(part, kmers, names, stored.reference), stored)

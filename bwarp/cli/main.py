@@ -6,7 +6,7 @@ import sys
 
 from bwarp import __version__
 from bwarp.cli.starting import guard
-from bwarp.cli.subcommands import FORMER_NAMES, GROUPS, SUBCOMMANDS, Subcommand
+from bwarp.cli.subcommands import FORMER_NAMES, GONE, GROUPS, SUBCOMMANDS, Subcommand
 from bwarp.errors import UsageError
 
 __all__ = ["main", "overview"]
@@ -66,6 +66,9 @@ def _subcommand(word: str) -> Subcommand:
     word = FORMER_NAMES.get(word, word)
     if word in SUBCOMMANDS:
         return SUBCOMMANDS[word]
+    gone = word.removesuffix(".py").replace("_", "-")
+    if gone in GONE:
+        raise UsageError(f"there is no command {word} any more: {GONE[gone]}")
     import difflib
 
     # The files in scripts/ have longer names: bwarp find_seeds is bwarp seeds.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 __all__ = [
     "COMPILED_FIRST",
     "FORMER_NAMES",
+    "GONE",
     "GROUPS",
     "SUBCOMMANDS",
     "Subcommand",
@@ -47,9 +48,6 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "allmap": Subcommand("commands.find_alignments", "every alignment of reads with few edits"),
         "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
         "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),
-        "expand-primers": Subcommand(
-            "commands.expand_primers", "every sequence that R, Y or N stand for, for seeds"
-        ),
     },
     "Align": {
         "pairs": Subcommand("commands.align_pairs", "query i with reference i, with CIGAR"),
@@ -96,6 +94,9 @@ SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in g
 
 #: Names of version 0.1, which may still be typed.
 FORMER_NAMES = {"count-right": "count-correct"}
+
+#: What is not here any more, and what to type instead.
+GONE = {"expand-primers": "bwarp seeds takes primers with IUPAC letters as they are"}
 
 #: Subcommands that compile what they need side by side, where it was not compiled before.
 COMPILED_FIRST = ("index", "map", "seeds", "mems", "scan", "pairs", "search")

@@ -18,9 +18,12 @@ import numpy as np
 from bwarp.io.fastx import SequenceBatch
 
 __all__ = [
+    "AMBIGUOUS_BASE",
     "LONGEST_KMER",
+    "MOST_VARIANTS",
     "REASONS",
     "SHORTEST_KMER",
+    "TOO_MANY_VARIANTS",
     "KmerBatch",
     "PackedKmers",
     "base_of_item",
@@ -32,9 +35,16 @@ __all__ = [
 SHORTEST_KMER = 8
 LONGEST_KMER = 64
 
+#: The sequences that a degenerate query may stand for.
+MOST_VARIANTS = 4096
+
 #: Why a query or k-mer was not searched, by number.
-REASONS = ("", "ambiguous base", "shorter than the k-mer length", f"longer than {LONGEST_KMER}")
-_AMBIGUOUS, _TOO_SHORT, _TOO_LONG = 1, 2, 3
+REASONS = (
+    "", "ambiguous base", "shorter than the k-mer length", f"longer than {LONGEST_KMER}",
+    f"stands for more than {MOST_VARIANTS} sequences",
+)  # fmt: skip
+AMBIGUOUS_BASE, TOO_MANY_VARIANTS = 1, 4
+_TOO_SHORT, _TOO_LONG = 2, 3
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,9 @@ class KmerBatch:
         Where it begins in the query.
     skipped : ndarray, shape=(n_skipped, 3), dtype=int64
         Query, start and number of the reason (`REASONS`) of what is not searched.
+    variants : KmerBatch, optional
+        Of degenerate queries, every sequence that they stand for; `queries` is there the number of
+        the k-mer, whose own `words` say nothing.
     """
 
     words: np.ndarray
@@ -59,6 +72,7 @@ class KmerBatch:
     queries: np.ndarray
     starts: np.ndarray
     skipped: np.ndarray
+    variants: "KmerBatch | None" = None
 
     @property
     def count(self) -> int:
@@ -135,7 +149,7 @@ def _pack_kmers(codes, positions, lengths, words, reasons):
         for b in range(lengths[i]):
             code = codes[positions[i] + b]
             if code > 3:
-                reasons[i] = _AMBIGUOUS
+                reasons[i] = AMBIGUOUS_BASE
                 break
             words[i, b >> 5] |= np.uint64(code) << np.uint64(62 - 2 * (b & 31))
 

@@ -1,16 +1,17 @@
 """K-mers of queries, batch by batch, with the names of their queries."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.names import Names, query_names
+from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
 
-__all__ = ["kmers_of", "read_kmers"]
+__all__ = ["kmers_of", "read_kmers", "read_queries"]
 
 
 def read_kmers(
@@ -41,10 +42,24 @@ def read_kmers(
     yield from kmers_of(path, read_sequences(path, chunk_bytes=chunk_bytes), k, step)
 
 
-def kmers_of(
-    where: str | os.PathLike, batches: Iterable[SequenceBatch], k: int | None = None, step: int = 1
+def read_queries(
+    path: str | os.PathLike, k: int | None = None, step: int = 1
 ) -> Iterator[tuple[KmerBatch, Names]]:
-    """`read_kmers` for sequences that someone else reads; errors name `where` they are from."""
+    """As `read_kmers`, with the variants of whole degenerate queries."""
+    yield from kmers_of(path, read_sequences(path, CODE_OF_LETTER), k, step, batches_with_variants)
+
+
+def kmers_of(
+    where: str | os.PathLike,
+    batches: Iterable[SequenceBatch],
+    k: int | None = None,
+    step: int = 1,
+    cut: Callable[..., Iterator[KmerBatch]] = kmer_batches,
+) -> Iterator[tuple[KmerBatch, Names]]:
+    """`read_kmers` for sequences that someone else reads; errors name `where` they are from.
+
+    `cut` is `kmer_batches` or `batches_with_variants`.
+    """
     for sequences in batches:
         names = query_names(sequences)
         nameless = names.first_empty()
@@ -53,5 +68,5 @@ def kmers_of(
                 f"{where}: record {sequences.first_record + nameless + 1} has no name: "
                 "write one after its > or @"
             )
-        for kmers in kmer_batches(sequences, k, step):
+        for kmers in cut(sequences, k, step):
             yield kmers, names

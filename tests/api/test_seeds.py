@@ -34,7 +34,7 @@ def test_cut_kmers_and_their_counts(index, contigs, wrote):
 
 def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
     start = contigs["one"][:8]
-    given = {"often": start, "short": "ACGT", "n": "ACGTNACGT", "x": "A" * 65, "y": ""}
+    given = {"often": start, "short": "ACGT", "n": "ACGTNNNNNNNACGT", "x": "A" * 65, "y": ""}
     with pytest.warns(UserWarning, match="rows|searched") as warned:
         hits = bwarp.find_seeds(index, given, mismatches=4, max_hits=3, **OPTIONS)
     assert len(hits) == 0
@@ -42,7 +42,7 @@ def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
         "1 k-mers have more than 3 hits and so no rows: max_hits=0 lists them all, "
         "count_only=True says how many each has",
         "queries that were not searched: short (shorter than the k-mer length), "
-        "n (ambiguous base), x (longer than 64), and 1 more",
+        "n (stands for more than 4096 sequences), x (longer than 64), and 1 more",
     ]
     assert {one.filename for one in warned} == {__file__}
     # The siblings of the program's table have the same.
@@ -51,7 +51,7 @@ def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
     assert_frame_equal(table, hits)
     over, skipped = bwarp.read_table("hits.over.tsv"), bwarp.read_table("hits.skipped.tsv")
     assert skipped["query"].tolist() == ["short", "n", "x", "y"]
-    assert skipped.reason[1] == "ambiguous base"
+    assert skipped.reason[1] == "stands for more than 4096 sequences"
     with pytest.warns(UserWarning, match="not searched"):
         counts = bwarp.find_seeds(index, given, mismatches=4, count_only=True, **OPTIONS)
     assert_frame_equal(counts, over)
@@ -88,3 +88,15 @@ def test_queries_that_cannot_be_used(index):
         bwarp.find_seeds(index, "ACGTACGT")
     with pytest.raises(InputError, match=r"^queries\[1\]: 'Q' at position 4 is not a letter"):
         bwarp.find_seeds(index, ["ACGTACGT", "ACGTQ"], **OPTIONS)
+
+
+def test_degenerate_queries(index, contigs, wrote):
+    given = {"r": contigs["one"][:9] + "N" + contigs["one"][10:19] + "R", "plain": "ACGTACGTAC"}
+    run = ("--index", "genome.index", "--queries", "Q.fa", "--mismatches", 1, "--max-hits", 0)
+    table = wrote("find_seeds", "hits.tsv", *run, Q=given)
+    found = bwarp.find_seeds(index, given, mismatches=1, max_hits=0, **OPTIONS)
+    assert_frame_equal(found, table)
+    assert "r" in set(found["query"])
+    run = ("--index", "genome.index", "--queries", "Q.fa", "--mismatches", 1, "--count-only")
+    counts = bwarp.find_seeds(index, given, mismatches=1, count_only=True, **OPTIONS)
+    assert_frame_equal(counts, wrote("find_seeds", "n.tsv", *run, Q=given))

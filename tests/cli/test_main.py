@@ -13,7 +13,7 @@ import tomllib
 import pytest
 
 from bwarp import __version__
-from bwarp.cli.subcommands import FORMER_NAMES, GROUPS, SUBCOMMANDS
+from bwarp.cli.subcommands import FORMER_NAMES, GONE, GROUPS, SUBCOMMANDS
 from bwarp.index.store import save_index
 from tests.helpers.oracles.index_oracle import index_of
 
@@ -62,6 +62,15 @@ def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checko
         }
         assert modules == {f"bwarp.cli.{command.module}", "bwarp.cli.program"}
         assert command.program in command.module
+
+
+@pytest.mark.parametrize("gone", [*GONE, "expand_primers.py"])
+def test_what_is_gone_says_what_to_type(bwarp, gone):
+    rc, said, errors = bwarp(gone, "primers.fa", "-o", "plain.fa")
+    assert (rc, said, errors) == (
+        2, "", f"bwarp: error: there is no command {gone} any more: bwarp seeds takes primers with "
+        "IUPAC letters as they are\n",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("former", FORMER_NAMES)

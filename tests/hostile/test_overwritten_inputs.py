@@ -25,7 +25,6 @@ ARGUMENTS = {
     ],
     "align_pairs": ["--pairs", "IN.tsv", "-o", "IN.tsv"],
     "search_database": ["--queries", "q.fa", "--database", "IN", "-o", "o", "--alignments", "IN"],
-    "expand_primers": ["IN", "-o", "IN"],
     "list_guides": ["--fasta", "IN", "-o", "IN"],
     "filter_candidates": [
         "--index", "index", "--reads", "r.npz", "--candidates", "IN.npz", "-o", "IN.npz",

@@ -1,14 +1,15 @@
 """Find every hit of k-mers and their reverse complements in a reference, with a given number of
 mismatches at any position.
 
-Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. The table has the
+Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. A whole query may have
+IUPAC letters such as R, Y and N: a site has one row, with the fewest mismatches. The table has the
 columns query, kmer_start, strand, contig, position and mismatches. Positions are 0-based, and of
 the hit's leftmost base on the forward strand. Rows are in the order of queries, k-mer starts,
 strands (forward first), contigs and positions.
 
 OUT.over.tsv lists the k-mers with more than --max-hits hits, which have no rows, and
 OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries that are too short
-or too long.
+or too long, or stand for too many sequences.
 """
 
 from bwarp.cli.options import (
@@ -23,9 +24,10 @@ from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs, table_format
+from bwarp.offtargets.pam import SIDES, parse_pam
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
-from bwarp.seeding.find import count_seeds, find_in_passes, prepare
+from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.output.seed_tables import (
     open_count_table,
@@ -33,7 +35,8 @@ from bwarp.seeding.output.seed_tables import (
     sibling,
     tables_at,
 )
-from bwarp.seeding.queries import read_kmers
+from bwarp.seeding.queries import read_queries
+from bwarp.seeding.sites import count_sites, find_sites, is_beside_pam
 
 EXAMPLES = """
 scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
@@ -60,12 +63,26 @@ def parse_options():
         "--count-only", action="store_true",
         help="only how many hits every k-mer has, whatever the limit: query, kmer_start, hits",
     )  # fmt: skip
+    parser.add_argument(
+        "--pam", metavar="PAM",
+        help="only sites beside a PAM: IUPAC, several of one length with commas between them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pam-side", type=int, choices=SIDES, default=3, help="end of the site that the PAM is at"
+    )
+    parser.add_argument(
+        "--site-sequence", action="store_true",
+        help="one column more, site: the bases of the hit, on its strand",
+    )  # fmt: skip
     return parser
 
 
 def main(options):
-    batches = read_kmers(options.queries, *kmer_options(options))
+    pam = parse_pam(options.pam, options.pam_side) if options.pam else None
+    batches = read_queries(options.queries, *kmer_options(options))
     output_format = table_format(options.output)
+    if options.site_sequence and (output_format != "tsv" or options.count_only):
+        raise UsageError("--site-sequence is a column of hits in .tsv or .tsv.gz: leave it out")
     check_outputs(tables_at(options.output), [options.index, options.queries])
     if options.count_only and output_format != "tsv":
         raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
@@ -82,33 +99,37 @@ def main(options):
     if backend == "cuda":
         say(str(index.plan))
     if options.count_only:
-        write_counts(options, batches, index, seed_options, backend)
+        write_counts(options, batches, index, stored.reference, seed_options, backend, pam)
     else:
-        write_hits(options, batches, index, stored.reference, seed_options, backend)
+        write_hits(options, batches, index, stored.reference, seed_options, backend, pam)
 
 
-def write_hits(options, batches, index, reference, seed_options, backend):
+def write_hits(options, batches, index, reference, seed_options, backend, pam):
     with (
-        open_seed_tables(options.output, reference, options.threads) as tables,
+        open_seed_tables(
+            options.output, reference, options.threads, options.site_sequence
+        ) as tables,
         progress("k-mers", files=[options.queries]) as report,
     ):
         counts = tables.counts
         for kmers, queries in batches:
             done = counts.searched
             tables.add_kmers(kmers, queries)
-            for found in find_in_passes(index, kmers, seed_options, backend, options.threads):
+            is_site = is_beside_pam(reference, pam, kmers) if pam else None
+            for found in find_sites(index, kmers, seed_options, backend, options.threads, is_site):
                 for hits in tables.add_found(found, kmers, queries):
                     report(done + int(hits.kmers[-1]) + 1, f"{counts.hits:,} hits")
     say_outcome(options, counts)
 
 
-def write_counts(options, batches, index, seed_options, backend):
+def write_counts(options, batches, index, reference, seed_options, backend, pam):
     with (
         open_count_table(options.output) as table,
         progress("k-mers", files=[options.queries]) as report,
     ):
         for kmers, queries in batches:
-            hits = count_seeds(index, kmers, seed_options, backend, options.threads)
+            is_site = is_beside_pam(reference, pam, kmers) if pam else None
+            hits = count_sites(index, kmers, seed_options, backend, options.threads, is_site)
             table.add(kmers, queries, hits)
             report(table.counts.searched, f"{table.counts.hits:,} hits")
     say_outcome(options, table.counts)

@@ -23,7 +23,14 @@ from bwarp.reference import Reference
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.kmers import REASONS, KmerBatch
 from bwarp.seeding.output.hit_columns import hit_columns
-from bwarp.seeding.output.seed_text import BED, TSV, hit_lines, number_lines, reason_lines
+from bwarp.seeding.output.seed_text import (
+    BED,
+    TSV,
+    TSV_WITH_SITES,
+    hit_lines,
+    number_lines,
+    reason_lines,
+)
 
 __all__ = [
     "HITS_HEADER",
@@ -161,11 +168,12 @@ def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
 
 @contextmanager
 def open_seed_tables(
-    path: str | os.PathLike, reference: Reference, threads: int = 1
+    path: str | os.PathLike, reference: Reference, threads: int = 1, with_sites: bool = False
 ) -> Iterator[SeedTables]:
     """Tables to write; they appear, the hits last, when the block ends well.
 
-    Standard output (``-``) has no siblings: what would stand there is only counted.
+    Standard output (``-``) has no siblings: what would stand there is only counted. `with_sites`
+    adds the bases of the hits to TSV.
     """
     layout = table_format(path)
     with ExitStack() as stack:
@@ -183,7 +191,8 @@ def open_seed_tables(
                 table.write(*hit_columns(hits, kmers, queries, reference))
 
         else:
-            write_hits = _line_writer(file, BED if layout == "bed" else TSV, reference, threads)
+            lines = TSV_WITH_SITES if with_sites else BED if layout == "bed" else TSV
+            write_hits = _line_writer(file, lines, reference, threads)
         yield SeedTables(write_hits, over, skipped)
 
 
@@ -191,6 +200,8 @@ def _line_writer(file: IO[bytes], layout: int, reference: Reference, threads: in
     contigs = Names.of(reference.names)
     if layout == TSV:
         file.write(HITS_HEADER)
+    elif layout == TSV_WITH_SITES:
+        file.write(HITS_HEADER.replace(b"\n", b"\tsite\n"))
 
     def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
         for text in hit_lines(layout, hits, kmers, queries, reference, contigs, threads):

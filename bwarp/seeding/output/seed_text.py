@@ -1,6 +1,7 @@
 """Hits and k-mers as lines of text, TSV or BED, written by jitted code into arrays of bytes.
 
     hits, TSV     query  kmer_start  strand  contig  position  mismatches
+    with sites    the same, and the bases of the hit on its strand
     hits, BED     contig  position  position + k  query  mismatches  strand
     over          query  kmer_start  hits
     skipped       query  kmer_start  reason
@@ -12,6 +13,7 @@ line before it.
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numba
 import numpy as np
@@ -22,20 +24,22 @@ from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.reference import Reference
 from bwarp.runtime.simd import VECTOR_BYTES, load, store
 from bwarp.seeding.hits import SeedHits
-from bwarp.seeding.kmers import KmerBatch
+from bwarp.seeding.kmers import LONGEST_KMER, KmerBatch
 
 __all__ = [
     "BED",
     "TSV",
+    "TSV_WITH_SITES",
     "hit_lines",
     "number_lines",
     "reason_lines",
 ]
 
-TSV, BED = 0, 1
+TSV, BED, TSV_WITH_SITES = 0, 1, 2
 
 # As numbers of one type: for each literal number Numba would compile a function again.
 _TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
+_LETTERS = np.frombuffer(b"ACGT", np.uint8)
 _START = np.int64(0)
 #: The most bytes of a number and its separator.
 _NUMBER = MOST_DIGITS + 1
@@ -52,12 +56,17 @@ def hit_lines(
     contigs: Names,
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
-    """Hits as lines of a layout, `TSV` or `BED`: uint8 arrays to be written one after another.
+    """Hits as lines of a layout, `TSV`, `BED` or `TSV_WITH_SITES`, as arrays of bytes in order.
 
     While one is written, threads fill the next.
     """
-    write = _write_bed if layout == BED else _write_tsv
+    if layout == TSV_WITH_SITES:
+        write = partial(_write_sites, reference.packed)
+    else:
+        write = _write_bed if layout == BED else _write_tsv
     line = contigs.longest + 1 + 4 * _NUMBER
+    if layout == TSV_WITH_SITES:
+        line += LONGEST_KMER + 1
 
     def work(first: int) -> np.ndarray:
         last = min(first + _LINES_AT_ONCE, hits.count)
@@ -205,6 +214,39 @@ def _write_bed(
         text[at + 2] = _MINUS if hit_strands[i] else _PLUS
         text[at + 3] = _NEWLINE
         at += 4
+    return at
+
+
+@numba.njit(cache=True, nogil=True)
+def _write_sites(
+    packed, hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts,
+    kmer_lengths, names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
+):  # fmt: skip
+    at = _START
+    contig = _START
+    for i in range(first, last):
+        kmer = hit_kmers[i]
+        query = kmer_queries[kmer]
+        position = np.int64(hit_positions[i])
+        contig = _contig_of(contig_starts, position, contig)
+        at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
+        at = put_field(text, at, kmer_starts[kmer], _TAB)
+        text[at] = _MINUS if hit_strands[i] else _PLUS
+        text[at + 1] = _TAB
+        at = _put(
+            text, at + 2, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB
+        )
+        at = put_field(text, at, position - contig_starts[contig], _TAB)
+        text[at] = np.uint8(48) + hit_mismatches[i]
+        text[at + 1] = _TAB
+        at += 2
+        length = np.int64(kmer_lengths[kmer])
+        for b in range(length):
+            base = position + (length - 1 - b if hit_strands[i] else b)
+            code = packed[base >> 5] >> np.uint64(62 - 2 * (base & 31)) & np.uint64(3)
+            text[at + b] = _LETTERS[np.uint64(3) - code if hit_strands[i] else code]
+        text[at + length] = _NEWLINE
+        at += length + 1
     return at
 
 

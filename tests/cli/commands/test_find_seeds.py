@@ -22,7 +22,7 @@ QUERIES = {
     "nowhere": b"CCCCCCCCCCGGGGGGGGGG",
 }
 NOT_SEARCHED = {
-    "ambiguous": (b"ACGTNACGTACGT", "ambiguous base"),
+    "degenerate": (b"ACGTNNNNNNNACGTACGT", "stands for more than 4096 sequences"),
     "short": (b"ACGTACG", "shorter than the k-mer length"),
     "long": (b"A" * 65, "longer than 64"),
 }
