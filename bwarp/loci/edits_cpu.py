@@ -21,11 +21,13 @@ from bwarp.runtime.simd import leading_zeros, population_count
 
 __all__ = [
     "LEFT",
+    "NOWHERE",
     "NO_DISTANCE",
     "RIGHT",
     "agreeing",
     "distances_to",
     "distances_with_few_gaps",
+    "furthest",
     "room_to_work",
 ]
 
@@ -35,7 +37,8 @@ NO_DISTANCE = 255
 #: To which side of a position bases are compared: steps of it.
 RIGHT, LEFT = 1, -1
 
-_NOWHERE = -(1 << 30)
+#: The furthest row of a diagonal that no alignment comes to.
+NOWHERE = -(1 << 30)
 
 
 @numba.njit(nogil=True, inline="always")
@@ -59,7 +62,7 @@ def agreeing(genome, at, reads, first, most, side):
 
 
 @numba.njit(nogil=True, inline="always")
-def _furthest(same, shorter, longer, most):
+def furthest(same, shorter, longer, most):
     """The furthest row with one edit more, at most `most`, from those of three diagonals: this one,
     the one before it, from which a base of the genome is left out, and the one after it, from which
     a base of the read is inserted."""
@@ -96,7 +99,7 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
         The least of them; more than `edits` if there is none.
     """
     width = 2 * gaps + 3
-    reach[: 2 * width] = _NOWHERE
+    reach[: 2 * width] = NOWHERE
     distances[: 2 * gaps + 1] = NO_DISTANCE
     before, now = gaps + 1, width + gaps + 1  # their diagonals 0
     least = edits + 1
@@ -109,7 +112,7 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
         for k in range(-widest, widest + 1):
             most = min(length, room - k)
             at = before + k
-            row = _furthest(reach[at], reach[at - 1], reach[at + 1], most)
+            row = furthest(reach[at], reach[at - 1], reach[at + 1], most)
             if row >= 0:
                 row += agreeing(
                     genome, origin + side * (row + k), reads, first + side * row, most - row, side
@@ -129,7 +132,7 @@ def distances_with_few_gaps(
     """As `distances_to`, to the right, with fewer gap bases than edits: rows for each number."""
     width = 2 * gaps + 3
     level = (gaps + 1) * width
-    reach[: 2 * level] = _NOWHERE
+    reach[: 2 * level] = NOWHERE
     distances[: 2 * gaps + 1] = NO_DISTANCE
     before, now = gaps + 1, level + gaps + 1
     row = agreeing(genome, origin, reads, first, min(length, room), RIGHT)
@@ -142,10 +145,10 @@ def distances_with_few_gaps(
                 most = min(length, room - k)
                 at = before + g * width + k
                 fewer = at - width
-                row = _furthest(
+                row = furthest(
                     reach[at],
-                    reach[fewer - 1] if g else _NOWHERE,
-                    reach[fewer + 1] if g else _NOWHERE,
+                    reach[fewer - 1] if g else NOWHERE,
+                    reach[fewer + 1] if g else NOWHERE,
                     most,
                 )
                 if row >= 0:

@@ -128,7 +128,7 @@ def _find_chunk(find, genome, chunk: ReadChunk, options: LocusOptions, most: int
     if over.size:
         loci = _within(loci, n_loci <= most)
     gaps = options.gaps_of(options.edits_of(np.diff(chunk.offsets)))
-    alignments = align_loci(genome.blocks, both, blocks, chunk.offsets, loci, gaps)
+    alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
     skipped = int((loci.searched < 0).sum())
     with_loci = int((n_loci > 0).sum())
     certificate = Certificate(

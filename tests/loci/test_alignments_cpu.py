@@ -1,5 +1,8 @@
 """CIGARs of loci: as many edits as the locus has, no more gap letters than allowed."""
 
+import functools
+import itertools
+import math
 import random
 
 import numpy as np
@@ -20,9 +23,7 @@ def aligned(contigs, reads, edits, gaps):
     loci, _ = find_batch(
         index, genome, both, blocks_of(both), offsets, LocusOptions(edits, gaps=gaps)
     )
-    found = align_loci(
-        genome.blocks, both, blocks_of(both), offsets, loci, np.full(len(reads), gaps)
-    )
+    found = align_loci(genome.blocks, blocks_of(both), offsets, loci, np.full(len(reads), gaps))
     for i in range(len(loci.reads)):
         cigar = found.cigar[found.offsets[i] : found.offsets[i + 1]].tolist()
         yield i, loci, [(size >> 4, "MID"[size & 15]) for size in cigar]
@@ -53,6 +54,58 @@ def test_edits_and_gap_letters():
             assert (row, at, cost) == (len(read), loci.ends[i], loci.distances[i])
             assert letters <= gaps
             n_gapped += letters > 0
+    assert n_gapped > 50
+
+
+def leftmost_alignment(read, stretch, most):
+    """The rule as it is said: fewest edits, then fewest gap letters, then from the last base back a
+    match or mismatch where it can be, else a deleted base, else an inserted one."""
+
+    @functools.cache
+    def cost(row, column, letters):
+        if row < 0 or column < 0 or letters < 0:
+            return math.inf
+        if row == column == letters == 0:
+            return 0
+        return min(
+            cost(row - 1, column - 1, letters) + differ(row, column),
+            cost(row, column - 1, letters - 1) + 1,
+            cost(row - 1, column, letters - 1) + 1,
+        )
+
+    def differ(row, column):
+        return read[row - 1] != stretch[column - 1] or read[row - 1] > 3
+
+    row, column = len(read), len(stretch)
+    _, letters = min((cost(row, column, n), n) for n in range(most + 1))
+    back = ""
+    while row or column:
+        here = cost(row, column, letters)
+        if cost(row - 1, column - 1, letters) + differ(row, column) == here:
+            back, row, column = back + "M", row - 1, column - 1
+        elif cost(row, column - 1, letters - 1) + 1 == here:
+            back, column, letters = back + "D", column - 1, letters - 1
+        else:
+            back, row, letters = back + "I", row - 1, letters - 1
+    return [(len(list(run)), operation) for operation, run in itertools.groupby(back[::-1])]
+
+
+def test_equals_the_rule_as_it_is_said():
+    n_gapped = 0
+    for number in range(30):
+        rng = random.Random(100 + number)
+        contigs = hard_genome(rng)
+        edits = rng.randrange(1, 6)
+        gaps = rng.randrange(1, edits + 1)
+        reads = hard_reads(rng, contigs, 3, edits)
+        text = [b for contig in contigs for b in contig]
+        for i, loci, cigar in aligned(contigs, reads, edits, gaps):
+            read = reads[loci.reads[i]]
+            if loci.strands[i]:
+                read = [3 - b if b < 4 else 4 for b in read[::-1]]
+            stretch = text[loci.starts[i] : loci.ends[i]]
+            assert cigar == leftmost_alignment(tuple(read), tuple(stretch), gaps)
+            n_gapped += len(cigar) > 1
     assert n_gapped > 50
 
 
