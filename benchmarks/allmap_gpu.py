@@ -41,9 +41,9 @@ def parse_options():
     parser.add_argument("--contigs", type=int, default=24)
     parser.add_argument("--reads", type=int, default=10_000_000)
     parser.add_argument(
-        "--all-reads", type=int, default=500_000, help="of which all loci are found"
+        "--all-reads", type=int, default=50_000, help="of which all loci are found"
     )
-    parser.add_argument("--compared-reads", type=int, default=100_000, help="searched on CPUs too")
+    parser.add_argument("--compared-reads", type=int, default=20_000, help="searched on CPUs too")
     parser.add_argument("--edits", type=int, default=4)
     parser.add_argument("--chunks", type=int, default=3, help="profiled step by step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -126,7 +126,8 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     from bwarp.runtime.threads import read_ahead
 
     start, marks = time.perf_counter(), []
-    size, path = engine.reads_a_chunk("cuda"), str(reads_of(folder, number))
+    size = engine.reads_a_chunk("cuda", loci_options(report, options))
+    path = str(reads_of(folder, number))
     chunks = read_ahead(read_chunks(path, None, False, size, options.threads))
     index = load_index(folder / "index")
     genome, kept = engine.load(index, "cuda", options.threads)
@@ -193,7 +194,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
         n_reads = n_loci = 0
-        path, size = str(reads_of(folder, number)), engine.reads_a_chunk("cuda")
+        path, size = str(reads_of(folder, number)), engine.reads_a_chunk("cuda", locus_options)
         chunks = read_chunks(path, None, False, size)
         with context as kernels:
             for turn in range(options.chunks + 1):

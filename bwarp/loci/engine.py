@@ -8,15 +8,22 @@ from types import ModuleType
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci import find_cpu
 from bwarp.loci.find_cpu import TextAndGenome
-from bwarp.loci.options import LocusOptions
+from bwarp.loci.options import ALL, LocusOptions
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK
 from bwarp.runtime.threads import run_together
 
 __all__ = ["load", "loci_finder", "reads_a_chunk", "steps_of"]
 
 
-def reads_a_chunk(backend: str) -> int:
+#: Reads of a chunk where all their loci are wanted: in a large genome that is hundreds a read, and
+#: many chunks are in work.
+READS_WITH_ALL = 1 << 13
+
+
+def reads_a_chunk(backend: str, options: LocusOptions) -> int:
     """Reads of a chunk that keep an engine busy."""
+    if options.strata == ALL:
+        return READS_WITH_ALL
     if backend == "cuda":
         from bwarp.loci import find_cuda
 

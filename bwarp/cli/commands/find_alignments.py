@@ -142,7 +142,7 @@ def main(options):
         outputs += [sibling(options.output, kind) for kind in SIBLINGS]
     check_outputs(outputs, [options.index, options.first, options.second])
     backend = choose_engine(options.backend)
-    size = reads_a_chunk(backend)
+    size = reads_a_chunk(backend, locus_options)
     chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
     chunks = read_ahead(chunks)
     index = load_index(options.index)
