@@ -42,6 +42,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "offtargets": Subcommand(
             "commands.find_offtargets", "every site of CRISPR guides, with bulges and scores"
         ),
+        "primers": Subcommand("commands.find_products", "products of primer pairs: in-silico PCR"),
         "guides": Subcommand(
             "commands.list_guides", "CRISPR guides of a sequence, for offtargets to search"
         ),

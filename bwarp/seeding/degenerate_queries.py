@@ -19,7 +19,7 @@ from bwarp.seeding.kmers import (
     whole_queries,
 )
 
-__all__ = ["CODE_OF_LETTER", "batches_with_variants"]
+__all__ = ["CODE_OF_LETTER", "bases_of_codes", "batches_with_variants"]
 
 #: Variants of a batch at most.
 VARIANTS_AT_ONCE = 1 << 18
@@ -45,6 +45,11 @@ def _letter_table() -> np.ndarray:
 #: uint8[256]: a code of every IUPAC letter, those of plain bases and N as everywhere; 255 for any
 #: other byte.
 CODE_OF_LETTER = _letter_table()
+
+
+def bases_of_codes(codes: np.ndarray) -> np.ndarray:
+    """The bases that letters stand for, a bit each, that of A the lowest; dtype=uint8."""
+    return np.array([sum(1 << base for base in bases) for bases in _BASES], np.uint8)[codes]
 
 
 def batches_with_variants(

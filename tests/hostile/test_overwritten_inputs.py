@@ -25,6 +25,7 @@ ARGUMENTS = {
     ],
     "align_pairs": ["--pairs", "IN.tsv", "-o", "IN.tsv"],
     "search_database": ["--queries", "q.fa", "--database", "IN", "-o", "o", "--alignments", "IN"],
+    "find_products": ["--index", "index", "--pairs", "IN.tsv", "-o", "IN.tsv"],
     "list_guides": ["--fasta", "IN", "-o", "IN"],
     "filter_candidates": [
         "--index", "index", "--reads", "r.npz", "--candidates", "IN.npz", "-o", "IN.npz",

@@ -1,0 +1,100 @@
+"""In-silico PCR: find the products of primer pairs in a genome.
+
+A line of the table of pairs has a name, the forward and the reverse primer, from 5' to 3', IUPAC
+letters included. A primer binds with up to --mismatches substitutions, none of them among its last
+bases at the 3' end (--last). OUT.tsv has the columns pair, contig, start, end, length, strand,
+left, right, left_mismatches and right_mismatches; positions are 0-based and half-open, and the
+strand is + where the forward primer is the left one.
+
+OUT.pairs.tsv says of every pair where its primers bind, how often, and how many products it has.
+"""
+
+from bwarp.cli.options import add_index_option, add_output_option
+from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.io.output_names import check_outputs
+from bwarp.primers.pairs import read_pairs
+from bwarp.primers.product_tables import layout_of, open_product_tables, product_tables_at
+from bwarp.primers.products import ProductOptions, find_products
+from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.progress import progress
+from bwarp.seeding.find import prepare
+from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions
+from bwarp.seeding.kmers import LONGEST_KMER
+
+EXAMPLES = """
+scripts/find_products.py --index genome.index --pairs primers.tsv -o products.tsv
+scripts/find_products.py --index genome.index --pairs primers.tsv -o products.fa --mismatches 3 \\
+    --last 5 --max-product 1000
+scripts/find_products.py --index genome.index --pairs primers.tsv -o products.bed --with-itself
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    parser.add_argument(
+        "--pairs", required=True, metavar="PAIRS.tsv",
+        help="lines of a name, a forward and a reverse primer, 5' to 3'; - is standard input",
+    )  # fmt: skip
+    add_output_option(
+        parser, "OUT",
+        "products: .tsv, .bed or .fa by its ending, each also .gz; - is TSV on standard output",
+    )  # fmt: skip
+    parser.add_argument(
+        "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=2,
+        help=f"most mismatches of a primer, 0 to {MOST_MISMATCHES}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--last", **whole(0, LONGEST_KMER), default=15,
+        help="bases at the 3' end of a primer that have no mismatch, as isPcr's -minPerfect; 0 as "
+        "primersearch",
+    )  # fmt: skip
+    parser.add_argument(
+        "--min-product", **whole(1, 10**9), default=1, help="least bases of a product"
+    )
+    parser.add_argument(
+        "--max-product", **whole(1, 10**9), default=4000, help="most bases of a product, as isPcr"
+    )
+    parser.add_argument(
+        "--with-itself", action="store_true",
+        help="also products of two forward primers, or of two reverse primers, of a pair",
+    )  # fmt: skip
+    return parser
+
+
+def main(options):
+    layout_of(options.output)
+    if options.min_product > options.max_product:
+        raise UsageError(
+            f"--min-product {options.min_product} is more than --max-product "
+            f"{options.max_product}: no product is both"
+        )
+    check_outputs(product_tables_at(options.output), [options.index, options.pairs])
+    pairs = read_pairs(options.pairs)
+    backend = choose_engine(options.backend)
+    seeds = SeedOptions(options.mismatches, max_hits=0)
+    stored = load_index(options.index)
+    backend, index = or_on_cpu(
+        options.backend, backend, lambda engine: prepare(stored, seeds, engine), say
+    )
+    limits = ProductOptions(
+        options.mismatches, options.last, options.min_product, options.max_product,
+        options.with_itself,
+    )  # fmt: skip
+    done = 0
+    with (
+        open_product_tables(options.output, pairs, stored.reference) as tables,
+        progress("pairs", pairs.count) as report,
+    ):
+        for products, n_sites in find_products(
+            index, stored.reference, pairs, limits, backend, options.threads
+        ):
+            tables.add(products, n_sites)
+            done += n_sites.size // 2
+            report(done, f"{tables.n_products:,} products")
+    say(
+        f"{pairs.count:,} pairs of primers: {tables.n_products:,} products of {tables.n_pairs:,}, "
+        f"{pairs.count - tables.n_pairs:,} without a product"
+    )

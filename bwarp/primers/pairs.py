@@ -1,0 +1,133 @@
+"""Pairs of primers, read from lines of a name, a forward and a reverse primer."""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.io.fastx import SequenceBatch
+from bwarp.io.file_blocks import read_blocks
+from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, bases_of_codes
+from bwarp.seeding.kmers import LONGEST_KMER, MOST_VARIANTS, SHORTEST_KMER
+
+__all__ = ["PrimerPairs", "pairs_of", "read_pairs"]
+
+#: First cells of lines that are heads of tables.
+_HEADS = ("name", "pair", "id", "primer")
+
+_DIRECTIONS = ("forward", "reverse")
+
+
+@dataclass(frozen=True)
+class PrimerPairs:
+    """Pairs of primers; primer 2 i is the forward one of pair i, primer 2 i + 1 its reverse one.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of pairs.
+    primers : tuple of str
+        From 5' to 3', in upper case, T for U.
+    """
+
+    names: tuple[str, ...]
+    primers: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.names)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Of primers, dtype=int64."""
+        return np.array([len(primer) for primer in self.primers], np.int64)
+
+    def part(self, first: int, last: int) -> "PrimerPairs":
+        """The pairs from one number up to, and without, another."""
+        return PrimerPairs(self.names[first:last], self.primers[2 * first : 2 * last])
+
+    def sequences(self) -> SequenceBatch:
+        """Primers as queries, with codes of `CODE_OF_LETTER`."""
+        offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        return SequenceBatch(
+            codes=CODE_OF_LETTER[np.frombuffer("".join(self.primers).encode(), np.uint8)],
+            offsets=offsets,
+            qualities=None,
+            text=np.empty(0, np.uint8),
+            headers=np.zeros((len(self.primers), 2), np.int64),
+            first_record=0,
+        )
+
+    def last_bases(self, count: int) -> np.ndarray:
+        """The bases that the last letters allow, a bit each, shape=(n_primers, count), dtype=uint8.
+
+        Letter 0 is that at the 3' end; where a primer is shorter, all bases are allowed.
+        """
+        allowed = np.full((len(self.primers), count), 15, np.uint8)
+        for row, primer in zip(allowed, self.primers, strict=True):
+            codes = CODE_OF_LETTER[np.frombuffer(primer.encode(), np.uint8)][::-1][:count]
+            row[: codes.size] = bases_of_codes(codes)
+        return allowed
+
+
+def read_pairs(path: str | os.PathLike) -> PrimerPairs:
+    """Pairs from lines of a name, a forward and a reverse primer, with blanks, tabs or commas.
+
+    Lines that begin with ``#`` and the head of a table are left out.
+
+    Raises
+    ------
+    InputError
+        As `pairs_of`, and for lines of other things.
+    """
+    names, primers = [], []
+    text = b"".join(read_blocks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.replace(",", " ").split()
+        if not cells or line.startswith("#") or (not names and cells[0].lower() in _HEADS):
+            continue
+        if len(cells) != 3:
+            raise InputError(
+                f"{path}, line {number}: has {len(cells)} cells: write a name, a forward and a "
+                "reverse primer"
+            )
+        names.append(cells[0])
+        primers += cells[1:]
+    if not names:
+        raise InputError(f"{path}: holds no pairs of primers: write a name and two primers a line")
+    return pairs_of(names, primers, str(path))
+
+
+def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
+    """Pairs of names and primers, two a name.
+
+    Raises
+    ------
+    InputError
+        For a primer that is too short or long, stands for too many sequences, or has letters that
+        are none, and for two pairs of one name. `where` begins the message.
+    """
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{where}: two pairs have the name {name}: every one needs its own")
+        seen.add(name)
+    taken = []
+    for number, primer in enumerate(primers):
+        what = f"{where}, pair {names[number // 2]}, {_DIRECTIONS[number % 2]} primer"
+        letters = primer.upper().encode("latin-1", "replace").replace(b"U", b"T")
+        codes = CODE_OF_LETTER[np.frombuffer(letters, np.uint8)]
+        for at in np.flatnonzero(codes == 255)[:1]:
+            raise InputError(
+                f"{what}: {primer[at]!r} at position {at + 1} is not a nucleotide letter (IUPAC)"
+            )
+        if not SHORTEST_KMER <= codes.size <= LONGEST_KMER:
+            raise InputError(
+                f"{what}: has {codes.size} bases: {SHORTEST_KMER} to {LONGEST_KMER} can be searched"
+            )
+        counts = np.bitwise_count(bases_of_codes(codes)).astype(np.float64)
+        if np.log2(counts).sum() > np.log2(MOST_VARIANTS):
+            raise InputError(f"{what}: stands for more than {MOST_VARIANTS} sequences")
+        taken.append(letters.decode())
+    return PrimerPairs(tuple(names), tuple(taken))

@@ -1,0 +1,194 @@
+"""Products of primer pairs: where primers bind, and which two of these sites make a product."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.primers.pairs import PrimerPairs
+from bwarp.reference import Reference
+from bwarp.seeding.degenerate_queries import batches_with_variants
+from bwarp.seeding.hits import SeedHits, SeedOptions
+from bwarp.seeding.sites import find_sites
+
+__all__ = ["ProductOptions", "Products", "find_products"]
+
+#: Pairs that are searched at a time.
+PAIRS_AT_ONCE = 512
+
+_FORWARD, _REVERSE = 0, 1
+
+
+@dataclass(frozen=True)
+class ProductOptions:
+    """What counts as a product.
+
+    Attributes
+    ----------
+    mismatches : int
+        Of a primer at most.
+    last : int
+        Bases at a primer's 3' end that have none.
+    min_product, max_product : int
+        Bases, those of the primers included.
+    with_itself : bool
+        Whether a primer may face itself.
+    """
+
+    mismatches: int = 2
+    last: int = 15
+    min_product: int = 1
+    max_product: int = 4000
+    with_itself: bool = False
+
+
+@dataclass(frozen=True)
+class Products:
+    """Products of pairs, by pair, start, end and left primer.
+
+    Attributes
+    ----------
+    pairs : ndarray, shape=(n,), dtype=int64
+    starts, ends : ndarray, shape=(n,), dtype=int64
+        In the genome.
+    left, right : ndarray, shape=(n,), dtype=uint8
+        The primers: 0 forward, 1 reverse.
+    left_mismatches, right_mismatches : ndarray, shape=(n,), dtype=uint8
+    """
+
+    pairs: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    left_mismatches: np.ndarray
+    right_mismatches: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.pairs)
+
+
+@dataclass(frozen=True)
+class _Sites:
+    """Where primers bind, by primer and position, on one strand."""
+
+    primers: np.ndarray
+    positions: np.ndarray
+    mismatches: np.ndarray
+
+
+def find_products(
+    index: FMIndex,
+    reference: Reference,
+    pairs: PrimerPairs,
+    options: ProductOptions,
+    backend: str,
+    threads: int = 1,
+) -> Iterator[tuple[Products, np.ndarray]]:
+    """All products of pairs, some pairs at a time.
+
+    Parameters
+    ----------
+    index : FMIndex
+        As `bwarp.seeding.find.prepare` made it.
+
+    Yields
+    ------
+    products : Products
+    n_sites : ndarray, shape=(2 * pairs, ), dtype=int64
+        Where each primer of these pairs binds, how often.
+    """
+    for first in range(0, pairs.count, PAIRS_AT_ONCE):
+        part = pairs.part(first, first + PAIRS_AT_ONCE)
+        plus, minus = _binding_sites(index, reference, part, options, backend, threads)
+        n_sites = sum(
+            np.bincount(sites.primers, minlength=2 * part.count) for sites in (plus, minus)
+        )
+        products = _products(part, plus, minus, reference, options)
+        yield Products(products.pairs + first, *list(vars(products).values())[1:]), n_sites
+
+
+def _binding_sites(index, reference, pairs, options, backend, threads) -> list[_Sites]:
+    """The sites of primers on the forward and on the reverse strand."""
+    seeds = SeedOptions(options.mismatches, max_hits=0)
+    allowed = pairs.last_bases(options.last)
+    found = []
+    for kmers in batches_with_variants(pairs.sequences()):
+
+        def is_site(hits: SeedHits, kmers=kmers) -> np.ndarray:
+            """Whether no base at the 3' end is a mismatch."""
+            return _ends_match(
+                reference, allowed[kmers.queries[hits.kmers]], hits.positions.astype(np.int64),
+                kmers.lengths[hits.kmers].astype(np.int64), hits.strands == 0,
+            )  # fmt: skip
+
+        for one in find_sites(index, kmers, seeds, backend, threads, is_site):
+            for hits in one.hits:
+                primers = kmers.queries[hits.kmers]
+                found.append((primers, hits.positions, hits.mismatches, hits.strands))
+    nothing = [np.empty(0, dtype) for dtype in (np.int64, np.uint32, np.uint8, np.uint8)]
+    columns = [np.concatenate(column) for column in zip(nothing, *found, strict=True)]
+    primers, positions, mismatches, strands = columns
+    of_strands = []
+    for strand in range(2):
+        rows = np.flatnonzero(strands == strand)
+        order = rows[np.lexsort((positions[rows], primers[rows]))]
+        of_strands.append(
+            _Sites(primers[order], positions[order].astype(np.int64), mismatches[order])
+        )
+    return of_strands
+
+
+def _ends_match(reference, allowed, positions, lengths, forward) -> np.ndarray:
+    """Whether the last bases of every site are among those allowed, the one at the 3' end first."""
+    from_end = np.arange(allowed.shape[1])
+    last = np.where(forward, positions + lengths - 1, positions)[:, None]
+    at = np.where(forward[:, None], last - from_end, last + from_end)
+    # Of shorter primers bases beside the site are looked at, and all of them are allowed.
+    at = np.clip(at, 0, reference.n_bases - 1)
+    shift = (62 - 2 * (at & 31)).astype(np.uint64)
+    codes = (reference.packed[at >> 5] >> shift & np.uint64(3)).astype(np.uint8)
+    codes = np.where(forward[:, None], codes, 3 - codes)
+    return (allowed >> codes & 1).all(axis=1)
+
+
+def _products(pairs, plus: _Sites, minus: _Sites, reference, options) -> Products:
+    lengths = pairs.lengths
+    parts = []
+    for pair in range(pairs.count):
+        for left in (_FORWARD, _REVERSE):
+            for right in (_FORWARD, _REVERSE):
+                if left == right and not options.with_itself:
+                    continue
+                parts.append(_facing(pair, left, right, plus, minus, lengths, reference, options))
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    order = np.lexsort((columns[3], columns[2], columns[1], columns[0]))
+    return Products(*(column[order] for column in columns))
+
+
+def _facing(pair, left, right, plus, minus, lengths, reference, options) -> tuple:
+    """Columns of the products of a left primer of a pair, and a right one."""
+    begin, end = np.searchsorted(plus.primers, [2 * pair + left, 2 * pair + left + 1])
+    first, last = np.searchsorted(minus.primers, [2 * pair + right, 2 * pair + right + 1])
+    starts = plus.positions[begin:end]
+    ends = minus.positions[first:last] + lengths[2 * pair + right]
+    least = max(options.min_product, int(lengths[2 * pair : 2 * pair + 2][[left, right]].max()))
+    contigs = reference.contig_of(starts)
+    # No further than the contig goes.
+    most = np.minimum(starts + options.max_product, reference.contig_starts[contigs + 1])
+    low = np.searchsorted(ends, starts + least)
+    high = np.maximum(np.searchsorted(ends, most, side="right"), low)
+    lefts = np.repeat(np.arange(starts.size), high - low)
+    before = np.cumsum(high - low) - (high - low)
+    rights = np.arange(lefts.size) - np.repeat(before - low, high - low)
+    return (
+        np.full(lefts.size, pair, np.int64),
+        starts[lefts],
+        ends[rights],
+        np.full(lefts.size, left, np.uint8),
+        np.full(lefts.size, right, np.uint8),
+        plus.mismatches[begin:end][lefts],
+        minus.mismatches[first:last][rights],
+    )
