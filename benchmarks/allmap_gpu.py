@@ -40,9 +40,7 @@ def parse_options():
     parser.add_argument("--genome-bases", type=int, default=3_100_000_000)
     parser.add_argument("--contigs", type=int, default=24)
     parser.add_argument("--reads", type=int, default=10_000_000)
-    parser.add_argument(
-        "--all-reads", type=int, default=50_000, help="of which all loci are found"
-    )
+    parser.add_argument("--all-reads", type=int, default=50_000, help="of which all loci are found")
     parser.add_argument("--compared-reads", type=int, default=20_000, help="searched on CPUs too")
     parser.add_argument("--edits", type=int, default=4)
     parser.add_argument("--chunks", type=int, default=3, help="profiled step by step")
@@ -210,7 +208,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 blocks = step("make bits of reads", blocks_of, both)
                 loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
                 gaps = locus_options.gaps_of(locus_options.edits_of(np.diff(chunk.offsets)))
-                given = genome.blocks, both, blocks, chunk.offsets, loci, gaps
+                given = genome.blocks, blocks, chunk.offsets, loci, gaps
                 alignments = step("align, a thread", align_loci, *given)
                 n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)
                 found = FoundChunk(chunk, both, loci, alignments, n_of_reads, n_of_reads[:0])

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from bwarp.index.locate_cpu import look_up
 from bwarp.loci import engine
+from bwarp.loci.loci_cpu import COUNTS
 from bwarp.loci.options import LocusOptions
+from bwarp.loci.parts import hits_of, items_of, kept_hits
 from bwarp.loci.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from tests.helpers.oracles.mapping_oracle import codes_in, flat, index_and_genome
@@ -50,3 +53,28 @@ def test_as_the_cpu(small, options, hits):
     for name, column in vars(expected).items():
         assert np.array_equal(getattr(found, name), column), name
     assert gpu_counts.tolist() == counts.tolist()
+
+
+def test_steps_are_as_the_cpus(small):
+    index, reads = small
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    blocks, lengths = blocks_of(both), np.diff(offsets)
+    numbers = np.flatnonzero(lengths > 4)
+    edits = np.full(numbers.size, 4)
+    items = items_of(offsets, numbers, edits, edits, 0 * edits)
+    found = []
+    for backend in ("cpu", "cuda"):
+        steps = engine.steps_of(backend)
+        seeding, verifying = steps.SeedingSteps(index), steps.VerifyingSteps(index.reference)
+        parts = seeding.search_parts(both, items)
+        hits, rows = hits_of(parts, 0, len(items.begins))
+        walked = seeding.step_to_sampled(rows)
+        positions = look_up(index, *walked)
+        kept = verifying.may_have_loci(blocks, items, hits, positions)
+        left = kept_hits(hits, positions, kept)
+        counts = np.zeros(len(COUNTS), np.int64)
+        loci = verifying.find_loci(blocks, items, *left, False, counts)
+        found.append([*parts, *walked, kept, loci, counts])
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
