@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cut reads into k-mers, packed in 2 bits a base, for scripts/seed_reads.py."""
+"""Cut reads into batches, a file each, for the other programs of the chain."""
 
 import _environment  # noqa: F401
 

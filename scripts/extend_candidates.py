@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Score the candidates of scripts/locate_chunks.py, and search unresolved reads again."""
+"""Verify candidates: the loci where reads align with few edits."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drop candidates whose base or k-mer counts prove that no wanted alignment exists."""
+"""Drop hits whose reads have too many edits there, as a bound proves."""
 
 import _environment  # noqa: F401
 

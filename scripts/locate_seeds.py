@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turn what scripts/seed_reads.py found into positions: the tables of scripts/find_seeds.py."""
+"""Look up the positions of what scripts/seed_reads.py found."""
 
 import _environment  # noqa: F401
 

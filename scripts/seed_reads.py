@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Search packed k-mers in an index: what scripts/batch_reads.py wrote, for
-scripts/locate_seeds.py."""
+"""Cut the reads of a batch into parts and search these in an index."""
 
 import _environment  # noqa: F401
 

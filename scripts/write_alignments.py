@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Select primary alignments of scripts/extend_candidates.py: SAM, BAM or CRAM out."""
+"""Write the loci of a batch, with their CIGARs: BAM, TSV or PAF."""
 
 import _environment  # noqa: F401
 

@@ -20,7 +20,7 @@ _ELSEWHERE = {
 
 
 #: Names that options had before.
-_BEFORE = {"--places": "--hits", "--word-length": "--kmer-length"}
+_BEFORE = {"--places": "--loci"}
 
 
 def in_todays_words(words: Sequence[str], known: Collection[str]) -> Iterator[str]:

@@ -67,20 +67,14 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
             "compile all programs now, not at their first use",
         ),
     },
-    "Map step by step, each through a file": {
-        "chunk-reads": Subcommand("steps.chunk_reads", "FASTQ to chunks of packed reads"),
-        "seed-chunks": Subcommand("steps.seed_chunks", "their seeds, searched in an index"),
-        "locate-chunks": Subcommand("steps.locate_chunks", "their positions: candidates"),
-        "extend-candidates": Subcommand("steps.extend_candidates", "candidates, scored"),
-        "write-alignments": Subcommand("steps.write_alignments", "SAM, BAM or CRAM of them"),
-    },
-    "Find seeds step by step": {
-        "batch-reads": Subcommand("steps.batch_reads", "k-mers of reads, packed"),
-        "seed-reads": Subcommand("steps.seed_reads", "k-mers, searched in an index"),
-        "locate-seeds": Subcommand("steps.locate_seeds", "their positions: the tables of seeds"),
-        "filter-candidates": Subcommand(
-            "steps.filter_candidates", "drop what cannot align, by its composition"
-        ),
+    "Do as allmap step by step, each through a file": {
+        "batch-reads": Subcommand("steps.batch_reads", "FASTQ to batches of packed reads"),
+        "seed-reads": Subcommand("steps.seed_reads", "their parts, searched in an index"),
+        "locate-seeds": Subcommand("steps.locate_seeds", "the positions of these"),
+        "filter-candidates": Subcommand("steps.filter_candidates", "drop what cannot align there"),
+        "extend-candidates": Subcommand("steps.extend_candidates", "verify the others: loci"),
+        "write-alignments": Subcommand("steps.write_alignments", "BAM, TSV or PAF of them"),
+        "merge-loci": Subcommand("steps.merge_loci", "the files of all batches to one"),
     },
     "Report on results": {
         "count-correct": Subcommand(

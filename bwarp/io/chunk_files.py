@@ -1,7 +1,7 @@
 """Chunk files: arrays that one program hands to the next, chunk by chunk, by file or pipe.
 
-    {"format": "bwarp frames", "version": 1, "holds": "k-mers"}                one line
-    {"frame": "kmers", "arrays": [["words", "<u8", [20, 1]], ...], "crc32": 7}   one line
+    {"format": "bwarp frames", "version": 2, "holds": "reads"}                 one line
+    {"frame": "reads", "arrays": [["packed", "<u8", [20]], ...], "crc32": 7}     one line
     the bytes of the arrays, one after another
     ...                                                                        more such chunks
     {"end": 2}                                                                 the number of chunks
@@ -26,7 +26,7 @@ from bwarp.io.standard_streams import standard_input
 
 __all__ = ["ChunkFileReader", "ChunkFileWriter", "open_chunk_file", "write_chunk_file"]
 
-VERSION = 1
+VERSION = 2
 _FORMAT = "bwarp frames"
 _LONGEST_LINE = 1 << 20
 
@@ -81,13 +81,14 @@ class ChunkFileReader:
         What its first line says.
     """
 
-    def __init__(self, path, file: IO[bytes], holds: str):
+    def __init__(self, path, file: IO[bytes], *holds: str):
         self.path = path
         self._file = file
         first = self._read_line()
-        if first.get("format") != _FORMAT or first.get("holds") != holds:
+        if first.get("format") != _FORMAT or first.get("holds") not in holds:
+            kinds = " or ".join(holds)
             raise InputError(
-                f"{path}: not a file of {holds}: make one with scripts/{_MADE_BY[holds]}"
+                f"{path}: not a file of {kinds}: make one with scripts/{_MADE_BY[holds[0]]}"
             )
         if first.get("version") != VERSION:
             raise InputError(
@@ -156,18 +157,17 @@ class ChunkFileReader:
 
 #: What files may hold, and which program makes such a one.
 _MADE_BY = {
-    "k-mers": "batch_reads.py",
+    "reads": "batch_reads.py",
     "seeds": "seed_reads.py",
-    "reads": "chunk_reads.py",
-    "seed rows": "seed_chunks.py",
-    "candidates": "locate_chunks.py",
-    "scored hits": "extend_candidates.py",
+    "hits": "locate_seeds.py",
+    "candidates": "filter_candidates.py",
+    "loci": "extend_candidates.py",
 }
 
 
 @contextmanager
-def open_chunk_file(path, holds: str) -> Iterator[ChunkFileReader]:
-    """Open a chunk file, or standard input (``-``), that must hold ``"k-mers"``, say.
+def open_chunk_file(path, *holds: str) -> Iterator[ChunkFileReader]:
+    """Open a chunk file, or standard input (``-``), that must hold ``"reads"``, say.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def open_chunk_file(path, holds: str) -> Iterator[ChunkFileReader]:
         Here or while chunks are read, for a file that is of something else, damaged or cut off.
     """
     if str(path) == "-":
-        yield ChunkFileReader("standard input", standard_input(), holds)
+        yield ChunkFileReader("standard input", standard_input(), *holds)
         return
     with open(path, "rb") as file:
-        yield ChunkFileReader(path, file, holds)
+        yield ChunkFileReader(path, file, *holds)

@@ -1,11 +1,15 @@
 """Loci of reads as they stream by, chunk after chunk, in their order."""
 
+import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
 from bwarp.loci.engine import loci_finder
@@ -17,7 +21,7 @@ from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.threads import in_order
 
-__all__ = ["Certificate", "FoundChunk", "find_chunks"]
+__all__ = ["Certificate", "FoundChunk", "find_chunks", "finish_chunk"]
 
 Result = TypeVar("Result")
 
@@ -55,6 +59,25 @@ class Certificate:
     def add(self, other: "Certificate") -> None:
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> "Certificate":
+        """What a run has written.
+
+        Raises
+        ------
+        InputError
+            For a file of anything else.
+        """
+        try:
+            counts = json.loads(Path(path).read_bytes())
+            certificate = cls(**counts)
+            whole = all(type(count) is int and count >= 0 for count in counts.values())
+        except (ValueError, TypeError):
+            whole = False
+        if not whole or len(counts) != len(fields(cls)):
+            raise InputError(f"{path}: not the counts of a search for loci: make them again")
+        return certificate
 
     def sentence(self) -> str:
         """All counts of reads, for people."""
@@ -123,6 +146,28 @@ def _find_chunk(find, genome, chunk: ReadChunk, options: LocusOptions, most: int
     both = both_strands(chunk.codes, chunk.offsets)
     blocks = blocks_of(both)
     loci, counts = find(both, blocks, chunk.offsets)
+    return finish_chunk(genome, chunk, both, blocks, loci, counts, options, most)
+
+
+def finish_chunk(
+    genome: TextAndGenome,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    blocks: np.ndarray,
+    loci: FoundLoci,
+    counts: np.ndarray,
+    options: LocusOptions,
+    most: int = 0,
+) -> FoundChunk:
+    """The loci of a chunk with their alignments, and those of reads with more than `most` counted.
+
+    Parameters
+    ----------
+    both, blocks : ndarray
+        The reads on both strands, and their blocks.
+    counts : ndarray, dtype=int64
+        What it took to find the loci (`COUNTS`).
+    """
     n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
     if over.size:

@@ -18,6 +18,7 @@ __all__ = [
     "items_of",
     "kept_hits",
     "merge_parts",
+    "no_parts",
     "some_items",
 ]
 
@@ -126,6 +127,12 @@ def kept_hits(hits: PartHits, positions: np.ndarray, kept: np.ndarray):
     """The hits of a mask, and of which parts they are."""
     before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
     return hits._replace(offsets=before[hits.offsets]), positions[kept]
+
+
+def no_parts() -> Parts:
+    """Those of no items."""
+    none = np.zeros(1, np.int64)
+    return Parts(none, *np.empty((2, 0), np.int32), none, *np.empty((2, 0), np.uint32))
 
 
 def merge_parts(some: list[np.ndarray], found: list[Parts]) -> Parts:

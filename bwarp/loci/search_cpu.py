@@ -11,7 +11,7 @@ from bwarp.index.reverse import require_reverse
 from bwarp.loci.exact_parts_cpu import search_exact_parts
 from bwarp.loci.mismatch_parts_cpu import can_search, search_mismatch_parts
 from bwarp.loci.options import LocusOptions
-from bwarp.loci.parts import Items, Parts, merge_parts, some_items
+from bwarp.loci.parts import Items, Parts, merge_parts, no_parts, some_items
 from bwarp.loci.rare_cuts_cpu import cut_rarer
 from bwarp.loci.seeding_rule import best_mismatches, parts_needed
 
@@ -60,6 +60,8 @@ def search_by_mismatches(
     index: FMIndex, both: np.ndarray, items: Items, search_exact: Callable
 ) -> Parts:
     """As `search_parts`, with a function ``search_exact(both, items, n_parts)`` for exact parts."""
+    if not items.begins.size:
+        return no_parts()
     n_parts = parts_needed(items.edits, items.gaps, items.mismatches)
     some, found = [], []
     for mismatches in np.unique(items.mismatches):

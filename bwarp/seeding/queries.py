@@ -5,22 +5,18 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
-from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.names import Names, query_names
 from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
 
-__all__ = ["kmers_of", "read_kmers", "read_queries"]
+__all__ = ["kmers_of", "read_queries"]
 
 
-def read_kmers(
-    path: str | os.PathLike,
-    k: int | None = None,
-    step: int = 1,
-    chunk_bytes: int = CHUNK_BYTES,
+def read_queries(
+    path: str | os.PathLike, k: int | None = None, step: int = 1
 ) -> Iterator[tuple[KmerBatch, Names]]:
-    """The k-mers of a FASTA or FASTQ file, in order.
+    """The k-mers of a FASTA or FASTQ file, in order; of whole degenerate queries, the variants.
 
     Parameters
     ----------
@@ -39,13 +35,6 @@ def read_kmers(
     InputError
         For a file that cannot be read, or a query without a name.
     """
-    yield from kmers_of(path, read_sequences(path, chunk_bytes=chunk_bytes), k, step)
-
-
-def read_queries(
-    path: str | os.PathLike, k: int | None = None, step: int = 1
-) -> Iterator[tuple[KmerBatch, Names]]:
-    """As `read_kmers`, with the variants of whole degenerate queries."""
     yield from kmers_of(path, read_sequences(path, CODE_OF_LETTER), k, step, batches_with_variants)
 
 
@@ -56,7 +45,7 @@ def kmers_of(
     step: int = 1,
     cut: Callable[..., Iterator[KmerBatch]] = kmer_batches,
 ) -> Iterator[tuple[KmerBatch, Names]]:
-    """`read_kmers` for sequences that someone else reads; errors name `where` they are from.
+    """`read_queries` for sequences that someone else reads; errors name `where` they are from.
 
     `cut` is `kmer_batches` or `batches_with_variants`.
     """

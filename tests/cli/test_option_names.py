@@ -48,7 +48,7 @@ def test_the_first_of_several():
 
 def test_a_former_name_stands_for_the_one_of_today_where_there_is_that():
     words = ["--places", "--places=a=b", "--places-x", "-o", "places"]
-    assert list(in_todays_words(words, ["--hits"])) == [
-        "--hits", "--hits=a=b", "--places-x", "-o", "places"
+    assert list(in_todays_words(words, ["--loci"])) == [
+        "--loci", "--loci=a=b", "--places-x", "-o", "places"
     ]  # fmt: skip
     assert list(in_todays_words(words, KNOWN)) == words

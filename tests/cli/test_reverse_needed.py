@@ -15,9 +15,6 @@ NEED_IT = [
     ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 1)),
     ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 2,
      "--count-only", "--algorithm", "backtracking")),
-    ("seed_reads", MISMATCHES, ("--kmers", "absent", "-o", "o", "--mismatches", 4)),
-    ("seed_reads", MISMATCHES, ("--kmers", "absent", "-o", "o", "--mismatches", 1,
-     "--locate", "hybrid")),
     ("find_mems", UNIQUE, ("--queries", "absent.fa", "-o", "o.mums")),
     ("find_mems", UNIQUE, ("--queries", "absent.fa", "-o", "o.paf", "--kind", "mum")),
 ]  # fmt: skip
@@ -70,6 +67,5 @@ def test_the_command_that_is_named_is_enough(folder, monkeypatch):
     ).rc == 0  # fmt: skip
     (folder / "absent.fa").write_bytes((folder / "q.fa").read_bytes())
     for program, _, arguments in NEED_IT:
-        if program != "seed_reads":
-            done = run_here(program, "--index", "genome.index", *arguments, folder=folder)
-            assert done.rc == 0, done.said
+        done = run_here(program, "--index", "genome.index", *arguments, folder=folder)
+        assert done.rc == 0, done.said

@@ -245,10 +245,3 @@ def test_search_database(files, given, tmp_path, side):
         if check("search_database", path, arguments, tmp_path, AMINO_ACIDS, refused):
             assert output.read_text().startswith("query\ttarget\tscore\t")
             output.unlink()
-
-
-def test_batch_reads(files, tmp_path):
-    for path in files:
-        output = tmp_path / "reads.kmers"
-        if check("batch_reads", path, ("--queries", path, "-o", output, "-k", 12), tmp_path):
-            output.unlink()

@@ -30,13 +30,15 @@ def folder(tmp_path_factory):
     (folder / "g.fa").write_bytes(GENOME)
     (folder / "r.fq").write_bytes(READS)
     (folder / "p.fa").write_bytes(b">p\nMKVLAAGIVGLLLAQWERTY\n>q\nMKVLAAG\n")
-    cut = ("-k", 12, "--step", 3)
+    batch = ("--index", folder / "i", "--reads", folder / "b/0.reads")
     for name, *arguments in (
         ("index_reference", folder / "g.fa", "-o", folder / "i", "--prefix-length", 2,
          "--with-reverse"),
-        ("batch_reads", "--queries", folder / "r.fq", "-o", folder / "kmers", *cut),
-        ("seed_reads", "--index", folder / "i", "--kmers", folder / "kmers",
-         "-o", folder / "seeds"),
+        ("batch_reads", "-1", folder / "r.fq", "-o", folder / "b"),
+        ("seed_reads", *batch, "-o", folder / "seeds", "--edits", 2),
+        ("locate_seeds", "--index", folder / "i", "--seeds", folder / "seeds",
+         "-o", folder / "hits"),
+        ("extend_candidates", *batch, "--candidates", folder / "hits", "-o", folder / "loci"),
         ("search_database", "--database", folder / "p.fa", "--prepare", folder / "d"),
         ("map_reads", "--index", folder / "i", "-1", folder / "r.fq", "-o", folder / "u.bam",
          "--sort", "--stats", folder / "u.stats.json"),
@@ -53,11 +55,20 @@ PROGRAMS = {
         ("find_seeds", "--index", "DAMAGED", "--queries", "r.fq", "-o", "OUT/o.tsv", "-k", 10,
          "--mismatches", 1),
         ("map_reads", "--index", "DAMAGED", "-1", "r.fq", "-o", "OUT/o.sam"),
-        ("locate_seeds", "--index", "DAMAGED", "--seeds", "seeds", "-o", "OUT/o.tsv"),
+        ("locate_seeds", "--index", "DAMAGED", "--seeds", "seeds", "-o", "OUT/o.hits"),
     ],
     "d": [("search_database", "--queries", "p.fa", "--database", "DAMAGED", "-o", "OUT/o.tsv")],
-    "kmers": [("seed_reads", "--index", "i", "--kmers", "DAMAGED", "-o", "OUT/o.seeds")],
-    "seeds": [("locate_seeds", "--index", "i", "--seeds", "DAMAGED", "-o", "OUT/o.tsv")],
+    "seeds": [("locate_seeds", "--index", "i", "--seeds", "DAMAGED", "-o", "OUT/o.hits")],
+    "hits": [
+        ("filter_candidates", "--index", "i", "--reads", "b/0.reads", "--hits", "DAMAGED",
+         "-o", "OUT/o.candidates"),
+        ("extend_candidates", "--index", "i", "--reads", "b/0.reads", "--candidates", "DAMAGED",
+         "-o", "OUT/o.loci"),
+    ],
+    "loci": [
+        ("write_alignments", "--index", "i", "--reads", "b/0.reads", "--loci", "DAMAGED",
+         "-o", "OUT/o.bam"),
+    ],
     "u.stats.json": [("merge_alignments", "u.bam", "-o", "OUT/o.bam")],
     "u.bam": [("merge_alignments", "DAMAGED", "-o", "OUT/o.bam")],
 }  # fmt: skip

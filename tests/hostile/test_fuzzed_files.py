@@ -147,19 +147,6 @@ fuzzed = settings(
 
 @fuzzed
 @given(broken_files())
-def test_reads_are_cut_or_refused(folder, file):
-    stored, text = file
-    expected = expected_of(text)
-    done, _ = run_on(folder, stored, "batch_reads", "--queries", "FILE", "-o", "OUT", "-k", "8")
-    assert (done.rc == 0) == (expected is not None and all_named(expected)), done
-    if done.rc == 0:
-        words = [b[i : i + 8] for _, b, _ in expected for i in range(max(1, len(b) - 7))]
-        right = sum(len(word) == 8 and b"N" not in word for word in words)
-        assert done.last_line == f"{right:,} k-mers; {len(words) - right:,} skipped"
-
-
-@fuzzed
-@given(broken_files())
 def test_reads_are_mapped_or_refused(folder, file):
     stored, text = file
     expected = expected_of(text)
@@ -210,7 +197,7 @@ def test_proteins_are_searched_or_refused(folder, file):
     ("name", "arguments"),
     [
         ("index_reference", ["FILE", "-o", "OUT"]),
-        ("batch_reads", ["--queries", "FILE", "-o", "OUT"]),
+        ("batch_reads", ["-1", "FILE", "-o", "OUT"]),
         ("search_database", ["--queries", "FILE", "--database", "FILE", "-o", "OUT"]),
         ("align_pairs", ["--references", "FILE", "--queries", "FILE", "-o", "OUT"]),
     ],

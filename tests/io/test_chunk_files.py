@@ -17,7 +17,7 @@ CHUNKS = [
 
 
 def write(path, n_chunks=3, **holds):
-    with write_chunk_file(path, **({"holds": "k-mers"} | holds)) as writer:
+    with write_chunk_file(path, **({"holds": "reads"} | holds)) as writer:
         for kind, arrays in CHUNKS[:n_chunks]:
             writer.write(kind, **arrays)
 
@@ -34,7 +34,7 @@ def check(chunks):
 
 def test_frames_come_back(tmp_path):
     write(tmp_path / "a", index="abc")
-    with open_chunk_file(tmp_path / "a", "k-mers") as reader:
+    with open_chunk_file(tmp_path / "a", "reads") as reader:
         assert reader.holds["index"] == "abc"
         check(list(reader))
 
@@ -43,12 +43,12 @@ def test_through_a_pipe(monkeypatch, capsysbinary):
     write("-")
     written = capsysbinary.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(written)))
-    with open_chunk_file("-", "k-mers") as reader:
+    with open_chunk_file("-", "reads") as reader:
         check(list(reader))
 
 
 def read(path):
-    with open_chunk_file(path, "k-mers") as reader:
+    with open_chunk_file(path, "reads") as reader:
         return list(reader)
 
 
@@ -81,9 +81,9 @@ def said_or_read(path) -> str | list:
 
 def test_other_files(tmp_path):
     path = tmp_path / "a"
-    for holds, made_by in (("seeds", "batch_reads"), ("k-mers", "seed_reads")):
+    for holds, made_by in (("seeds", "batch_reads"), ("reads", "seed_reads")):
         write(path, holds=holds)
-        other = {"seeds": "k-mers", "k-mers": "seeds"}[holds]
+        other = {"seeds": "reads", "reads": "seeds"}[holds]
         with pytest.raises(InputError) as caught, open_chunk_file(path, other):
             pass
         assert str(caught.value) == (
@@ -98,7 +98,7 @@ def test_other_files(tmp_path):
     with pytest.raises(InputError) as caught, open_chunk_file(path, "seeds"):
         pass
     assert str(caught.value) == (
-        f"{path}: the file has format version 0, this bwarp reads version 1: make it again"
+        f"{path}: the file has format version 0, this bwarp reads version 2: make it again"
     )
 
 

@@ -77,6 +77,16 @@ def test_steps_are_as_all_in_one(strata, use_filter, mismatches):
     assert (dropped > 0) == use_filter
 
 
+def test_no_items_have_no_parts():
+    index = index_of_codes([[0, 1, 2, 3] * 10])
+    nothing = np.empty(0, np.int64)
+    items = items_of(np.zeros(1, np.int64), nothing, nothing, nothing, nothing)
+    parts = search_parts(index, np.empty(0, np.uint8), items)
+    assert [column.size for column in parts] == [1, 0, 0, 1, 0, 0]
+    hits, rows = hits_of(parts, 0, 0)
+    assert (hits.offsets.tolist(), rows.size) == ([0], 0)
+
+
 def test_parts_are_merged_in_the_order_of_items():
     def parts(sizes, intervals, first):
         n = int(np.sum(sizes))

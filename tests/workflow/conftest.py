@@ -18,6 +18,7 @@ TARGETS = (
     "all",
     "index",
     "map",
+    "allmap",
     "seeds",
     "offtargets",
     "mems",

@@ -63,13 +63,6 @@ def test_a_job_whose_gpu_is_taken_away_needs_no_parts_for_cuda(copy):
     assert jobs["find_mems"] == ("gpu", 0)
 
 
-def test_stages_of_mapping_run_on_the_cpu(copy):
-    (copy / "staged.yaml").write_text("map:\n  execution: staged\n")
-    jobs = planned(copy, "yes", "map", "--forceall", "--configfile", "staged.yaml")
-    assert jobs["index_reference"] == ("gpu", 1)
-    assert jobs["seed_chunks"] == jobs["write_alignments"] == ("cpu", 0)
-
-
 def test_a_job_that_was_sent_keeps_the_environment_it_was_sent_with(copy):
     sent = ("map", "--forceall", "--mode", "subprocess")
     assert planned(copy, "no", *sent)["map_reads"] == ("gpu", 1)

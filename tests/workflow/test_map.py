@@ -56,32 +56,6 @@ def test_units_of_a_sample(units):
     assert not (units / "results/map/units/s/1.a.bam").exists()
 
 
-def records_and_counts(folder) -> tuple[bytes, bytes]:
-    return (folder / "s.bam").read_bytes(), (folder / "s.stats.json").read_bytes()
-
-
-def test_staged_execution_makes_the_same(units):
-    folder = units / "results/map"
-    made = records_and_counts(folder)
-    for path in folder.glob("s.[bs]*"):
-        path.unlink()
-    text = (units / "mine.yaml").read_text()
-    (units / "staged.yaml").write_text(text + "  execution: staged\n")
-    units.snakemake("results/map/s.bam", "--configfile", "staged.yaml")
-    assert records_and_counts(folder) == made
-    assert (folder / "s.bam.bai").exists()
-    assert not (units / "results/map/units/s").exists()
-    stages = ["chunk_reads", "extend_candidates", "locate_chunks", "seed_chunks"]
-    logs = [path.parent.name for path in (units / "logs").glob("*/s.1.a.benchmark.tsv")]
-    assert sorted(logs) == sorted([*stages, "map_reads", "write_alignments"])
-    on_gpu = ("--configfile", "staged.yaml", "--config", "backend=cuda")
-    assert units.snakemake("-n", "map", *on_gpu, rc=2).endswith(
-        "  the configuration, map.execution: staged runs on the CPU; "
-        "write fused, or backend: auto\n"
-        "config/README.md explains every key and column.\n"
-    )
-
-
 @pytest.fixture(scope="module")
 def demo(make_copy):
     """A copy in which everything has been made of the demo."""

@@ -80,20 +80,19 @@ def test_what_is_made_lies_under_a_prefix(copy, blocks, folder):
     assert {path.name for path in (folder / "mapping").iterdir()} == {"results", "logs"}
 
 
-@pytest.mark.parametrize("execution", ["fused", "staged"])
-def test_every_target_under_a_prefix(copy, folder, execution):
+def test_every_target_under_a_prefix(copy, folder):
     for name in ("genome.fa", "primers.fa", "guides.fa", "database.fa"):
         (folder / name).write_text(">a\nACGT\n")
-    (folder / "config.yaml").write_text(f"""\
+    (folder / "config.yaml").write_text("""\
 reference: genome.fa
 samples: samples.tsv
-map: {{execution: {execution}}}
-seeds: {{queries: primers.fa, k: whole}}
-offtargets: {{guides: guides.fa}}
-mems: {{queries: primers.fa}}
-scan: {{queries: primers.fa, similarity: 0.9}}
-pairs: {{queries: primers.fa, references: genome.fa}}
-search: {{queries: primers.fa, database: database.fa}}
+allmap: {edits: 2, report: best, batch_size: 1}
+seeds: {queries: primers.fa, k: whole}
+offtargets: {guides: guides.fa}
+mems: {queries: primers.fa}
+scan: {queries: primers.fa, similarity: 0.9}
+pairs: {queries: primers.fa, references: genome.fa}
+search: {queries: primers.fa, database: database.fa}
 """)
     (folder / "Snakefile").write_text("""\
 configfile: "config.yaml"
@@ -103,10 +102,23 @@ module bwarp:
     config: config
 use rule * from bwarp
 """)
-    targets = ("all", "map", "qc", "seeds", "offtargets", "mems", "scan", "pairs", "search")
+    targets = (
+        "all",
+        "map",
+        "allmap",
+        "qc",
+        "seeds",
+        "offtargets",
+        "mems",
+        "scan",
+        "pairs",
+        "search",
+    )
     said = copy.snakemake("-n", *targets, cwd=folder)
     paths = re.findall(r"^ +(input|output|log|benchmark): (.*)$", said, re.MULTILINE)
     given = {"genome.fa", "reads.fq", "primers.fa", "guides.fa", "database.fa"}
+    # What the batches of reads are called is not known before there are some.
+    given.add("<TBD>")
     made = {path for kind, line in paths for path in line.split(", ") if path not in given}
     assert len(made) > 30
     assert {path.split("/")[0] for path in made} == {"here"}

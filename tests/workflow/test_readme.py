@@ -7,11 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from Bio.Align import substitution_matrices
 
-from bwarp.sequence import encode, pack
 from tests.helpers.cases.small_genome import write_genome
 from tests.helpers.programs.programs_here import run_here
 
@@ -107,11 +105,6 @@ def write_sequences(folder):
     for name, text in texts.items():
         (folder / name).write_bytes(text)
         (folder / f"{name}.gz").write_bytes(gzip.compress(text))
-    bases = encode(pair)
-    np.savez(folder / "reads.npz", packed=pack(bases), starts=np.array([0, bases.size]))
-    candidates = {"reads": np.array([0]), "starts": np.array([0]), "stops": np.array([150])}
-    candidates |= {"strands": np.zeros(1, np.uint8), "max_edits": np.array([5], np.int32)}
-    np.savez(folder / "candidates.npz", **candidates)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -285,7 +285,9 @@ def _explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
     if error.validator == "additionalProperties":
         for key in error.instance:
             if key not in error.schema["properties"]:
-                yield (*path, str(key)), _unknown(str(key), error.schema["properties"])
+                gone = error.schema.get("gone", {}).get(key)
+                message = gone or _unknown(str(key), error.schema["properties"])
+                yield (*path, str(key)), message
     elif error.validator == "required":
         for key in error.validator_value:
             if key not in error.instance:

@@ -323,22 +323,16 @@ def read_files(wildcards, input):
     return [word for pair in zip(("-1", "-2"), input.reads) for word in pair]
 
 
-def alignment_flags():
-    """How reads are aligned, of the section map."""
-    return flags(config["map"], "execution", *OUTPUT_KEYS)
-
-
-def output_flags(wildcards):
-    """The read group of a unit, and what is written of it, of the section map."""
+def read_group(wildcards):
+    """The read group of a unit."""
     sample, unit = wildcards.sample, wildcards.unit
     group = rf"@RG\tID:{sample}.{unit}\tSM:{sample}\tPL:{UNITS[sample, unit]['platform']}"
-    written = {key: config["map"][key] for key in OUTPUT_KEYS}
-    return ["--read-group", group, *flags(written)]
+    return ["--read-group", group]
 
 
 def map_options(wildcards):
-    """All of that, for the program that maps in one."""
-    return [*output_flags(wildcards), *alignment_flags()]
+    """The read group of a unit, and the flags for the section map."""
+    return [*read_group(wildcards), *flags(config["map"])]
 
 
 def units_of(ending):
@@ -352,6 +346,64 @@ def units_of(ending):
         ]
 
     return paths
+
+
+def batches_of(sample, unit):
+    """The numbers of the batches that the reads of a unit have been cut into."""
+    folder = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
+    return sorted(int(path.stem) for path in Path(folder).glob("*.reads"))
+
+
+def batch_of(wildcards):
+    """The file of a batch: it is there once the checkpoint has run."""
+    batches_of(wildcards.sample, wildcards.unit)
+    return "results/allmap/batches/{sample}/{unit}/{batch}.reads".format(**wildcards)
+
+
+def first_round(wildcards):
+    """What the first round has found, for the second."""
+    if wildcards.round == "1":
+        return []
+    return ["results/allmap/units/{sample}/{unit}/{batch}.1.loci".format(**wildcards)]
+
+
+def after_flags(wildcards, input):
+    """--after with what `first_round` named."""
+    return [word for path in input.first_round for word in ("--after", path)]
+
+
+def rounds_of(wildcards):
+    """The loci of all rounds."""
+    path = "results/allmap/units/{sample}/{unit}/{batch}".format(**wildcards)
+    return [f"{path}.{number}.loci" for number in ALLMAP_ROUNDS]
+
+
+def to_verify(wildcards):
+    """The hits that are verified: all, or those that the filter has left."""
+    kind = "hits" if section("allmap")["filter"] == "off" else "candidates"
+    path = "results/allmap/units/{sample}/{unit}/{batch}.{round}".format(**wildcards)
+    return f"{path}.{kind}"
+
+
+def batches(*endings):
+    """An input function: files of every batch of a sample."""
+
+    def paths(wildcards):
+        return [
+            f"results/allmap/units/{sample}/{unit}/{batch}.{ending}"
+            for sample, unit in UNITS
+            if sample == wildcards.sample
+            for batch in batches_of(sample, unit)
+            for ending in endings
+        ]
+
+    return paths
+
+
+def locus_flags(wildcards):
+    """What is written of the loci of a unit: its read group, where the format knows one."""
+    words = flags({"max_places": section("allmap")["max_places"]})
+    return [*read_group(wildcards), *words] if ALLMAP_FORMAT == "bam" else words
 
 
 def print_truth():
@@ -431,9 +483,6 @@ PLOTS = {
 
 # MultiQC and matplotlib are large, and mapping needs neither.
 REPORT_TOOLS = can_report()
-
-# Keys of the section map that say what is written.
-OUTPUT_KEYS = ("mark_duplicates", "comments")
 
 if IS_MAIN:
     logger.addFilter(print_results_of_an_earlier_run)

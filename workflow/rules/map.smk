@@ -17,44 +17,38 @@ for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
 
 
-if config["map"]["execution"] == "staged":
-
-    include: "map_staged.smk"
-
-else:
-
-    rule map_reads:
-        input:
-            index=INDEX,
-            reads=reads_of,
-        output:
-            bam=temp("results/map/units/{sample}/{unit}.bam"),
-            bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
-            stats=temp("results/map/units/{sample}/{unit}.stats.json"),
-        log:
-            "logs/map_reads/{sample}.{unit}.log",
-        benchmark:
-            "logs/map_reads/{sample}.{unit}.benchmark.tsv"
-        wildcard_constraints:
-            sample="[^/]+",
-            unit="[^/]+",
-        conda:
-            environment
-        threads: 16
-        resources:
-            gpu=gpus,
-            mem_mb=map_memory_mb,
-            backend=config["backend"],
-        params:
-            program=program("map_reads.py"),
-            gpus=gpus_given,
-            code=code("map_reads.py"),
-            reads=read_files,
-            options=map_options,
-        shell:
-            "python {params.program:q} --index {input.index:q} {params.reads:q} --sort"
-            " {params.options:q} -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
-            " --backend {resources.backend} 2> {log:q}"
+rule map_reads:
+    input:
+        index=INDEX,
+        reads=reads_of,
+    output:
+        bam=temp("results/map/units/{sample}/{unit}.bam"),
+        bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
+        stats=temp("results/map/units/{sample}/{unit}.stats.json"),
+    log:
+        "logs/map_reads/{sample}.{unit}.log",
+    benchmark:
+        "logs/map_reads/{sample}.{unit}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=map_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("map_reads.py"),
+        gpus=gpus_given,
+        code=code("map_reads.py"),
+        reads=read_files,
+        options=map_options,
+    shell:
+        "python {params.program:q} --index {input.index:q} {params.reads:q} --sort"
+        " {params.options:q} -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
 
 
 rule merge_alignments:

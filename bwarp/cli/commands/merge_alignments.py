@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -10,9 +9,7 @@ from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, private_folder
-from bwarp.io.bam.bgzf import read_bgzf
-from bwarp.io.bam.header import merged_header, split_header
-from bwarp.io.bam.merging import merged, whole_records
+from bwarp.io.bam.merged_file import merge_files
 from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.alignment_file import files_of, put_in_place
@@ -50,23 +47,13 @@ def main(options):
         if unit.stem in statistics:
             raise UsageError(f"{unit}: an earlier unit is called {unit.stem}, too: rename one")
         statistics[unit.stem] = read_statistics(file)
-    with ExitStack() as files, private_folder(output) as folder:
-        headers, runs = [], []
-        for unit in options.units:
-            file = files.enter_context(open(unit, "rb"))
-            threads_each = 1 + options.threads // len(options.units)
-            header, blocks = split_header(unit, read_bgzf(file, unit, threads_each))
-            headers.append(header)
-            runs.append(whole_records(unit, blocks, header.contig_starts))
-        header = merged_header(options.units, headers)
+    with private_folder(output) as folder:
         made = folder.absolute() / "out.bam"
         duplicates = []
         open_file = sorted_file
         if options.mark_duplicates:
             open_file = partial(duplicates_marked, count=duplicates.append)
-        with open_file(made, header, options.threads, options.output) as writer:
-            for records, order in merged(runs):
-                writer.write(records.data, records.starts, order)
+        merge_files(options.units, made, options.threads, options.output, open_file)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
             merged_counts = merged_statistics(statistics, *(duplicates or [None]))
             file.write(json.dumps(merged_counts, indent=1) + "\n")

@@ -1,42 +1,73 @@
-"""Cut reads into k-mers, packed in 2 bits a base, for scripts/seed_reads.py.
+"""Cut reads into batches, a file each, for the other programs of the chain.
 
-The first of three stages that together do what scripts/find_seeds.py does in one. The output is a
-chunk file with the k-mers of reads and the names of these; - is standard output.
+The first of six steps that together do what scripts/find_alignments.py does in one: batches can be
+worked on side by side, on as many machines. The output is a folder of chunk files 0.reads, 1.reads
+and so on.
 """
 
-from bwarp.cli.options import (
-    add_kmer_options,
-    add_output_option,
-    add_queries_option,
-    kmer_options,
-)
-from bwarp.cli.program import program_parser, say
+import re
+from itertools import count, islice
+from pathlib import Path
+
+from bwarp.cli.options import add_output_option, add_read_options
+from bwarp.cli.program import program_parser, say, whole
+from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.seeding.queries import read_kmers
-from bwarp.seeding.staged_files import write_kmers
+from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.stored_reads import write_reads
+from bwarp.runtime.progress import progress
 
 EXAMPLES = """
-scripts/batch_reads.py --queries reads.fq.gz -o reads.kmers -k 20 --step 10
-scripts/batch_reads.py --queries guides.fa -o guides.kmers
+scripts/batch_reads.py -1 R1.fq.gz -2 R2.fq.gz -o batches --batch-size 1000000
 """
+
+#: Reads that the next steps work on at a time: their hits are in memory together.
+_READS_A_CHUNK = 1 << 13
 
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    add_queries_option(parser)
-    add_output_option(parser, "KMERS", "file to write")
-    add_kmer_options(parser)
+    add_read_options(parser)
+    add_output_option(parser, "FOLDER", "folder of batches to make")
+    parser.add_argument(
+        "--batch-size", **whole(1, 10**9), default=1_000_000,
+        help="reads of a batch, rounded up to whole chunks of up to 8192 reads "
+        "(default: %(default)s)",
+    )  # fmt: skip
     return parser
 
 
 def main(options):
-    batches = read_kmers(options.queries, *kmer_options(options))
-    check_outputs([options.output], [options.queries])
-    n_kmers = n_skipped = 0
-    with write_chunk_file(options.output, holds="k-mers") as writer:
-        for kmers, queries in batches:
-            write_kmers(writer, kmers, queries)
-            n_kmers += kmers.count
-            n_skipped += len(kmers.skipped)
-    say(f"{n_kmers:,} k-mers; {n_skipped:,} skipped")
+    check_outputs([], [options.first, options.second], options.output)
+    # As many chunks, of even numbers of reads, as come nearest to the size.
+    n_chunks = -(-options.batch_size // _READS_A_CHUNK)
+    reads_a_chunk = max(2, -(-options.batch_size // (2 * n_chunks)) * 2)
+    chunks = read_chunks(
+        options.first, options.second, options.interleaved, reads_a_chunk, options.threads
+    )
+    n_reads = 0
+    with (
+        atomic_folder(options.output, batches_in(options.output)) as folder,
+        progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
+    ):
+        for number in count():
+            first = next(chunks, None)
+            # Of no reads at all there is one batch.
+            if first is None and number:
+                break
+            with write_chunk_file(folder / f"{number}.reads", holds="reads") as writer:
+                for chunk in [first] if first else []:
+                    write_reads(writer, chunk)
+                    n_reads += chunk.n_reads
+                for chunk in islice(chunks, n_chunks - 1):
+                    write_reads(writer, chunk)
+                    n_reads += chunk.n_reads
+            report(n_reads, f"{number + 1:,} batches")
+    say(f"{n_reads:,} reads: {max(1, number):,} batches")
+
+
+def batches_in(folder) -> list[str]:
+    """The names of batches that a folder has, if it is there; the first has always the same."""
+    names = [path.name for path in Path(folder).glob("*.reads")] if Path(folder).is_dir() else []
+    return ["0.reads", *(name for name in names if re.fullmatch(r"[1-9][0-9]*\.reads", name))]

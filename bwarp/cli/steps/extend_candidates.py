@@ -1,58 +1,76 @@
-"""Score the candidates of scripts/locate_chunks.py, and search unresolved reads again.
+"""Verify candidates: the loci where reads align with at most so many edits.
 
-The fourth of five stages that together do what scripts/map_reads.py does in one; it runs on the
-CPU. The output is a chunk file with scored hits; - is standard output.
+The fifth step of the chain, after scripts/filter_candidates.py, or at once after
+scripts/locate_seeds.py. The output is a chunk file; - is standard output.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.extension.extension_cpu import genome_of
-from bwarp.mapping.pipeline import score_chunk
-from bwarp.mapping.staged_files import read_parameters, stored_candidates, write_hits
+from bwarp.loci.chain_files import (
+    frame_of_loci,
+    hits_of_frame,
+    options_of_file,
+    searched_chunks,
+)
+from bwarp.loci.engine import steps_of
+from bwarp.loci.parts import some_items
+from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/extend_candidates.py --index genome.index --reads sample.reads \\
-    --candidates sample.candidates -o sample.hits
+scripts/extend_candidates.py --index genome.index --reads batches/0.reads \\
+    --candidates 0.candidates -o 0.loci
 """
 
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
-    add_stage_input(parser, "--reads", "chunk_reads.py", or_input="")
-    add_stage_input(parser, "--candidates", "locate_chunks.py")
-    add_output_option(parser, "HITS", "file to write")
+    add_stage_input(parser, "--reads", "batch_reads.py", or_input="")
+    add_stage_input(parser, "--candidates", "filter_candidates.py or locate_seeds.py")
+    add_output_option(parser, "LOCI", "file to write")
     return parser
 
 
 def main(options):
     check_outputs([options.output], [options.index, options.reads, options.candidates])
+    backend = choose_engine(options.backend)
     index = load_index(options.index)
-    n_reads = n_hits = 0
+
+    def steps(engine):
+        return steps_of(engine).VerifyingSteps(index.reference, options.threads)
+
+    _, verifying = or_on_cpu(options.backend, backend, steps, say)
+
+    def extend(of_chunk):
+        chunk, (kind, arrays) = of_chunk
+        if kind != "hits":
+            return kind, arrays
+        first, hits, counts = hits_of_frame(arrays)
+        items = some_items(chunk.items, slice(first, first + len(hits.part_offsets) - 1))
+        rows = verifying.find_loci(chunk.blocks, items, hits, arrays["positions"], False, counts)
+        item = first + rows[:, 0]
+        rows[:, 0] = 2 * chunk.reads[item >> 1] + (item & 1)
+        return frame_of_loci(rows, counts)
+
+    n_loci = 0
     with (
         open_chunk_file(options.reads, "reads") as reads,
-        open_chunk_file(options.candidates, "candidates") as reader,
+        open_chunk_file(options.candidates, "candidates", "hits") as reader,
     ):
         reader.check_index(index.checksum, index.folder)
-        parameters = read_parameters(reader)
-        genome = genome_of(index.reference, options.threads)
-
-        def score(chunk_and_candidates):
-            return score_chunk(index, genome, *chunk_and_candidates, parameters)
-
-        carried = {name: reader.holds[name] for name in ("index", "parameters")}
+        carried = {name: reader.holds[name] for name in ("index", "options")}
+        frames = searched_chunks(reads, reader, options_of_file(reader))
         with (
-            write_chunk_file(options.output, holds="scored hits", **carried) as writer,
-            progress("reads", files=[options.candidates]) as report,
+            write_chunk_file(options.output, holds="loci", **carried) as writer,
+            progress("loci", files=[options.candidates]) as report,
         ):
-            for scored in in_order(score, stored_candidates(reads, reader), options.threads):
-                write_hits(writer, scored)
-                n_reads += scored.chunk.n_reads
-                n_hits += scored.hits.reads.size
-                report(n_reads, f"{n_hits:,} scored hits")
-    say(f"{n_reads:,} reads: {n_hits:,} scored hits")
+            for kind, arrays in in_order(extend, frames, options.threads):
+                writer.write(kind, **arrays)
+                n_loci += len(arrays["rows"]) if kind == "loci" else 0
+                report(n_loci)
+    say(f"{n_loci:,} loci")

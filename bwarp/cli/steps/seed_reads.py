@@ -1,93 +1,113 @@
-"""Search packed k-mers in an index: what scripts/batch_reads.py wrote, for scripts/locate_seeds.py.
+"""Cut the reads of a batch into parts and search these in an index.
 
-The second of three stages that together do what scripts/find_seeds.py does in one. The output is a
-chunk file with the SA intervals of the k-mers; or with --locate hybrid a sampled SA row and the
-steps to it for every hit (Liu and Schmidt's j and t); or with --locate gpu the positions. - is
-standard output.
+The second step of the chain, after scripts/batch_reads.py: every read is cut into as many parts as
+miss no locus, and from every SA row of a part LF steps lead to a sampled one (Liu and Schmidt's j
+and t), which scripts/locate_seeds.py looks up. The output is a chunk file; - is standard output.
+
+Where only loci near the best are wanted, there are two rounds: the first allows few edits, and the
+second takes, with --after, the reads that it left open.
 """
 
-from dataclasses import replace
-from functools import partial
+from contextlib import ExitStack
+from itertools import repeat
 
-from bwarp.cli.options import (
-    add_index_option,
-    add_output_option,
-    add_search_options,
-    add_stage_input,
-)
+import numpy as np
+
+from bwarp.cli.locus_options import add_locus_options, locus_options
+from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.runtime.progress import progress
-from bwarp.seeding.find import find_in_passes, prepare
-from bwarp.seeding.find_cpu import search_in_passes
-from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.staged_files import (
-    kmers_of_chunk,
-    write_intervals,
-    write_kmers,
-    write_located,
-    write_sampled,
+from bwarp.loci.chain_files import (
+    found_rounds,
+    frame_of_hits,
+    frame_of_searched,
+    options_of_file,
+    stored_options,
 )
+from bwarp.loci.engine import steps_of
+from bwarp.loci.find_cpu import hit_ranges
+from bwarp.loci.loci_cpu import COUNTS
+from bwarp.loci.parts import hits_of, items_of
+from bwarp.loci.rounds import following_round
+from bwarp.loci.search_cpu import seed_mismatches
+from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.reads.stored_reads import stored_reads
+from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.progress import progress
+from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/seed_reads.py --index genome.index --kmers reads.kmers -o reads.seeds --mismatches 1
-scripts/seed_reads.py --index genome.index --kmers reads.kmers -o reads.seeds --locate hybrid
+scripts/seed_reads.py --index genome.index --reads batches/0.reads -o 0.seeds --edits 4
+scripts/seed_reads.py --index genome.index --reads batches/0.reads --after 0.loci -o 0.2.seeds \\
+    --edits 4 --report best
 """
 
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
-    add_stage_input(parser, "--kmers", "batch_reads.py")
-    add_output_option(parser, "SEEDS", "file to write")
-    add_search_options(
-        parser, "cpu: leave it to locate_seeds.py; hybrid: step to sampled SA rows here, and look "
-        "them up there; both search on the CPU. gpu: search and locate on a GPU. auto: gpu if "
-        "there is one, else cpu. Results are the same",
+    add_stage_input(parser, "--reads", "batch_reads.py", or_input="")
+    parser.add_argument(
+        "--after", metavar="LOCI",
+        help="file that extend_candidates.py wrote of the first round: search what it left open",
     )  # fmt: skip
+    add_locus_options(parser)
+    add_output_option(parser, "SEEDS", "file to write")
     return parser
 
 
 def main(options):
-    check_outputs([options.output], [options.index, options.kmers])
+    limits = locus_options(options)
+    check_outputs([options.output], [options.index, options.reads, options.after])
     backend = choose_engine(options.backend)
-    locate = options.locate
-    if locate == "auto":
-        locate = "gpu" if backend == "cuda" else "cpu"
-    if locate == "gpu" and backend == "cpu":
-        raise UsageError(
-            "locate gpu needs a GPU, and the backend is cpu: use --locate cpu or hybrid"
-        )
     index = load_index(options.index)
-    search, write_found = engine(index, locate, options)
-    searched = hits = 0
+    _, seeding = or_on_cpu(
+        options.backend, backend, lambda engine: steps_of(engine).SeedingSteps(index), say
+    )
+
+    def search(chunk_and_round):
+        chunk, before = chunk_and_round
+        lengths = np.diff(chunk.offsets)
+        reads, edits = following_round(lengths, limits, before)
+        gaps = limits.gaps_of(edits)
+        mismatches = seed_mismatches(index, lengths[reads], edits, gaps, limits)
+        items = items_of(chunk.offsets, reads, edits, gaps, mismatches)
+        parts = seeding.search_parts(both_strands(chunk.codes, chunk.offsets), items)
+        frames = [frame_of_searched(chunk, reads, edits, mismatches)]
+        for first, last in hit_ranges(parts):
+            hits, rows = hits_of(parts, first, last)
+            sampled, steps = seeding.step_to_sampled(rows)
+            counts = np.zeros(len(COUNTS), np.int64)
+            counts[:2] = hits.starts.size, rows.size
+            frames.append(frame_of_hits(first, hits, counts, sampled=sampled, steps=steps))
+        return chunk.n_reads, frames
+
+    n_reads = n_hits = 0
     with (
-        open_chunk_file(options.kmers, "k-mers") as reader,
-        write_chunk_file(options.output, holds="seeds", index=index.checksum) as writer,
-        progress("k-mers", files=[options.kmers]) as report,
+        ExitStack() as files,
+        open_chunk_file(options.reads, "reads") as batch,
+        write_chunk_file(
+            options.output, holds="seeds", index=index.checksum, options=stored_options(limits)
+        ) as writer,
+        progress("reads", files=[options.reads]) as report,
     ):
-        for _, arrays in reader:
-            kmers, queries = kmers_of_chunk(arrays)
-            write_kmers(writer, kmers, queries)
-            hits += sum(write_found(writer, found) for found in search(kmers))
-            searched += kmers.count
-            report(searched, f"{hits:,} hits")
-    say(f"{searched:,} k-mers searched: {hits:,} hits")
-
-
-def engine(index, locate, options):
-    """What searches a batch of k-mers in passes, and what writes a pass and counts its hits."""
-    seeds = SeedOptions(options.mismatches, options.max_hits, options.algorithm)
-    if locate == "gpu":
-        seeds = replace(seeds, locate="gpu")
-        index = prepare(index, seeds, "cuda")
-        say(str(index.plan))
-        return lambda k: find_in_passes(index, k, seeds, "cuda", options.threads), write_located
-    index = prepare(index, seeds, "cpu")
-    write = write_intervals
-    if locate == "hybrid":
-        write = partial(write_sampled, index=index, threads=options.threads)
-    return lambda k: search_in_passes(index, k, seeds, options.threads), write
+        chunks = zip(stored_reads(batch), repeat(None), strict=False)
+        if options.after:
+            before = files.enter_context(open_chunk_file(options.after, "loci"))
+            before.check_index(index.checksum, index.folder)
+            if options_of_file(before) != limits:
+                raise UsageError(
+                    f"--after {options.after}: the first round was searched with other limits: "
+                    "give the same --edits, --gaps, --report and --seed-mismatches"
+                )
+            chunks = ((chunk, found[0]) for chunk, found, _ in found_rounds(batch, [before]))
+        for n_of_chunk, frames in in_order(search, chunks, options.threads):
+            n_reads += n_of_chunk
+            for kind, arrays in frames:
+                writer.write(kind, **arrays)
+                n_hits += arrays["sampled"].size if kind == "hits" else 0
+            report(n_reads, f"{n_hits:,} hits")
+    say(f"{n_reads:,} reads: {n_hits:,} hits of their parts")

@@ -18,10 +18,20 @@ from bwarp.mapping.output.sam_records import sam_header
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
-__all__ = ["BamOptions", "open_bam"]
+__all__ = ["CERTIFICATE", "BamOptions", "certificate_line", "open_bam"]
+
+#: How the header's line of counts begins.
+CERTIFICATE = b"@CO\tbwarp allmap: "
 
 #: Counts that do not depend on how loci were found.
 _REPORTED = ("reads", "aligned", "over", "without", "skipped", "loci", "loci_over")
+
+
+def certificate_line(certificate: Certificate) -> bytes:
+    """What the header says of how the loci were found."""
+    counts = asdict(certificate)
+    reported = " ".join(f"{name}={counts[name]}" for name in _REPORTED)
+    return CERTIFICATE + f"{reported}\n".encode()
 
 
 @dataclass(frozen=True)
@@ -80,9 +90,7 @@ def open_bam(
             sorter.add(records)
 
         yield encode, write
-        counts = asdict(certificate)
-        reported = " ".join(f"{name}={counts[name]}" for name in _REPORTED)
-        header = bam_header(text + f"@CO\tbwarp allmap: {reported}\n".encode(), reference)
+        header = bam_header(text + certificate_line(certificate), reference)
         with sorted_file(made, header, threads, os.fspath(path)) as writer:
             sorter.finish(writer)
         put_in_place(made, os.path.realpath(path))

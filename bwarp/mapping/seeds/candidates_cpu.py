@@ -28,7 +28,6 @@ differs from the read in every one of them.
                                                                   bound: two differences or more
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numba
@@ -38,7 +37,7 @@ from numba import int64, uint64
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.mapping.parameters import MappingParameters, SeedRound
-from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, SeedRows, seed_rows_of
+from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, seed_rows_of
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
@@ -48,7 +47,6 @@ __all__ = [
     "diagonal_of",
     "differences_of_rest",
     "find_candidates",
-    "locate_candidates",
     "put_bounds",
 ]
 
@@ -106,7 +104,8 @@ def find_candidates(
     seeds: SeedRound,
     parameters: MappingParameters,
 ) -> Candidates:
-    """The candidates of some reads from exact seeds.
+    """The candidates of some reads from exact seeds: of a few at a time, whose arrays stay in the
+    processor's cache.
 
     Parameters
     ----------
@@ -117,43 +116,23 @@ def find_candidates(
         The numbers of the reads to search, in order; the others have no candidates.
     """
 
-    def search(first: int, last: int) -> SeedRows:
-        return seed_rows_of(index, codes, offsets, reads[first:last], seeds)
-
-    return _in_blocks(index, offsets, reads, search, seeds.length, parameters)
-
-
-def locate_candidates(
-    index: FMIndex,
-    offsets: np.ndarray,
-    rows: SeedRows,
-    seeds: SeedRound,
-    parameters: MappingParameters,
-) -> Candidates:
-    """What `find_candidates` finds of all reads, whose seeds have been searched before."""
-    reads = np.arange(len(offsets) - 1)
-    return _in_blocks(index, offsets, reads, rows.part, seeds.length, parameters)
-
-
-def _in_blocks(
-    index: FMIndex,
-    offsets: np.ndarray,
-    reads: np.ndarray,
-    rows_between: Callable[[int, int], SeedRows],
-    k: int,
-    parameters: MappingParameters,
-) -> Candidates:
-    """Candidates of reads, a few at a time: their arrays stay in the processor's cache."""
     score_bounds, unlocated = np.zeros((2, len(offsets) - 1), np.int32)
     searched = np.zeros(2, np.int64)
     blocks = [np.empty((0, 6), np.int64)]
     for first in range(0, len(reads), BLOCK):
         last = min(first + BLOCK, len(reads))
-        rows = rows_between(first, last)
+        rows = seed_rows_of(index, codes, offsets, reads[first:last], seeds)
         searched += rows.read_positions.size, rows.taken.sum(dtype=np.int64)
         blocks.append(
             _of_block(
-                index, offsets, reads[first:last], rows, k, parameters, score_bounds, unlocated
+                index,
+                offsets,
+                reads[first:last],
+                rows,
+                seeds.length,
+                parameters,
+                score_bounds,
+                unlocated,
             )
         )
     return candidates_of(np.concatenate(blocks), score_bounds, unlocated, searched)

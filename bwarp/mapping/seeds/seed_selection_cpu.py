@@ -22,7 +22,6 @@ from bwarp.seeding.algorithms.exact_cpu import exact_intervals
 __all__ = [
     "BLOCK",
     "SeedRows",
-    "search_seeds",
     "seed_count",
     "seed_kmer",
     "seed_position",
@@ -56,34 +55,6 @@ class SeedRows(NamedTuple):
     counts: np.ndarray
     taken: np.ndarray
     differences: np.ndarray
-
-    def part(self, start: int, stop: int) -> "SeedRows":
-        """The rows of the reads from `start` to `stop`."""
-        first, last = self.firsts[start], self.firsts[stop]
-        items = slice(2 * first, 2 * last)
-        return SeedRows(
-            self.firsts[start : stop + 1] - first,
-            self.read_positions[first:last],
-            self.starts[items],
-            self.counts[items],
-            self.taken[items],
-            self.differences[start:stop],
-        )
-
-
-def search_seeds(
-    index: FMIndex, codes: np.ndarray, offsets: np.ndarray, seeds: SeedRound
-) -> SeedRows:
-    """Search the seeds of all reads (flat codes and offsets)."""
-    reads = np.arange(len(offsets) - 1)
-    parts = [
-        seed_rows_of(index, codes, offsets, reads[first : first + BLOCK], seeds)
-        for first in range(0, max(1, reads.size), BLOCK)
-    ]
-    before = np.cumsum([0, *(part.read_positions.size for part in parts)])
-    firsts = [part.firsts[:-1] + shift for part, shift in zip(parts, before, strict=False)]
-    columns = list(zip(*parts, strict=True))[1:]
-    return SeedRows(np.concatenate([*firsts, before[-1:]]), *map(np.concatenate, columns))
 
 
 def seed_rows_of(

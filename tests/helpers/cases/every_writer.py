@@ -15,13 +15,29 @@ INPUTS = {
     "w.fa": b">w\nATCGGATATCGC\n",
 }
 
+BATCH = ("--index", "IN/i", "--reads", "IN/b/0.reads")
+
 MAP = ("map_reads", "--index", "IN/i", "-1", "IN/r.fq")
 
 #: Name of the program and its arguments; IN/ and OUT/ stand for folders.
 PREPARATIONS = [
     ("index_reference", "IN/g.fa", "-o", "IN/i", "--prefix-length", "2"),
-    ("batch_reads", "--queries", "IN/r.fq", "-o", "IN/kmers", "-k", "12"),
-    ("seed_reads", "--index", "IN/i", "--kmers", "IN/kmers", "-o", "IN/seeds", "--max-hits", "0"),
+    ("batch_reads", "-1", "IN/r.fq", "-o", "IN/b"),
+    ("seed_reads", *BATCH, "-o", "IN/seeds", "--edits", "2"),
+    ("locate_seeds", "--index", "IN/i", "--seeds", "IN/seeds", "-o", "IN/hits"),
+    ("filter_candidates", *BATCH, "--hits", "IN/hits", "-o", "IN/candidates"),
+    ("extend_candidates", *BATCH, "--candidates", "IN/candidates", "-o", "IN/loci"),
+    (
+        "write_alignments",
+        *BATCH,
+        "--loci",
+        "IN/loci",
+        "-o",
+        "IN/l.bam",
+        "--stats",
+        "IN/l.stats.json",
+    ),
+    ("write_alignments", *BATCH, "--loci", "IN/loci", "-o", "IN/l.tsv"),
     (*MAP, "-o", "IN/u.bam", "--sort", "--stats", "IN/u.stats.json"),
 ]
 
@@ -45,9 +61,15 @@ WRITERS = {
                    "-o", "OUT/o.tsv", "--pam", "none"),
     "counts": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",
                "-k", "12", "--count-only"),
-    "kmers": ("batch_reads", "--queries", "IN/r.fq", "-o", "OUT/kmers", "-k", "12"),
-    "chunks of seeds": ("seed_reads", "--index", "IN/i", "--kmers", "IN/kmers", "-o", "OUT/seeds"),
-    "located seeds": ("locate_seeds", "--index", "IN/i", "--seeds", "IN/seeds", "-o", "OUT/o.tsv"),
+    "batches": ("batch_reads", "-1", "IN/r.fq", "-o", "OUT/b", "--batch-size", "5"),
+    "seeds of a batch": ("seed_reads", *BATCH, "-o", "OUT/seeds", "--edits", "2"),
+    "located seeds": ("locate_seeds", "--index", "IN/i", "--seeds", "IN/seeds", "-o", "OUT/hits"),
+    "candidates": ("filter_candidates", *BATCH, "--hits", "IN/hits", "-o", "OUT/candidates"),
+    "loci": ("extend_candidates", *BATCH, "--candidates", "IN/candidates", "-o", "OUT/loci"),
+    "loci bam": ("write_alignments", *BATCH, "--loci", "IN/loci", "-o", "OUT/o.bam"),
+    "loci tsv": ("write_alignments", *BATCH, "--loci", "IN/loci", "-o", "OUT/o.tsv.gz"),
+    "merged loci bam": ("merge_loci", "IN/l.bam", "-o", "OUT/o.bam"),
+    "merged loci tsv": ("merge_loci", "IN/l.tsv", "-o", "OUT/o.tsv"),
     "mums": ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.mums",
              "--kind", "maxmatch"),
     "paf": ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.paf",

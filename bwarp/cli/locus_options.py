@@ -1,0 +1,143 @@
+"""Options of a search for loci, and the files it writes; one program has all, of the chain some."""
+
+import argparse
+import json
+import os
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+
+import numpy as np
+
+from bwarp.cli.program import whole
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.program_record import program_record
+from bwarp.loci.find import Certificate
+from bwarp.loci.options import ALL, LocusOptions
+from bwarp.loci.output.locus_bam import BamOptions, open_bam
+from bwarp.loci.output.locus_tables import SIBLINGS, format_of, open_tables
+from bwarp.mapping.output.output_options import default_sort_bytes, parse_read_group
+from bwarp.reference import Reference
+from bwarp.seeding.output.seed_tables import sibling
+
+__all__ = [
+    "add_locus_options",
+    "add_locus_output_options",
+    "locus_options",
+    "open_locus_output",
+    "outputs_of",
+    "write_certificate",
+]
+
+
+def add_locus_options(parser: argparse.ArgumentParser) -> None:
+    """Which loci are looked for, and how parts are searched."""
+    parser.add_argument(
+        "-e", "--edits", type=_edits_or_share, required=True, metavar="E",
+        help="most edits of a locus: mismatches, inserted and deleted bases; or 3%% for a share "
+        "of a read's length, rounded down",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gaps", **whole(0, 31),
+        help="most inserted and deleted bases among the edits (default: as many as edits); 0 "
+        "counts mismatches alone",
+    )  # fmt: skip
+    parser.add_argument(
+        "--report", type=_strata_of, default=ALL, metavar="WHAT",
+        help="all: every locus (the default); best: those with fewest edits; strata:X: those "
+        "with at most X more than the best",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed-mismatches", type=_mismatches_or_auto, metavar="M",
+        help="mismatches with which parts of a read are searched, 0 to 4, or auto for what is "
+        "fastest (the default). Results are the same",
+    )  # fmt: skip
+
+
+def add_locus_output_options(parser: argparse.ArgumentParser) -> None:
+    """What is written of loci."""
+    parser.add_argument(
+        "--max-places", **whole(0, 2**40), default=0,
+        help="a read with more loci is listed in OUT.over.tsv with their number instead "
+        "(default: 0, no limit)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-R", "--read-group", metavar="LINE",
+        help="@RG line of the BAM, such as '@RG\\tID:1\\tSM:sample'",
+    )  # fmt: skip
+    parser.add_argument("--stats", metavar="OUT.json", help="write what was searched and found")
+
+
+def locus_options(options: argparse.Namespace, use_filter: bool = True) -> LocusOptions:
+    """What was typed of `add_locus_options`."""
+    edits, percent = options.edits
+    return LocusOptions(
+        edits, percent, options.gaps, options.report, options.seed_mismatches, use_filter
+    )
+
+
+def _edits_or_share(text: str) -> tuple[int, float | None]:
+    """4 or 3%: edits, and the share of a read's length in per cent."""
+    try:
+        if text.endswith("%"):
+            return 0, float(text[:-1])
+        return int(text), None
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a whole number nor a share such as 3%"
+        ) from None
+
+
+def _strata_of(text: str) -> int:
+    """How far from the best locus others are reported; ALL."""
+    if text in ("all", "best"):
+        return ALL if text == "all" else 0
+    kind, _, number = text.partition(":")
+    if kind != "strata" or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not all, best, or strata:1 and the like")
+    return int(number)
+
+
+def _mismatches_or_auto(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 4, or auto")
+    return int(text)
+
+
+def outputs_of(output: str, stats: str | None, read_group: str | None) -> list:
+    """The files that a run with this output writes."""
+    outputs = [output, stats]
+    if format_of(output) == "bam":
+        outputs.append(f"{output}.bai")
+    elif read_group:
+        raise UsageError("--read-group is for BAM: leave it out, or name the output .bam")
+    if output != "-":
+        outputs += [sibling(output, kind) for kind in SIBLINGS]
+    return outputs
+
+
+def open_locus_output(
+    options: argparse.Namespace,
+    loci: LocusOptions,
+    reference: Reference,
+    genome: np.ndarray,
+    certificate: Certificate,
+) -> AbstractContextManager:
+    """What makes records or lines of a chunk, and what writes them."""
+    if format_of(options.output) != "bam":
+        return open_tables(options.output, reference)
+    read_group, read_group_id = parse_read_group(options.read_group)
+    edits = loci.edits if loci.percent is None else f"{loci.percent:g}%"
+    report = {ALL: "all", 0: "best"}.get(loci.strata, f"strata:{loci.strata}")
+    limits = {"edits": edits, "gaps": loci.gaps, "report": report}
+    program = program_record("allmap", limits | {"max-places": options.max_places or None})
+    memory = default_sort_bytes(options.threads)
+    bam = BamOptions(program, read_group, read_group_id, memory)
+    return open_bam(options.output, bam, reference, genome, certificate, options.threads)
+
+
+def write_certificate(path: str | os.PathLike, certificate: Certificate) -> None:
+    with atomic_file(path, "wt") as file:
+        file.write(json.dumps(asdict(certificate), indent=1) + "\n")

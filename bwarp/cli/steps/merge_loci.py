@@ -1,0 +1,114 @@
+"""Merge the loci of batches, as scripts/write_alignments.py wrote them: BAM, TSV or PAF.
+
+Beside every file lie its tables .over.tsv and .skipped.tsv and its counts .stats.json, and so do
+they beside the output, joined and summed. The same bytes as scripts/find_alignments.py writes of
+all reads in one.
+"""
+
+import gzip
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from bwarp.cli.locus_options import outputs_of, write_certificate
+from bwarp.cli.options import add_output_option
+from bwarp.cli.program import program_parser, say
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_files, private_folder
+from bwarp.io.bam.header import BamHeader
+from bwarp.io.bam.merged_file import merge_files
+from bwarp.io.output_names import check_outputs
+from bwarp.loci.find import Certificate
+from bwarp.loci.output.locus_bam import CERTIFICATE, certificate_line
+from bwarp.loci.output.locus_tables import SIBLING_HEADERS, SIBLINGS, format_of
+from bwarp.loci.output.locus_text import LOCI_HEADER
+from bwarp.mapping.output.alignment_file import put_in_place
+from bwarp.seeding.output.seed_tables import sibling
+
+EXAMPLES = """
+scripts/merge_loci.py 0.bam 1.bam 2.bam -o sample.bam
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("batches", nargs="+", metavar="BATCH", help="files of loci, in order")
+    add_output_option(parser, "OUT", "file to write, of the same format")
+    return parser
+
+
+def main(options):
+    form = format_of(options.output)
+    for path in [options.output, *options.batches]:
+        if path == "-":
+            raise UsageError("-: batches are merged from files to a file: name one")
+        if format_of(path) != form:
+            raise UsageError(f"{path}: all files must be of one format, {form} as the output is")
+    inputs = [file for batch in options.batches for file in [batch, *beside(batch)]]
+    outputs = outputs_of(options.output, stats_of(options.output), None)
+    check_outputs(outputs, inputs)
+    certificate = Certificate()
+    for batch in options.batches:
+        certificate.add(Certificate.read(stats_of(batch)))
+    tables = [
+        [(sibling(batch, kind), header) for batch in options.batches]
+        for kind, header in zip(SIBLINGS, SIBLING_HEADERS, strict=True)
+    ]
+    paths = [sibling(options.output, kind) for kind in SIBLINGS]
+    if form == "bam":
+        with private_folder(options.output) as folder, atomic_files(paths) as files:
+            for file, parts in zip(files, tables, strict=True):
+                join(file, parts)
+            made = folder.absolute() / "out.bam"
+
+            def with_certificate(header: BamHeader) -> BamHeader:
+                lines = header.text.splitlines(keepends=True)
+                kept = b"".join(line for line in lines if not line.startswith(CERTIFICATE))
+                return replace(header, text=kept + certificate_line(certificate))
+
+            merge_files(
+                options.batches, made, options.threads, options.output,
+                change_header=with_certificate,
+            )  # fmt: skip
+            put_in_place(made, os.path.realpath(options.output))
+    else:
+        header = LOCI_HEADER if form == "tsv" else b""
+        tables.append([(Path(batch), header) for batch in options.batches])
+        with atomic_files([*paths, options.output]) as files:
+            for file, parts in zip(files, tables, strict=True):
+                join(file, parts)
+    write_certificate(stats_of(options.output), certificate)
+    say(f"{options.output}: {len(options.batches):,} batches merged: {certificate.sentence()}")
+
+
+def stats_of(path: str) -> Path:
+    """The counts beside a file of loci."""
+    return sibling(path, "stats").with_suffix(".json")
+
+
+def beside(path: str) -> list[Path]:
+    return [*(sibling(path, kind) for kind in SIBLINGS), stats_of(path)]
+
+
+def join(file: IO[bytes], parts: list[tuple[Path, bytes]]) -> None:
+    """Write tables one after another, their header once."""
+    for number, (path, header) in enumerate(parts):
+        with opened(path) as part:
+            if part.read(len(header)) != header:
+                raise InputError(
+                    f"{path}: not a table that write_alignments.py wrote: write it again"
+                )
+            if number == 0:
+                file.write(header)
+            shutil.copyfileobj(part, file, 1 << 20)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    open_file = gzip.open if path.suffix == ".gz" else open
+    with open_file(path, "rb") as file:
+        yield file

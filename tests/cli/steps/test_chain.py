@@ -1,0 +1,269 @@
+"""The programs of the chain: together they write what find_alignments.py does, byte for byte."""
+
+import json
+import random
+import shutil
+
+import pytest
+
+from bwarp.index.store import save_index
+from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.programs.programs_here import run_here
+
+N_READS = 60
+LETTERS = "ACGT"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A genome with repeats, its index, and reads of it, in pairs too."""
+    folder = tmp_path_factory.mktemp("chain")
+    rng = random.Random(3)
+    genome = "".join(rng.choice(LETTERS) for _ in range(4000))
+    repeat = genome[500:900]
+    like = "".join(rng.choice(LETTERS) if rng.random() < 0.03 else base for base in repeat)
+    contigs = [genome + like, repeat + "NNNN" + "ACG" * 40 + "A" * 90]
+    save_index(index_of([c.encode() for c in contigs], sa_rate=4), folder / "i")
+    for name in ("r", "p1", "p2"):
+        with open(folder / f"{name}.fq", "w") as file:
+            for number in range(N_READS):
+                read = _read(rng, contigs)
+                file.write(f"@q{number}\n{read}\n+\n{'I' * len(read)}\n")
+    return folder
+
+
+def _read(rng, contigs):
+    contig = rng.choice(contigs)
+    length = rng.choice([3, 30, 50, 70])
+    at = rng.randrange(len(contig) - length)
+    read = list(contig[at : at + length])
+    for _ in range(rng.randrange(5)):
+        spot = rng.randrange(len(read) or 1)
+        read[spot : spot + 1] = rng.choice([[], ["A"], ["C"], ["G", "G"], ["N"]])
+    return "".join(read) or "A"
+
+
+def program(name, *arguments, folder):
+    done = run_here(name, *arguments, folder=folder)
+    assert done.rc == 0, done.said
+    return done.last_line
+
+
+def chain(folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1):
+    """Run every step on every batch; the folder of the merged outputs."""
+    work.mkdir()
+    index = ("--index", folder / "i")
+    program("batch_reads", *reads, "-o", work / "b", "--batch-size", batch_size, folder=work)
+    outputs = []
+    for number in range(len(list((work / "b").iterdir()))):
+        batch = ("--reads", work / "b" / f"{number}.reads")
+        loci = []
+        for one in range(rounds):
+            name = f"{work}/{number}.{one}"
+            after = ["--after", loci[0]] if one else []
+            seeds = ("-o", f"{name}.seeds", *limits, *after)
+            program("seed_reads", *index, *batch, *seeds, folder=work)
+            seeds = ("--seeds", f"{name}.seeds", "-o", f"{name}.hits")
+            program("locate_seeds", *index, *seeds, folder=work)
+            candidates = f"{name}.hits"
+            if use_filter:
+                hits = ("--hits", candidates, "-o", f"{name}.candidates")
+                program("filter_candidates", *index, *batch, *hits, folder=work)
+                candidates = f"{name}.candidates"
+            some = ("--candidates", candidates, "-o", f"{name}.loci")
+            program("extend_candidates", *index, *batch, *some, folder=work)
+            loci.append(f"{name}.loci")
+        outputs.append(f"{work}/{number}.{ending}")
+        out = ("-o", outputs[-1], "--stats", f"{work}/{number}.stats.json", *written)
+        program("write_alignments", *index, *batch, "--loci", *loci, *out, folder=work)
+    (work / "merged").mkdir()
+    program("merge_loci", *outputs, "-o", work / "merged" / f"s.{ending}", folder=work)
+    return work / "merged"
+
+
+def in_one(folder, work, reads, limits, written, ending, use_filter=True):
+    work.mkdir()
+    out = ("-o", work / f"s.{ending}", "--stats", work / "s.stats.json", *written)
+    off = () if use_filter else ("--filter", "off")
+    program("find_alignments", "--index", folder / "i", *reads, *out, *limits, *off, folder=work)
+    return work
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+LIMITS = ("--edits", "4")
+
+
+@pytest.mark.parametrize(
+    ("limits", "written", "ending", "batch_size", "use_filter", "rounds"),
+    [
+        (LIMITS, (), "bam", 25, True, 1),
+        (LIMITS, ("--read-group", r"@RG\tID:1\tSM:s"), "bam", 8, True, 1),
+        (LIMITS, (), "bam", 1000, False, 1),
+        ((*LIMITS, "--report", "best"), (), "bam", 16, True, 2),
+        (("--edits", "10%", "--report", "strata:1"), (), "tsv", 16, True, 2),
+        ((*LIMITS, "--gaps", "1", "--seed-mismatches", "1"), ("--max-places", "2"), "tsv.gz", 30,
+         True, 1),
+        ((*LIMITS, "--gaps", "0"), ("--max-places", "1"), "paf", 30, False, 1),
+        (("--edits", "1", "--report", "best"), (), "paf.gz", 30, True, 1),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ends", [1, 2])
+def test_the_chain_writes_what_one_program_does(
+    folder, tmp_path, limits, written, ending, batch_size, use_filter, rounds, ends
+):
+    reads = ("-1", folder / "r.fq")
+    if ends == 2:
+        reads = ("-1", folder / "p1.fq", "-2", folder / "p2.fq")
+    given = reads, limits, written, ending
+    expected = contents(in_one(folder, tmp_path / "one", *given, use_filter))
+    made = contents(chain(folder, tmp_path / "c", *given, batch_size, use_filter, rounds))
+    assert made == expected
+    counts = json.loads(made["s.stats.json"])
+    assert counts["reads"] == N_READS * ends
+    assert counts["loci"] or counts["loci_over"]
+
+
+def test_no_reads_at_all(folder, tmp_path):
+    (tmp_path / "none.fq").write_text("")
+    given = ("-1", tmp_path / "none.fq"), LIMITS, (), "bam"
+    expected = contents(in_one(folder, tmp_path / "one", *given))
+    assert contents(chain(folder, tmp_path / "c", *given, 10)) == expected
+
+
+def test_no_read_is_long_enough(folder, tmp_path):
+    (tmp_path / "short.fq").write_text("@a\nACG\n+\nIII\n" * 5)
+    given = ("-1", tmp_path / "short.fq"), (*LIMITS, "--report", "best"), (), "tsv"
+    expected = contents(in_one(folder, tmp_path / "one", *given))
+    assert contents(chain(folder, tmp_path / "c", *given, 2, True, 2)) == expected
+    assert expected["s.skipped.tsv"].count(b"\n") == 6
+
+
+def test_a_few_hits_a_frame(folder, tmp_path, monkeypatch):
+    given = ("-1", folder / "r.fq"), LIMITS, (), "bam"
+    expected = contents(in_one(folder, tmp_path / "one", *given))
+    monkeypatch.setattr("bwarp.loci.find_cpu._HITS_AT_ONCE", 7)
+    assert contents(chain(folder, tmp_path / "c", *given, 25)) == expected
+
+
+def test_a_second_round_is_needed(folder, tmp_path):
+    """That the test of rounds would see one that is left out."""
+    limits = (*LIMITS, "--report", "best")
+    given = ("-1", folder / "r.fq"), limits, (), "tsv"
+    two = contents(chain(folder, tmp_path / "two", *given, 30, True, 2))
+    assert two != contents(chain(folder, tmp_path / "one", *given, 30, True, 1))
+
+
+@pytest.fixture(scope="module")
+def steps(folder, tmp_path_factory):
+    """The files of a chain, and a batch of other reads."""
+    work = tmp_path_factory.mktemp("steps")
+    chain(folder, work / "c", ("-1", folder / "r.fq"), LIMITS, (), "bam", 1000)
+    program("batch_reads", "-1", folder / "p1.fq", "-o", work / "c/other", folder=work)
+    save_index(index_of([b"ACGTTGCA" * 9]), work / "c/index")
+    shutil.copytree(folder / "i", work / "c/i")
+    return work / "c"
+
+
+SEEDS = ("--reads", "b/0.reads", "--edits", "4")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "rc", "message"),
+    [
+        ("seed_reads", ("--index", "i", "--reads", "0.0.seeds", "--edits", "4"), 1,
+         "0.0.seeds: not a file of reads: make one with scripts/batch_reads.py"),
+        ("seed_reads", ("--index", "i", *SEEDS, "--after", "0.0.loci", "--report", "best"), 2,
+         "--after 0.0.loci: the first round was searched with other limits: give the same "
+         "--edits, --gaps, --report and --seed-mismatches"),
+        ("seed_reads", ("--index", "i", "--reads", "other/0.reads", "--edits", "4", "--after",
+                        "0.0.loci"), 1,
+         "0.0.loci: these loci are of other reads than those of other/0.reads: give the file of "
+         "reads that was searched"),
+        ("locate_seeds", ("--index", "i", "--seeds", "0.0.hits"), 1,
+         "0.0.hits: not a file of seeds: make one with scripts/seed_reads.py"),
+        ("locate_seeds", ("--index", "index", "--seeds", "0.0.seeds"), 1,
+         "0.0.seeds: these seeds were found in another index than index: give that one, or find "
+         "them again with scripts/seed_reads.py"),
+        ("extend_candidates", ("--index", "i", "--reads", "b/0.reads", "--candidates",
+                               "0.0.seeds"), 1,
+         "0.0.seeds: not a file of candidates or hits: make one with "
+         "scripts/filter_candidates.py"),
+        ("filter_candidates", ("--index", "i", "--reads", "other/0.reads", "--hits",
+                               "0.0.hits"), 1,
+         "0.0.hits: these hits are of other reads than those of other/0.reads: give the file of "
+         "reads that was searched"),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_together_is_refused(
+    steps, monkeypatch, tmp_path, name, arguments, rc, message
+):
+    monkeypatch.chdir(steps)
+    done = run_here(name, *arguments, "-o", tmp_path / "o", folder=tmp_path)
+    assert (done.rc, done.left) == (rc, [])
+    assert done.last_line == f"{name}.py: error: {message}"
+
+
+def test_rounds_of_two_searches_are_refused(folder, steps, tmp_path):
+    limits = ("--edits", "2")
+    other = chain(folder, tmp_path / "c", ("-1", folder / "r.fq"), limits, (), "bam", 1000).parent
+    loci = (steps / "0.0.loci", other / "0.0.loci")
+    out = ("--reads", steps / "b/0.reads", "--loci", *loci, "-o", tmp_path / "o.bam")
+    done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
+    assert (done.rc, done.left) == (1, ["c"])
+    assert done.last_line == (
+        f"write_alignments.py: error: {loci[1]}: was searched with other limits than {loci[0]}: "
+        "give the rounds of one search"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rc", "message"),
+    [
+        (("0.bam", "0.tsv"), 2, "0.tsv: all files must be of one format, bam as the output is"),
+        (("-",), 2, "-: batches are merged from files to a file: name one"),
+        (("1.bam",), 1, "1.stats.json: not the counts of a search for loci: make them again"),
+    ],
+)
+def test_what_cannot_be_merged(steps, monkeypatch, tmp_path, arguments, rc, message):
+    monkeypatch.chdir(steps)
+    for ending in ("bam", "over.tsv", "skipped.tsv"):
+        shutil.copy(f"0.{ending}", f"1.{ending}")
+    (steps / "1.stats.json").write_text('{"reads": 1}')
+    (steps / "0.tsv").touch()
+    done = run_here("merge_loci", *arguments, "-o", tmp_path / "o.bam", folder=tmp_path)
+    assert (done.rc, done.left) == (rc, [])
+    assert done.last_line == f"merge_loci.py: error: {message}"
+
+
+def test_a_table_of_another_kind_is_not_merged(steps, monkeypatch, tmp_path):
+    monkeypatch.chdir(steps)
+    for name in ("0.bam", "0.skipped.tsv", "0.stats.json"):
+        shutil.copy(name, tmp_path)
+    (tmp_path / "0.over.tsv").write_text("other\n")
+    done = run_here("merge_loci", tmp_path / "0.bam", "-o", tmp_path / "o.bam", folder=tmp_path)
+    assert done.rc == 1
+    assert "o.bam" not in done.left
+    assert done.last_line == (
+        f"merge_loci.py: error: {tmp_path}/0.over.tsv: not a table that write_alignments.py "
+        "wrote: write it again"
+    )
+
+
+def test_a_folder_of_other_files_is_no_folder_of_batches(folder, tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/mine.txt").write_text("mine")
+    done = run_here("batch_reads", "-1", folder / "r.fq", "-o", tmp_path / "b", folder=tmp_path)
+    assert done.rc == 2
+    assert (tmp_path / "b/mine.txt").read_text() == "mine"
+
+
+def test_batches_are_made_again(folder, tmp_path):
+    for size, n_batches in ((10, 6), (60, 1), (20, 3)):
+        made = ("-o", tmp_path / "b", "--batch-size", size)
+        said = program("batch_reads", "-1", folder / "r.fq", *made, folder=tmp_path)
+        assert said == f"{N_READS} reads: {n_batches} batches"
+        names = sorted(path.name for path in (tmp_path / "b").iterdir())
+        assert names == [f"{number}.reads" for number in range(n_batches)]

@@ -1,0 +1,139 @@
+"""The target `allmap`: a chain of jobs writes what one program does."""
+
+import json
+
+import pysam
+import pytest
+
+from tests.helpers.programs.programs_here import run_here
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    """A copy with reads of two samples, one of them of two units, some of these pairs."""
+    copy = make_copy()
+    contig = (copy / "small.fa").read_text().split("\n")[1]
+    for unit, shift in (("a", 0), ("b1", 500), ("b2", 700), ("c", 900)):
+        with open(copy / f"{unit}.fq", "w") as file:
+            for number in range(23):
+                at = shift + 40 * number
+                read = contig[at : at + 30] + "A" + contig[at + 31 : at + 60]
+                file.write(f"@r{number}\n{read}\n+\n{'I' * 60}\n")
+    (copy / "units.tsv").write_text(
+        "sample\tunit\tfq1\tfq2\n"
+        "s.1\ta\ta.fq\t\n"
+        "s.1\tb\tb1.fq\tb2.fq\n"
+        "s\t1.a\tc.fq\t\n"
+    )  # fmt: skip
+    return copy
+
+
+def in_one(copy, reads, group, ending, *limits):
+    """What find_alignments.py writes of a unit, by the endings of its files."""
+    folder = copy / "one"
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    group = ["-R", rf"@RG\tID:{group}\tSM:{group[0]}\tPL:ILLUMINA"] if ending == "bam" else []
+    index = ("--index", copy / "results/index/small")
+    out = ("-o", folder / f"o.{ending}", "--stats", folder / "o.stats.json")
+    done = run_here("find_alignments", *index, *reads, *group, *out, *limits, folder=folder)
+    assert done.rc == 0, done.said
+    return {path.name.partition(".")[2]: path.read_bytes() for path in folder.iterdir()}
+
+
+def written(copy, sample):
+    found = {}
+    for path in (copy / "results/allmap").glob(f"{sample}.*"):
+        if path.name.removeprefix(f"{sample}.")[0].isalpha():
+            found[path.name.removeprefix(f"{sample}.")] = path.read_bytes()
+    return found
+
+
+def settings(copy, text):
+    (copy / "mine.yaml").write_text(
+        f"reference: small.fa\nsamples: units.tsv\nbackend: cpu\nallmap: {{{text}}}\n"
+    )
+    return ("--configfile", "mine.yaml")
+
+
+@pytest.mark.parametrize("batch_size", [10, 100])
+def test_the_bytes_are_those_of_one_program(copy, batch_size):
+    own = settings(copy, f"edits: 3, gaps: 1, batch_size: {batch_size}")
+    copy.snakemake("allmap", *own)
+    expected = in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "bam", "--edits", 3, "--gaps", 1)
+    assert written(copy, "s") == expected
+    assert json.loads(expected["stats.json"])["aligned"] == 23
+    # Of two units the records and the counts of both, and two read groups.
+    counts = json.loads((copy / "results/allmap/s.1.stats.json").read_text())
+    assert counts["reads"] == 69
+    with pysam.AlignmentFile(copy / "results/allmap/s.1.bam") as file:
+        header = file.header.to_dict()
+        assert file.check_index()
+        assert sum(not record.is_secondary for record in file) == 69
+    assert [group["ID"] for group in header["RG"]] == ["s.1.a", "s.1.b"]
+    assert len(header["CO"]) == 1
+    assert header["CO"][0].startswith("bwarp allmap: reads=69 ")
+    assert len(header["PG"]) == 1
+    assert not (copy / "results/allmap/units/s").exists()
+    assert copy.planned("allmap", *own) == []
+
+
+def test_two_rounds_where_the_best_are_wanted(copy):
+    limits = "edits: 4, report: best, batch_size: 10, format: tsv, filter: 'off'"
+    own = settings(copy, limits)
+    copy.snakemake("results/allmap/s.tsv", *own)
+    reads = ("-1", copy / "c.fq")
+    options = ("--edits", 4, "--report", "best", "--filter", "off")
+    expected = in_one(copy, reads, "s.1.a", "tsv", *options)
+    made = written(copy, "s")
+    for ending in ("tsv", "over.tsv", "skipped.tsv", "stats.json"):
+        assert made[ending] == expected[ending]
+    ran = {path.name for path in (copy / "logs/seed_reads").glob("s.1.a.0.*.log")}
+    assert ran == {"s.1.a.0.1.log", "s.1.a.0.2.log"}
+
+
+def test_other_limits_need_no_other_batches(copy):
+    own = settings(copy, "edits: 3, gaps: 1, batch_size: 10")
+    copy.snakemake("results/allmap/s.bam", *own)
+    planned = copy.planned(
+        "results/allmap/s.bam", *settings(copy, "edits: 2, gaps: 1, batch_size: 10")
+    )
+    assert "batch_reads" not in planned
+    assert planned.count("seed_reads") == planned.count("write_alignments") == 3
+
+
+def test_parts_with_mismatches_need_the_reverse(copy):
+    mismatches = "edits: 3, gaps: 0, batch_size: 100, seed_mismatches: 1, format: paf"
+    copy.snakemake("allmap", *settings(copy, mismatches))
+    assert (copy / "results/index/small.with_reverse.txt").exists()
+    assert b"cg:Z:60M" in written(copy, "s")["paf"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("allmap: {edits: 2, gaps: 3}\n",
+         "  the configuration, allmap.gaps: is more than the edits; write at most 2\n"),
+        ("allmap: {edits: 60%}\n",
+         "  mine.yaml line 3, allmap.edits: '60%' cannot be used; write a whole number from 0 to "
+         '31, or a share of the length in quotes, such as "3%"\n'),
+        ("allmap: {edits: 2, filter: off}\n",
+         "  mine.yaml line 3, allmap.filter: false cannot be used; write auto, or on or off in "
+         "quotes\n"),
+        ("map: {execution: staged}\n",
+         "  mine.yaml line 3, map.execution: is gone; remove it: a unit is mapped by one job, and "
+         "steps with files between them are those of the target allmap\n"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_for(copy, text, message):
+    (copy / "mine.yaml").write_text(f"reference: small.fa\nsamples: units.tsv\n{text}")
+    assert message in copy.snakemake("-n", "allmap", "--configfile", "mine.yaml", rc=2)
+
+
+def test_the_example(checkout, make_copy):
+    copy = make_copy("example")
+    copy.snakemake("allmap", "--configfile", "config/examples/allmap.yaml")
+    counts = json.loads((copy / "results/allmap/demo.stats.json").read_text())
+    shown = f"has then {counts['loci']:,} loci of {counts['aligned']:,} reads"
+    assert shown in (checkout / "docs/allmap.md").read_text()

@@ -1,0 +1,248 @@
+# Every locus of reads with few edits: a chain of steps, each of which takes a batch of reads from one
+# file to the next, so that a cluster works on many batches at once. The same bytes as the program
+# find_alignments.py writes of a unit in one.
+
+# Without the section, the names of files that nobody can ask for.
+ALLMAP = config.get("allmap", {"format": "bam", "report": "all", "seed_mismatches": "auto"})
+ALLMAP_FORMAT = ALLMAP["format"]
+
+# Where the loci near the best are wanted, few edits are allowed first, and all only in a second
+# round, for the reads that the first one leaves open.
+ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
+
+# What stands beside every file of loci, besides its counts.
+ALLMAP_OTHERS = ["over.tsv", "skipped.tsv", *(["bam.bai"] if ALLMAP_FORMAT == "bam" else [])]
+
+ALLMAPPED = expand(
+    "results/allmap/{sample}.{ending}",
+    sample=SAMPLES,
+    ending=[ALLMAP_FORMAT, "stats.json", *ALLMAP_OTHERS],
+)
+
+for sample in SAMPLES:
+    RESULTS[f"results/allmap/{sample}.{ALLMAP_FORMAT}"] = f"all loci of the reads of {sample}"
+    RESULTS[f"results/allmap/{sample}.stats.json"] = "what was searched and dropped"
+
+if isinstance(ALLMAP.get("gaps"), int) and isinstance(ALLMAP.get("edits"), int):
+    if ALLMAP["gaps"] > ALLMAP["edits"]:
+        message = f"is more than the edits; write at most {ALLMAP['edits']}"
+        refuse([Problem("the configuration", None, "allmap.gaps", message)])
+
+
+wildcard_constraints:
+    batch="[0-9]+",
+    round="[12]",
+
+
+checkpoint batch_reads:
+    input:
+        reads=reads_of,
+    output:
+        batches=directory("results/allmap/batches/{sample}/{unit}"),
+    log:
+        "logs/batch_reads/{sample}.{unit}.log",
+    benchmark:
+        "logs/batch_reads/{sample}.{unit}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 2
+    resources:
+        mem_mb=chunk_memory_mb,
+    params:
+        program=program("batch_reads.py"),
+        code=code("batch_reads.py"),
+        reads=read_files,
+        size=lambda wildcards: section("allmap")["batch_size"],
+    shell:
+        "python {params.program:q} {params.reads:q} -o {output.batches:q}"
+        " --batch-size {params.size} --threads {threads} 2> {log:q}"
+
+
+rule seed_reads:
+    input:
+        index=INDEX,
+        with_reverse=reverse_for(
+            "allmap", lambda settings: settings["seed_mismatches"] not in ("auto", 0)
+        ),
+        reads=batch_of,
+        first_round=first_round,
+    output:
+        seeds=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.seeds"),
+    log:
+        "logs/seed_reads/{sample}.{unit}.{batch}.{round}.log",
+    benchmark:
+        "logs/seed_reads/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=search_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("seed_reads.py"),
+        gpus=gpus_given,
+        code=code("seed_reads.py"),
+        options=options_of("allmap", "filter", "max_places", "batch_size", "format"),
+        after=after_flags,
+    shell:
+        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        " {params.after:q} {params.options:q} -o {output.seeds:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule locate_seeds:
+    input:
+        index=INDEX,
+        seeds=rules.seed_reads.output.seeds,
+    output:
+        hits=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.hits"),
+    log:
+        "logs/locate_seeds/{sample}.{unit}.{batch}.{round}.log",
+    benchmark:
+        "logs/locate_seeds/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 16
+    resources:
+        mem_mb=search_memory_mb,
+    params:
+        program=program("locate_seeds.py"),
+        code=code("locate_seeds.py"),
+    shell:
+        "python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
+        " -o {output.hits:q} --threads {threads} 2> {log:q}"
+
+
+rule filter_candidates:
+    input:
+        index=INDEX,
+        reads=batch_of,
+        hits=rules.locate_seeds.output.hits,
+    output:
+        candidates=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.candidates"),
+    log:
+        "logs/filter_candidates/{sample}.{unit}.{batch}.{round}.log",
+    benchmark:
+        "logs/filter_candidates/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=search_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("filter_candidates.py"),
+        gpus=gpus_given,
+        code=code("filter_candidates.py"),
+    shell:
+        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        " --hits {input.hits:q} -o {output.candidates:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule extend_candidates:
+    input:
+        index=INDEX,
+        reads=batch_of,
+        candidates=to_verify,
+    output:
+        loci=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.loci"),
+    log:
+        "logs/extend_candidates/{sample}.{unit}.{batch}.{round}.log",
+    benchmark:
+        "logs/extend_candidates/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=search_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("extend_candidates.py"),
+        gpus=gpus_given,
+        code=code("extend_candidates.py"),
+    shell:
+        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        " --candidates {input.candidates:q} -o {output.loci:q} --threads {threads}"
+        " --backend {resources.backend} 2> {log:q}"
+
+
+rule write_alignments:
+    input:
+        index=INDEX,
+        reads=batch_of,
+        loci=rounds_of,
+    output:
+        loci=temp(f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{ALLMAP_FORMAT}"),
+        stats=temp("results/allmap/units/{sample}/{unit}/{batch}.stats.json"),
+        others=temp(
+            [f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{e}" for e in ALLMAP_OTHERS]
+        ),
+    log:
+        "logs/write_alignments/{sample}.{unit}.{batch}.log",
+    benchmark:
+        "logs/write_alignments/{sample}.{unit}.{batch}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 16
+    resources:
+        mem_mb=map_memory_mb,
+    params:
+        program=program("write_alignments.py"),
+        code=code("write_alignments.py"),
+        options=locus_flags,
+    shell:
+        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        " --loci {input.loci:q} -o {output.loci:q} --stats {output.stats:q}"
+        " {params.options:q} --threads {threads} 2> {log:q}"
+
+
+rule merge_loci:
+    input:
+        batches=batches(ALLMAP_FORMAT),
+        tables=batches("stats.json", "over.tsv", "skipped.tsv"),
+    output:
+        loci=f"results/allmap/{{sample}}.{ALLMAP_FORMAT}",
+        stats="results/allmap/{sample}.stats.json",
+        others=[f"results/allmap/{{sample}}.{e}" for e in ALLMAP_OTHERS],
+    log:
+        "logs/merge_loci/{sample}.log",
+    benchmark:
+        "logs/merge_loci/{sample}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 4
+    params:
+        program=program("merge_loci.py"),
+        code=code("merge_loci.py"),
+    shell:
+        "python {params.program:q} {input.batches:q} -o {output.loci:q}"
+        " --threads {threads} 2> {log:q}"
+
+
+rule allmap:
+    input:
+        of_samples(ALLMAPPED),
