@@ -7,11 +7,16 @@ leaves open are searched again, from the start, with all the edits that are allo
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from bwarp.loci.options import ALL, FoundLoci, LocusOptions
 
 __all__ = ["FoundRound", "following_round", "joined_rounds", "search_rounds"]
+
+
+#: Of a read without a locus.
+_FAR = 1 << 30
 
 
 class FoundRound(NamedTuple):
@@ -75,22 +80,65 @@ def joined_rounds(found: list[FoundRound], n_reads: int, strata: int) -> FoundLo
     for number, one in enumerate(found):
         searched[one.reads] = one.edits
         last[one.reads] = number
-    kept = [one.rows[last[one.rows[:, 0] >> 1] == n] for n, one in enumerate(found)]
-    rows = np.concatenate(kept) if kept else np.empty((0, 4), np.int64)
-    if len(kept) > 1:
+    if len(found) == 1:
+        rows = found[0].rows
+    else:
+        kept = [_of_round(one.rows, last, number) for number, one in enumerate(found)]
+        rows = np.concatenate(kept) if kept else np.empty((0, 4), np.int64)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    if strata != ALL:
-        reads = rows[:, 0] >> 1
-        rows = rows[rows[:, 3] <= _best(rows, n_reads)[reads] + strata]
-    item, starts, ends, distances = rows.T
-    return FoundLoci(
-        item >> 1, (item & 1).astype(np.uint8), starts.copy(), ends.copy(),
-        distances.astype(np.int32), searched,
-    )  # fmt: skip
+    most = np.full(n_reads, _FAR, np.int64) if strata == ALL else _best(rows, n_reads) + strata
+    n_kept = _count(rows, most)
+    reads, starts, ends = np.empty((3, n_kept), np.int64)
+    strands, distances = np.empty(n_kept, np.uint8), np.empty(n_kept, np.int32)
+    _part(rows, most, reads, strands, starts, ends, distances)
+    return FoundLoci(reads, strands, starts, ends, distances, searched)
 
 
 def _best(rows: np.ndarray, n_reads: int) -> np.ndarray:
     """The distance of the best locus of each read; far more than any where there is none."""
-    best = np.full(n_reads, 1 << 30, np.int64)
-    np.minimum.at(best, rows[:, 0] >> 1, rows[:, 3])
+    best = np.full(n_reads, _FAR, np.int64)
+    _lower(rows, best)
     return best
+
+
+# Loci are many where reads are repeats: one pass each, beside other threads.
+
+
+@numba.njit(cache=True, nogil=True)
+def _lower(rows, best):
+    for i in range(len(rows)):
+        read = rows[i, 0] >> 1
+        best[read] = min(best[read], rows[i, 3])
+
+
+@numba.njit(cache=True, nogil=True)
+def _of_round(rows, last, number):
+    """The rows of reads whose last round has this number."""
+    kept = np.empty_like(rows)
+    n = 0
+    for i in range(len(rows)):
+        if last[rows[i, 0] >> 1] == number:
+            kept[n] = rows[i]
+            n += 1
+    return kept[:n]
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(rows, most):
+    """How many rows have no more edits than their read's loci may have."""
+    n = 0
+    for i in range(len(rows)):
+        n += rows[i, 3] <= most[rows[i, 0] >> 1]
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _part(rows, most, reads, strands, starts, ends, distances):
+    """The columns of these rows."""
+    n = 0
+    for i in range(len(rows)):
+        item, start, end, distance = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3]
+        if distance <= most[item >> 1]:
+            reads[n], strands[n] = item >> 1, item & 1
+            starts[n], ends[n], distances[n] = start, end, distance
+            n += 1
