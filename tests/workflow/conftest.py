@@ -21,6 +21,7 @@ TARGETS = (
     "allmap",
     "seeds",
     "offtargets",
+    "primers",
     "mems",
     "scan",
     "pairs",

@@ -5,10 +5,20 @@ from pathlib import Path
 
 import pytest
 
-EVERYTHING = ("all", "seeds", "offtargets", "mems", "scan", "pairs", "search", "--forceall")
+EVERYTHING = (
+    "all",
+    "seeds",
+    "offtargets",
+    "primers",
+    "mems",
+    "scan",
+    "pairs",
+    "search",
+    "--forceall",
+)
 ON_GPU = {
-    "index_reference", "add_reverse", "map_reads", "find_seeds", "find_offtargets", "find_mems",
-    "scan_composition", "align_pairs", "search_database",
+    "index_reference", "add_reverse", "map_reads", "find_seeds", "find_offtargets", "find_products",
+    "find_mems", "scan_composition", "align_pairs", "search_database",
 }  # fmt: skip
 ON_CPU = {
     "simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table",

@@ -125,6 +125,7 @@ PROGRAMS = {
     "index": "index_reference.py",
     "seeds": "find_seeds.py",
     "offtargets": "find_offtargets.py",
+    "primers": "find_products.py",
     "mems": "find_mems.py",
     "scan": "scan_composition.py",
     "pairs": "align_pairs.py",

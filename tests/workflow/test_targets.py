@@ -8,6 +8,7 @@ import pytest
 RESULTS = {
     "seeds": ("results/seeds/primers.tsv", "query\tkmer_start\tstrand\tcontig\tposition"),
     "offtargets": ("results/offtargets/crispr_guides.tsv", "guide\tguide_aligned\tsite_aligned\t"),
+    "primers": ("results/primers/primer_pairs.tsv", "pair\tcontig\tstart\tend\tlength\tstrand"),
     "mems": ("results/mems/primers.mums", "> "),
     "scan": ("results/scan/guides.tsv", "query\treference\t"),
     "pairs": ("results/pairs/haplotype_reads.tsv", "pair\treference\tquery\tscore\t"),
@@ -35,8 +36,8 @@ def test_the_example_of_a_target_is_what_its_page_shows(checkout, copy, target):
 def test_the_targets_of_the_plain_configuration(copy):
     planned = copy.planned(*RESULTS)
     assert {
-        "find_seeds", "find_offtargets", "find_mems", "scan_composition", "align_pairs",
-        "search_database",
+        "find_seeds", "find_offtargets", "find_products", "find_mems", "scan_composition",
+        "align_pairs", "search_database",
     } <= set(planned)  # fmt: skip
 
 

@@ -176,7 +176,7 @@ def reverse_for(name, needs):
 
 def result_of(name, ending):
     """The result of a section, which has the name of its queries."""
-    key = "guides" if name == "offtargets" else "queries"
+    key = {"offtargets": "guides", "primers": "pairs"}.get(name, "queries")
     queries = config.get(name, {}).get(key, "missing_section")
     return f"results/{name}/{stem(queries)}{ending}"
 
@@ -466,6 +466,7 @@ GPU_ENVIRONMENT = "../../envs/gpu.yaml"
 TABLES = {
     "seeds": ".tsv",
     "offtargets": ".tsv",
+    "primers": ".tsv",
     "mems": ".mums",
     "scan": ".tsv",
     "pairs": ".tsv",
