@@ -2,6 +2,7 @@
 """Time finding all loci of reads on the CPU beside Yara and RazerS 3, in turns, in one run.
 
     python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl
+    python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl --length 100 --report best
 
 Reads of 100 and 150 bases of human chr20, or of a simulated genome where that is not here; all
 loci within 4 and 3 % of edits, and the best alone. From FASTQ to BAM, indexes made before. Yara
@@ -11,6 +12,8 @@ any; RazerS 3 gets one read in fifty, for it passes over the genome for every fe
 Each other program's loci are looked for among ours, and ours among its: a locus is covered where
 the other has one of the same read and strand with no more edits, that begins no farther away than
 twice the edits allowed. The programs divide repeats into loci in different ways.
+
+One JSON object a line is appended to --output.
 """
 
 import shutil
@@ -24,7 +27,7 @@ import numpy as np
 import pysam
 from frame.environment import processor
 from frame.options import add_folder, add_threads, large_file, new_parser, read_options
-from frame.results import overwrite
+from frame.results import Results
 from frame.simulated import make_genome, run_script, script
 from frame.timing import in_turn, run_program
 
@@ -32,12 +35,18 @@ from bwarp.cli.program import bounded_int
 
 #: Bases of a read, and edits in per cent.
 SETS = ((100, 4), (150, 3))
+REPORTS = ("all", "best")
 
 
 def parse_options():
     parser = new_parser(__doc__)
     parser.add_argument("--repeats", type=bounded_int(1, 100), default=3)
     parser.add_argument("--reads", type=bounded_int(1, 10**8), default=100_000)
+    parser.add_argument(
+        "--length", type=int, choices=[length for length, _ in SETS],
+        help="reads of this length alone",
+    )  # fmt: skip
+    parser.add_argument("--report", choices=REPORTS, help="these loci alone")
     add_threads(parser)
     add_folder(parser)
     return read_options(parser, "allmap_cpu.jsonl", repeats=1, reads=1000)
@@ -56,8 +65,10 @@ def measure(options):
             command = ["yara_indexer", reference, "-o", work / "yara"]
             made["yara"] = run_program(command, cwd=work).wall
         for length, percent in SETS:
+            if options.length not in (None, length):
+                continue
             reads = simulated(reference, work, options.reads, length)
-            for report in ("all", "best"):
+            for report in [options.report] if options.report else REPORTS:
                 commands = commands_of(work, reference, index, reads, percent, report, options)
                 what = f"{report} loci within {percent} % edits of "
                 what += f"{options.reads:,} reads of {length} b"
@@ -168,4 +179,6 @@ def not_covered(some: np.ndarray, others: np.ndarray, edits: int) -> int:
 
 if __name__ == "__main__":
     options = parse_options()
-    overwrite(options.output, measure(options))
+    results = Results(options.output)
+    for line in measure(options):
+        results.add(**line)

@@ -12,8 +12,8 @@ GPU = {
     "small_gpus.py",
     "suffix_array.py",
 }
-#: Programs that need bwa, or real data.
-MAY_SKIP = GPU | {"compare_alignments.py", "map_real.py"}
+#: Programs that need other programs, or real data.
+MAY_SKIP = GPU | {"allmap_judges.py", "compare_alignments.py", "map_real.py"}
 DRAWING = {"map_figures.py", "speed_table.py"}
 
 
