@@ -8,15 +8,19 @@ from dataclasses import asdict
 
 import numpy as np
 
+from bwarp.cli.options import add_pair_options
 from bwarp.cli.program import whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.program_record import program_record
 from bwarp.loci.find import Certificate
-from bwarp.loci.options import ALL, LocusOptions
+from bwarp.loci.options import ALL, LocusOptions, parse_edits, parse_report
 from bwarp.loci.output.locus_bam import BamOptions, open_bam
 from bwarp.loci.output.locus_tables import SIBLINGS, format_of, open_tables
+from bwarp.loci.pairs_cpu import PairOptions
 from bwarp.mapping.output.output_options import default_sort_bytes, parse_read_group
+from bwarp.mapping.pairing.insert_size import given_insert_size
+from bwarp.mapping.parameters import mapping_parameters
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -24,8 +28,10 @@ __all__ = [
     "add_locus_options",
     "add_locus_output_options",
     "locus_options",
+    "add_locus_pair_options",
     "open_locus_output",
     "outputs_of",
+    "pair_options",
     "write_certificate",
 ]
 
@@ -62,10 +68,39 @@ def add_locus_output_options(parser: argparse.ArgumentParser) -> None:
         "(default: 0, no limit)",
     )  # fmt: skip
     parser.add_argument(
+        "--xa", action="store_true",
+        help="of every read one record of the BAM, its other loci in the tag XA, as bwa writes it",
+    )  # fmt: skip
+    parser.add_argument(
         "-R", "--read-group", metavar="LINE",
         help="@RG line of the BAM, such as '@RG\\tID:1\\tSM:sample'",
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="write what was searched and found")
+
+
+def add_locus_pair_options(parser: argparse.ArgumentParser) -> None:
+    """How the ends of pairs lie to each other, and whether that counts."""
+    add_pair_options(parser)
+    parser.add_argument(
+        "--unpaired", action="store_true",
+        help="report the loci of both ends of pairs one by one",
+    )  # fmt: skip
+
+
+def pair_options(options: argparse.Namespace) -> PairOptions | None:
+    """What was typed of `add_locus_pair_options`; None for reads that are not paired."""
+    paired = options.second or options.interleaved
+    if paired and not options.unpaired:
+        parameters = mapping_parameters(
+            insert_size=options.insert_size, orientation=options.orientation
+        )
+        return PairOptions(given_insert_size(parameters), options.orientation)
+    if options.insert_size or options.orientation:
+        raise UsageError(
+            "--insert-size and --orientation are for pairs: give -2 or --interleaved, or leave "
+            "them out"
+        )
+    return None
 
 
 def locus_options(options: argparse.Namespace, use_filter: bool = True) -> LocusOptions:
@@ -77,25 +112,18 @@ def locus_options(options: argparse.Namespace, use_filter: bool = True) -> Locus
 
 
 def _edits_or_share(text: str) -> tuple[int, float | None]:
-    """4 or 3%: edits, and the share of a read's length in per cent."""
-    try:
-        if text.endswith("%"):
-            return 0, float(text[:-1])
-        return int(text), None
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a whole number nor a share such as 3%"
-        ) from None
+    return _parsed(parse_edits, text)
 
 
 def _strata_of(text: str) -> int:
-    """How far from the best locus others are reported; ALL."""
-    if text in ("all", "best"):
-        return ALL if text == "all" else 0
-    kind, _, number = text.partition(":")
-    if kind != "strata" or not number.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not all, best, or strata:1 and the like")
-    return int(number)
+    return _parsed(parse_report, text)
+
+
+def _parsed(parse, text: str):
+    try:
+        return parse(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(error) from None
 
 
 def _mismatches_or_auto(text: str) -> int | None:
@@ -106,13 +134,16 @@ def _mismatches_or_auto(text: str) -> int | None:
     return int(text)
 
 
-def outputs_of(output: str, stats: str | None, read_group: str | None) -> list:
+def outputs_of(
+    output: str, stats: str | os.PathLike | None, read_group: str | None = None, xa: bool = False
+) -> list:
     """The files that a run with this output writes."""
     outputs = [output, stats]
     if format_of(output) == "bam":
         outputs.append(f"{output}.bai")
-    elif read_group:
-        raise UsageError("--read-group is for BAM: leave it out, or name the output .bam")
+    elif read_group or xa:
+        named = "--read-group" if read_group else "--xa"
+        raise UsageError(f"{named} is for BAM: leave it out, or name the output .bam")
     if output != "-":
         outputs += [sibling(output, kind) for kind in SIBLINGS]
     return outputs
@@ -124,17 +155,19 @@ def open_locus_output(
     reference: Reference,
     genome: np.ndarray,
     certificate: Certificate,
+    paired: bool = False,
 ) -> AbstractContextManager:
     """What makes records or lines of a chunk, and what writes them."""
     if format_of(options.output) != "bam":
-        return open_tables(options.output, reference)
+        return open_tables(options.output, reference, paired)
     read_group, read_group_id = parse_read_group(options.read_group)
     edits = loci.edits if loci.percent is None else f"{loci.percent:g}%"
     report = {ALL: "all", 0: "best"}.get(loci.strata, f"strata:{loci.strata}")
     limits = {"edits": edits, "gaps": loci.gaps, "report": report}
-    program = program_record("allmap", limits | {"max-places": options.max_places or None})
+    limits |= {"max-places": options.max_places or None, "xa": options.xa}
+    program = program_record("allmap", limits)
     memory = default_sort_bytes(options.threads)
-    bam = BamOptions(program, read_group, read_group_id, memory)
+    bam = BamOptions(program, read_group, read_group_id, memory, options.xa)
     return open_bam(options.output, bam, reference, genome, certificate, options.threads)
 
 

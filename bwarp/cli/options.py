@@ -152,12 +152,17 @@ def add_mapping_options(parser) -> None:
         "-T", "--min-score", **whole(1, 10**6),
         help="lowest score of an alignment that is reported (default: 30)",
     )  # fmt: skip
-    group.add_argument(
+    add_pair_options(group)
+
+
+def add_pair_options(parser) -> None:
+    """How the ends of pairs lie to each other."""
+    parser.add_argument(
         "-I", "--insert-size", type=_mean_and_sd, metavar="MEAN,SD",
         help="mean and standard deviation of the insert size, both reads included (default: "
         "estimated from the first pairs)",
     )  # fmt: skip
-    group.add_argument(
+    parser.add_argument(
         "--orientation", choices=ORIENTATIONS,
         help="orientation of pairs (default: that of most of the first pairs)",
     )  # fmt: skip

@@ -2,8 +2,11 @@
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,13 +18,22 @@ from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
 from bwarp.loci.engine import loci_finder
 from bwarp.loci.find_cpu import TextAndGenome
 from bwarp.loci.loci_cpu import COUNTS
-from bwarp.loci.options import FoundLoci, LocusOptions
+from bwarp.loci.options import ALL, FoundLoci, LocusOptions
+from bwarp.loci.pairs_cpu import (
+    LocusPairs,
+    PairOptions,
+    estimate_insert_size,
+    pair_loci,
+    single_insert_sizes,
+)
 from bwarp.loci.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.pairing.insert_size import FIRST_PAIRS, InsertSize
+from bwarp.mapping.pipeline import first_chunks
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.threads import in_order
 
-__all__ = ["Certificate", "FoundChunk", "find_chunks", "finish_chunk"]
+__all__ = ["Certificate", "FoundChunk", "find_chunks", "finish_chunk", "what_is_searched"]
 
 Result = TypeVar("Result")
 
@@ -38,9 +50,13 @@ class Certificate:
         Parts of reads searched; their SA rows, all located; of these, dropped by the
         bound, verified (others agree with one that is), and confirmed.
     loci : int
-        Those written.
+        Those written; of a template with proper pairs one for each end of each.
     loci_over : int
         Those of reads over the limit.
+    pairs : int
+        Proper pairs written.
+    lowest_insert_size, highest_insert_size : int
+        Within which pairs are proper; 0 without pairs.
     """
 
     reads: int = 0
@@ -55,10 +71,14 @@ class Certificate:
     confirmed: int = 0
     loci: int = 0
     loci_over: int = 0
+    pairs: int = 0
+    lowest_insert_size: int = 0
+    highest_insert_size: int = 0
 
     def add(self, other: "Certificate") -> None:
-        for one in fields(self):
-            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        for name in (one.name for one in fields(self)):
+            mine, others = getattr(self, name), getattr(other, name)
+            setattr(self, name, max(mine, others) if "insert_size" in name else mine + others)
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "Certificate":
@@ -81,8 +101,9 @@ class Certificate:
 
     def sentence(self) -> str:
         """All counts of reads, for people."""
+        pairs = f", {self.pairs:,} proper pairs," if self.highest_insert_size else ","
         return (
-            f"{self.reads:,} reads: {self.aligned:,} with {self.loci:,} loci, {self.over:,} "
+            f"{self.reads:,} reads: {self.aligned:,} with {self.loci:,} loci{pairs} {self.over:,} "
             f"over the limit, {self.without:,} without a locus, {self.skipped:,} not searched"
         )
 
@@ -100,10 +121,12 @@ class FoundChunk:
         Those of reads within the limit of loci.
     alignments : LocusAlignments
     n_loci : ndarray, shape=(n_reads,), dtype=int64
-        How many each read has, whatever the limit.
+        How many each read has, whatever the limit; proper pairs of a template that has some.
     over : ndarray, dtype=int64
         The reads over the limit.
     certificate : Certificate
+    pairs : LocusPairs or None
+        None for single reads.
     """
 
     chunk: ReadChunk
@@ -113,6 +136,18 @@ class FoundChunk:
     n_loci: np.ndarray
     over: np.ndarray
     certificate: Certificate = field(default_factory=Certificate)
+    pairs: LocusPairs | None = None
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A chunk and all its loci, before they are paired and aligned."""
+
+    chunk: ReadChunk
+    both: np.ndarray
+    blocks: np.ndarray
+    loci: FoundLoci
+    counts: np.ndarray
 
 
 def find_chunks(
@@ -124,6 +159,7 @@ def find_chunks(
     threads: int = 1,
     then: Callable[[FoundChunk], Result] = lambda found: found,
     kept: object | None = None,
+    pairing: PairOptions | None = None,
 ) -> Iterator[Result]:
     """Find the loci of every chunk, several chunks at a time.
 
@@ -135,18 +171,51 @@ def find_chunks(
         What else is done with a chunk in its thread, such as making text of it.
     kept : optional
         What `bwarp.loci.engine.load` has returned for a GPU: the loci are the same.
+    pairing : PairOptions, optional
+        For chunks of pairs; without, their ends are reported one by one. Where the insert size is
+        estimated, from the first `FIRST_PAIRS` pairs, the others wait for it.
     """
-    find = loci_finder(index, genome, options, kept)
-    return in_order(
-        lambda chunk: then(_find_chunk(find, genome, chunk, options, max_places)), chunks, threads
-    )
+    search = partial(_search, loci_finder(index, genome, what_is_searched(options, pairing), kept))
+    insert = None if pairing is None else pairing.insert
+
+    def finish(one: _Searched) -> Result:
+        found = finish_chunk(
+            genome, one.chunk, one.both, one.blocks, one.loci, one.counts, options, max_places,
+            index.reference.contig_starts, insert,
+        )  # fmt: skip
+        return then(found)
+
+    first, searched = deque(), iter(())
+    chunks = iter(chunks)
+    if pairing is not None and insert is None:
+        waiting = list(first_chunks(chunks))
+        # Meanwhile no thread is to be idle.
+        more = islice(chunks, max(0, threads - len(waiting)))
+        searched = in_order(search, chain(waiting, more), threads)
+        first.extend(islice(searched, len(waiting)))
+        sizes = [
+            single_insert_sizes(
+                one.loci, index.reference.contig_starts, FIRST_PAIRS - one.chunk.first_template
+            )
+            for one in first
+        ]
+        insert = estimate_insert_size(sizes, pairing.orientation)
+    # A chunk that is searched already is not kept longer than the others.
+    begun = chain((first.popleft() for _ in range(len(first))), searched)
+    begun = (partial(finish, one) for one in begun)
+    others = (partial(lambda one: finish(search(one)), chunk) for chunk in chunks)
+    yield from in_order(lambda work: work(), chain(begun, others), threads)
 
 
-def _find_chunk(find, genome, chunk: ReadChunk, options: LocusOptions, most: int) -> FoundChunk:
+def what_is_searched(options: LocusOptions, pairing: PairOptions | None) -> LocusOptions:
+    """The options of single reads; of pairs all loci, for the best pair may have any of them."""
+    return options if pairing is None else replace(options, strata=ALL)
+
+
+def _search(find: Callable, chunk: ReadChunk) -> _Searched:
     both = both_strands(chunk.codes, chunk.offsets)
     blocks = blocks_of(both)
-    loci, counts = find(both, blocks, chunk.offsets)
-    return finish_chunk(genome, chunk, both, blocks, loci, counts, options, most)
+    return _Searched(chunk, both, blocks, *find(both, blocks, chunk.offsets))
 
 
 def finish_chunk(
@@ -158,6 +227,8 @@ def finish_chunk(
     counts: np.ndarray,
     options: LocusOptions,
     most: int = 0,
+    contig_starts: np.ndarray | None = None,
+    insert: InsertSize | None = None,
 ) -> FoundChunk:
     """The loci of a chunk with their alignments, and those of reads with more than `most` counted.
 
@@ -167,10 +238,17 @@ def finish_chunk(
         The reads on both strands, and their blocks.
     counts : ndarray, dtype=int64
         What it took to find the loci (`COUNTS`).
+    contig_starts, insert : optional
+        Of pairs, to list loci pair by pair.
     """
-    n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
+    pairs = None
+    if insert is None:
+        n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
+    else:
+        lengths = np.diff(chunk.offsets)
+        loci, pairs, n_loci = pair_loci(loci, lengths, contig_starts, insert, options.strata, most)
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
-    if over.size:
+    if over.size and pairs is None:
         loci = _within(loci, n_loci <= most)
     gaps = options.gaps_of(options.edits_of(np.diff(chunk.offsets)))
     alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
@@ -184,9 +262,12 @@ def finish_chunk(
         skipped=skipped,
         loci=len(loci.reads),
         loci_over=int(n_loci[over].sum()),
+        pairs=0 if pairs is None else int((pairs.numbers > 0).sum()) // 2,
+        lowest_insert_size=0 if insert is None else insert.lowest,
+        highest_insert_size=0 if insert is None else insert.highest,
         **dict(zip(COUNTS, counts.tolist(), strict=True)),
     )
-    return FoundChunk(chunk, both, loci, alignments, n_loci, over, certificate)
+    return FoundChunk(chunk, both, loci, alignments, n_loci, over, certificate, pairs)
 
 
 def _within(loci: FoundLoci, kept: np.ndarray) -> FoundLoci:

@@ -8,10 +8,30 @@ from bwarp.errors import UsageError
 from bwarp.loci.seeding_rule import MOST_EDITS
 from bwarp.seeding.hits import MOST_MISMATCHES
 
-__all__ = ["ALL", "FoundLoci", "LocusOptions"]
+__all__ = ["ALL", "FoundLoci", "LocusOptions", "parse_edits", "parse_report"]
 
 #: Every locus within the edits allowed, not only those near the best.
 ALL = -1
+
+
+def parse_edits(text: str) -> tuple[int, float | None]:
+    """4 or 3%: edits, and the share of a read's length in per cent."""
+    try:
+        if text.endswith("%"):
+            return 0, float(text[:-1])
+        return int(text), None
+    except ValueError:
+        raise UsageError(f"{text!r} is neither a whole number nor a share such as 3%") from None
+
+
+def parse_report(text: str) -> int:
+    """How far from the best locus others are reported; `ALL`."""
+    if text in ("all", "best"):
+        return ALL if text == "all" else 0
+    kind, _, number = text.partition(":")
+    if kind != "strata" or not number.isdecimal():
+        raise UsageError(f"{text!r} is not all, best, or strata:1 and the like")
+    return int(number)
 
 
 @dataclass(frozen=True)

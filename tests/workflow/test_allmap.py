@@ -37,7 +37,9 @@ def in_one(copy, reads, group, ending, *limits):
     group = ["-R", rf"@RG\tID:{group}\tSM:{group[0]}\tPL:ILLUMINA"] if ending == "bam" else []
     index = ("--index", copy / "results/index/small")
     out = ("-o", folder / f"o.{ending}", "--stats", folder / "o.stats.json")
-    done = run_here("find_alignments", *index, *reads, *group, *out, *limits, folder=folder)
+    done = run_here(
+        "find_alignments", "--unpaired", *index, *reads, *group, *out, *limits, folder=folder
+    )
     assert done.rc == 0, done.said
     return {path.name.partition(".")[2]: path.read_bytes() for path in folder.iterdir()}
 

@@ -90,7 +90,7 @@ def write_sequences(folder):
         "R.fa": b">r\n%s\n" % pair, "Q.fa": b">q\n%s\n" % pair[10:60], "D.fa": database,
         "Q.fq": b"@q\n%s\n+\n%s\n" % (pair[10:60], b"I" * 50), "genome.fa": genome,
         "proteins.fa": proteins, "database.fa": database,
-        "guides.fa": words, "cas12a.fa": words, "probes.fa": words,
+        "guides.fa": words, "cas12a.fa": words, "probes.fa": words, "alleles.fa": genome,
         "guides.txt": b"".join(b"w%d %s\n" % (i, one[i * 50 : i * 50 + 22]) for i in range(8)),
         # Pages index genomes of either name.
         "genes.gff3": b"".join(

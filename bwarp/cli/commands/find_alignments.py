@@ -3,9 +3,11 @@
 from bwarp.cli.locus_options import (
     add_locus_options,
     add_locus_output_options,
+    add_locus_pair_options,
     locus_options,
     open_locus_output,
     outputs_of,
+    pair_options,
     write_certificate,
 )
 from bwarp.cli.options import add_index_option, add_output_option, add_read_options
@@ -13,7 +15,7 @@ from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.engine import load, reads_a_chunk
-from bwarp.loci.find import Certificate, find_chunks
+from bwarp.loci.find import Certificate, find_chunks, what_is_searched
 from bwarp.mapping.reads.read_chunks import read_chunks
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
@@ -32,6 +34,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
     add_read_options(parser)
+    add_locus_pair_options(parser)
     add_output_option(
         parser,
         "OUT",
@@ -49,10 +52,11 @@ def parse_options():
 
 def main(options):
     limits = locus_options(options, options.filter != "off")
-    outputs = outputs_of(options.output, options.stats, options.read_group)
+    pairing = pair_options(options)
+    outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     check_outputs(outputs, [options.index, options.first, options.second])
     backend = choose_engine(options.backend)
-    size = reads_a_chunk(backend, limits)
+    size = reads_a_chunk(backend, what_is_searched(limits, pairing))
     chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
     chunks = read_ahead(chunks)
     index = load_index(options.index)
@@ -62,10 +66,9 @@ def main(options):
     compile_first(backend, options, options.first, options.second)
     certificate = Certificate()
     with (
-        open_locus_output(options, limits, index.reference, genome.blocks, certificate) as (
-            encode,
-            write,
-        ),
+        open_locus_output(
+            options, limits, index.reference, genome.blocks, certificate, pairing is not None
+        ) as (encode, write),
         progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
     ):
 
@@ -73,7 +76,7 @@ def main(options):
             return encode(found), found.certificate
 
         for texts, counts in find_chunks(
-            index, genome, chunks, limits, options.max_places, options.threads, then, kept
+            index, genome, chunks, limits, options.max_places, options.threads, then, kept, pairing
         ):
             write(texts)
             certificate.add(counts)

@@ -49,7 +49,7 @@ def main(options):
         if format_of(path) != form:
             raise UsageError(f"{path}: all files must be of one format, {form} as the output is")
     inputs = [file for batch in options.batches for file in [batch, *beside(batch)]]
-    outputs = outputs_of(options.output, stats_of(options.output), None)
+    outputs = outputs_of(options.output, stats_of(options.output))
     check_outputs(outputs, inputs)
     certificate = Certificate()
     for batch in options.batches:

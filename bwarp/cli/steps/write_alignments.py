@@ -52,7 +52,7 @@ def parse_options():
 
 
 def main(options):
-    outputs = outputs_of(options.output, options.stats, options.read_group)
+    outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     check_outputs(outputs, [options.index, options.reads, *options.loci])
     index = load_index(options.index)
     genome = load(index.reference, options.threads)

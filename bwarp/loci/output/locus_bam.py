@@ -10,6 +10,7 @@ import numpy as np
 from bwarp.io.atomic_output import atomic_files, private_folder
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.sorted_file_and_duplicates import sorted_file
+from bwarp.io.names import Names
 from bwarp.loci.find import Certificate, FoundChunk
 from bwarp.loci.output.locus_records import locus_records
 from bwarp.loci.output.locus_tables import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
@@ -30,7 +31,8 @@ _REPORTED = ("reads", "aligned", "over", "without", "skipped", "loci", "loci_ove
 def certificate_line(certificate: Certificate) -> bytes:
     """What the header says of how the loci were found."""
     counts = asdict(certificate)
-    reported = " ".join(f"{name}={counts[name]}" for name in _REPORTED)
+    names = [*_REPORTED, "pairs"] if certificate.highest_insert_size else _REPORTED
+    reported = " ".join(f"{name}={counts[name]}" for name in names)
     return CERTIFICATE + f"{reported}\n".encode()
 
 
@@ -47,12 +49,15 @@ class BamOptions:
     read_group_id : bytes
     sort_bytes : int
         Records kept in memory while they are sorted.
+    in_tag : bool
+        Name all but the primary locus of a read in its tag XA.
     """
 
     program: str
     read_group: str | None
     read_group_id: bytes
     sort_bytes: int
+    in_tag: bool = False
 
 
 @contextmanager
@@ -77,10 +82,14 @@ def open_bam(
             other.write(header)
         made = folder.absolute() / "out.bam"
         starts = bam_header(text, reference).contig_starts
+        contigs = Names.of(reference.names)
         sorter = RecordSorter(folder, starts, options.sort_bytes, threads)
 
         def encode(found: FoundChunk) -> list:
-            records = locus_records(found, genome, reference.contig_starts, options.read_group_id)
+            records = locus_records(
+                found, genome, reference.contig_starts, options.read_group_id, contigs,
+                options.in_tag,
+            )  # fmt: skip
             return [over_lines(found), skipped_lines(found), records]
 
         def write(parts: list) -> None:

@@ -1,10 +1,12 @@
 """Loci as BAM records: one a locus, and one for a read without any.
 
-The primary record holds the read's bases and qualities; the others, secondary, do not. Tags:
+The primary record holds the read's bases and qualities; the others, secondary, do not. Of a
+template with proper pairs each pair is two records that name each other. Tags:
 
     NM, MD, AS    edits; where they are; edits as a score, with a minus
-    NH, HI        loci of the read, and the number of this one: by edits, then by position
-    X0, X1        loci with fewest edits, and the others, as bwa and Yara have them
+    NH, HI        loci of the read, and the number of this one: by edits, then by position; or pairs
+    X0, X1        loci with fewest edits, and the others, as bwa and Yara have them; or pairs
+    XA            with `in_tag` the other loci, as bwa has them, and no secondary records
     Xe            edits up to which every locus is known
     Xo            1 for a read with more loci than the limit, which are not listed
 """
@@ -23,19 +25,22 @@ from bwarp.io.bam.records import (
     put_tag,
 )
 from bwarp.io.bam.sort_order import sort_keys
-from bwarp.io.put_text import put_bytes
+from bwarp.io.names import Names
+from bwarp.io.put_text import put_bytes, put_field
 from bwarp.loci.find import FoundChunk
 from bwarp.loci.output.primary_and_mapq import LocusRanks, rank_loci
+from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.mapping.output.alignment_records import (
     FIRST,
     LAST,
     MATE_REVERSE,
     MATE_UNMAPPED,
     PAIRED,
+    PROPER,
     REVERSE,
     UNMAPPED,
 )
-from bwarp.mapping.output.record_text import put_md
+from bwarp.mapping.output.record_text import put_cigar, put_md
 from bwarp.mapping.output.record_writer import put_nibbles, put_raw_qualities
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.uncounted import uncounted
@@ -45,6 +50,8 @@ __all__ = ["SECONDARY", "locus_records"]
 SECONDARY = 256
 
 _TEXT, _STAR = 90, 42  # Z, *
+# As numbers of one type: for each literal number Numba would compile a function again.
+_COMMA, _SEMICOLON, _PLUS, _MINUS = np.frombuffer(b",;+-", np.uint8)
 
 
 class _Reads(NamedTuple):
@@ -66,10 +73,25 @@ class _Rows(NamedTuple):
     mapping_qualities: np.ndarray
     numbers: np.ndarray
     mates: np.ndarray
+    template_lengths: np.ndarray
+
+
+class _Others(NamedTuple):
+    """Loci of reads that are named in tags: those of read i from offsets[i] to offsets[i + 1]."""
+
+    offsets: np.ndarray
+    loci: np.ndarray
+    contig_text: np.ndarray
+    contig_bounds: np.ndarray
 
 
 def locus_records(
-    found: FoundChunk, genome: np.ndarray, contig_starts: np.ndarray, read_group: bytes
+    found: FoundChunk,
+    genome: np.ndarray,
+    contig_starts: np.ndarray,
+    read_group: bytes,
+    contigs: Names,
+    in_tag: bool = False,
 ) -> Records:
     """The records of a chunk, read by read, the primary one of each first.
 
@@ -80,10 +102,16 @@ def locus_records(
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     read_group : bytes
         Empty for none.
+    contigs : Names
+    in_tag : bool
+        Name loci in the tag XA of the primary record, not in records of their own.
     """
     chunk, loci = found.chunk, found.loci
-    ranks = rank_loci(loci, chunk.first_template * chunk.ends)
-    rows = _rows_of(chunk.ends, loci, ranks)
+    ranks = rank_loci(loci, chunk.first_template * chunk.ends, found.pairs)
+    rows = _rows_of(chunk.ends, loci, ranks, found.pairs)
+    if in_tag:
+        rows = _Rows(*(column[rows.flags & SECONDARY == 0] for column in rows))
+    others = _others_of(loci, ranks, contigs, in_tag)
     qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
     reads = _Reads(
         read_only(chunk.text), chunk.names, chunk.offsets, qualities, found.both, loci.searched,
@@ -97,12 +125,18 @@ def locus_records(
     spans = np.append(loci.ends - loci.starts, 0)[rows.loci]
     # Bases and qualities; an MD that at worst names every base with a number before it.
     most = 260 + len(read_group) + names + 4 * operations + 2 * lengths + 3 * spans
+    if in_tag:
+        # Commas, a sign, numbers of a position and edits; and operations.
+        entries = np.diff(found.alignments.offsets)[others.loci] * 11 + contigs.longest + 30
+        before = np.concatenate([[0], np.cumsum(entries)])
+        most += (before[others.offsets[1:]] - before[others.offsets[:-1]])[rows.reads] + 4
     out = np.empty(int(most.sum()), np.uint8)
     starts = np.empty(rows.reads.size + 1, np.int64)
     _write(
         out, starts, chunk.ends, reads, rows, loci.strands, loci.starts, loci.ends,
         loci.distances, found.alignments.offsets, found.alignments.cigar, ranks.best,
-        ranks.others, genome, contig_starts, contig_numbers, np.frombuffer(read_group, np.uint8),
+        ranks.others, others, genome, contig_starts, contig_numbers,
+        np.frombuffer(read_group, np.uint8),
     )  # fmt: skip
     # A read without a locus stands where its mate does.
     at = np.where(rows.loci >= 0, rows.loci, rows.mates)
@@ -111,7 +145,23 @@ def locus_records(
     return Records(out[: starts[-1]], starts, keys)
 
 
-def _rows_of(ends: int, loci, ranks: LocusRanks) -> _Rows:
+def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others:
+    """Loci besides the primary one, by edits and then by position; each once."""
+    n_reads = len(loci.searched)
+    rows = np.empty(0, np.int64)
+    if in_tag and len(loci.reads):
+        rows = np.lexsort((loci.strands, loci.starts, loci.distances, loci.reads))
+        reads, strands, starts = loci.reads[rows], loci.strands[rows], loci.starts[rows]
+        primary = ranks.order[ranks.primary[reads]]
+        kept = (loci.starts[primary] != starts) | (loci.strands[primary] != strands)
+        # A locus may be in several pairs.
+        kept[1:] &= (np.diff(reads) != 0) | (np.diff(starts) != 0) | (strands[1:] != strands[:-1])
+        rows = rows[kept]
+    offsets = np.searchsorted(loci.reads[rows], np.arange(n_reads + 1))
+    return _Others(offsets, rows, contigs.text, contigs.bounds)
+
+
+def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None) -> _Rows:
     n_reads = len(loci.searched)
     n_loci = np.diff(ranks.first_loci)
     reads = np.repeat(np.arange(n_reads), np.maximum(n_loci, 1))
@@ -129,24 +179,37 @@ def _rows_of(ends: int, loci, ranks: LocusRanks) -> _Rows:
     flags = np.where(aligned, 0, UNMAPPED) | np.where(is_primary, 0, SECONDARY)
     flags |= np.where(reverse, REVERSE, 0)
     mates = np.full(reads.size, -1, np.int64)
+    template_lengths = np.zeros(reads.size, np.int64)
     if ends == 2:
-        mate_row = first_rows[reads ^ 1]
-        mates = rows[mate_row]
+        mates = rows[first_rows[reads ^ 1]]
+        if pairs is not None:
+            proper = aligned & (np.append(pairs.numbers, 0)[rows] > 0)
+            mates[proper] = pairs.mates[rows[proper]]
+            flags |= np.where(proper, PROPER, 0)
+            template_lengths[proper] = _template_lengths(loci, rows[proper], mates[proper])
         flags |= np.where(reads % 2 == 0, PAIRED | FIRST, PAIRED | LAST)
         flags |= np.where(mates < 0, MATE_UNMAPPED, 0)
-        flags |= np.where(reverse[mate_row], MATE_REVERSE, 0)
+        flags |= np.where(np.append(loci.strands, 0)[mates] == 1, MATE_REVERSE, 0)
     qualities = np.where(is_primary, ranks.mapping_qualities[reads], 0).astype(np.uint8)
-    return _Rows(reads, rows, flags.astype(np.int64), qualities, rank + 1, mates)
+    return _Rows(reads, rows, flags.astype(np.int64), qualities, rank + 1, mates, template_lengths)
+
+
+def _template_lengths(loci, rows: np.ndarray, mates: np.ndarray) -> np.ndarray:
+    """From the first base of a locus to that of its mate's, both included, as `map` has them."""
+    first_bases = np.where(loci.strands == 1, loci.ends - 1, loci.starts)
+    ahead = first_bases[mates] - first_bases[rows]
+    return ahead + np.sign(ahead)
 
 
 @numba.njit(cache=True, nogil=True)
 def _write(
     out, starts, ends_a_template, of_reads, rows, strands, locus_starts, locus_ends, distances,
-    cigar_offsets, cigar, best, others, genome, contig_starts, contig_numbers, group,
+    cigar_offsets, cigar, best, others, in_tags, genome, contig_starts, contig_numbers, group,
 ):  # fmt: skip
     out, genome = uncounted((out, genome))
     text, names, offsets, qualities, both, searched, n_loci = uncounted(of_reads)
-    reads, loci, flags, mapping_qualities, numbers, mates = uncounted(rows)
+    reads, loci, flags, mapping_qualities, numbers, mates, template_lengths = uncounted(rows)
+    tag_offsets, tag_loci, contig_text, contig_bounds = uncounted(in_tags)
     at = np.int64(0)
     for row in range(reads.size):
         starts[row] = begin_of_record = at
@@ -182,7 +245,7 @@ def _write(
         at = put_int32(out, at, last - first if has_bases else np.int64(0))
         at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else np.int64(-1))
         at = put_int32(out, at, mate_position)
-        at = put_int32(out, at, np.int64(0))
+        at = put_int32(out, at, template_lengths[row])
         at = put_bytes(out, at, text, name_begin, name_end)
         if name_begin == name_end:
             out[at] = _STAR
@@ -206,6 +269,24 @@ def _write(
             at = put_integer_tag(out, at, 72, 73, numbers[row])
             at = put_integer_tag(out, at, 88, 48, best[read])
             at = put_integer_tag(out, at, 88, 49, others[read])
+            if tag_offsets[read] < tag_offsets[read + 1]:
+                at = put_tag(out, at, 88, 65, _TEXT)
+                for i in range(tag_offsets[read], tag_offsets[read + 1]):
+                    other = tag_loci[i]
+                    start = locus_starts[other]
+                    other_contig = np.searchsorted(contig_starts, start, side="right") - 1
+                    first, last = contig_bounds[other_contig, 0], contig_bounds[other_contig, 1]
+                    at = put_bytes(out, at, contig_text, first, last)
+                    out[at] = _COMMA
+                    out[at + 1] = _MINUS if strands[other] else _PLUS
+                    position = start - contig_starts[other_contig] + 1
+                    at = put_field(out, at + 2, position, _COMMA)
+                    first, last = cigar_offsets[other], cigar_offsets[other + 1]
+                    at = put_cigar(out, at, cigar, first, last)
+                    out[at] = _COMMA
+                    at = put_field(out, at + 1, distances[other], _SEMICOLON)
+                out[at] = 0
+                at += 1
         elif n_loci[read]:
             at = put_integer_tag(out, at, 78, 72, n_loci[read])
             at = put_integer_tag(out, at, 88, 111, np.int64(1))

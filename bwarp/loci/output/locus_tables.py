@@ -1,7 +1,7 @@
 """The tables of a search for loci: the loci, and two siblings.
 
     OUT.tsv           the loci, or OUT.paf, either also .gz
-    OUT.over.tsv      reads with more loci than the limit, and how many they have
+    OUT.over.tsv      reads with more loci than the limit, or proper pairs, and how many they have
     OUT.skipped.tsv   reads that were not searched, and why
 
 All appear when all are complete.
@@ -18,7 +18,7 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import Names
 from bwarp.loci.find import FoundChunk
-from bwarp.loci.output.locus_text import LOCI_HEADER, PAF, TSV, locus_lines
+from bwarp.loci.output.locus_text import LOCI_HEADER, PAF, PAIRED_HEADER, TSV, locus_lines
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -61,7 +61,7 @@ def _name(found: FoundChunk, read: int) -> bytes:
 
 @contextmanager
 def open_tables(
-    path: str | os.PathLike, reference: Reference
+    path: str | os.PathLike, reference: Reference, paired: bool = False
 ) -> Iterator[tuple[Callable, Callable]]:
     """What makes text of a chunk, and what writes the text: chunks in their order.
 
@@ -74,12 +74,13 @@ def open_tables(
         for other, header in zip(others, SIBLING_HEADERS, strict=False):
             other.write(header)
         if layout == TSV:
-            file.write(LOCI_HEADER)
+            file.write(PAIRED_HEADER if paired else LOCI_HEADER)
 
         def encode(found: FoundChunk) -> list:
             text = locus_lines(
-                layout, found.chunk, reference.contig_starts, contigs, found.loci, found.alignments
-            )
+                layout, found.chunk, reference.contig_starts, contigs, found.loci,
+                found.alignments, found.pairs,
+            )  # fmt: skip
             return [over_lines(found), skipped_lines(found), text]
 
         def write(texts: list) -> None:

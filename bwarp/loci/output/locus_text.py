@@ -4,6 +4,8 @@
     PAF   query length 0 length strand contig length start end matches columns mapq NM AS cg
 
 Positions are counted from 0, ends are not included. Mapping qualities are not reported here: 255.
+Of pairs there is one more column, the number of the pair that a locus is listed for, 0 for none:
+``pair`` in TSV, the tag ``pr`` in PAF.
 """
 
 import numba
@@ -14,10 +16,11 @@ from bwarp.io.names import Names
 from bwarp.io.put_text import MOST_DIGITS, put_bytes, put_field, put_number
 from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.options import FoundLoci
+from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.mapping.output.record_text import put_cigar
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
-__all__ = ["LOCI_HEADER", "PAF", "TSV", "locus_lines"]
+__all__ = ["LOCI_HEADER", "PAF", "PAIRED_HEADER", "TSV", "locus_lines"]
 
 TSV, PAF = 0, 1
 
@@ -25,11 +28,13 @@ LOCI_HEADER = (
     b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions\tdeletions\tcigar\n"
 )
 
+PAIRED_HEADER = LOCI_HEADER.replace(b"\n", b"\tpair\n")
+
 # As numbers of one type: for each literal number Numba would compile a function again.
 _TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
-_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:-\tcg:Z:", np.uint8)
+_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:-\tcg:Z:\tpr:i:", np.uint8)
 #: Columns of a line that are numbers, at most.
-_NUMBERS = 12
+_NUMBERS = 13
 _ENDS = np.frombuffer(b"/1/2", np.uint8)
 
 
@@ -40,13 +45,18 @@ def locus_lines(
     contigs: Names,
     loci: FoundLoci,
     alignments: LocusAlignments,
+    pairs: LocusPairs | None = None,
 ) -> np.ndarray:
-    """Loci as lines of a layout, `TSV` (after `LOCI_HEADER`) or `PAF`: bytes in an array."""
+    """Loci as lines of a layout: bytes in an array.
+
+    `TSV` (after `LOCI_HEADER`, or `PAIRED_HEADER` with `pairs`) or `PAF`.
+    """
+    numbers = np.empty(0, np.int64) if pairs is None else pairs.numbers
     text = _room(chunk, contigs, loci, alignments)
     used = _write(
         layout == PAF, chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts,
         contigs.text, contigs.bounds, loci.reads, loci.strands, loci.starts, loci.ends,
-        loci.distances, *alignments, text,
+        loci.distances, *alignments, pairs is not None, numbers, text,
     )  # fmt: skip
     return text[:used]
 
@@ -62,7 +72,7 @@ def _room(chunk, contigs, loci, alignments) -> np.ndarray:
 @numba.njit(cache=True, nogil=True)
 def _write(
     is_paf, text, names, ends_a_template, lengths, contig_starts, contig_text, contig_bounds,
-    reads, strands, starts, ends, distances, cigar_offsets, cigar, out,
+    reads, strands, starts, ends, distances, cigar_offsets, cigar, is_paired, numbers, out,
 ):  # fmt: skip
     at = np.int64(0)
     contig = np.int64(0)
@@ -113,6 +123,9 @@ def _write(
             at = put_field(out, at, inserted, _TAB)
             at = put_field(out, at, deleted, _TAB)
         at = put_cigar(out, at, cigar, cigar_offsets[i], cigar_offsets[i + 1])
+        if is_paired:
+            at = put_bytes(out, at, _WORDS, 22, 28 if is_paf else 23)
+            at = put_number(out, at, numbers[i])
         out[at] = _NEWLINE
         at += 1
     return at

@@ -8,6 +8,7 @@ import random
 import pysam
 import pytest
 
+import bwarp.cli.commands.find_alignments as find_alignments
 from bwarp.index.store import save_index
 from tests.helpers.oracles.loci_oracle import hard_genome, hard_reads, index_of_codes, loci_of
 from tests.helpers.programs.programs_here import run_here
@@ -48,9 +49,15 @@ def rows_of(path):
     return list(csv.DictReader(text.decode().splitlines(), delimiter="\t"))
 
 
-def expected(given, edits=EDITS, gaps=EDITS):
+#: Loci by plain dynamic programming take long: those of each number of gaps are found once.
+_EXPECTED: dict[int, set] = {}
+
+
+def expected(given, gaps=EDITS):
     _, contigs, reads = given
-    return loci_of(reads, contigs, edits, gaps)
+    if gaps not in _EXPECTED:
+        _EXPECTED[gaps] = loci_of(reads, contigs, EDITS, gaps)
+    return _EXPECTED[gaps]
 
 
 def loci_written(rows, contigs):
@@ -151,6 +158,163 @@ def test_pairs_name_their_mates(given, tmp_path):
         assert record.mate_is_reverse == mate.is_reverse
 
 
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory):
+    """An index and 80 pairs of 200 to 260 bases: every tenth end 1 also lies far away."""
+    folder = tmp_path_factory.mktemp("templates")
+    rng = random.Random(11)
+    genome = [rng.randrange(4) for _ in range(4000)]
+    genome[3000:3400] = genome[1000:1400]
+    genome[1100:1103] = [0, 0, 0]
+    # A tandem repeat: pairs there have several insert sizes.
+    genome[2000:2120] = [rng.randrange(4) for _ in range(15)] * 8
+    save_index(index_of_codes([genome]), folder / "index")
+    files = {end: (folder / f"{end}.fq").open("w") for end in (1, 2)}
+    for number in range(80):
+        size, at = rng.randrange(200, 260), rng.randrange(3700)
+        at = (1000 + number, 1990)[number // 10 % 2] if number % 10 == 0 else at
+        ends = [genome[at : at + 50], [3 - b for b in genome[at : at + size][::-1][:50]]]
+        if number % 3 == 0:
+            ends[0][20] = 3 - ends[0][20]
+        for end, codes in enumerate(ends[:: rng.choice([1, -1])], 1):
+            files[end].write(f"@t{number}\n{text_of(codes)}\n+\n{'I' * len(codes)}\n")
+    for file in files.values():
+        file.close()
+    return folder
+
+
+def test_a_proper_pair_is_two_records_that_name_each_other(templates, tmp_path):
+    out, stats = tmp_path / "o.bam", tmp_path / "s.json"
+    run(
+        templates, "-1", templates / "1.fq", "-2", templates / "2.fq", "-o", out, "-e", 4,
+        "--stats", stats,
+    )  # fmt: skip
+    counts = json.loads(stats.read_text())
+    lowest, highest = counts["lowest_insert_size"], counts["highest_insert_size"]
+    assert 100 < lowest < 200
+    assert 260 < highest < 360
+    with pysam.AlignmentFile(out) as bam:
+        records = list(bam)
+    pairs = {}
+    for record in records:
+        if record.is_proper_pair:
+            pairs.setdefault((record.query_name, record.get_tag("HI")), []).append(record)
+    assert len(pairs) == counts["pairs"] > 85
+    several = 0
+    for (name, number), (one, two) in pairs.items():
+        assert one.is_read1 != two.is_read1
+        assert one.is_secondary == two.is_secondary
+        assert one.is_reverse != two.is_reverse
+        for record, mate in ((one, two), (two, one)):
+            assert record.next_reference_start == mate.reference_start
+            assert record.mate_is_reverse == mate.is_reverse
+            assert not record.mate_is_unmapped
+        forward, reverse = (two, one) if one.is_reverse else (one, two)
+        size = reverse.reference_end - forward.reference_start
+        assert (forward.template_length, reverse.template_length) == (size, -size)
+        assert lowest <= size <= highest
+        of_template = [key for key in pairs if key[0] == name]
+        assert {record.get_tag("NH") for record in (one, two)} == {len(of_template)}
+        assert {key[1] for key in of_template} == set(range(1, len(of_template) + 1))
+        several += number > 1
+        if not one.is_secondary:
+            edits = [sum(r.get_tag("NM") for r in pairs[key]) for key in of_template]
+            assert one.get_tag("NM") + two.get_tag("NM") == min(edits)
+            assert one.get_tag("X0") == edits.count(min(edits))
+            assert one.get_tag("X0") + one.get_tag("X1") == len(of_template)
+    assert several > 5
+    primary = [record for record in records if not record.is_secondary]
+    assert len(primary) == 160
+
+
+def test_pairs_in_tables(templates, tmp_path):
+    out = tmp_path / "o.tsv"
+    command = ("-1", templates / "1.fq", "-2", templates / "2.fq", "-e", 4, "-I", "230,10")
+    run(templates, *command, "-o", out)
+    rows = rows_of(out)
+    pairs = {}
+    for row in rows:
+        name, end = row["query"].split("/")
+        if int(row["pair"]):
+            pairs.setdefault((name, int(row["pair"])), {})[end] = row
+    for ends in pairs.values():
+        assert set(ends) == {"1", "2"}
+        forward, reverse = sorted(ends.values(), key=lambda row: row["strand"])
+        assert forward["strand"] == "+"
+        assert reverse["strand"] == "-"
+        assert 190 <= int(reverse["end"]) - int(forward["start"]) <= 270
+    run(templates, *command, "-o", tmp_path / "o.paf")
+    lines = [line.split("\t") for line in (tmp_path / "o.paf").read_text().splitlines()]
+    assert [line[-1] for line in lines] == [f"pr:i:{row['pair']}" for row in rows]
+    run(templates, *command, "-o", tmp_path / "best.tsv", "--report", "best")
+    best = rows_of(tmp_path / "best.tsv")
+    edits = {key: sum(int(r["distance"]) for r in ends.values()) for key, ends in pairs.items()}
+    least = {}
+    for (name, _), n in edits.items():
+        least[name] = min(n, least.get(name, n))
+    wanted = sorted((name, n) for (name, _), n in edits.items() if n == least[name])
+    found = [row["query"].split("/")[0] for row in best if row["pair"] != "0"]
+    assert sorted(found) == sorted(2 * [name for name, _ in wanted])
+    run(templates, *command, "-o", tmp_path / "few.tsv", "--max-places", 1)
+    over = {row["query"]: int(row["loci"]) for row in rows_of(tmp_path / "few.over.tsv")}
+    several = {name: max(k for n, k in pairs if n == name) for name, number in pairs if number > 1}
+    assert several
+    for name, n in several.items():
+        assert over[f"{name}/1"] == over[f"{name}/2"] == n
+
+
+@pytest.mark.parametrize("output", ["o.tsv", "o.bam"])
+def test_pairs_have_the_same_bytes_whatever_the_chunks_and_threads(
+    templates, tmp_path, monkeypatch, output
+):
+    made = set()
+    for reads in (10**4, 4, 6):
+        for threads in (1, 3):
+            monkeypatch.setattr(find_alignments, "reads_a_chunk", lambda *_, reads=reads: reads)
+            out = tmp_path / f"{reads}_{threads}"
+            out.mkdir()
+            run(
+                templates, "-1", templates / "1.fq", "-2", templates / "2.fq", "-o", out / output,
+                "-e", 3, "--threads", threads,
+            )  # fmt: skip
+            made.add((out / output).read_bytes())
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_other_loci_in_a_tag(templates, tmp_path, paired):
+    reads = ("-1", templates / "1.fq", *(("-2", templates / "2.fq") if paired else ()))
+    run(templates, *reads, "-o", tmp_path / "o.bam", "-e", 4)
+    run(templates, *reads, "-o", tmp_path / "x.bam", "-e", 4, "--xa")
+    loci, in_tags = {}, {}
+    with pysam.AlignmentFile(tmp_path / "o.bam") as bam:
+        for r in bam:
+            sign = "-" if r.is_reverse else "+"
+            loci.setdefault((r.query_name, r.is_read2), set()).add(
+                (r.reference_name, f"{sign}{r.reference_start + 1}", r.cigarstring, r.get_tag("NM"))
+            )
+    several = 0
+    with pysam.AlignmentFile(tmp_path / "x.bam") as bam:
+        for r in bam:
+            assert not r.is_secondary
+            sign = "-" if r.is_reverse else "+"
+            of_read = in_tags.setdefault((r.query_name, r.is_read2), [])
+            of_read.append(
+                (r.reference_name, f"{sign}{r.reference_start + 1}", r.cigarstring, r.get_tag("NM"))
+            )
+            if r.has_tag("XA"):
+                tag = r.get_tag("XA")
+                assert tag.endswith(";")
+                for one in tag[:-1].split(";"):
+                    contig, position, cigar, edits = one.split(",")
+                    of_read.append((contig, position, cigar, int(edits)))
+                several += 1
+    assert several
+    assert {read: sorted(those) for read, those in in_tags.items()} == {
+        read: sorted(those) for read, those in loci.items()
+    }
+
+
 def make_mates(folder) -> None:
     """The second file with the names of the first, as pairs have them."""
     first = (folder / "one.fq").read_text().splitlines()
@@ -161,8 +325,6 @@ def make_mates(folder) -> None:
 
 @pytest.mark.parametrize("output", ["o.tsv", "o.paf", "o.bam"])
 def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output):
-    import bwarp.mapping.reads.read_chunks as read_chunks
-
     folder, _, _ = given
     ways = {
         "plain": (),
@@ -176,7 +338,7 @@ def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output):
         out.mkdir()
         run(folder, "-1", folder / "reads.fq", "-o", out / output, "-e", 3, "--gaps", 1, *options)
         made[name] = (out / output).read_bytes()
-    monkeypatch.setattr(read_chunks, "READS_A_CHUNK", 5)
+    monkeypatch.setattr(find_alignments, "reads_a_chunk", lambda *_: 5)
     (tmp_path / "few").mkdir()
     run(folder, "-1", folder / "reads.fq", "-o", tmp_path / "few" / output, "-e", 3, "--gaps", 1)
     assert {*made.values(), (tmp_path / "few" / output).read_bytes()} == {made["plain"]}
@@ -239,6 +401,11 @@ def test_reads_that_cannot_be_searched_are_listed(given, tmp_path):
          "'x' is not a whole number from 0 to 4, or auto"),
         (("-o", "o.tsv", "-e", 2, "-R", "@RG\tID:1"),
          "--read-group is for BAM: leave it out, or name the output .bam"),
+        (("-o", "o.tsv", "-e", 2, "--xa"),
+         "--xa is for BAM: leave it out, or name the output .bam"),
+        (("-o", "o.tsv", "-e", 2, "-I", "300,40"),
+         "--insert-size and --orientation are for pairs: give -2 or --interleaved, or leave them "
+         "out"),
     ],
 )  # fmt: skip
 def test_refusals_are_one_line(given, tmp_path, monkeypatch, arguments, message):

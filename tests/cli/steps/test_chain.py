@@ -85,7 +85,8 @@ def in_one(folder, work, reads, limits, written, ending, use_filter=True):
     work.mkdir()
     out = ("-o", work / f"s.{ending}", "--stats", work / "s.stats.json", *written)
     off = () if use_filter else ("--filter", "off")
-    program("find_alignments", "--index", folder / "i", *reads, *out, *limits, *off, folder=work)
+    given = ("--unpaired", "--index", folder / "i", *reads)
+    program("find_alignments", *given, *out, *limits, *off, folder=work)
     return work
 
 

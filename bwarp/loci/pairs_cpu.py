@@ -1,0 +1,286 @@
+"""Proper pairs: loci of the two ends of a template that lie to each other as the run's pairs do.
+
+    loci of end 1     A            B                C
+    loci of end 2        a   a'                          c
+    proper pairs      A-a  A-a'                     C-c
+
+A template with a proper pair is reported by its pairs, each locus as often as it is in one; one
+without, by the loci of its ends. Of two pairs that with fewer edits, both ends together, is better.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.loci.options import ALL, FoundLoci
+from bwarp.mapping.pairing.insert_size import (
+    LARGEST,
+    InsertSize,
+    five_prime,
+    insert_size_of,
+    mate_lies,
+)
+from bwarp.runtime.uncounted import uncounted
+
+__all__ = ["LocusPairs", "PairOptions", "estimate_insert_size", "pair_loci", "single_insert_sizes"]
+
+#: Both ends together have no more edits.
+_MOST_EDITS = 64
+
+#: A locus is longer or shorter than its read by no more.
+_MOST_GAPS = 32
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """How the ends of pairs lie to each other.
+
+    Attributes
+    ----------
+    insert : InsertSize or None
+        None to estimate it from the first pairs.
+    orientation : str or None
+        That of the estimate; None for the commonest.
+    """
+
+    insert: InsertSize | None = None
+    orientation: str | None = None
+
+
+@dataclass(frozen=True)
+class LocusPairs:
+    """What is known of loci that are listed pair by pair.
+
+    Attributes
+    ----------
+    numbers : ndarray, shape=(n_loci,), dtype=int64
+        That of the pair among the pairs of its template, from 1: by edits, then by how far its
+        insert size is from the mean, then by position. 0 for a locus of a template without a
+        proper pair.
+    mates : ndarray, shape=(n_loci,), dtype=int64
+        The other locus of the pair; -1 without.
+    far : ndarray, shape=(n_loci,), dtype=float64
+        How far the insert size is from the mean, in standard deviations; 0 without.
+    least : ndarray, shape=(n_reads,), dtype=int64
+        The fewest edits of any locus of each read; 0 without.
+    """
+
+    numbers: np.ndarray
+    mates: np.ndarray
+    far: np.ndarray
+    least: np.ndarray
+
+
+def single_insert_sizes(
+    loci: FoundLoci, contig_starts: np.ndarray, most_pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Insert sizes and orientations of pairs of which both ends have one locus.
+
+    Only the first `most_pairs` pairs are looked at.
+    """
+    n_reads = len(loci.searched)
+    counts = np.bincount(loci.reads, minlength=n_reads)
+    firsts = np.cumsum(counts) - counts
+    templates = np.flatnonzero(((counts[0::2] == 1) & (counts[1::2] == 1))[:most_pairs])
+    one, two = firsts[2 * templates], firsts[2 * templates + 1]
+    five_primes = np.where(loci.strands == 0, loci.starts, loci.ends)
+    ahead = (five_primes[two] - five_primes[one]) * np.where(loci.strands[one] == 0, 1, -1)
+    orientations = 2 * (loci.strands[one] == loci.strands[two]) + (ahead < 0)
+    sizes = np.abs(ahead)
+    contigs = np.searchsorted(contig_starts, loci.starts[[one, two]], side="right")
+    counted = (contigs[0] == contigs[1]) & (sizes > 0) & (sizes < LARGEST)
+    return sizes[counted], orientations[counted]
+
+
+def estimate_insert_size(parts: list[tuple], orientation: str | None) -> InsertSize:
+    """That of the run, from what `single_insert_sizes` gave of its first chunks."""
+    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
+    sizes, orientations = map(np.concatenate, zip(nothing, *parts, strict=True))
+    return insert_size_of(sizes, orientations, orientation)
+
+
+def pair_loci(
+    loci: FoundLoci,
+    lengths: np.ndarray,
+    contig_starts: np.ndarray,
+    insert: InsertSize,
+    strata: int,
+    max_places: int,
+) -> tuple[FoundLoci, LocusPairs]:
+    """List loci pair by pair where their template has a proper pair.
+
+    Parameters
+    ----------
+    loci : FoundLoci
+        All of the reads, of which 2 i and 2 i + 1 are the ends of template i.
+    lengths : ndarray, shape=(n_reads,), dtype=int64
+        Bases of the reads.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+    insert : InsertSize
+    strata : int
+        Pairs with so many edits more than the best of their template, and loci of other reads with
+        so many more than their best; `ALL` for every one.
+    max_places : int
+        A template with more pairs is only counted; 0: no limit.
+
+    Returns
+    -------
+    listed : FoundLoci
+        Of a template with proper pairs, the loci of end 1 in the pairs' order, then those of end 2.
+    pairs : LocusPairs
+    n_loci : ndarray, shape=(n_reads,), dtype=int64
+        Proper pairs of each read's template, or loci of a read without one, listed or not.
+    """
+    n_reads = len(loci.searched)
+    firsts = np.searchsorted(loci.reads, np.arange(n_reads + 1))
+    contigs = np.searchsorted(contig_starts, loci.starts, side="right")
+    columns = (firsts, loci.strands, loci.starts, loci.ends, loci.distances, contigs, lengths)
+    n_pairs, most_edits = np.zeros((2, n_reads // 2), np.int64)
+    if insert.highest:
+        _count(*columns, *_bounds(insert), strata, n_pairs, most_edits)
+    listed = _within(n_pairs, max_places)
+    offsets = np.concatenate([[0], np.cumsum(listed)])
+    one, two = np.empty((2, offsets[-1]), np.int64)
+    if offsets[-1]:
+        _list(*columns, *_bounds(insert), offsets, most_edits, one, two)
+    template = np.repeat(np.arange(n_reads // 2), listed)
+    far = _far(loci, one, two, insert)
+    edits = loci.distances[one] + loci.distances[two]
+    order = np.lexsort(
+        (loci.strands[one], loci.starts[two], loci.starts[one], far, edits, template)
+    )
+    one, two, far = one[order], two[order], far[order]
+    number = np.arange(template.size) - offsets[template] + 1
+    least, alone, n_alone = _without_pairs(loci, n_pairs, strata, max_places)
+    # Those of ends 1, of ends 2 and of reads without a pair, in the order of their reads.
+    rows = np.concatenate([one, two, alone])
+    order = np.argsort(loci.reads[rows], kind="stable")
+    row_of = np.empty(rows.size, np.int64)
+    row_of[order] = np.arange(rows.size)
+    mates = np.full(rows.size, -1)
+    mates[: 2 * one.size] = np.roll(row_of[: 2 * one.size], one.size)
+    numbers = np.concatenate([number, number, np.zeros(alone.size, np.int64)])
+    far = np.concatenate([far, far, np.zeros(alone.size)])
+    table = (loci.reads, loci.strands, loci.starts, loci.ends, loci.distances)
+    return (
+        FoundLoci(*(column[rows[order]] for column in table), loci.searched),
+        LocusPairs(numbers[order], mates[order], far[order], least),
+        np.where(np.repeat(n_pairs, 2) > 0, np.repeat(n_pairs, 2), n_alone),
+    )
+
+
+def _within(counts: np.ndarray, most: int) -> np.ndarray:
+    """Counts, 0 for those over the limit; 0 is no limit."""
+    return np.where(counts <= most, counts, 0) if most else counts
+
+
+def _far(loci: FoundLoci, one: np.ndarray, two: np.ndarray, insert: InsertSize) -> np.ndarray:
+    first_bases = np.where(loci.strands == 0, loci.starts, loci.ends)
+    sizes = np.abs(first_bases[two] - first_bases[one])
+    return np.abs(sizes - insert.mean) / max(insert.standard_deviation, 1.0)
+
+
+def _without_pairs(loci: FoundLoci, n_pairs: np.ndarray, strata: int, max_places: int) -> tuple:
+    """The fewest edits of every read; the loci of reads without a pair that are listed; and how
+    many of these reads would be, whatever the limit."""
+    n_reads = len(loci.searched)
+    least = np.full(n_reads, _MOST_EDITS, np.int64)
+    np.minimum.at(least, loci.reads, loci.distances)
+    alone = n_pairs[loci.reads >> 1] == 0
+    if strata != ALL:
+        alone &= loci.distances <= least[loci.reads] + strata
+    n_alone = np.bincount(loci.reads[alone], minlength=n_reads)
+    alone &= _within(n_alone, max_places)[loci.reads] > 0
+    return np.where(least < _MOST_EDITS, least, 0), np.flatnonzero(alone), n_alone
+
+
+def _bounds(insert: InsertSize) -> tuple[int, int, int]:
+    return insert.orientation, insert.lowest, insert.highest
+
+
+@numba.njit(nogil=True, inline="always")
+def _mates_begin(strands, starts, ends, i, orientation, lowest, highest):
+    """The strand of the mate of a locus of end 1, and where its first base lies at least and at
+    most."""
+    strand, side = mate_lies(orientation, 0, strands[i])
+    base = five_prime(strands[i], starts[i], ends[i], 0, 0, 0)
+    if side > 0:
+        return strand, base + lowest, base + highest
+    return strand, base - highest, base - lowest
+
+
+@numba.njit(nogil=True, inline="always")
+def _first_from(strands, starts, first, last, strand, start):
+    """The first of the loci, in order of strand and start, on a strand from a start on."""
+    while first < last:
+        middle = (first + last) >> 1
+        if strands[middle] < strand or (strands[middle] == strand and starts[middle] < start):
+            first = middle + 1
+        else:
+            last = middle
+    return first
+
+
+@numba.njit(nogil=True, inline="always")
+def _is_mate(strands, starts, ends, contigs, i, j, low, high):
+    base = five_prime(strands[j], starts[j], ends[j], 0, 0, 0)
+    return low <= base <= high and contigs[i] == contigs[j]
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(
+    firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
+    strata, counts, most_edits,
+):  # fmt: skip
+    """The proper pairs of every template within the strata, and how many edits these have."""
+    firsts, strands, starts, ends = uncounted((firsts, strands, starts, ends))
+    distances, contigs = uncounted((distances, contigs))
+    with_edits = np.zeros(_MOST_EDITS, np.int64)
+    for template in range(counts.size):
+        with_edits[:] = 0
+        middle, last = firsts[2 * template + 1], firsts[2 * template + 2]
+        # The first base of a locus on the other strand is its last one in the genome.
+        longest = lengths[2 * template + 1] + _MOST_GAPS
+        for i in range(firsts[2 * template], middle):
+            strand, low, high = _mates_begin(strands, starts, ends, i, orientation, lowest, highest)
+            start = low - longest if strand else low
+            j = _first_from(strands, starts, middle, last, strand, start)
+            while j < last and strands[j] == strand and starts[j] <= high:
+                if _is_mate(strands, starts, ends, contigs, i, j, low, high):
+                    with_edits[distances[i] + distances[j]] += 1
+                j += 1
+        least = 0
+        while least < _MOST_EDITS and with_edits[least] == 0:
+            least += 1
+        most = _MOST_EDITS - 1 if strata < 0 else min(least + strata, _MOST_EDITS - 1)
+        most_edits[template] = most
+        for edits in range(least, most + 1):
+            counts[template] += with_edits[edits]
+
+
+@numba.njit(cache=True, nogil=True)
+def _list(
+    firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
+    offsets, most_edits, one, two,
+):  # fmt: skip
+    """The loci of the proper pairs of every template that has room for some."""
+    firsts, strands, starts, ends = uncounted((firsts, strands, starts, ends))
+    distances, contigs = uncounted((distances, contigs))
+    for template in range(most_edits.size):
+        at = offsets[template]
+        if at == offsets[template + 1]:
+            continue
+        middle, last = firsts[2 * template + 1], firsts[2 * template + 2]
+        longest = lengths[2 * template + 1] + _MOST_GAPS
+        for i in range(firsts[2 * template], middle):
+            strand, low, high = _mates_begin(strands, starts, ends, i, orientation, lowest, highest)
+            start = low - longest if strand else low
+            j = _first_from(strands, starts, middle, last, strand, start)
+            while j < last and strands[j] == strand and starts[j] <= high:
+                if distances[i] + distances[j] <= most_edits[template] and _is_mate(
+                    strands, starts, ends, contigs, i, j, low, high
+                ):
+                    one[at], two[at] = i, j
+                    at += 1
+                j += 1
