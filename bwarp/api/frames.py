@@ -11,9 +11,13 @@ __all__ = ["DTYPES", "frame", "named"]
 DTYPES = {
     **dict.fromkeys(("query", "strand", "contig", "reference", "target"), "str"),
     **dict.fromkeys(("cigar", "reason"), "str"),
+    **dict.fromkeys(("guide", "guide_aligned", "site_aligned", "pam"), "str"),
     **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
     **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
     **dict.fromkeys(("length", "windows", "distance"), "int64"),
+    **dict.fromkeys(("insertions", "deletions", "loci"), "int64"),
+    **dict.fromkeys(("cut", "dna_bulge", "rna_bulge", "seed_mismatches", "alignment"), "int64"),
+    **dict.fromkeys(("cfd", "mit"), "float64"),
     **dict.fromkeys(("similarity", "evalue", "bits"), "float64"),
 }
 

@@ -6,9 +6,8 @@ records.to_pandas()
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,14 +15,13 @@ import numpy as np
 from bwarp.alignment.pairwise.pair_text import cigar_texts
 from bwarp.api.engine import one_of, prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.sequences import Given, Sequences, batch_of, given_sequences, is_file
-from bwarp.errors import InputError, UsageError
+from bwarp.api.reads import chunks_of_reads
+from bwarp.api.sequences import Sequences
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.parameters import LOCAL, MODES, mapping_parameters
 from bwarp.mapping.pipeline import MappedChunk
-from bwarp.mapping.reads.read_chunks import LONGEST_READ, ReadChunk, read_chunks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,14 +135,7 @@ class Mapper:
             letter that is none of a nucleotide.
         """
         size = reads_a_chunk(self.backend, self.threads)
-        in_file = is_file(reads, "reads")
-        if mates is not None and is_file(mates, "mates") != in_file:
-            raise UsageError("reads and mates: give both as files, or both in memory")
-        if in_file:
-            mate_file = None if mates is None else os.fspath(mates)
-            chunks = read_chunks(os.fspath(reads), mate_file, False, size, self.threads)
-        else:
-            chunks = _chunks_of(reads, mates, size)
+        chunks = chunks_of_reads(reads, mates, size, self.threads)
         mapped = map_chunks(
             self.index, self.genome, chunks, self.parameters, self.backend, self.threads, self._kept
         )
@@ -180,40 +171,3 @@ def _joined(parts: Iterable[MappedRecords]) -> MappedRecords:
     none = MappedRecords(*(np.empty(0, of) for of in types))
     columns = zip(*(vars(part).values() for part in (none, *parts)), strict=True)
     return MappedRecords(*map(np.concatenate, columns))
-
-
-def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator[ReadChunk]:
-    """Reads in memory in chunks of so many; of pairs both ends side by side."""
-    items = list(given_sequences(reads, "reads"))
-    ends = 1
-    if mates is not None:
-        partners = list(given_sequences(mates, "mates"))
-        if len(partners) != len(items):
-            raise InputError(
-                f"{len(items):,} reads but {len(partners):,} mates: give one mate for every read"
-            )
-        ends = 2
-        items = [read for pair in zip(items, partners, strict=True) for read in pair]
-    first, items = 0, iter(items)
-    while part := list(islice(items, size)):
-        yield _chunk_of(part, ends, first)
-        first += len(part) // ends
-
-
-def _chunk_of(items: list[Given], ends: int, first_template: int) -> ReadChunk:
-    batch = batch_of(items)
-    lengths = np.diff(batch.offsets)
-    for number in np.flatnonzero(lengths > LONGEST_READ)[:1]:
-        raise InputError(
-            f"{items[number].where} has {lengths[number]:,} bases, and the longest that are mapped "
-            f"have {LONGEST_READ:,}: map longer reads with a mapper made for them, such as minimap2"
-        )
-    return ReadChunk(
-        codes=batch.codes,
-        offsets=batch.offsets,
-        qualities=None,
-        text=batch.text,
-        names=batch.headers[::ends].copy(),
-        ends=ends,
-        first_template=first_template,
-    )

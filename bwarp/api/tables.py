@@ -29,8 +29,8 @@ PAF = (
     *("target", "target_length", "target_start", "target_end"),
     *("matches", "columns", "mapping_quality"),
 )
-#: Tags of PAF: of find_mems.py, and of align_pairs.py.
-TAGS = (("cg",), ("AS", "NM", "cg"))
+#: Tags of PAF, of find_mems.py, align_pairs.py and find_alignments.py.
+TAGS = {"cg", "AS", "NM", "pr"}
 BLAST = (
     *("qseqid", "sseqid", "pident", "length", "mismatch", "gapopen"),
     *("qstart", "qend", "sstart", "send", "evalue", "bitscore"),
@@ -150,8 +150,9 @@ def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:
 
 
 def _paf(path, text: bytes) -> pd.DataFrame:
-    first = text.partition(b"\n")[0]
-    tags = next((tags for tags in TAGS if first.count(b"\t") + 1 == len(PAF) + len(tags)), ())
+    first = text.partition(b"\n")[0].decode("utf-8", "replace")
+    tags = tuple(cell.partition(":")[0] for cell in first.split("\t")[len(PAF) :])
+    tags = tags if TAGS.issuperset(tags) else ()
     columns = (*PAF, *tags)
     for tag in tags:
         kind = "Z" if tag == "cg" else "i"

@@ -1,0 +1,142 @@
+"""bwarp.find_loci: every locus of reads with few edits, as find_alignments.py finds them."""
+
+import os
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from bwarp.alignment.pairs import DELETION, INSERTION
+from bwarp.alignment.pairwise.pair_text import cigar_texts
+from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.frames import frame, named
+from bwarp.api.index import Index, arrays_of
+from bwarp.api.reads import chunks_of_reads
+from bwarp.api.sequences import Sequences
+from bwarp.loci.engine import load, reads_a_chunk
+from bwarp.loci.find import FoundChunk, find_chunks, what_is_searched
+from bwarp.loci.options import LocusOptions, parse_edits, parse_report
+from bwarp.loci.output.locus_text import LOCI_HEADER, PAIRED_HEADER
+from bwarp.loci.pairs_cpu import PairOptions
+from bwarp.mapping.pairing.insert_size import given_insert_size
+from bwarp.mapping.parameters import mapping_parameters
+from bwarp.reference import Reference
+
+__all__ = ["find_loci"]
+
+LOCI = LOCI_HEADER.decode().split()
+PAIRED = PAIRED_HEADER.decode().split()
+
+
+def find_loci(
+    index: Index | str | os.PathLike,
+    reads: Sequences,
+    mates: Sequences | None = None,
+    *,
+    edits: int | str,
+    gaps: int | None = None,
+    report: str = "all",
+    max_places: int = 0,
+    insert_size: tuple[float, float] | None = None,
+    orientation: str | None = None,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Find every locus of a reference where reads align with few edits; none is missed.
+
+    Parameters
+    ----------
+    index : Index, or the folder of one
+    reads, mates : path, or sequences in memory
+        With mates, pairs: mate i is the other end of read i.
+    edits : int or str
+        4, or "3%" for a share of a read's length.
+    gaps, report, max_places, orientation, backend
+        As of find_alignments.py.
+    insert_size : (float, float), optional
+        Mean and standard deviation; of pairs estimated if not given.
+    threads : int, optional
+        All that this process may use, if not given.
+
+    Returns
+    -------
+    loci : DataFrame
+        query, strand, contig, start, end, distance, mismatches, insertions, deletions, cigar, and
+        of pairs pair: the rows of OUT.tsv of the program, in its order.
+
+    Warns
+    -----
+    UserWarning
+        Of reads with more loci than `max_places`, which have no rows, and of reads no longer than
+        the edits allowed.
+    """
+    if gaps is not None:
+        gaps = whole_number("gaps", gaps, 0, 31)
+    options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report))
+    max_places = whole_number("max_places", max_places, 0, 2**40)
+    threads = threads_or_all(threads)
+    pairing = None
+    if mates is not None:
+        parameters = mapping_parameters(insert_size=insert_size, orientation=orientation)
+        pairing = PairOptions(given_insert_size(parameters), orientation)
+    stored = arrays_of(index)
+    engine, (genome, kept) = prepared(backend, lambda engine: load(stored, engine, threads))
+    size = reads_a_chunk(engine, what_is_searched(options, pairing))
+    chunks = chunks_of_reads(reads, mates, size, threads)
+    over = skipped = 0
+
+    def parts() -> Iterator[tuple]:
+        nonlocal over, skipped
+        found = find_chunks(
+            stored, genome, chunks, options, max_places, threads, kept=kept, pairing=pairing
+        )
+        for one in found:
+            over += one.certificate.over
+            skipped += one.certificate.skipped
+            yield _columns(one, stored.reference)
+
+    loci = frame(LOCI if pairing is None else PAIRED, parts())
+    if over:
+        warnings.warn(
+            f"{over:,} reads have more than {max_places:,} loci and so no rows: max_places=0 "
+            "lists them all",
+            stacklevel=2,
+        )
+    if skipped:
+        warnings.warn(
+            f"{skipped:,} reads are no longer than the edits allowed, and were not searched",
+            stacklevel=2,
+        )
+    return loci
+
+
+def _columns(found: FoundChunk, reference: Reference) -> tuple:
+    loci, chunk, (offsets, cigar) = found.loci, found.chunk, found.alignments
+    templates = [chunk.name(template) for template in range(chunk.n_templates)]
+    names = named(templates, loci.reads // chunk.ends)
+    if chunk.ends == 2:
+        names = names + named(("/1", "/2"), loci.reads % 2)
+    contigs = reference.contig_of(loci.starts)
+    begins = reference.contig_starts[contigs]
+    inserted, deleted = (_bases(offsets, cigar, kind) for kind in (INSERTION, DELETION))
+    columns = (
+        names,
+        named("+-", loci.strands),
+        named(reference.names, contigs),
+        loci.starts - begins,
+        loci.ends - begins,
+        loci.distances,
+        loci.distances - inserted - deleted,
+        inserted,
+        deleted,
+        np.array(cigar_texts(offsets, cigar), object),
+    )
+    return columns if found.pairs is None else (*columns, found.pairs.numbers)
+
+
+def _bases(offsets: np.ndarray, cigar: np.ndarray, operation: int) -> np.ndarray:
+    """How many bases of every alignment are of an operation."""
+    sizes = np.where(cigar & 15 == operation, cigar >> 4, 0)
+    before = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return before[offsets[1:]] - before[offsets[:-1]]

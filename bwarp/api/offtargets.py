@@ -1,0 +1,113 @@
+"""bwarp.find_offtargets: every site of CRISPR guides, as find_offtargets.py finds them."""
+
+import os
+
+import numpy as np
+import pandas as pd
+
+from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.frames import frame, named
+from bwarp.api.index import Index, arrays_of
+from bwarp.api.sequences import Sequences, given_sequences, is_file
+from bwarp.errors import InputError
+from bwarp.offtargets.alignments import BULGES_EACH
+from bwarp.offtargets.find import find_sites, stretch_to_search
+from bwarp.offtargets.guides import Guides, guides_of, read_guides
+from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
+from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.site_rows import describe
+
+__all__ = ["find_offtargets"]
+
+SITES = (
+    *("guide", "guide_aligned", "site_aligned", "pam", "contig", "start", "end", "strand", "cut"),
+    *("mismatches", "dna_bulge", "rna_bulge", "seed_mismatches", "cfd", "mit"),
+)
+
+
+def find_offtargets(
+    index: Index | str | os.PathLike,
+    guides: Sequences,
+    *,
+    pam: str = "NGG",
+    pam_side: int = 3,
+    mismatches: int = 3,
+    dna_bulges: int = 0,
+    rna_bulges: int = 0,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Find every site of CRISPR guides, with scores; none within the limits is missed.
+
+    Parameters
+    ----------
+    index : Index, or the folder of one
+    guides : path, or sequences in memory
+        Without their PAMs, 15 to 40 bases each; files as find_offtargets.py takes them.
+    pam, pam_side, mismatches, dna_bulges, rna_bulges, backend
+        As of find_offtargets.py.
+    threads : int, optional
+        All that this process may use, if not given.
+
+    Returns
+    -------
+    sites : DataFrame
+        The columns and rows of OUT.tsv of the program, in its order. `cut` is -1 without a PAM,
+        `cfd` and `mit` are NaN where they are not defined.
+    """
+    searched = parse_pam(pam, whole_number("pam_side", pam_side, 3, 5))
+    limits = SiteOptions(
+        whole_number("mismatches", mismatches, 0, 6),
+        whole_number("dna_bulges", dna_bulges, 0, BULGES_EACH),
+        whole_number("rna_bulges", rna_bulges, 0, BULGES_EACH),
+    )
+    threads = threads_or_all(threads)
+    given = _guides_of(guides)
+    reference = arrays_of(index).reference
+    engine, stretch = prepared(backend, stretch_to_search)
+    found = find_sites(reference, given, searched, limits, threads, engine, stretch)
+    hits = joined_hits([hits for _, hits in found])
+    order = np.lexsort((hits.strands, hits.lengths, hits.starts, hits.guides))
+    hits = taken_hits(hits, order)
+    rows = describe(hits, given, searched, reference)
+    columns = (
+        named(given.names, hits.guides),
+        _texts(rows.guide_text, rows.widths),
+        _texts(rows.site_text, rows.widths),
+        _texts(rows.pams, np.full(hits.count, searched.length)),
+        named(reference.names, rows.contigs),
+        rows.starts,
+        rows.ends,
+        named("+-", hits.strands),
+        rows.cuts,
+        hits.mismatches,
+        hits.dna_bulges,
+        hits.rna_bulges,
+        rows.seed_mismatches,
+        rows.cfd,
+        rows.mit,
+    )
+    return frame(SITES, [columns])
+
+
+def _guides_of(given: Sequences) -> Guides:
+    if is_file(given, "guides"):
+        return read_guides(given)
+    names, sequences = [], []
+    for item in given_sequences(given, "guides"):
+        if not isinstance(item.sequence, str):
+            raise InputError(
+                f"{item.where} is of type {type(item.sequence).__name__}: a guide is a str"
+            )
+        names.append(str(item.key))
+        sequences.append(item.sequence)
+    return guides_of(names, sequences)
+
+
+def _texts(letters: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """Rows of letters as texts of so many, dtype=object."""
+    whole = np.ascontiguousarray(letters).tobytes().decode("latin-1")
+    width = letters.shape[1] if letters.ndim == 2 else 0
+    return np.array(
+        [whole[i * width : i * width + n] for i, n in enumerate(widths.tolist())] + [""], object
+    )[:-1]

@@ -1,0 +1,72 @@
+"""bwarp.find_offtargets gives what find_offtargets.py writes."""
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bwarp
+from bwarp.index.store import save_index
+from tests.helpers.oracles.loci_oracle import index_of_codes
+from tests.helpers.programs.programs_here import run_here
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sites")
+    rng = random.Random(8)
+    codes = [rng.randrange(4) for _ in range(6000)]
+    text = "".join("ACGT"[code] for code in codes)
+    at = [at for at in range(100, 3000) if text[at + 21 : at + 23] == "GG"][::40]
+    guides = {f"g{i}": text[a : a + 20] for i, a in enumerate(at)}
+    for a in at:
+        # A copy with a mismatch, and one with a base less.
+        copy = codes[a : a + 23]
+        codes[a + 3000 : a + 3023] = [*copy[:5], 3 - copy[5], *copy[6:]]
+        codes[a + 3030 : a + 3052] = [*copy[:9], *copy[10:]]
+    save_index(index_of_codes([codes[:3500], codes[3500:]]), folder / "index")
+    lines = (f">{name}\n{guide}\n" for name, guide in guides.items())
+    (folder / "guides.fa").write_text("".join(lines))
+    return folder, guides
+
+
+@pytest.mark.parametrize("bulges", [0, 1])
+def test_the_rows_of_the_program(given, bulges):
+    folder, guides = given
+    done = run_here(
+        "find_offtargets", "--index", folder / "index", "--guides", folder / "guides.fa", "-o",
+        folder / "o.tsv", "--mismatches", 3, "--dna-bulges", bulges, "--rna-bulges", bulges,
+        folder=folder,
+    )  # fmt: skip
+    assert done.rc == 0, done.said
+    table = pd.read_csv(folder / "o.tsv", sep="\t")
+    assert len(table) > len(guides)
+    for source in (folder / "guides.fa", guides):
+        sites = bwarp.find_offtargets(
+            folder / "index", source, dna_bulges=bulges, rna_bulges=bulges
+        )
+        assert list(sites) == list(table)
+        for name in sites:
+            if name in ("cfd", "mit"):
+                assert np.allclose(sites[name], table[name], atol=1e-6, equal_nan=True)
+            else:
+                assert sites[name].tolist() == table[name].tolist()
+
+
+def test_without_a_site_or_a_pam(given):
+    folder, _ = given
+    sites = bwarp.find_offtargets(folder / "index", ["ACGT" * 5], mismatches=0)
+    assert sites.empty
+    assert sites.cfd.dtype == float
+    free = bwarp.find_offtargets(folder / "index", given[1], pam="none", mismatches=0)
+    assert set(free.cut) == {-1}
+    assert set(free.pam) == {""}
+
+
+def test_refusals(given):
+    folder, guides = given
+    with pytest.raises(bwarp.InputError, match="guides\\[0\\] is of type bytes: a guide is a str"):
+        bwarp.find_offtargets(folder / "index", [b"ACGT" * 5])
+    with pytest.raises(bwarp.UsageError, match="mismatches 7 is not a whole number from 0 to 6"):
+        bwarp.find_offtargets(folder / "index", guides, mismatches=7)
