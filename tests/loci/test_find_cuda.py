@@ -75,6 +75,8 @@ def test_steps_are_as_the_cpus(small):
         left = kept_hits(hits, positions, kept)
         counts = np.zeros(len(COUNTS), np.int64)
         loci = verifying.find_loci(blocks, items, *left, False, counts)
+        # Where there are no rows, no row is the first.
+        parts.first_rows[parts.n_rows == 0] = 0
         found.append([*parts, *walked, kept, loci, counts])
     for one, other in zip(*found, strict=True):
         assert np.array_equal(one, other)

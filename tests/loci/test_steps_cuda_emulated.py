@@ -51,7 +51,11 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     few(monkeypatch, at_once)
     on_gpu = engine.steps_of("cuda")
     seeding, verifying = on_gpu.SeedingSteps(index), on_gpu.VerifyingSteps(index.reference)
-    for one, other in zip(seeding.search_parts(both, items), parts, strict=True):
+    found_parts = seeding.search_parts(both, items)
+    for one in (found_parts, parts):
+        # Where there are no rows, no row is the first.
+        one.first_rows[one.n_rows == 0] = 0
+    for one, other in zip(found_parts, parts, strict=True):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
     for one, other in zip(seeding.step_to_sampled(rows), walked, strict=True):
