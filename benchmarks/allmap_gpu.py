@@ -17,6 +17,7 @@ One JSON line each.
 
 import collections
 import contextlib
+import cProfile
 import gzip
 import itertools
 import json
@@ -190,23 +191,29 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     locus_options = loci_options(report, options)
     find_loci = engine.loci_finder(index, genome, locus_options, kept)
     lines = []
-    for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
+    calls = cProfile.Profile()
+    for what, context in (
+        ("steps", contextlib.nullcontext()),
+        ("kernels", KernelClock()),
+        ("calls", contextlib.nullcontext()),
+    ):
         n_reads = n_loci = 0
         path, size = str(reads_of(folder, number)), engine.reads_a_chunk("cuda", locus_options)
         chunks = read_chunks(path, None, False, size)
         with context as kernels:
             for turn in range(options.chunks + 1):
+                chunk = step("inflate and parse", next, chunks, None)
+                if chunk is None:
+                    break
                 if turn == 1:
                     # The first chunk loads compiled code.
                     n_reads = n_loci = 0
                     for clock in filter(None, (seconds, kernels)):
                         clock.clear()
-                chunk = step("inflate and parse", next, chunks, None)
-                if chunk is None:
-                    break
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets)
                 blocks = step("make bits of reads", blocks_of, both)
-                loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
+                with calls if what == "calls" and turn else contextlib.nullcontext():
+                    loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
                 gaps = locus_options.gaps_of(locus_options.edits_of(np.diff(chunk.offsets)))
                 given = genome.blocks, blocks, chunk.offsets, loci, gaps
                 alignments = step("align, a thread", align_loci, *given)
@@ -216,6 +223,13 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 step("make records", locus_records, found, genome.blocks, contigs, b"")
                 n_reads, n_loci = n_reads + chunk.n_reads, n_loci + len(loci.reads)
         times = seconds if kernels is None else kernels.seconds
+        if what == "calls":
+            # Of Python, in themselves, where loci are found.
+            calls.create_stats()
+            times = {
+                f"{Path(file).name}:{line} {name} x{n}": own
+                for (file, line, name), (_, n, own, *_) in calls.stats.items()
+            }
         line = {
             "what": what,
             "report": report,
@@ -223,9 +237,9 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
             "loci_a_read": round(n_loci / n_reads, 2),
             "counts_of_the_last_chunk": counts.tolist(),
         }
-        if kernels is None:
+        if what == "steps":
             line["preparing_seconds"] = preparing
-        else:
+        elif what == "kernels":
             line["million_reads_a_second"] = round(n_reads / sum(times.values()) / 1e6, 2)
         line["microseconds_a_read"] = {
             name: round(1e6 * value / n_reads, 4)

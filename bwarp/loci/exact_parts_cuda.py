@@ -1,5 +1,6 @@
 """Exact parts of reads on the GPU: those that exact_parts_cpu cuts, an item in each thread."""
 
+import numpy as np
 from numba import cuda, int64, uint32, uint64
 from numba.cuda import types
 
@@ -12,16 +13,26 @@ from bwarp.loci.device_parts_cuda import DeviceItems, DeviceParts, empty_parts
 __all__ = ["KERNEL_SIGNATURES", "begin_search", "search_exact_parts", "step_left"]
 
 
-def search_exact_parts(device: DeviceIndex, both, items: DeviceItems, n_parts) -> DeviceParts:
-    """Cut and search items, into so many parts each (host, int64)."""
+def search_exact_parts(
+    device: DeviceIndex, both, items: DeviceItems, n_parts: np.ndarray
+) -> tuple[DeviceParts, np.ndarray]:
+    """Cut and search items, into so many parts each.
+
+    Returns
+    -------
+    parts : DeviceParts
+    rows : ndarray, shape=(n_items,), dtype=int64
+        How many rows the parts of each item have together; on the host.
+    """
     parts = empty_parts(n_parts)
+    totals = cuda.device_array(max(1, items.count), np.int64)
     length = device.index.prefix_length
     search_items[launch(items.count)](
         *device.forward.arrays, device.first_rows, device.table(length), length, both,
         items.begins, items.lengths, parts.offsets, items.count, parts.items, parts.starts,
-        parts.ends, parts.first_rows, parts.n_rows, parts.intervals,
+        parts.ends, parts.first_rows, parts.n_rows, parts.intervals, totals,
     )  # fmt: skip
-    return parts
+    return parts, totals.copy_to_host()[: items.count]
 
 
 @cuda.jit(device=True)
@@ -54,7 +65,7 @@ def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
 @cuda.jit(cache=True)
 def search_items(
     words, separator_rows, groups, first_rows, table, table_k, both, begins, lengths, part_offsets,
-    n_items, part_items, part_starts, part_ends, firsts, n_rows, intervals,
+    n_items, part_items, part_starts, part_ends, firsts, n_rows, intervals, totals,
 ):  # fmt: skip
     """Cut and search an item, as exact_parts_cpu does. One thread an item.
 
@@ -66,6 +77,7 @@ def search_items(
     begin = begins[item]
     at = begin + int64(lengths[item])
     last_part = int64(part_offsets[item + 1])
+    total = int64(0)
     for part in range(int64(part_offsets[item]), last_part):
         end = at
         share = uint32(at - begin) // uint32(last_part - part)
@@ -83,6 +95,8 @@ def search_items(
         firsts[part] = first
         n_rows[part] = rows
         intervals[part] = part
+        total += int64(rows)
+    totals[item] = total
 
 
 _NUMBERS, _LONGS, _INTEGER = types.uint32[::1], types.int64[::1], types.int64
@@ -94,7 +108,7 @@ KERNEL_SIGNATURES = {
         (
             _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS, _NUMBERS, _INTEGER, _BYTES,
             _LONGS, _SIGNED, _NUMBERS, _INTEGER, _NUMBERS, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS,
-            _NUMBERS,
+            _NUMBERS, _LONGS,
         )
         for n in (2, 3)
     ]

@@ -47,9 +47,9 @@ from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "prepare", "rows_of"]
 
-#: Reads that are brought to the GPU at once: enough to fill it, and few enough that many threads
-#: have work.
-READS_A_CHUNK = 1 << 16
+#: Reads that are brought to the GPU at once: enough that launching its kernels, dozens, takes a
+#: small part of the time, and few enough that many threads have work.
+READS_A_CHUNK = 1 << 17
 FEWEST_READS = 1 << 12
 
 #: About what a read takes on the GPU, with `_HITS_A_READ` hits; more in poor genomes.
@@ -201,8 +201,7 @@ class LociFinder:
                 n_rows = rows_of_items(parts)
             else:
                 index = self._device.index
-                parts = search_exact_parts(index, reads.both, on_gpu, n_parts)
-                n_rows = rows_of_items(parts)
+                parts, n_rows = search_exact_parts(index, reads.both, on_gpu, n_parts)
                 if cut_rarer(index, reads.both, on_gpu, parts, n_rows):
                     n_rows = rows_of_items(parts)
             is_crowded = (n_rows > self._hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)

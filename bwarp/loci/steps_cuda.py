@@ -25,7 +25,6 @@ from bwarp.index.memory_plan import MemoryNeeds
 from bwarp.loci.device_parts_cuda import (
     items_on_gpu,
     parts_on_host,
-    rows_of_items,
 )
 from bwarp.loci.device_text_cuda import blocks_on_gpu, text_on_gpu
 from bwarp.loci.exact_parts_cuda import search_exact_parts
@@ -69,8 +68,8 @@ class SeedingSteps:
         def search(first: int, last: int) -> Parts:
             some = items_on_gpu(some_items(items, slice(first, last)))
             codes = cuda.to_device(both)
-            parts = search_exact_parts(self._device, codes, some, n_parts[first:last])
-            cut_rarer(self._device, codes, some, parts, rows_of_items(parts))
+            parts, rows = search_exact_parts(self._device, codes, some, n_parts[first:last])
+            cut_rarer(self._device, codes, some, parts, rows)
             return parts_on_host(parts)
 
         found = _in_pieces(search, len(n_parts), self._turn)
