@@ -44,6 +44,9 @@ def parse_options():
     parser.add_argument("--all-reads", type=int, default=50_000, help="of which all loci are found")
     parser.add_argument("--compared-reads", type=int, default=20_000, help="searched on CPUs too")
     parser.add_argument("--edits", type=int, default=4)
+    parser.add_argument(
+        "--max-places", type=int, default=0, help="loci of a read that are written; 0: all"
+    )
     parser.add_argument("--chunks", type=int, default=3, help="profiled step by step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
@@ -87,7 +90,7 @@ def find(folder: Path, number: int, report: str, backend: str, options) -> tuple
     used = run_script(
         "find_alignments", "--index", folder / "index", "-1", reads_of(folder, number), "-o",
         output, "--edits", options.edits, "--report", report, "--backend", backend, "--threads",
-        options.threads, "--stats", counts,
+        options.threads, "--stats", counts, "--max-places", options.max_places,
     )  # fmt: skip
     return used.wall, json.loads(counts.read_text()), output
 
@@ -260,7 +263,11 @@ def main(options):
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         results = Results(options.output, gpu=gpu_name(), threads=options.threads)
-        sizes = {"bases": options.genome_bases, "edits": options.edits}
+        sizes = {
+            "bases": options.genome_bases,
+            "edits": options.edits,
+            "max_places": options.max_places,
+        }
         results.add(what="made", **sizes, **simulate(folder, options))
         if "compare" in options.parts:
             for report in ("best", "all"):

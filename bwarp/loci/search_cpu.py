@@ -29,6 +29,8 @@ def seed_mismatches(
     mismatches = np.zeros(len(lengths), np.int64)
     if options.mismatches == 0 or (options.mismatches is None and not index.has_reverse):
         return mismatches
+    if options.mismatches is None and np.array_equal(gaps, edits):
+        return mismatches  # without a look at every kind of read
     kinds, kind_of = np.unique(np.column_stack([lengths, edits, gaps]), axis=0, return_inverse=True)
     for number, (length, e, g) in enumerate(kinds.tolist()):
         m = options.mismatches
