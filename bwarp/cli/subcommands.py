@@ -80,6 +80,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "count-correct": Subcommand(
             "reports.count_correct", "simulated reads that are mapped correctly"
         ),
+        "count-steps": Subcommand("reports.count_steps", "what every step of allmap made of reads"),
         "draw-report": Subcommand("reports.draw_report", "plots, and sections for MultiQC"),
         "preview-table": Subcommand("reports.preview_table", "the first rows of a table as a page"),
     },

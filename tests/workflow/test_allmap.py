@@ -47,7 +47,7 @@ def in_one(copy, reads, group, ending, *limits):
 def written(copy, sample):
     found = {}
     for path in (copy / "results/allmap").glob(f"{sample}.*"):
-        if path.name.removeprefix(f"{sample}.")[0].isalpha():
+        if path.name.removeprefix(f"{sample}.")[0].isalpha() and ".steps." not in path.name:
             found[path.name.removeprefix(f"{sample}.")] = path.read_bytes()
     return found
 
@@ -66,6 +66,17 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     expected = in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "bam", "--edits", 3, "--gaps", 1)
     assert written(copy, "s") == expected
     assert json.loads(expected["stats.json"])["aligned"] == 23
+    steps = [
+        row.split("\t") for row in (copy / "results/allmap/s.steps.tsv").read_text().splitlines()
+    ]
+    assert [row[2] for row in steps[1:3]] == [
+        "23",
+        str(json.loads(expected["stats.json"])["parts"]),
+    ]
+    assert all(float(row[3]) > 0 for row in steps[1:] if row[0])
+    assert (
+        "<td>hits dropped by the bound</td>" in (copy / "results/allmap/s.steps.html").read_text()
+    )
     # Of two units the records and the counts of both, and two read groups.
     counts = json.loads((copy / "results/allmap/s.1.stats.json").read_text())
     assert counts["reads"] == 69

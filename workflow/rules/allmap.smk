@@ -16,12 +16,12 @@ ALLMAP_OTHERS = ["over.tsv", "skipped.tsv", *(["bam.bai"] if ALLMAP_FORMAT == "b
 ALLMAPPED = expand(
     "results/allmap/{sample}.{ending}",
     sample=SAMPLES,
-    ending=[ALLMAP_FORMAT, "stats.json", *ALLMAP_OTHERS],
+    ending=[ALLMAP_FORMAT, "stats.json", "steps.html", *ALLMAP_OTHERS],
 )
 
 for sample in SAMPLES:
     RESULTS[f"results/allmap/{sample}.{ALLMAP_FORMAT}"] = f"all loci of the reads of {sample}"
-    RESULTS[f"results/allmap/{sample}.stats.json"] = "what was searched and dropped"
+    RESULTS[f"results/allmap/{sample}.steps.html"] = "what was searched and dropped, step by step"
 
 if isinstance(ALLMAP.get("gaps"), int) and isinstance(ALLMAP.get("edits"), int):
     if ALLMAP["gaps"] > ALLMAP["edits"]:
@@ -241,6 +241,33 @@ rule merge_loci:
     shell:
         "python {params.program:q} {input.batches:q} -o {output.loci:q}"
         " --threads {threads} 2> {log:q}"
+
+
+rule count_steps:
+    input:
+        stats="results/allmap/{sample}.stats.json",
+    output:
+        table="results/allmap/{sample}.steps.tsv",
+        page=report(
+            "results/allmap/{sample}.steps.html",
+            caption="../report/allmap.rst",
+            category="Loci",
+            labels={"sample": "{sample}"},
+        ),
+    log:
+        "logs/count_steps/{sample}.log",
+    wildcard_constraints:
+        sample="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    params:
+        program=program("count_steps.py"),
+        preview=program("preview_table.py"),
+        code=code("count_steps.py"),
+        times=times_of_steps,
+    shell:
+        "python {params.program:q} {input.stats:q} -o {output.table:q} --times {params.times:q}"
+        " 2> {log:q} && python {params.preview:q} {output.table:q} -o {output.page:q} 2>> {log:q}"
 
 
 rule allmap:

@@ -400,6 +400,24 @@ def batches(*endings):
     return paths
 
 
+def times_of_steps(wildcards, input, output):
+    """What Snakemake has measured of the jobs of a sample, as far as it is there."""
+    results = Path(output.table).parent.parent
+    logs, sample = results.parent / "logs", wildcards.sample
+    names = [f"merge_loci/{sample}"]
+    for unit in [unit for other, unit in UNITS if other == sample]:
+        names.append(f"batch_reads/{sample}.{unit}")
+        for batch in sorted((results / "allmap" / "batches" / sample / unit).glob("*.reads")):
+            names.append(f"write_alignments/{sample}.{unit}.{batch.stem}")
+            names += [
+                f"{step}/{sample}.{unit}.{batch.stem}.{number}"
+                for step in ("seed_reads", "locate_seeds", "filter_candidates", "extend_candidates")
+                for number in ALLMAP_ROUNDS
+            ]
+    paths = [logs / f"{name}.benchmark.tsv" for name in names]
+    return [str(path) for path in paths if path.exists()]
+
+
 def locus_flags(wildcards):
     """What is written of the loci of a unit: its read group, where the format knows one."""
     words = flags({"max_places": section("allmap")["max_places"]})

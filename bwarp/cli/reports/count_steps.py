@@ -1,0 +1,69 @@
+"""Write a table of what every step of the chain made of a sample's reads, and of its time.
+
+A row has the step, what is counted, the number, and the seconds of the step's jobs, those of all
+batches together, as Snakemake has measured them.
+"""
+
+import os
+from pathlib import Path
+
+from bwarp.cli.options import add_output_option
+from bwarp.cli.program import program_parser
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+from bwarp.loci.find import Certificate
+
+EXAMPLES = """
+scripts/count_steps.py results/allmap/demo.stats.json -o demo.steps.tsv \\
+    --times logs/*/demo.*benchmark.tsv
+"""
+
+#: Step, what it leaves, and what the certificate calls that.
+ROWS = (
+    ("batch_reads", "reads", "reads"),
+    ("seed_reads", "parts of reads searched", "parts"),
+    ("locate_seeds", "hits of parts located", "located"),
+    ("filter_candidates", "hits dropped by the bound", "dropped"),
+    ("extend_candidates", "hits verified; others agree with one of them", "verified"),
+    ("", "verified hits with an alignment", "confirmed"),
+    ("write_alignments", "loci written", "loci"),
+    ("", "loci of reads over the limit", "loci_over"),
+    ("merge_loci", "reads with loci", "aligned"),
+    ("", "reads over the limit", "over"),
+    ("", "reads without a locus", "without"),
+    ("", "reads not searched", "skipped"),
+)
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("stats", metavar="SAMPLE.stats.json", help="of find_alignments.py or merge")
+    add_output_option(parser, "OUT.tsv", "table to write")
+    parser.add_argument(
+        "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
+        help="what Snakemake measured of jobs, in a folder named after each step",
+    )  # fmt: skip
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.stats, *options.times])
+    certificate = Certificate.read(options.stats)
+    times = seconds_of(options.times)
+    lines = ["step\tcounted\tnumber\tseconds"]
+    for step, meaning, name in ROWS:
+        seconds = f"{times[step]:.1f}" if step in times else ""
+        lines.append(f"{step}\t{meaning}\t{getattr(certificate, name)}\t{seconds}")
+    with atomic_file(options.output, "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def seconds_of(paths: list[str | os.PathLike]) -> dict[str, float]:
+    """The seconds of every step, in the folder of whose name the files of its jobs lie."""
+    times: dict[str, float] = {}
+    for path in map(Path, paths):
+        # A job that ran in parts of a second has a line as well; one that was cut off has none.
+        rows = path.read_text().splitlines()[1:]
+        seconds = sum(float(row.split("\t")[0]) for row in rows)
+        times[path.parent.name] = times.get(path.parent.name, 0.0) + seconds
+    return times
