@@ -42,6 +42,9 @@ _TEXTS = {"name", "target", "cg", "qseqid", "sseqid"} | {
 }
 _FLOATS = {"pident", "bitscore"} | {name for name, dtype in DTYPES.items() if dtype == "float64"}
 
+#: Columns of off-targets whose cells may be empty: there is no score, or no cut without a PAM (-1).
+_MAY_BE_EMPTY = {"cfd": np.nan, "mit": np.nan, "cut": -1}
+
 _ALIGNMENTS = (".sam", ".bam", ".cram")
 _TAB, _NEWLINE = 9, 10
 
@@ -113,7 +116,10 @@ def _cells(path, text: bytes, names: Sequence[str], first_line: int = 1) -> pd.D
         cells = _parsed(text, names, dict.fromkeys(names, "str"))
     for name in (name for name in names if dtypes[name] != "str"):
         pattern = r"-?\d{1,18}" if dtypes[name] == "int64" else r"[-+.\deE]+"
-        for row in np.flatnonzero(~cells[name].str.fullmatch(pattern))[:1]:
+        good = cells[name].str.fullmatch(pattern)
+        if name in _MAY_BE_EMPTY:
+            good |= cells[name] == ""
+        for row in np.flatnonzero(~good)[:1]:
             raise InputError(
                 f"{path}, line {first_line + row}: {cells[name][row]!r} is not a number, as "
                 f"column {name} has"
@@ -122,19 +128,25 @@ def _cells(path, text: bytes, names: Sequence[str], first_line: int = 1) -> pd.D
 
 
 def _parsed(text: bytes, names: Sequence[str], dtypes: dict[str, str]) -> pd.DataFrame:
-    return pd.read_csv(
+    empty = [name for name in names if name in _MAY_BE_EMPTY and dtypes[name] != "str"]
+    table = pd.read_csv(
         io.BytesIO(text),
         sep="\t",
         header=None,
         names=list(names),
-        dtype=dtypes,
+        dtype=dtypes | dict.fromkeys(empty, "float64"),
         index_col=False,
-        na_filter=False,
+        keep_default_na=False,
+        na_values={name: [""] for name in empty},
+        na_filter=bool(empty),
         quoting=csv.QUOTE_NONE,
         skip_blank_lines=False,
         lineterminator="\n",
         encoding_errors="replace",
     )
+    for name in empty:
+        table[name] = table[name].fillna(_MAY_BE_EMPTY[name]).astype(dtypes[name])
+    return table
 
 
 def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:

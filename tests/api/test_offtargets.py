@@ -40,12 +40,13 @@ def test_the_rows_of_the_program(given, bulges):
         folder=folder,
     )  # fmt: skip
     assert done.rc == 0, done.said
-    table = pd.read_csv(folder / "o.tsv", sep="\t")
+    table = bwarp.read_table(folder / "o.tsv")
     assert len(table) > len(guides)
     for source in (folder / "guides.fa", guides):
         sites = bwarp.find_offtargets(
             folder / "index", source, dna_bulges=bulges, rna_bulges=bulges
         )
+        assert sites.dtypes.tolist() == table.dtypes.tolist()
         assert list(sites) == list(table)
         for name in sites:
             if name in ("cfd", "mit"):
@@ -62,6 +63,17 @@ def test_without_a_site_or_a_pam(given):
     free = bwarp.find_offtargets(folder / "index", given[1], pam="none", mismatches=0)
     assert set(free.cut) == {-1}
     assert set(free.pam) == {""}
+    done = run_here(
+        "find_offtargets", "--index", folder / "index", "--guides", folder / "guides.fa", "-o",
+        folder / "free.tsv", "--mismatches", 0, "--pam", "none", folder=folder,
+    )  # fmt: skip
+    assert done.rc == 0, done.said
+    table = bwarp.read_table(folder / "free.tsv")
+    pd.testing.assert_frame_equal(free, table)
+    damaged = (folder / "free.tsv").read_text().replace("\t+\t", "\t+\tx", 1)
+    (folder / "damaged.tsv").write_text(damaged)
+    with pytest.raises(bwarp.InputError, match="'x' is not a number, as column cut has"):
+        bwarp.read_table(folder / "damaged.tsv")
 
 
 def test_refusals(given):

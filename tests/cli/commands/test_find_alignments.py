@@ -430,3 +430,51 @@ def test_reads_of_which_none_is_aligned(given, tmp_path):
         (record,) = bam.fetch(until_eof=True)
     assert record.is_unmapped
     assert record.mapping_quality == 0
+
+
+def test_alleles_that_fit_best(tmp_path):
+    """As HLA typing wants them: every allele that a read fits best, and none besides."""
+    rng = random.Random(2)
+    gene = [rng.randrange(4) for _ in range(800)]
+    alleles = []
+    for _ in range(12):
+        allele = list(gene)
+        for at in rng.sample(range(800), 12):
+            allele[at] = rng.randrange(4)
+        alleles.append(allele)
+    save_index(index_of_codes(alleles), tmp_path / "index")
+    wanted, lines = {}, []
+    for number in range(60):
+        at = rng.randrange(700)
+        read = list(rng.choice(alleles)[at : at + 100])
+        if number % 3 == 0:
+            read[rng.randrange(100)] = 4
+        edits = [
+            min(
+                sum(a != b for a, b in zip(read, allele[i : i + 100], strict=True))
+                for i in range(701)
+            )
+            for allele in alleles
+        ]
+        wanted[f"r{number}"] = {(i, n) for i, n in enumerate(edits) if n == min(edits) <= 3}
+        lines.append(f"@r{number}\n{text_of(read)}\n+\n{'I' * 100}\n")
+    (tmp_path / "r.fq").write_text("".join(lines))
+    run(
+        tmp_path, "-1", tmp_path / "r.fq", "-o", tmp_path / "o.bam", "--edits", "3%",
+        "--report", "best",
+    )  # fmt: skip
+    pysam.sort("-n", "-o", str(tmp_path / "n.bam"), str(tmp_path / "o.bam"))
+    found: dict[str, set] = {}
+    with pysam.AlignmentFile(tmp_path / "n.bam") as bam:
+        names = [record.query_name for record in bam if not record.is_unmapped]
+        bam.reset()
+        for record in bam:
+            of_read = found.setdefault(record.query_name, set())
+            if not record.is_unmapped:
+                of_read.add((record.reference_id, record.get_tag("NM")))
+                assert record.get_tag("X1") == 0
+                assert record.get_tag("NH") == len(wanted[record.query_name])
+    assert found == wanted
+    assert len(names) == sum(map(len, wanted.values())) > 80
+    # Records of a read stand together.
+    assert sum(a != b for a, b in zip(names, names[1:], strict=False)) == len(set(names)) - 1
