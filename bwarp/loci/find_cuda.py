@@ -150,19 +150,19 @@ class LociFinder:
             lengths = np.diff(here)[numbers]
             mismatches = seed_mismatches(self._index, lengths, edits, gaps, self._options)
             items = items_of(here, numbers, edits, gaps, mismatches)
-            is_crowded = np.zeros(len(items.begins), bool)
-            found = []
-            for m in np.unique(mismatches):
-                some = np.flatnonzero(items.mismatches == m)
-                # On the host the reverse complements are those of all reads.
-                begins = items.begins[some] + offsets[first]
-                begins[some % 2 == 1] += offsets[-1] - here[-1]
-                rows, is_crowded[some] = self._find_items(
-                    reads, some_items(items, some), both, begins, counts
-                )
-                rows[:, 0] = some[rows[:, 0]]
-                found.append(rows)
-            rows = _in_order(found)
+            on_host = both, offsets[first], offsets[-1] - here[-1]
+            if not mismatches.any():
+                rows, is_crowded = self._find_items(reads, items, on_host, counts)
+            else:
+                is_crowded = np.zeros(len(items.begins), bool)
+                found = []
+                for m in np.unique(mismatches):
+                    some = np.flatnonzero(items.mismatches == m)
+                    of_these = some_items(items, some)
+                    rows, is_crowded[some] = self._find_items(reads, of_these, on_host, counts)
+                    rows[:, 0] = some[rows[:, 0]]
+                    found.append(rows)
+                rows = _in_order(found)
             rows[:, 0] = 2 * numbers[rows[:, 0] >> 1] + (rows[:, 0] & 1)
             crowded = np.flatnonzero(is_crowded[::2])
             if crowded.size:
@@ -177,9 +177,15 @@ class LociFinder:
         return search_rounds(find, np.diff(here), self._options), counts
 
     def _find_items(
-        self, reads: DeviceReads, items: Items, both: np.ndarray, begins: np.ndarray, counts
+        self, reads: DeviceReads, items: Items, on_host: tuple, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Loci of items whose parts are searched with the same mismatches: rows as find_cpu has.
+
+        Parameters
+        ----------
+        on_host : tuple of ndarray, int and int
+            More reads on both strands, by how much farther on these lie among them, and by how much
+            their reverse complements do besides.
 
         Returns
         -------
@@ -191,6 +197,9 @@ class LociFinder:
         n_parts = parts_needed(items.edits, items.gaps, mismatches)
         searched = None
         if mismatches:
+            both, shift, shift_of_complements = on_host
+            begins = items.begins + shift
+            begins[1::2] += shift_of_complements
             searched = search_mismatch_parts(
                 self._index, both, items._replace(begins=begins), n_parts, mismatches
             )

@@ -92,14 +92,23 @@ def items_of(
     mismatches: np.ndarray,
 ) -> Items:
     """Both items of each of some reads, which lie from `offsets` on, all complements after them."""
-    begins = offsets[reads]
-    return Items(
-        np.column_stack([begins, begins + offsets[-1]]).reshape(-1),
-        *(
-            np.repeat(column, 2)
-            for column in (offsets[reads + 1] - begins, edits, gaps, mismatches)
-        ),
-    )
+    items = Items(*np.empty((5, 2 * len(reads)), np.int64))
+    _fill_items(offsets, reads, edits, gaps, mismatches, *items)
+    return items
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_items(
+    offsets, reads, edits, gaps, mismatches, begins, lengths, all_edits, all_gaps, all_mismatches
+):
+    n_bases = offsets[offsets.size - 1]
+    for item in range(begins.size):
+        i = item >> 1
+        begin = offsets[reads[i]]
+        lengths[item] = offsets[reads[i] + 1] - begin
+        begins[item] = begin + n_bases * (item & 1)
+        all_edits[item], all_gaps[item] = edits[i], gaps[i]
+        all_mismatches[item] = mismatches[i]
 
 
 def some_items(items: Items, which) -> Items:
