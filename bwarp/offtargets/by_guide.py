@@ -15,7 +15,7 @@ from bwarp.offtargets.hits import SiteHits, joined_hits, taken_hits
 __all__ = ["HitsByGuide"]
 
 #: Hits that are kept in memory before they go to a file: 24 bytes each, twice while sorted.
-HITS_IN_MEMORY = 1 << 22
+HITS_IN_MEMORY = 1 << 23
 
 #: Hits that are given back at a time.
 HITS_AT_ONCE = 1 << 15

@@ -1,4 +1,4 @@
-"""Search a stretch of the genome for all guides: PAMs, then the filter, then alignments."""
+"""Search stretches of the genome for all guides: PAMs, then the filter, then alignments."""
 
 from collections.abc import Callable, Iterator
 

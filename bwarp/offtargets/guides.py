@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,18 +38,27 @@ class Guides:
     def count(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def lengths(self) -> np.ndarray:
         """shape=(count,), dtype=int64."""
         return np.array([len(sequence) for sequence in self.sequences], np.int64)
 
-    def codes_from_pam(self, side: int) -> np.ndarray:
-        """Codes of every guide from the end that the PAM is at, shape=(count, 40), dtype=uint8."""
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Of every guide from 5' to 3', shape=(count, 40), dtype=uint8."""
         codes = np.zeros((self.count, LONGEST_GUIDE), np.uint8)
         for row, sequence in zip(codes, self.sequences, strict=True):
             bases = CODE_OF_BYTE[np.frombuffer(sequence.encode(), np.uint8)]
-            row[: bases.size] = bases[::-1] if side == 3 else bases
+            row[: bases.size] = bases
         return codes
+
+    def codes_from_pam(self, side: int) -> np.ndarray:
+        """Codes of every guide from the end that the PAM is at, shape=(count, 40), dtype=uint8."""
+        if side == 5:
+            return self.codes
+        at = self.lengths[:, None] - 1 - np.arange(LONGEST_GUIDE)
+        turned = np.take_along_axis(self.codes, np.maximum(at, 0), axis=1)
+        return np.where(at >= 0, turned, np.uint8(0))
 
 
 def guides_of(names: Sequence[str], sequences: Sequence[str], where: str = "guides") -> Guides:

@@ -77,7 +77,7 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     pam_starts = np.where(pam_after, stops, hits.starts - pam.length)
     pam_codes = _codes(reference.packed, pam_starts, pam.length, forward)
     sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
-    guide_codes = _forward_codes(guides)
+    guide_codes = guides.codes
     guide_text = np.empty((n, _WIDEST), np.uint8)
     site_text = np.empty((n, _WIDEST), np.uint8)
     widths = np.empty(n, np.int64)
@@ -129,10 +129,6 @@ def _codes(
         np.uint8
     ) & 3
     return np.where(forward[:, None], codes, 3 - codes)
-
-
-def _forward_codes(guides: Guides) -> np.ndarray:
-    return guides.codes_from_pam(5)
 
 
 def _first_that_fit(pam: Pam, codes: np.ndarray) -> np.ndarray:
