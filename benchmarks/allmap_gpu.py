@@ -47,13 +47,14 @@ def parse_options():
     parser.add_argument(
         "--max-places", type=int, default=0, help="loci of a read that are written; 0: all"
     )
+    parser.add_argument("--sort-memory", type=int, default=24_000, help="megabytes")
     parser.add_argument("--chunks", type=int, default=3, help="profiled step by step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     add_folder(parser)
     small = {
         "genome_bases": 2_000_000, "contigs": 3, "reads": 20_000, "all_reads": 5_000,
-        "compared_reads": 5_000,
+        "compared_reads": 5_000, "sort_memory": 500,
     }  # fmt: skip
     return read_options(parser, "allmap_h200.jsonl", **small)
 
@@ -91,6 +92,7 @@ def find(folder: Path, number: int, report: str, backend: str, options) -> tuple
         "find_alignments", "--index", folder / "index", "-1", reads_of(folder, number), "-o",
         output, "--edits", options.edits, "--report", report, "--backend", backend, "--threads",
         options.threads, "--stats", counts, "--max-places", options.max_places,
+        "--sort-memory", options.sort_memory,
     )  # fmt: skip
     return used.wall, json.loads(counts.read_text()), output
 

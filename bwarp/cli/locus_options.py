@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from bwarp.cli.options import add_pair_options
+from bwarp.cli.options import add_pair_options, add_sort_memory_option, sort_bytes
 from bwarp.cli.program import whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
@@ -18,7 +18,7 @@ from bwarp.loci.options import ALL, LocusOptions, parse_edits, parse_report
 from bwarp.loci.output.locus_bam import BamOptions, open_bam
 from bwarp.loci.output.locus_tables import SIBLINGS, format_of, open_tables
 from bwarp.loci.pairs_cpu import PairOptions
-from bwarp.mapping.output.output_options import default_sort_bytes, parse_read_group
+from bwarp.mapping.output.output_options import parse_read_group
 from bwarp.mapping.pairing.insert_size import given_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.reference import Reference
@@ -75,6 +75,7 @@ def add_locus_output_options(parser: argparse.ArgumentParser) -> None:
         "-R", "--read-group", metavar="LINE",
         help="@RG line of the BAM, such as '@RG\\tID:1\\tSM:sample'",
     )  # fmt: skip
+    add_sort_memory_option(parser)
     parser.add_argument("--stats", metavar="OUT.json", help="write what was searched and found")
 
 
@@ -166,8 +167,7 @@ def open_locus_output(
     limits = {"edits": edits, "gaps": loci.gaps, "report": report}
     limits |= {"max-places": options.max_places or None, "xa": options.xa}
     program = program_record("allmap", limits)
-    memory = default_sort_bytes(options.threads)
-    bam = BamOptions(program, read_group, read_group_id, memory, options.xa)
+    bam = BamOptions(program, read_group, read_group_id, sort_bytes(options), options.xa)
     return open_bam(options.output, bam, reference, genome, certificate, options.threads)
 
 

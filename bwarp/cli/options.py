@@ -34,11 +34,13 @@ __all__ = [
     "add_read_options",
     "add_score_options",
     "add_search_options",
+    "add_sort_memory_option",
     "add_stage_input",
     "add_table_option",
     "kmer_options",
     "mapping_options",
     "output_options",
+    "sort_bytes",
 ]
 
 #: Files of sequences.
@@ -213,11 +215,7 @@ def add_output_options(parser) -> None:
         "--reference", metavar="REF.fa[.gz]",
         help="for CRAM, if the reference has IUPAC letters other than N",
     )  # fmt: skip
-    parser.add_argument(
-        "--sort-memory", type=bounded_int(1, 1 << 20), metavar="MB",
-        help="memory for sorting; more records are sorted in parts, on disk beside the output "
-        "(default: 512 a thread, at most a quarter of the machine's memory)",
-    )  # fmt: skip
+    add_sort_memory_option(parser)
     parser.add_argument(
         "-R", "--read-group", metavar="'@RG\\tID:..'", help="read group of the reads"
     )
@@ -228,10 +226,23 @@ def add_output_options(parser) -> None:
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
 
 
+def add_sort_memory_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sort-memory", type=bounded_int(1, 1 << 20), metavar="MB",
+        help="memory for sorting; more records are sorted in parts, on disk beside the output "
+        "(default: 512 a thread, at most a quarter of the machine's memory)",
+    )  # fmt: skip
+
+
+def sort_bytes(options: argparse.Namespace) -> int:
+    """What was typed of `add_sort_memory_option`, or what suits the machine."""
+    in_memory = options.sort_memory
+    return in_memory << 20 if in_memory else default_sort_bytes(options.threads)
+
+
 def output_options(options: argparse.Namespace) -> AlignmentOutput:
     """What was typed of `add_output_options`."""
     line, group = parse_read_group(options.read_group)
-    in_memory = options.sort_memory
     return AlignmentOutput(
         path=options.output,
         sort=options.sort,
@@ -240,5 +251,5 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         read_group_id=group,
         comments=options.comments,
         reference_file=options.reference,
-        sort_bytes=in_memory << 20 if in_memory else default_sort_bytes(options.threads),
+        sort_bytes=sort_bytes(options),
     )
