@@ -1,4 +1,4 @@
-"""The bound by 8-mers on the GPU: `bwarp.loci.kmer_bound_cpu` in a thread, 32 bases at a time."""
+"""The bound by 4-mers on the GPU: `bwarp.loci.kmer_bound_cpu` in a thread, 32 bases at a time."""
 
 from numba import cuda, int64, uint32, uint64
 
@@ -9,7 +9,7 @@ __all__ = ["cannot_align", "last_bounded"]
 
 KERNEL_SIGNATURES = {}
 
-_KMERS = 0x01010101
+_KMERS = 0x11111111
 
 
 def last_bounded(n_bases: int) -> int:
@@ -28,7 +28,7 @@ def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
     if diagonal < gaps or diagonal > last - length - gaps:
         return False
     spoiled = int64(0)
-    for at in range(0, length - 7, 32):
+    for at in range(0, length - 3, 32):
         block = uint64(4) * (uint64(first + at) >> uint64(5))
         shift = uint32(first + at) & uint32(31)
         low, high, ambiguous, _ = load_uint32x4(reads, block)
@@ -56,7 +56,6 @@ def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
         for _ in range(2 * gaps + 1):
             wrong = (low ^ uint32(lows & uint64(0xFFFFFFFF))) | ambiguous
             wrong |= high ^ uint32(highs & uint64(0xFFFFFFFF))
-            wrong |= wrong >> uint32(4)
             wrong |= wrong >> uint32(2)
             wrong |= wrong >> uint32(1)
             kmers = uint32(kmers & wrong)
@@ -64,9 +63,9 @@ def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
             highs = highs >> uint64(1) | more_highs << uint64(63)
             more_lows >>= uint64(1)
             more_highs >>= uint64(1)
-        n = (length - at) >> 3
-        if n < 4:
-            kmers &= (uint32(1) << uint32(8 * n)) - uint32(1)
+        n = (length - at) >> 2
+        if n < 8:
+            kmers &= (uint32(1) << uint32(4 * n)) - uint32(1)
         spoiled += int64(cuda.popc(kmers))
         if spoiled > edits:
             return True

@@ -16,7 +16,7 @@ directions, each side with edits of its own:
 
 Hits that agree with each other, all bases between them matching, have the same sums: one is enough.
 
-**Which hits to look at.** Where 8-mers show that there are too many edits
+**Which hits to look at.** Where 4-mers show that there are too many edits
 (`kmer_bound_cpu`), or the parts searched before this one, each of which has an edit if this is the
 first without, leave too few edits for one side, the hit is dropped.
 """
