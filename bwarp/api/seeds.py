@@ -13,7 +13,7 @@ from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.errors import UsageError
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.names import Names
-from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
+from bwarp.seeding.degenerate_queries import CODE_OF_LETTER
 from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions, check_options
 from bwarp.seeding.kmers import LONGEST_KMER, REASONS, SHORTEST_KMER, KmerBatch
@@ -84,7 +84,7 @@ def find_seeds(
     )
     threads = threads_or_all(threads)
     given = sequence_batches(queries, "queries", CODE_OF_LETTER)
-    batches = kmers_of(*given, k, step, batches_with_variants)
+    batches = kmers_of(*given, k, step)
     stored = arrays_of(index)
 
     def make_ready(engine: str):

@@ -1,13 +1,12 @@
 """K-mers of queries, batch by batch, with the names of their queries."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.names import Names, query_names
 from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
-from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import KmerBatch
 
 __all__ = ["kmers_of", "read_queries"]
@@ -35,7 +34,7 @@ def read_queries(
     InputError
         For a file that cannot be read, or a query without a name.
     """
-    yield from kmers_of(path, read_sequences(path, CODE_OF_LETTER), k, step, batches_with_variants)
+    yield from kmers_of(path, read_sequences(path, CODE_OF_LETTER), k, step)
 
 
 def kmers_of(
@@ -43,11 +42,10 @@ def kmers_of(
     batches: Iterable[SequenceBatch],
     k: int | None = None,
     step: int = 1,
-    cut: Callable[..., Iterator[KmerBatch]] = kmer_batches,
 ) -> Iterator[tuple[KmerBatch, Names]]:
     """`read_queries` for sequences that someone else reads; errors name `where` they are from.
 
-    `cut` is `kmer_batches` or `batches_with_variants`.
+    Codes are those of `bwarp.seeding.degenerate_queries.CODE_OF_LETTER`.
     """
     for sequences in batches:
         names = query_names(sequences)
@@ -57,5 +55,5 @@ def kmers_of(
                 f"{where}: record {sequences.first_record + nameless + 1} has no name: "
                 "write one after its > or @"
             )
-        for kmers in cut(sequences, k, step):
+        for kmers in batches_with_variants(sequences, k, step):
             yield kmers, names
