@@ -16,26 +16,26 @@ FAR = 10**6
 def stretch_distances(read: list[int], text: list[int], gaps: int) -> dict[tuple[int, int], int]:
     """The fewest edits, with at most so many gap letters, to the stretch text[i:j]: by (i, j)."""
     found = {}
+    rows, layers = range(len(read) + 1), range(gaps + 1)
     for i in range(len(text) + 1):
-        column = np.full((gaps + 1, len(read) + 1), FAR)
-        for letters in range(gaps + 1):
-            column[letters, : letters + 1] = range(min(letters, len(read)) + 1)
-        found[i, i] = column[:, -1].min()
+        column = [[row if row <= letters else FAR for row in rows] for letters in layers]
+        found[i, i] = min(layer[-1] for layer in column)
         for j in range(i + 1, min(len(text), i + len(read) + gaps) + 1):
-            after = np.full_like(column, FAR)
-            for letters in range(gaps + 1):
-                for row in range(len(read) + 1):
-                    ways = [FAR]
-                    if row:
-                        same = read[row - 1] == text[j - 1] < 4
-                        ways.append(column[letters, row - 1] + (not same))
+            base = text[j - 1] if text[j - 1] < 4 else -1
+            after = []
+            for letters in layers:
+                before = column[letters]
+                # A base of the text deleted, and then one of the read inserted.
+                fewer, here = (column[letters - 1], after[-1]) if letters else (None, None)
+                layer = [fewer[0] + 1 if letters else FAR]
+                for row in rows[1:]:
+                    best = before[row - 1] + (read[row - 1] != base)
                     if letters:
-                        ways.append(column[letters - 1, row] + 1)
-                    if letters and row:
-                        ways.append(after[letters - 1, row - 1] + 1)
-                    after[letters, row] = min(ways)
+                        best = min(best, fewer[row] + 1, here[row - 1] + 1)
+                    layer.append(best)
+                after.append(layer)
             column = after
-            found[i, j] = column[:, -1].min()
+            found[i, j] = min(layer[-1] for layer in column)
     return found
 
 
