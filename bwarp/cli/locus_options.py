@@ -27,8 +27,9 @@ from bwarp.seeding.output.seed_tables import sibling
 __all__ = [
     "add_locus_options",
     "add_locus_output_options",
-    "locus_options",
     "add_locus_pair_options",
+    "add_report_option",
+    "locus_options",
     "open_locus_output",
     "outputs_of",
     "pair_options",
@@ -48,15 +49,20 @@ def add_locus_options(parser: argparse.ArgumentParser) -> None:
         help="most inserted and deleted bases among the edits (default: as many as edits); 0 "
         "counts mismatches alone",
     )  # fmt: skip
-    parser.add_argument(
-        "--report", type=_strata_of, default=ALL, metavar="WHAT",
-        help="all: every locus (the default); best: those with fewest edits; strata:X: those "
-        "with at most X more than the best",
-    )  # fmt: skip
+    add_report_option(parser, "of loci")
     parser.add_argument(
         "--seed-mismatches", type=_mismatches_or_auto, metavar="M",
         help="mismatches with which parts of a read are searched, 0 to 4, or auto for what is "
         "fastest (the default). Results are the same",
+    )  # fmt: skip
+
+
+def add_report_option(parser: argparse.ArgumentParser, of_what: str) -> None:
+    """How near the best others are reported."""
+    parser.add_argument(
+        "--report", type=_strata_of, default=ALL, metavar="WHAT",
+        help=f"{of_what} all (the default); best: those with fewest edits; strata:X: those with "
+        "at most X more than the best",
     )  # fmt: skip
 
 

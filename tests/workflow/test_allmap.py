@@ -37,9 +37,7 @@ def in_one(copy, reads, group, ending, *limits):
     group = ["-R", rf"@RG\tID:{group}\tSM:{group[0]}\tPL:ILLUMINA"] if ending == "bam" else []
     index = ("--index", copy / "results/index/small")
     out = ("-o", folder / f"o.{ending}", "--stats", folder / "o.stats.json")
-    done = run_here(
-        "find_alignments", "--unpaired", *index, *reads, *group, *out, *limits, folder=folder
-    )
+    done = run_here("find_alignments", *index, *reads, *group, *out, *limits, folder=folder)
     assert done.rc == 0, done.said
     return {path.name.partition(".")[2]: path.read_bytes() for path in folder.iterdir()}
 
@@ -104,6 +102,35 @@ def test_two_rounds_where_the_best_are_wanted(copy):
         assert made[ending] == expected[ending]
     ran = {path.name for path in (copy / "logs/seed_reads").glob("s.1.a.0.*.log")}
     assert ran == {"s.1.a.0.1.log", "s.1.a.0.2.log"}
+
+
+@pytest.mark.parametrize(
+    "more", ["", ", insert_size: '300,20', orientation: FR", ", unpaired: true"]
+)
+def test_pairs(copy, more):
+    """Of a unit of pairs one round, and its proper pairs; the insert size by the first batches."""
+    contig = (copy / "small.fa").read_text().split("\n")[1]
+    turned = str.maketrans("ACGT", "TGCA")
+    for end in (1, 2):
+        with open(copy / f"p{end}.fq", "w") as file:
+            for number in range(60):
+                piece = contig[17 * number :][: 290 + number % 20]
+                read = piece[:50] if end == 1 else piece[-50:].translate(turned)[::-1]
+                file.write(f"@r{number}\n{read}\n+\n{'I' * 50}\n")
+    (copy / "pairs.tsv").write_text("sample\tunit\tfq1\tfq2\np\t1\tp1.fq\tp2.fq\n")
+    own = settings(copy, f"edits: 3, report: best, batch_size: 20{more}")
+    text = (copy / "mine.yaml").read_text().replace("units.tsv", "pairs.tsv")
+    (copy / "mine.yaml").write_text(text)
+    copy.snakemake("results/allmap/p.bam", *own)
+    options = ["--edits", 3, "--report", "best"]
+    if "insert_size" in more:
+        options += ["--insert-size", "300,20", "--orientation", "FR"]
+    if "unpaired" in more:
+        options += ["--unpaired"]
+    reads = ("-1", copy / "p1.fq", "-2", copy / "p2.fq")
+    assert written(copy, "p") == in_one(copy, reads, "p.1", "bam", *options)
+    proper = json.loads((copy / "results/allmap/p.stats.json").read_text())["pairs"]
+    assert proper == (0 if "unpaired" in more else 60)
 
 
 def test_other_limits_need_no_other_batches(copy):

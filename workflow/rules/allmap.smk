@@ -10,6 +10,17 @@ ALLMAP_FORMAT = ALLMAP["format"]
 # round, for the reads that the first one leaves open.
 ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
 
+# Keys of the section that say nothing of which loci are searched.
+NOT_SEARCHED = (
+    "filter",
+    "max_places",
+    "batch_size",
+    "format",
+    "unpaired",
+    "insert_size",
+    "orientation",
+)
+
 # What stands beside every file of loci, besides its counts.
 ALLMAP_OTHERS = ["over.tsv", "skipped.tsv", *(["bam.bai"] if ALLMAP_FORMAT == "bam" else [])]
 
@@ -89,7 +100,7 @@ rule seed_reads:
         program=program("seed_reads.py"),
         gpus=gpus_given,
         code=code("seed_reads.py"),
-        options=options_of("allmap", "filter", "max_places", "batch_size", "format"),
+        options=locus_limits,
         after=after_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
@@ -190,6 +201,7 @@ rule write_alignments:
         index=INDEX,
         reads=batch_of,
         loci=rounds_of,
+        first_pairs=first_pairs,
     output:
         loci=temp(f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{ALLMAP_FORMAT}"),
         stats=temp("results/allmap/units/{sample}/{unit}/{batch}.stats.json"),
@@ -212,10 +224,11 @@ rule write_alignments:
         program=program("write_alignments.py"),
         code=code("write_alignments.py"),
         options=locus_flags,
+        first_pairs=first_pairs_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --loci {input.loci:q} -o {output.loci:q} --stats {output.stats:q}"
-        " {params.options:q} --threads {threads} 2> {log:q}"
+        " {params.first_pairs:q} {params.options:q} --threads {threads} 2> {log:q}"
 
 
 rule merge_loci:

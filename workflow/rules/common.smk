@@ -372,10 +372,48 @@ def after_flags(wildcards, input):
     return [word for path in input.first_round for word in ("--after", path)]
 
 
+def is_paired(wildcards):
+    """Whether the proper pairs of a unit are reported, not its reads one by one."""
+    return len(reads_of(wildcards)) == 2 and not section("allmap")["unpaired"]
+
+
 def rounds_of(wildcards):
-    """The loci of all rounds."""
+    """The loci of all rounds: a proper pair may have any locus of its ends, so pairs have one."""
     path = "results/allmap/units/{sample}/{unit}/{batch}".format(**wildcards)
-    return [f"{path}.{number}.loci" for number in ALLMAP_ROUNDS]
+    numbers = (1,) if is_paired(wildcards) else ALLMAP_ROUNDS
+    return [f"{path}.{number}.loci" for number in numbers]
+
+
+def first_pairs(wildcards):
+    """Reads and loci of the first batches, which the insert size is estimated from."""
+    from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
+
+    settings = section("allmap")
+    if not is_paired(wildcards) or "insert_size" in settings:
+        return []
+    n_batches = -(-2 * FIRST_PAIRS // settings["batch_size"])
+    sample, unit = wildcards.sample, wildcards.unit
+    return [
+        path
+        for batch in batches_of(sample, unit)[:n_batches]
+        for path in (
+            f"results/allmap/batches/{sample}/{unit}/{batch}.reads",
+            f"results/allmap/units/{sample}/{unit}/{batch}.1.loci",
+        )
+    ]
+
+
+def first_pairs_flags(wildcards, input):
+    """--first-pairs with what `first_pairs` named, a batch each."""
+    paths = list(input.first_pairs)
+    batches = zip(paths[::2], paths[1::2])
+    return [word for batch in batches for word in ("--first-pairs", *batch)]
+
+
+def locus_limits(wildcards):
+    """Which loci of a unit are searched: of pairs all."""
+    others = ("report",) if is_paired(wildcards) else ()
+    return flags(section("allmap"), *NOT_SEARCHED, *others)
 
 
 def to_verify(wildcards):
@@ -420,7 +458,10 @@ def times_of_steps(wildcards, input, output):
 
 def locus_flags(wildcards):
     """What is written of the loci of a unit: its read group, where the format knows one."""
-    words = flags({"max_places": section("allmap")["max_places"]})
+    keys = ["max_places"]
+    if is_paired(wildcards):
+        keys += ["report", "insert_size", "orientation"]
+    words = flags({key: value for key, value in section("allmap").items() if key in keys})
     return [*read_group(wildcards), *words] if ALLMAP_FORMAT == "bam" else words
 
 

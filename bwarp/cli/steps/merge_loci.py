@@ -25,7 +25,7 @@ from bwarp.io.output_names import check_outputs
 from bwarp.loci.find import Certificate
 from bwarp.loci.output.locus_bam import CERTIFICATE, certificate_line
 from bwarp.loci.output.locus_tables import SIBLING_HEADERS, SIBLINGS, format_of
-from bwarp.loci.output.locus_text import LOCI_HEADER
+from bwarp.loci.output.locus_text import LOCI_HEADER, PAIRED_HEADER
 from bwarp.mapping.output.alignment_file import put_in_place
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -76,11 +76,13 @@ def main(options):
             )  # fmt: skip
             put_in_place(made, os.path.realpath(options.output))
     else:
-        header = LOCI_HEADER if form == "tsv" else b""
-        tables.append([(Path(batch), header) for batch in options.batches])
-        with atomic_files([*paths, options.output]) as files:
+        with atomic_files([*paths, options.output]) as (*files, loci):
             for file, parts in zip(files, tables, strict=True):
                 join(file, parts)
+            if form == "tsv":
+                join_loci(loci, [Path(batch) for batch in options.batches])
+            else:
+                join(loci, [(Path(batch), b"") for batch in options.batches])
     write_certificate(stats_of(options.output), certificate)
     say(f"{options.output}: {len(options.batches):,} batches merged: {certificate.sentence()}")
 
@@ -98,13 +100,34 @@ def join(file: IO[bytes], parts: list[tuple[Path, bytes]]) -> None:
     """Write tables one after another, their header once."""
     for number, (path, header) in enumerate(parts):
         with opened(path) as part:
-            if part.read(len(header)) != header:
-                raise InputError(
-                    f"{path}: not a table that write_alignments.py wrote: write it again"
-                )
+            skip_header(part, path, header)
             if number == 0:
                 file.write(header)
             shutil.copyfileobj(part, file, 1 << 20)
+
+
+def join_loci(file: IO[bytes], paths: list[Path]) -> None:
+    """Write tables of loci one after another: beside those of pairs, single reads are of pair 0."""
+    headers = []
+    for path in paths:
+        with opened(path) as part:
+            headers.append(PAIRED_HEADER if part.readline() == PAIRED_HEADER else LOCI_HEADER)
+    if len(set(headers)) == 1:
+        join(file, list(zip(paths, headers, strict=True)))
+        return
+    file.write(PAIRED_HEADER)
+    for path, header in zip(paths, headers, strict=True):
+        with opened(path) as part:
+            skip_header(part, path, header)
+            if header == PAIRED_HEADER:
+                shutil.copyfileobj(part, file, 1 << 20)
+            else:
+                file.writelines(line[:-1] + b"\t0\n" for line in part)
+
+
+def skip_header(part: IO[bytes], path: Path, header: bytes) -> None:
+    if part.read(len(header)) != header:
+        raise InputError(f"{path}: not a table that write_alignments.py wrote: write it again")
 
 
 @contextmanager

@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
     repeat = genome[500:900]
     like = "".join(rng.choice(LETTERS) if rng.random() < 0.03 else base for base in repeat)
     contigs = [genome + like, repeat + "NNNN" + "ACG" * 40 + "A" * 90]
+    (folder / "contigs.txt").write_text("\n".join(contigs))
     save_index(index_of([c.encode() for c in contigs], sa_rate=4), folder / "i")
     for name in ("r", "p1", "p2"):
         with open(folder / f"{name}.fq", "w") as file:
@@ -49,12 +50,15 @@ def program(name, *arguments, folder):
     return done.last_line
 
 
-def chain(folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1):
+def chain(
+    folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1,
+    by_first_pairs=False,
+):  # fmt: skip
     """Run every step on every batch; the folder of the merged outputs."""
     work.mkdir()
     index = ("--index", folder / "i")
     program("batch_reads", *reads, "-o", work / "b", "--batch-size", batch_size, folder=work)
-    outputs = []
+    batches = []
     for number in range(len(list((work / "b").iterdir()))):
         batch = ("--reads", work / "b" / f"{number}.reads")
         loci = []
@@ -73,6 +77,13 @@ def chain(folder, work, reads, limits, written, ending, batch_size, use_filter=T
             some = ("--candidates", candidates, "-o", f"{name}.loci")
             program("extend_candidates", *index, *batch, *some, folder=work)
             loci.append(f"{name}.loci")
+        batches.append((batch, loci))
+    if by_first_pairs:
+        written = [*written]
+        for (_, path), (loci,) in batches:
+            written += ["--first-pairs", path, loci]
+    outputs = []
+    for number, (batch, loci) in enumerate(batches):
         outputs.append(f"{work}/{number}.{ending}")
         out = ("-o", outputs[-1], "--stats", f"{work}/{number}.stats.json", *written)
         program("write_alignments", *index, *batch, "--loci", *loci, *out, folder=work)
@@ -81,11 +92,11 @@ def chain(folder, work, reads, limits, written, ending, batch_size, use_filter=T
     return work / "merged"
 
 
-def in_one(folder, work, reads, limits, written, ending, use_filter=True):
+def in_one(folder, work, reads, limits, written, ending, use_filter=True, unpaired=True):
     work.mkdir()
     out = ("-o", work / f"s.{ending}", "--stats", work / "s.stats.json", *written)
     off = () if use_filter else ("--filter", "off")
-    given = ("--unpaired", "--index", folder / "i", *reads)
+    given = (*(["--unpaired"] if unpaired else []), "--index", folder / "i", *reads)
     program("find_alignments", *given, *out, *limits, *off, folder=work)
     return work
 
@@ -125,6 +136,89 @@ def test_the_chain_writes_what_one_program_does(
     counts = json.loads(made["s.stats.json"])
     assert counts["reads"] == N_READS * ends
     assert counts["loci"] or counts["loci_over"]
+
+
+@pytest.fixture(scope="module")
+def pairs(folder):
+    """Pairs with inserts of about 160 bases, some of them of the repeats, and some far apart."""
+    rng = random.Random(8)
+    contigs = (folder / "contigs.txt").read_text().split()
+    turned = str.maketrans("ACGTN", "TGCAN")
+    with open(folder / "x1.fq", "w") as one, open(folder / "x2.fq", "w") as two:
+        for number in range(300):
+            contig = contigs[0] if number % 3 else contigs[1][:400]
+            size = round(rng.gauss(160, 8)) if number % 10 else 350
+            at = rng.randrange(len(contig) - size)
+            ends = contig[at : at + 50], contig[at + size - 50 : at + size]
+            for file, read in ((one, ends[0]), (two, ends[1].translate(turned)[::-1])):
+                spot = rng.randrange(50)
+                read = read[:spot] + rng.choice("ACGT") + read[spot + 1 :]
+                file.write(f"@q{number}\n{read}\n+\n{'I' * 50}\n")
+    return ("-1", folder / "x1.fq", "-2", folder / "x2.fq")
+
+
+@pytest.mark.parametrize("batch_size", [90, 1000])
+@pytest.mark.parametrize(
+    ("report", "written", "ending"),
+    [
+        ("all", (), "bam"),
+        ("best", (), "bam"),
+        ("strata:1", ("--max-places", "2"), "tsv"),
+        ("best", ("--insert-size", "160,8", "--orientation", "FR"), "paf"),
+    ],
+)
+def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_size):
+    report = ("--report", report)
+    made = chain(
+        folder, tmp_path / "many", pairs, LIMITS, (*written, *report), ending, batch_size,
+        by_first_pairs="--insert-size" not in written,
+    )  # fmt: skip
+    expected = in_one(
+        folder, tmp_path / "one", pairs, (*LIMITS, *report), written, ending, unpaired=False
+    )
+    assert contents(made) == contents(expected)
+    assert json.loads((made / "s.stats.json").read_text())["pairs"] > 200
+
+
+@pytest.mark.parametrize(
+    ("searched", "written", "message"),
+    [
+        ((), ("--report", "best"), "--orientation and --report are for proper pairs: give"),
+        ((), ("--orientation", "FR"), "--orientation and --report are for proper pairs: give"),
+        ((), ("--insert-size", "9,1", "--first-pairs", "r", "l"), "do not go together: give one"),
+        (("--report", "best"), ("--insert-size", "160,8"), "use seed_reads.py --report all"),
+    ],
+)  # fmt: skip
+def test_what_does_not_pair(folder, pairs, tmp_path, searched, written, message):
+    chain(folder, tmp_path / "w", pairs, (*LIMITS, *searched), (), "tsv", 1000)
+    files = ("--reads", tmp_path / "w/b/0.reads", "--loci", tmp_path / "w/0.0.loci")
+    out = ("-o", tmp_path / "o.tsv", *written)
+    done = run_here("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
+    assert done.rc == 2
+    assert message in done.said
+    assert not (tmp_path / "o.tsv").exists()
+
+
+def test_tables_of_pairs_and_single_reads_are_merged(folder, pairs, tmp_path):
+    given = ("--first-pairs", tmp_path / "w/b/0.reads", tmp_path / "w/0.0.loci")
+    chain(folder, tmp_path / "v", ("-1", folder / "r.fq"), LIMITS, (), "tsv", 1000)
+    chain(folder, tmp_path / "w", pairs, LIMITS, given, "tsv", 1000)
+    program(
+        "merge_loci", tmp_path / "v/0.tsv", tmp_path / "w/0.tsv", "-o", tmp_path / "o.tsv",
+        folder=tmp_path,
+    )  # fmt: skip
+    single, both = ((tmp_path / name).read_text().splitlines() for name in ("v/0.tsv", "w/0.tsv"))
+    merged = (tmp_path / "o.tsv").read_text().splitlines()
+    assert merged == [both[0], *(f"{line}\t0" for line in single[1:]), *both[1:]]
+
+
+def test_single_reads_do_not_pair(folder, tmp_path):
+    chain(folder, tmp_path / "w", ("-1", folder / "r.fq"), LIMITS, (), "tsv", 1000)
+    files = ("--reads", tmp_path / "w/b/0.reads", "--loci", tmp_path / "w/0.0.loci")
+    out = ("-o", tmp_path / "o.tsv", "--insert-size", "160,8")
+    done = run_here("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
+    assert done.rc == 2
+    assert "has no pairs: leave --insert-size and --first-pairs out" in done.said
 
 
 def test_no_reads_at_all(folder, tmp_path):
