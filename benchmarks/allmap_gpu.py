@@ -173,6 +173,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     from numba import cuda
 
     from bwarp.index.store import load_index
+    from bwarp.io.names import Names
     from bwarp.loci import engine
     from bwarp.loci.alignments_cpu import align_loci
     from bwarp.loci.find import FoundChunk
@@ -225,7 +226,8 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)
                 found = FoundChunk(chunk, both, loci, alignments, n_of_reads, n_of_reads[:0])
                 contigs = index.reference.contig_starts
-                step("make records", locus_records, found, genome.blocks, contigs, b"")
+                given = genome.blocks, contigs, b"", Names.of(index.reference.names)
+                step("make records", locus_records, found, *given)
                 n_reads, n_loci = n_reads + chunk.n_reads, n_loci + len(loci.reads)
         times = seconds if kernels is None else kernels.seconds
         if what == "calls":
