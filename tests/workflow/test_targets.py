@@ -145,6 +145,31 @@ def test_the_reverse_is_added_to_the_index_that_is_there(copy):
     ]  # fmt: skip
 
 
+def test_seeds_beside_a_pam(copy):
+    genome = (copy / "small.fa").read_text().split("\n")[1]
+    at = genome.index("GG", 400)
+    (copy / "sites.fa").write_text(f">q\n{genome[at - 21 : at - 1]}\n")
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\n"
+        "seeds: {queries: sites.fa, mismatches: 0, pam: NGG, pam_side: 3, site_sequence: true}\n"
+    )
+    copy.snakemake("results/seeds/sites.tsv", "--configfile", "mine.yaml")
+    header, *rows = (copy / "results/seeds/sites.tsv").read_text().splitlines()
+    assert header.endswith("\tsite")
+    assert f"q\t0\t+\t{contig_name(copy)}\t{at - 21}" in rows[0]
+    assert rows[0].endswith(genome[at - 21 : at - 1])
+    # Beside another there is none.
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\nseeds: {queries: sites.fa, pam: TTTTTTTT}\n"
+    )
+    copy.snakemake("results/seeds/sites.tsv", "--configfile", "mine.yaml")
+    assert len((copy / "results/seeds/sites.tsv").read_text().splitlines()) == 1
+
+
+def contig_name(copy):
+    return (copy / "small.fa").read_text().split()[0][1:]
+
+
 def test_a_value_of_zero_reaches_the_program(copy):
     (copy / "mine.yaml").write_text("reference: small.fa\nindex:\n  prefix_length: 0\n")
     copy.snakemake("index", "--configfile", "mine.yaml")
