@@ -19,7 +19,6 @@ import collections
 import contextlib
 import cProfile
 import gzip
-import itertools
 import json
 import os
 import sys
@@ -169,7 +168,7 @@ def loci_options(report: str, options):
 def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     """Seconds of every step of some chunks, one after the other, and of every kernel."""
     import numpy as np
-    from frame.gpu_timing import KernelClock
+    from frame.gpu_timing import KernelClock, microseconds_each
     from numba import cuda
 
     from bwarp.index.store import load_index
@@ -248,12 +247,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
             line["preparing_seconds"] = preparing
         elif what == "kernels":
             line["million_reads_a_second"] = round(n_reads / sum(times.values()) / 1e6, 2)
-        line["microseconds_a_read"] = {
-            name: round(1e6 * value / n_reads, 4)
-            for name, value in itertools.islice(
-                sorted(times.items(), key=lambda item: -item[1]), 40
-            )
-        }
+        line["microseconds_a_read"] = microseconds_each(times, n_reads)
         lines.append(line)
     return lines
 

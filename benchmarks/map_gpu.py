@@ -14,7 +14,6 @@ import collections
 import contextlib
 import gzip
 import hashlib
-import itertools
 import json
 import os
 import sys
@@ -148,7 +147,7 @@ def timeline(folder: Path, threads: int) -> dict:
 def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     """Seconds of every step of the first chunks, one after the other, and of every kernel."""
     import numpy as np
-    from frame.gpu_timing import KernelClock
+    from frame.gpu_timing import KernelClock, microseconds_each
     from numba import cuda
 
     from bwarp.gpu.pinned_memory import PinnedBuffer
@@ -236,12 +235,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
             line["preparing_seconds"] = preparing
         else:
             line["million_reads_a_second"] = round(n_reads / sum(times.values()) / 1e6, 2)
-        line["microseconds_a_read"] = {
-            name: round(1e6 * value / n_reads, 4)
-            for name, value in itertools.islice(
-                sorted(times.items(), key=lambda item: -item[1]), 40
-            )
-        }
+        line["microseconds_a_read"] = microseconds_each(times, n_reads)
         lines.append(line)
     return lines
 

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 from numba import cuda
 
-__all__ = ["KernelClock", "kernel_seconds"]
+__all__ = ["KernelClock", "kernel_seconds", "microseconds_each"]
+
+#: Steps or kernels that are shown.
+_MOST = 40
 
 
 class KernelClock:
@@ -57,3 +60,9 @@ def kernel_seconds(work: Callable, repeats: int = 5) -> float:
         stop.synchronize()
         times.append(cuda.event_elapsed_time(start, stop) / 1e3)
     return statistics.median(times)
+
+
+def microseconds_each(seconds: dict[str, float], n: int) -> dict[str, float]:
+    """The longest times by name, in microseconds for each of n."""
+    longest = sorted(seconds.items(), key=lambda item: -item[1])[:_MOST]
+    return {name: round(1e6 * value / n, 4) for name, value in longest}

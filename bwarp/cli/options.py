@@ -20,6 +20,7 @@ from bwarp.mapping.parameters import (
     MappingParameters,
     mapping_parameters,
 )
+from bwarp.offtargets.pam import SIDES
 from bwarp.seeding.hits import ALGORITHMS, LOCATE_MODES, MOST_MISMATCHES
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 
@@ -30,6 +31,8 @@ __all__ = [
     "add_mapping_options",
     "add_output_option",
     "add_output_options",
+    "add_pair_options",
+    "add_pam_options",
     "add_queries_option",
     "add_read_options",
     "add_score_options",
@@ -155,6 +158,17 @@ def add_mapping_options(parser) -> None:
         help="lowest score of an alignment that is reported (default: 30)",
     )  # fmt: skip
     add_pair_options(group)
+
+
+def add_pam_options(parser) -> None:
+    """The PAM of guides, and the end of the protospacer that it is at."""
+    parser.add_argument(
+        "--pam", default="NGG", help="PAMs, IUPAC, with commas between them, or none"
+    )
+    parser.add_argument(
+        "--pam-side", type=int, choices=SIDES, default=3,
+        help="end of the protospacer that the PAM is at",
+    )  # fmt: skip
 
 
 def add_pair_options(parser) -> None:

@@ -9,6 +9,7 @@ import gzip
 import lzma
 import os
 import re
+import shutil
 
 import pysam
 import pytest
@@ -116,9 +117,8 @@ def folder(tmp_path_factory):
 def run_on(folder, stored, name, *arguments):
     """Run a program on a file; the words FILE and OUT stand for it and for the output."""
     file, out = folder / "given/file", folder / "out"
-    out.mkdir(exist_ok=True)
-    for old in out.iterdir():
-        old.unlink()
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
     file.write_bytes(stored)
     words = {
         "FILE": file,

@@ -112,6 +112,13 @@ def test_an_unknown_key_that_resembles_none():
     ]
 
 
+def test_an_unknown_key_that_would_end_a_line():
+    assert problems_of('reference: a.fa\n"a\\x1eb\\n": 4\n') == [
+        "config.yaml line 2, a\\x1eb\\n: is not known; remove it, or write one of: "
+        "reference, backend, index"
+    ]
+
+
 def test_a_key_that_stands_twice():
     text = "reference: a.fa\nindex:\n  rate: 64\nreference: b.fa\n"
     assert problems_of(text) == [

@@ -110,6 +110,8 @@ def write_sequences(folder):
 @pytest.mark.parametrize("page", PAGES)
 def test_commands(checkout, copy, program_servers, monkeypatch, page):
     monkeypatch.chdir(copy.folder)
+    # Commands of another page may have written to them.
+    write_sequences(copy.folder)
     for words in commands(checkout, page):
         program = words[0].removeprefix(".venv/bin/")
         if program in NOT_RUN or "config/examples" in words[-1]:

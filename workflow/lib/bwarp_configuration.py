@@ -46,7 +46,11 @@ class Problem:
 
     def __str__(self) -> str:
         line = f" line {self.line}" if self.line else ""
-        return f"{self.file}{line}, {self.where}: {self.message}"
+        # A key may have characters that end a line on a terminal.
+        where = "".join(
+            letter if letter.isprintable() else ascii(letter)[1:-1] for letter in self.where
+        )
+        return f"{self.file}{line}, {where}: {self.message}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ OUT.guides.tsv counts the sites of every guide by mismatches and kind of bulge, 
 has its specificities.
 """
 
-from bwarp.cli.options import add_index_option, add_output_option
+from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
 from bwarp.cli.program import choose_engine, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -21,7 +21,7 @@ from bwarp.offtargets.annotation import read_features
 from bwarp.offtargets.find import find_sites, stretch_to_search
 from bwarp.offtargets.guides import read_guides
 from bwarp.offtargets.hits import SiteOptions
-from bwarp.offtargets.pam import SIDES, parse_pam
+from bwarp.offtargets.pam import parse_pam
 from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
 from bwarp.offtargets.site_text import LAYOUTS
 from bwarp.runtime.backend import or_on_cpu
@@ -48,13 +48,7 @@ def parse_options():
         "sequence or a sequence alone; - is standard input",
     )  # fmt: skip
     add_output_option(parser, "OUT.tsv", "table to write, also .gz; - is standard output")
-    parser.add_argument(
-        "--pam", default="NGG", help="PAMs, IUPAC, with commas between them, or none"
-    )
-    parser.add_argument(
-        "--pam-side", type=int, choices=SIDES, default=3,
-        help="end of the protospacer that the PAM is at",
-    )  # fmt: skip
+    add_pam_options(parser)
     parser.add_argument(
         "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=3,
         help=f"most mismatches of a site, 0 to {MOST_MISMATCHES}",

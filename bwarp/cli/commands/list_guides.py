@@ -8,7 +8,7 @@ half-open as in the tables of find_offtargets.py, which takes what is written he
 
 import numpy as np
 
-from bwarp.cli.options import add_index_option, add_output_option
+from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
 from bwarp.cli.program import program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -17,7 +17,7 @@ from bwarp.io.output_names import check_outputs
 from bwarp.offtargets.alignments import LONGEST_GUIDE
 from bwarp.offtargets.guide_list import GuideFilter, list_guides, read_regions, region_of
 from bwarp.offtargets.guides import SHORTEST_GUIDE
-from bwarp.offtargets.pam import SIDES, parse_pam
+from bwarp.offtargets.pam import parse_pam
 from bwarp.reference import read_reference
 from bwarp.sequence import decode
 
@@ -46,13 +46,7 @@ def parse_options():
         "FASTA, or a name and a sequence a line if it ends with .txt or .tsv; - is FASTA on "
         "standard output",
     )  # fmt: skip
-    parser.add_argument(
-        "--pam", default="NGG", help="PAMs, IUPAC, with commas between them, or none"
-    )
-    parser.add_argument(
-        "--pam-side", type=int, choices=SIDES, default=3,
-        help="end of the protospacer that the PAM is at",
-    )  # fmt: skip
+    add_pam_options(parser)
     parser.add_argument(
         "--length", **whole(SHORTEST_GUIDE, LONGEST_GUIDE), default=20,
         help=f"bases of a guide, {SHORTEST_GUIDE} to {LONGEST_GUIDE}",
