@@ -177,7 +177,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     from bwarp.loci.alignments_cpu import align_loci
     from bwarp.loci.find import FoundChunk
     from bwarp.loci.output.locus_records import locus_records
-    from bwarp.loci.read_blocks import blocks_of
+    from bwarp.loci.verifying.read_blocks import blocks_of
     from bwarp.mapping.extension.extension_cpu import both_strands
     from bwarp.mapping.reads.read_chunks import read_chunks
 

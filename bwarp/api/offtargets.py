@@ -10,12 +10,12 @@ from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, given_sequences, is_file
 from bwarp.errors import InputError
-from bwarp.offtargets.alignments import BULGES_EACH
 from bwarp.offtargets.find import find_sites, stretch_to_search
 from bwarp.offtargets.guides import Guides, guides_of, read_guides
 from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
+from bwarp.offtargets.output.site_rows import describe
 from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.site_rows import describe
+from bwarp.offtargets.sites.alignments import BULGES_EACH
 
 __all__ = ["find_offtargets"]
 

@@ -15,9 +15,9 @@ import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
-from bwarp.loci.edits_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
 from bwarp.loci.options import FoundLoci
-from bwarp.loci.read_blocks import mismatches
+from bwarp.loci.verifying.edits_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
+from bwarp.loci.verifying.read_blocks import mismatches
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["LocusAlignments", "align_loci"]

@@ -21,11 +21,11 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.chunk_files import ChunkFileReader
-from bwarp.loci.loci_cpu import COUNTS
 from bwarp.loci.options import LocusOptions
-from bwarp.loci.parts import Items, PartHits, items_of
-from bwarp.loci.read_blocks import blocks_of
 from bwarp.loci.rounds import FoundRound
+from bwarp.loci.searching.parts import Items, PartHits, items_of
+from bwarp.loci.verifying.loci_cpu import COUNTS
+from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads

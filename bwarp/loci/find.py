@@ -17,7 +17,6 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
 from bwarp.loci.engine import loci_finder
 from bwarp.loci.find_cpu import TextAndGenome
-from bwarp.loci.loci_cpu import COUNTS
 from bwarp.loci.options import ALL, FoundLoci, LocusOptions
 from bwarp.loci.pairs_cpu import (
     LocusPairs,
@@ -26,7 +25,8 @@ from bwarp.loci.pairs_cpu import (
     pair_loci,
     single_insert_sizes,
 )
-from bwarp.loci.read_blocks import blocks_of
+from bwarp.loci.verifying.loci_cpu import COUNTS
+from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.pairing.insert_size import FIRST_PAIRS, InsertSize
 from bwarp.mapping.pipeline import first_chunks

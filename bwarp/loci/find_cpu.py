@@ -12,11 +12,11 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
-from bwarp.loci.loci_cpu import COUNTS, find_loci
 from bwarp.loci.options import FoundLoci, LocusOptions
-from bwarp.loci.parts import Parts, hits_of, items_of, some_items
 from bwarp.loci.rounds import search_rounds
-from bwarp.loci.search_cpu import search_parts, seed_mismatches
+from bwarp.loci.searching.parts import Parts, hits_of, items_of, some_items
+from bwarp.loci.searching.search_cpu import search_parts, seed_mismatches
+from bwarp.loci.verifying.loci_cpu import COUNTS, find_loci
 from bwarp.mapping.extension.extension_cpu import genome_of
 from bwarp.reference import Reference
 from bwarp.runtime.ranges import bounded_ranges

@@ -21,26 +21,27 @@ from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.memory_plan import MemoryNeeds
-from bwarp.loci.device_parts_cuda import (
+from bwarp.loci.find_cpu import TextAndGenome, find_round
+from bwarp.loci.options import FoundLoci, LocusOptions
+from bwarp.loci.rounds import search_rounds
+from bwarp.loci.searching.device_parts_cuda import (
     DeviceItems,
     DeviceParts,
     items_on_gpu,
     parts_on_gpu,
     rows_of_items,
 )
-from bwarp.loci.device_text_cuda import DeviceText, text_on_gpu
-from bwarp.loci.exact_parts_cuda import search_exact_parts
-from bwarp.loci.find_cpu import TextAndGenome, find_round
-from bwarp.loci.hits_cuda import keys_of_hits, located_hits
-from bwarp.loci.loci_cpu import COUNTS
-from bwarp.loci.loci_cuda import LONGER, FoundOnGpu, loci_of_keys
-from bwarp.loci.mismatch_parts_cpu import search_mismatch_parts
-from bwarp.loci.options import FoundLoci, LocusOptions
-from bwarp.loci.parts import Items, item_parts, items_of, some_items
-from bwarp.loci.rare_cuts_cuda import cut_rarer
-from bwarp.loci.rounds import search_rounds
-from bwarp.loci.search_cpu import seed_mismatches
-from bwarp.loci.seeding_rule import parts_needed
+from bwarp.loci.searching.exact_parts_cuda import search_exact_parts
+from bwarp.loci.searching.mismatch_parts_cpu import search_mismatch_parts
+from bwarp.loci.searching.parts import Items, item_parts, items_of, some_items
+from bwarp.loci.searching.rare_cuts_cuda import cut_rarer
+from bwarp.loci.searching.search_cpu import seed_mismatches
+from bwarp.loci.searching.seeding_rule import parts_needed
+from bwarp.loci.verifying.clusters_cuda import LONGER
+from bwarp.loci.verifying.device_text_cuda import DeviceText, text_on_gpu
+from bwarp.loci.verifying.hits_cuda import keys_of_hits, located_hits
+from bwarp.loci.verifying.loci_cpu import COUNTS
+from bwarp.loci.verifying.loci_cuda import FoundOnGpu, loci_of_keys
 from bwarp.mapping.extension.extension_cuda import genome_bytes
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
 from bwarp.runtime.ranges import bounded_ranges

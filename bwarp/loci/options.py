@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.loci.seeding_rule import MOST_EDITS
+from bwarp.loci.searching.seeding_rule import MOST_EDITS
 from bwarp.seeding.hits import MOST_MISMATCHES
 
 __all__ = ["ALL", "FoundLoci", "LocusOptions", "parse_edits", "parse_report"]

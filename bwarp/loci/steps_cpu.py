@@ -4,9 +4,10 @@ import numpy as np
 
 from bwarp.index import locate_cpu
 from bwarp.index.fm_index import FMIndex
-from bwarp.loci import candidates_cpu, loci_cpu, search_cpu
 from bwarp.loci.find_cpu import load
-from bwarp.loci.parts import Items, PartHits, Parts
+from bwarp.loci.searching import search_cpu
+from bwarp.loci.searching.parts import Items, PartHits, Parts
+from bwarp.loci.verifying import candidates_cpu, loci_cpu
 from bwarp.reference import Reference
 
 __all__ = ["SeedingSteps", "VerifyingSteps"]
@@ -19,7 +20,7 @@ class SeedingSteps:
         self._index = index
 
     def search_parts(self, both: np.ndarray, items: Items) -> Parts:
-        """See `bwarp.loci.search_cpu.search_parts`."""
+        """See `bwarp.loci.searching.search_cpu.search_parts`."""
         return search_cpu.search_parts(self._index, both, items)
 
     def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +37,7 @@ class VerifyingSteps:
     def may_have_loci(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
     ) -> np.ndarray:
-        """See `bwarp.loci.candidates_cpu.may_have_loci`."""
+        """See `bwarp.loci.verifying.candidates_cpu.may_have_loci`."""
         genome = self._genome
         return candidates_cpu.may_have_loci(
             genome.blocks, reads, items, hits, positions, genome.segments
@@ -51,7 +52,7 @@ class VerifyingSteps:
         use_filter: bool,
         counts: np.ndarray,
     ) -> np.ndarray:
-        """See `bwarp.loci.loci_cpu.find_loci`."""
+        """See `bwarp.loci.verifying.loci_cpu.find_loci`."""
         genome = self._genome
         return loci_cpu.find_loci(
             genome.blocks, reads, items, hits, positions, genome.segments, use_filter, counts

@@ -22,19 +22,19 @@ from bwarp.index.device_index_cuda import make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cuda import step_to_sampled
 from bwarp.index.memory_plan import MemoryNeeds
-from bwarp.loci.device_parts_cuda import (
+from bwarp.loci.find_cuda import BYTES_A_READ, FEWEST_READS, READS_A_CHUNK, rows_of
+from bwarp.loci.searching.device_parts_cuda import (
     items_on_gpu,
     parts_on_host,
 )
-from bwarp.loci.device_text_cuda import blocks_on_gpu, text_on_gpu
-from bwarp.loci.exact_parts_cuda import search_exact_parts
-from bwarp.loci.find_cuda import BYTES_A_READ, FEWEST_READS, READS_A_CHUNK, rows_of
-from bwarp.loci.hits_cuda import hits_on_gpu, keys_of_hits, mark_hits
-from bwarp.loci.loci_cpu import COUNTS
-from bwarp.loci.loci_cuda import loci_of_keys
-from bwarp.loci.parts import Items, PartHits, Parts, merge_parts, some_items
-from bwarp.loci.rare_cuts_cuda import cut_rarer
-from bwarp.loci.search_cpu import search_by_mismatches
+from bwarp.loci.searching.exact_parts_cuda import search_exact_parts
+from bwarp.loci.searching.parts import Items, PartHits, Parts, merge_parts, some_items
+from bwarp.loci.searching.rare_cuts_cuda import cut_rarer
+from bwarp.loci.searching.search_cpu import search_by_mismatches
+from bwarp.loci.verifying.device_text_cuda import blocks_on_gpu, text_on_gpu
+from bwarp.loci.verifying.hits_cuda import hits_on_gpu, keys_of_hits, mark_hits
+from bwarp.loci.verifying.loci_cpu import COUNTS
+from bwarp.loci.verifying.loci_cuda import loci_of_keys
 from bwarp.reference import Reference
 
 __all__ = ["SeedingSteps", "VerifyingSteps"]
@@ -61,7 +61,7 @@ class SeedingSteps:
         self._turn = threading.Lock()
 
     def search_parts(self, both: np.ndarray, items: Items) -> Parts:
-        """As `bwarp.loci.search_cpu.search_parts`; parts with mismatches are searched there."""
+        """As `search_cpu.search_parts`; parts with mismatches are searched there."""
         return search_by_mismatches(self._index, both, items, self._search_exact)
 
     def _search_exact(self, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
@@ -112,7 +112,7 @@ class VerifyingSteps:
     def may_have_loci(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
     ) -> np.ndarray:
-        """As `bwarp.loci.candidates_cpu.may_have_loci`, without the genome."""
+        """As `bwarp.loci.verifying.candidates_cpu.may_have_loci`, without the genome."""
 
         def bound(first: int, last: int) -> np.ndarray:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
@@ -132,7 +132,7 @@ class VerifyingSteps:
         use_filter: bool,
         counts: np.ndarray,
     ) -> np.ndarray:
-        """As `bwarp.loci.loci_cpu.find_loci`, without the genome."""
+        """As `bwarp.loci.verifying.loci_cpu.find_loci`, without the genome."""
 
         def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))

@@ -6,17 +6,17 @@ import numba
 import numpy as np
 
 from bwarp.mapping.reads.base_bits_cpu import bits_of_packed, shifted, turned
-from bwarp.offtargets.alignments import (
+from bwarp.offtargets.search import ROW, Search
+from bwarp.offtargets.sites.alignments import (
     BULGES_EACH,
     LONGEST_GUIDE,
     TABLE_SHAPE,
     best_alignment,
     list_alignments,
 )
-from bwarp.offtargets.bit_planes_cpu import bits_at, planes_of
-from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
-from bwarp.offtargets.search import ROW, Search
-from bwarp.offtargets.site_filter_cpu import (
+from bwarp.offtargets.sites.bit_planes_cpu import bits_at, planes_of
+from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
+from bwarp.offtargets.sites.site_filter_cpu import (
     BATCH_SITES,
     BATCH_WORDS,
     differing_bases,

@@ -19,13 +19,13 @@ from bwarp.gpu.available_memory import free_memory, require_memory
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.mapping.reads.base_bits_cuda import blocks_of_packed
-from bwarp.offtargets import alignments_cuda, pam_sites_cuda
-from bwarp.offtargets.alignments_cuda import align_pairs
 from bwarp.offtargets.find_cpu import all_alignments, guide_planes
-from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
-from bwarp.offtargets.pam_sites_cuda import list_sites
 from bwarp.offtargets.search import ROW, Search
-from bwarp.offtargets.site_filter_cuda import (
+from bwarp.offtargets.sites import alignments_cuda, pam_sites_cuda
+from bwarp.offtargets.sites.alignments_cuda import align_pairs
+from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
+from bwarp.offtargets.sites.pam_sites_cuda import list_sites
+from bwarp.offtargets.sites.site_filter_cuda import (
     BLOCK_SITES,
     FEW_BASES,
     GUIDES_A_BLOCK,

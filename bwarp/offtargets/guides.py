@@ -9,7 +9,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
-from bwarp.offtargets.alignments import LONGEST_GUIDE
+from bwarp.offtargets.sites.alignments import LONGEST_GUIDE
 from bwarp.sequence import CODE_OF_BYTE
 
 __all__ = ["SHORTEST_GUIDE", "Guides", "guides_of", "read_guides"]

@@ -43,7 +43,7 @@ class SiteHits:
         0: forward, 1: reverse.
     mismatches, dna_bulges, rna_bulges : ndarray, shape=(n,), dtype=uint8
     gaps : ndarray, shape=(n,), dtype=uint32
-        Where the bulges lie; see `bwarp.offtargets.alignments`.
+        Where the bulges lie; see `bwarp.offtargets.sites.alignments`.
     ranks : ndarray, shape=(n,), dtype=uint32
         Of the alignment among those of its site: 0 is the best.
     """

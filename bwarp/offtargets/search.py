@@ -7,7 +7,7 @@ import numpy as np
 from bwarp.offtargets.guides import Guides
 from bwarp.offtargets.hits import SiteHits, SiteOptions, taken_hits
 from bwarp.offtargets.pam import Pam
-from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD
+from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD
 from bwarp.reference import Reference
 
 __all__ = ["ROW", "Search", "hits_of_rows", "in_order_of_sites", "search_of"]

@@ -10,11 +10,13 @@ from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, ind
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
-from bwarp.loci import engine, find_cuda, loci_cuda, rare_cuts_cpu, rare_cuts_cuda
+from bwarp.loci import engine, find_cuda
 from bwarp.loci.find import find_chunks
 from bwarp.loci.find_cpu import find_batch, load
 from bwarp.loci.options import LocusOptions
-from bwarp.loci.read_blocks import blocks_of
+from bwarp.loci.searching import rare_cuts_cpu, rare_cuts_cuda
+from bwarp.loci.verifying import loci_cuda
+from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend

@@ -12,9 +12,9 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import GpuMemoryError
 from bwarp.index.locate_cpu import locate
 from bwarp.loci import engine, steps_cuda
-from bwarp.loci.loci_cpu import COUNTS
-from bwarp.loci.parts import hits_of, items_of, kept_hits
-from bwarp.loci.read_blocks import blocks_of
+from bwarp.loci.searching.parts import hits_of, items_of, kept_hits
+from bwarp.loci.verifying.loci_cpu import COUNTS
+from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.helpers.gpu.pretended_device import pair_sorter

@@ -16,14 +16,14 @@ from bwarp.cli.program import choose_engine, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
-from bwarp.offtargets.alignments import BULGES_EACH
-from bwarp.offtargets.annotation import read_features
 from bwarp.offtargets.find import find_sites, stretch_to_search
 from bwarp.offtargets.guides import read_guides
 from bwarp.offtargets.hits import SiteOptions
+from bwarp.offtargets.output.annotation import read_features
+from bwarp.offtargets.output.site_tables import open_site_tables, site_tables_at
+from bwarp.offtargets.output.site_text import LAYOUTS
 from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
-from bwarp.offtargets.site_text import LAYOUTS
+from bwarp.offtargets.sites.alignments import BULGES_EACH
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 

@@ -14,10 +14,10 @@ from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
-from bwarp.offtargets.alignments import LONGEST_GUIDE
 from bwarp.offtargets.guide_list import GuideFilter, list_guides, read_regions, region_of
 from bwarp.offtargets.guides import SHORTEST_GUIDE
 from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.sites.alignments import LONGEST_GUIDE
 from bwarp.reference import read_reference
 from bwarp.sequence import decode
 

@@ -16,7 +16,7 @@ from bwarp.loci.chain_files import (
     searched_chunks,
 )
 from bwarp.loci.engine import steps_of
-from bwarp.loci.parts import some_items
+from bwarp.loci.searching.parts import some_items
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order

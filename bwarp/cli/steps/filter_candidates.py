@@ -16,8 +16,8 @@ from bwarp.loci.chain_files import (
     searched_chunks,
 )
 from bwarp.loci.engine import steps_of
-from bwarp.loci.loci_cpu import COUNTS
-from bwarp.loci.parts import kept_hits, some_items
+from bwarp.loci.searching.parts import kept_hits, some_items
+from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order

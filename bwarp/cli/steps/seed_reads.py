@@ -29,10 +29,10 @@ from bwarp.loci.chain_files import (
 )
 from bwarp.loci.engine import steps_of
 from bwarp.loci.find_cpu import hit_ranges
-from bwarp.loci.loci_cpu import COUNTS
-from bwarp.loci.parts import hits_of, items_of
 from bwarp.loci.rounds import following_round
-from bwarp.loci.search_cpu import seed_mismatches
+from bwarp.loci.searching.parts import hits_of, items_of
+from bwarp.loci.searching.search_cpu import seed_mismatches
+from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.stored_reads import stored_reads
 from bwarp.runtime.backend import or_on_cpu

@@ -33,8 +33,8 @@ from bwarp.loci.find import Certificate, finish_chunk
 from bwarp.loci.find_cpu import load
 from bwarp.loci.options import ALL
 from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
-from bwarp.loci.read_blocks import blocks_of
 from bwarp.loci.rounds import joined_rounds
+from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.pairing.insert_size import FIRST_PAIRS, InsertSize, given_insert_size
 from bwarp.mapping.parameters import mapping_parameters

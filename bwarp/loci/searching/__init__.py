@@ -1,0 +1,1 @@
+"""Reads are cut into parts, and these searched in the index."""

@@ -1,0 +1,1 @@
+"""Hits of parts become loci: a bound, then edit distances."""

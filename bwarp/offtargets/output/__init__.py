@@ -1,0 +1,1 @@
+"""Rows of sites and of guides, and the tables of them."""
