@@ -17,7 +17,6 @@ draws the tables and figures of docs/map.md from it.
 
 import gzip
 import shutil
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -25,11 +24,12 @@ from pathlib import Path
 from frame.environment import machine
 from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
-from frame.simulated import make_genome, run_script, script
+from frame.simulated import make_genome, run_script
 from frame.timing import Used, in_turn, run_program
+from parts.mappers import commands, counts_of, make_indexes
 
 import bwarp
-from bwarp.evaluation.truth import TruthCounts, count_correct
+from bwarp.evaluation.truth import count_correct
 
 
 def parse_options():
@@ -77,51 +77,6 @@ def simulate(options, fasta: Path, folder: Path) -> list[Path]:
     return reads
 
 
-def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[list, list]]:
-    """For every mapper on PATH, what builds its index and what writes SAM to standard output."""
-    genome, n = str(fasta), str(threads)
-    names = [str(read) for read in reads]
-    ends = [word for pair in zip(("-1", "-2"), names, strict=False) for word in pair]
-    index = f"{genome}.bwarp"
-    found = {
-        "bwa mem": (["bwa", "index", genome], ["bwa", "mem", "-t", n, genome, *names]),
-        "minimap2": (
-            ["minimap2", "-x", "sr", "-d", f"{genome}.mmi", genome],
-            ["minimap2", "-ax", "sr", "-t", n, f"{genome}.mmi", *names],
-        ),
-        "bowtie2": (
-            ["bowtie2-build", "-q", genome, genome],
-            ["bowtie2", "-p", n, "-x", genome, *(ends if len(reads) == 2 else ["-U", names[0]])],
-        ),
-        "minibwa": (
-            ["minibwa", "index", genome, f"{genome}.minibwa"],
-            ["minibwa", "map", "-t", n, f"{genome}.minibwa", *names],
-        ),
-        "strobealign": (["true"], ["strobealign", "-t", n, genome, *names]),
-        "bwarp": (
-            script("index_reference", genome, "-o", index),
-            script("map_reads", "--index", index, *ends, "-o", "-", "--threads", n)
-            + ["--backend", "cpu"],
-        ),
-    }
-    here = {name: pair for name, pair in found.items() if shutil.which(pair[1][0])}
-    if len(here) < len(found):
-        print("left out, not on PATH:", ", ".join(found.keys() - here), file=sys.stderr)
-    return here
-
-
-def counts_of(found: TruthCounts) -> dict:
-    """Correct reads in percent, and incorrect ones in a million, by the least mapping quality."""
-    result = {"right": round(100 * sum(found.correct) / found.total, 3)}
-    for least in (10, 30):
-        correct, incorrect = sum(found.correct[least:]), sum(found.incorrect[least:])
-        result[f"right_q{least}"] = round(100 * correct / found.total, 3)
-        result[f"wrong_ppm_q{least}"] = round(1e6 * incorrect / found.total)
-    result["random_q10"] = sum(found.random[10:])
-    result["unmapped"] = found.unmapped
-    return result
-
-
 def main():
     options = parse_options()
     with tempfile.TemporaryDirectory() as name:
@@ -137,11 +92,7 @@ def main():
         mappers = commands(fasta, reads, options.threads)
         if options.mappers:
             mappers = {mapper: mappers[mapper] for mapper in options.mappers}
-        for mapper, (build, _) in mappers.items():
-            built = kept / f"{fasta.name}.{mapper.replace(' ', '-')}.built"
-            if not built.exists():
-                run_program(build)
-                built.touch()
+        make_indexes(fasta, mappers)
 
         def run(mapper: str) -> Used:
             with open(folder / f"{mapper}.sam", "wb") as sam:

@@ -1,0 +1,172 @@
+"""Hold mapping qualities against the truth on many genomes, read lengths and rates of differences.
+
+    python benchmarks/map_sets.py                  all genomes, reads and rates: an hour
+    python benchmarks/map_sets.py --genomes at20 repetitive --reads 2x36 1x50 --rates 1
+    python benchmarks/map_sets.py --reference genome.fa --reads 2x75 \
+        -o benchmarks/results/map_sets.jsonl
+
+Every set is a genome, a kind of reads (2x36: pairs of 36 bases, 1x50: single reads) and a rate of
+differences in per cent, half of them variants and half errors. Genomes are simulated (see GENOMES),
+or FASTA files. bwa mem, minimap2 and bwarp map the reads, as far as they are on PATH.
+
+--seed makes other genomes and other reads. The rules and parameters of bwarp were chosen with the
+seed 1; report others.
+
+One JSON object a mapper and set is appended to --output: correct reads in per cent; those of a
+quality of 10 and of 30 or more, with the incorrect ones in a million; and, by steps of quality, how
+many reads there are, the incorrect ones that they claim together, and those that there are.
+"""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from frame.environment import machine
+from frame.options import add_threads, new_parser, read_options
+from frame.results import Results
+from frame.simulated import run_script
+from frame.timing import run_program
+from parts.mappers import commands, counts_of, make_indexes
+
+import bwarp
+from bwarp.evaluation.truth import TruthCounts, count_correct
+
+MAPPERS = ("bwa mem", "minimap2", "bwarp")
+
+#: Options of simulate_genome: G and C, transposons (copies 1 to 25 % diverged), tandem repeats,
+#: duplicated segments (0 to 2 %).
+GENOMES = {
+    "at20": (12_000_000, 0.20, 0.20, 0.10, 0.04),
+    "human41": (30_000_000, 0.41, 0.45, 0.04, 0.04),
+    "gc65": (8_000_000, 0.65, 0.05, 0.01, 0.02),
+    "repetitive": (3_000_000, 0.35, 0.60, 0.10, 0.25),
+}
+READS = ("2x30", "2x36", "2x75", "2x100", "2x150", "2x250", "1x50", "1x100")
+RATES = (0.2, 1.0, 3.0)
+
+#: Qualities are pooled in these steps.
+STEPS = (0, 5, 10, 20, 30, 40, 50, 61)
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--genomes", nargs="+", choices=GENOMES, default=list(GENOMES))
+    parser.add_argument("--reference", type=Path, help="FASTA file, plain, in place of --genomes")
+    parser.add_argument("--reads", nargs="+", default=READS, metavar="ENDSxLENGTH")
+    parser.add_argument("--rates", nargs="+", type=float, default=RATES, metavar="PERCENT")
+    parser.add_argument("--mappers", nargs="+", choices=MAPPERS, default=MAPPERS)
+    parser.add_argument("--total", type=int, default=100_000, help="reads a set")
+    parser.add_argument("--bases", type=int, help="of every simulated genome")
+    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where to keep genomes, indexes and alignments")
+    add_threads(parser)
+    return read_options(
+        parser, "map_sets.jsonl", genomes=["repetitive"], reads=("2x36", "1x50"), rates=(1.0,),
+        total=1000, bases=200_000,
+    )  # fmt: skip
+
+
+def make_genome(name: str, bases: int | None, seed: int, folder: Path) -> Path:
+    """A simulated genome, unless it is there."""
+    length, *shares = GENOMES[name]
+    fasta = folder / f"{name}_{seed}.fa"
+    if not fasta.exists():
+        fractions = ("gc", "repeat-fraction", "tandem-fraction", "duplication-fraction")
+        options = [
+            word
+            for pair in zip((f"--{part}" for part in fractions), shares, strict=True)
+            for word in pair
+        ]
+        run_script(
+            "simulate_genome", "-o", fasta, "--length", bases or length, "--contigs", 3,
+            "--seed", seed, *options,
+        )  # fmt: skip
+    return fasta
+
+
+def make_reads(
+    fasta: Path, kind: str, rate: float, total: int, seed: int, folder: Path
+) -> list[Path]:
+    """Reads of a kind such as 2x36, with `rate` per cent of differences."""
+    ends, length = map(int, kind.split("x"))
+    paths = [folder / f"{end}.fq" for end in range(1, ends + 1)]
+    half = rate / 200
+    outputs = ["-1", paths[0], "--reads", total]
+    if ends == 2:
+        insert = max(300, 12 * length // 5)
+        outputs = ["-1", paths[0], "-2", paths[1], "--pairs", total // 2, "--insert-mean", insert]
+    run_script(
+        "simulate_reads", "--reference", fasta, *outputs, "--read-length", length, "--seed", seed,
+        "--variant-rate", half, "--error-rate-start", half, "--error-rate-end", half,
+    )  # fmt: skip
+    return paths
+
+
+def calibration_of(found: TruthCounts) -> list[dict]:
+    """By steps of quality: reads, the incorrect ones that they claim together, and those there are.
+
+    Random reads, which belong nowhere, are left out.
+    """
+    steps = []
+    for low, high in zip(STEPS, STEPS[1:], strict=False):
+        reads = [found.correct[q] + found.incorrect[q] for q in range(low, high)]
+        claimed = sum(n * 10 ** (-q / 10) for q, n in enumerate(reads, low))
+        incorrect = sum(found.incorrect[low:high])
+        steps.append(
+            {"least": low, "reads": sum(reads), "claimed": round(claimed, 3), "wrong": incorrect}
+        )
+    return steps
+
+
+def main():
+    options = parse_options()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kept = options.folder or folder
+        kept.mkdir(exist_ok=True)
+        genomes = options.genomes
+        if options.reference:
+            genomes = [options.reference.stem]
+            shutil.copy(options.reference, kept / options.reference.name)
+        for genome in genomes:
+            if options.reference:
+                fasta = kept / options.reference.name
+            else:
+                fasta = make_genome(genome, options.bases, options.seed, kept)
+            for kind in options.reads:
+                for rate in options.rates:
+                    run_set(options, genome, fasta, kind, rate, folder, kept)
+
+
+def run_set(options, genome: str, fasta: Path, kind: str, rate: float, folder: Path, kept: Path):
+    reads = make_reads(fasta, kind, rate, options.total, options.seed, folder)
+    mappers = commands(fasta, reads, options.threads)
+    mappers = {mapper: mappers[mapper] for mapper in options.mappers if mapper in mappers}
+    make_indexes(fasta, mappers)
+    results = Results(
+        options.output,
+        genome=genome,
+        reads=kind,
+        rate=rate,
+        total=options.total,
+        seed=options.seed,
+        machine=machine(),
+        bwarp=bwarp.__version__,
+    )
+    for mapper, (_, command) in mappers.items():
+        sam = kept / f"{fasta.stem}.{kind}.{rate:g}.{mapper.replace(' ', '-')}.sam"
+        with open(sam, "wb") as file:
+            used = run_program(command, stdout=file)
+        found = count_correct(str(sam))
+        if not options.folder:
+            sam.unlink()
+        results.add(
+            mapper=mapper,
+            cpu_seconds=round(used.processor, 2),
+            **counts_of(found),
+            calibration=calibration_of(found),
+        )
+
+
+if __name__ == "__main__":
+    main()
