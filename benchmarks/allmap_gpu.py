@@ -122,6 +122,7 @@ def whole_run(folder: Path, number: int, report: str, options) -> dict:
 def timeline(folder: Path, number: int, report: str, options) -> dict:
     """When chunks of a run in this process are done, without what comes after the last one."""
     from bwarp.index.store import load_index
+    from bwarp.io.names import Names
     from bwarp.loci import engine
     from bwarp.loci.find import find_chunks
     from bwarp.loci.output.locus_records import locus_records
@@ -135,14 +136,16 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     index = load_index(folder / "index")
     genome, kept = engine.load(index, "cuda", options.threads)
     loaded, n_reads, n_loci = time.perf_counter() - start, 0, 0
+    starts, contigs = index.reference.contig_starts, Names.of(index.reference.names)
 
     def records(found):
-        made = locus_records(found, genome.blocks, index.reference.contig_starts, b"")
+        made = locus_records(found, genome.blocks, starts, b"", contigs)
         return found.certificate, made.starts[-1]
 
     for counts, _ in find_chunks(
-        index, genome, chunks, loci_options(report, options), 0, options.threads, records, kept
-    ):
+        index, genome, chunks, loci_options(report, options), options.max_places, options.threads,
+        records, kept,
+    ):  # fmt: skip
         n_reads, n_loci = n_reads + counts.reads, n_loci + counts.loci
         marks.append((time.perf_counter() - start, n_reads, n_loci))
     half = marks[len(marks) // 2]

@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass
 from functools import partial
 
+import numba
 import numpy as np
 
 from bwarp.errors import GpuMemoryError
@@ -22,7 +23,7 @@ from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.memory_plan import MemoryNeeds
 from bwarp.loci.find_cpu import TextAndGenome, find_round
-from bwarp.loci.options import FoundLoci, LocusOptions
+from bwarp.loci.options import ALL, FoundLoci, LocusOptions
 from bwarp.loci.rounds import search_rounds
 from bwarp.loci.searching.device_parts_cuda import (
     DeviceItems,
@@ -41,7 +42,8 @@ from bwarp.loci.verifying.clusters_cuda import LONGER
 from bwarp.loci.verifying.device_text_cuda import DeviceText, text_on_gpu
 from bwarp.loci.verifying.hits_cuda import keys_of_hits, located_hits
 from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.loci_cuda import FoundOnGpu, loci_of_keys
+from bwarp.loci.verifying.loci_cuda import FoundOnGpu, loci_of_keys, sorted_loci
+from bwarp.loci.verifying.near_best_cuda import loci_near_best
 from bwarp.mapping.extension.extension_cuda import genome_bytes
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
 from bwarp.runtime.ranges import bounded_ranges
@@ -224,7 +226,8 @@ class LociFinder:
                 for bounds in bounded_ranges(item_parts(sizes), self._hits_at_once)
                 if not is_crowded[bounds[0]]
             ]
-        return _in_order(found), is_crowded
+        # Ranges of items follow one another.
+        return np.concatenate([np.empty((0, 4), np.int64), *found]), is_crowded
 
     def _find_range(
         self, reads: DeviceReads, items: DeviceItems, parts: DeviceParts, first: int, last: int,
@@ -238,6 +241,9 @@ class LociFinder:
         counts[_DROPPED] += hits.count - keys.count
         counts[_VERIFIED] += found.verified
         counts[_CONFIRMED] += found.confirmed
+        if self._options.strata != ALL:
+            found = loci_near_best(found, items.count, self._options.strata)
+        found = sorted_loci(text, items.count, found)
         return rows_of(found, items.on_host.lengths, pinned)
 
 
@@ -248,20 +254,24 @@ def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.
         loci, shapes = pinned.arrays(found.count, [np.uint64, np.uint32])
         found.loci[: found.count].copy_to_host(loci)
         found.shapes[: found.count].copy_to_host(shapes)
-        rows[:, 0] = loci >> np.uint64(32)
-        rows[:, 1] = loci & np.uint64(0xFFFFFFFF)
-        shape = shapes.astype(np.int64)
-        rows[:, 2] = rows[:, 1] + lengths[rows[:, 0]] + (shape >> 8) - LONGER
-        rows[:, 3] = shape & 0xFF
+        _part_bits(loci, shapes, lengths, rows)
     return rows
+
+
+# One pass: loci may be a hundred a read, and the GPU waits.
+@numba.njit(cache=True, nogil=True)
+def _part_bits(loci, shapes, lengths, rows):
+    for i in range(loci.size):
+        item, start = np.int64(loci[i] >> np.uint64(32)), np.int64(loci[i] & np.uint64(0xFFFFFFFF))
+        shape = np.int64(shapes[i])
+        rows[i, 0] = item
+        rows[i, 1] = start
+        rows[i, 2] = start + np.int64(lengths[item]) + (shape >> 8) - LONGER
+        rows[i, 3] = shape & 0xFF
 
 
 def _in_order(found: list[np.ndarray]) -> np.ndarray:
     """The rows of several lists, by their items."""
-    if not found:
-        return np.empty((0, 4), np.int64)
-    if len(found) == 1:
-        return found[0]
     rows = np.concatenate(found)
     return rows[np.argsort(rows[:, 0], kind="stable")]
 

@@ -34,7 +34,7 @@ from bwarp.loci.searching.search_cpu import search_by_mismatches
 from bwarp.loci.verifying.device_text_cuda import blocks_on_gpu, text_on_gpu
 from bwarp.loci.verifying.hits_cuda import hits_on_gpu, keys_of_hits, mark_hits
 from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.loci_cuda import loci_of_keys
+from bwarp.loci.verifying.loci_cuda import loci_of_keys, sorted_loci
 from bwarp.reference import Reference
 
 __all__ = ["SeedingSteps", "VerifyingSteps"]
@@ -140,6 +140,7 @@ class VerifyingSteps:
             blocks = blocks_on_gpu(reads)
             keys = keys_of_hits(self._text, blocks, on_gpu, parts, some, use_filter)
             loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
+            loci = sorted_loci(self._text, on_gpu.count, loci)
             rows = rows_of(loci, on_gpu.on_host.lengths, self._pinned)
             rows[:, 0] += first
             return rows, np.array([some.count - keys.count, loci.verified, loci.confirmed])

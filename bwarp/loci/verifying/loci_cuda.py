@@ -6,11 +6,11 @@
     others           a thread each, which works in a share of global memory: long tandem repeats,
                      and reads with many gaps
 
-Loci are written in any order, and sorted: most clusters have one, some have thousands.
+Loci are written in any order, and sorted afterwards: most clusters have one, some have thousands.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import cuda, int32, int64, uint8, uint32, uint64
@@ -25,7 +25,7 @@ from bwarp.loci.verifying.edits_cuda import room_with_few_gaps, room_with_gaps
 from bwarp.loci.verifying.hits_cuda import PART_BITS, Keys
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["KERNEL_SIGNATURES", "LOCAL_MEMORY", "FoundOnGpu", "loci_of_keys"]
+__all__ = ["KERNEL_SIGNATURES", "LOCAL_MEMORY", "FoundOnGpu", "loci_of_keys", "sorted_loci"]
 
 #: Kinds of small clusters: the most gaps, whether they may be fewer than edits, and bytes of
 #: distances.
@@ -48,7 +48,7 @@ class FoundOnGpu:
     Attributes
     ----------
     loci : device array, shape=(at least count,), dtype=uint64
-        Item and start, in order.
+        Item and start.
     shapes : device array, shape=(at least count,), dtype=uint32
         Length and distance.
     count, verified, confirmed : int
@@ -64,7 +64,7 @@ class FoundOnGpu:
 def loci_of_keys(
     text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, hits: Keys
 ) -> FoundOnGpu:
-    """The loci of items from their hits."""
+    """The loci of items from their hits, in any order."""
     if not hits.count:
         return FoundOnGpu(None, None, 0, 0, 0)
     on_host = items.on_host
@@ -107,11 +107,20 @@ def loci_of_keys(
             break
         # Seldom: in tandem repeats a hit may lie in several loci.
         capacity = count
-    if count > 1:
-        spare = cuda.device_array(capacity, np.uint64), cuda.device_array(capacity, np.uint32)
-        bits = 32 + max(1, items.count.bit_length())
-        (loci, _), (shapes, _) = text.sort_pairs((loci, spare[0]), (shapes, spare[1]), count, bits)
     return FoundOnGpu(loci, shapes, count, verified, confirmed)
+
+
+def sorted_loci(text: DeviceText, n_items: int, found: FoundOnGpu) -> FoundOnGpu:
+    """Loci by item and start."""
+    if found.count < 2:
+        return found
+    size = found.loci.size
+    spare = cuda.device_array(size, np.uint64), cuda.device_array(size, np.uint32)
+    bits = 32 + max(1, n_items.bit_length())
+    (loci, _), (shapes, _) = text.sort_pairs(
+        (found.loci, spare[0]), (found.shapes, spare[1]), found.count, bits
+    )
+    return replace(found, loci=loci, shapes=shapes)
 
 
 def _find_in_large(given, items: DeviceItems, large, sizes, n_large: int, out) -> None:

@@ -123,6 +123,7 @@ class _Thread:
         self.atomic = types.SimpleNamespace(
             add=partial(self._atomic, operator.add),
             max=partial(self._atomic, max),
+            min=partial(self._atomic, min),
             or_=partial(self._atomic, operator.or_),
         )
 
