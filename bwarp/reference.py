@@ -77,6 +77,8 @@ class Reference:
         Text position at which each segment begins; the last is the text's length.
     packed : ndarray, shape=(n_bases // 32 + 2,), dtype=uint64
         The genome in 2 bits a base (see `bwarp.sequence.pack`); ambiguous bases are A.
+    alt : tuple of int
+        Numbers of the contigs that are known as ALT: alternate copies of parts of the others.
     """
 
     names: tuple[str, ...]
@@ -85,6 +87,7 @@ class Reference:
     segment_genome: np.ndarray
     segment_text: np.ndarray
     packed: np.ndarray = field(repr=False)
+    alt: tuple[int, ...] = ()
 
     @property
     def n_bases(self) -> int:

@@ -17,6 +17,7 @@ from bwarp.api.engine import one_of, prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.reads import chunks_of_reads
 from bwarp.api.sequences import Sequences
+from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_records import alignment_records
@@ -91,6 +92,9 @@ class Mapper:
     index : Index, or the folder of one
     backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, insert_size, orientation
         As of map_reads.py; the insert size is (mean, standard deviation).
+    alt : str, optional
+        The ALT contigs, instead of those that the index knows: a file, names with commas between
+        them, or none.
     threads : int, optional
         All that this process may use, if not given.
     **parameters
@@ -105,12 +109,14 @@ class Mapper:
         backend: str = "auto",
         mode: str = LOCAL,
         min_score: int | None = None,
+        alt: str | None = None,
         **parameters,
     ):
         self.index = arrays_of(index)
         self.threads = threads_or_all(threads)
         if min_score is not None:
             parameters["least_score"] = min_score
+        parameters["alt"] = chosen_alt_contigs(alt, self.index.reference)
         self.parameters = mapping_parameters(mode=one_of("mode", mode, MODES), **parameters)
         self.backend, (self.genome, self._kept) = prepared(
             backend, lambda engine: load(self.index, engine, self.threads)
@@ -145,8 +151,9 @@ class Mapper:
         chunk = done.chunk
         starts = self.genome.contig_starts
         records = alignment_records(
-            starts, chunk, done.mapped, done.primary, done.supplementary, done.secondary
-        )
+            starts, chunk, done.mapped, done.primary, done.supplementary, done.secondary,
+            done.better_scores,
+        )  # fmt: skip
         offsets = records.cigar_offsets
         templates = np.array([chunk.name(template) for template in range(chunk.n_templates)], str)
         contigs = np.array([*self.index.reference.names, ""])

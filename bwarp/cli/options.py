@@ -5,8 +5,9 @@ Short names are those of bwa mem, samtools, minimap2 and bowtie where these agre
 
 import argparse
 
-from bwarp.cli.program import bounded_int, whole
+from bwarp.cli.program import bounded_int, say, whole
 from bwarp.errors import UsageError
+from bwarp.index.alt_contigs import named_like_alt
 from bwarp.mapping.output.output_options import (
     AlignmentOutput,
     default_sort_bytes,
@@ -21,10 +22,12 @@ from bwarp.mapping.parameters import (
     mapping_parameters,
 )
 from bwarp.offtargets.pam import SIDES
+from bwarp.reference import Reference
 from bwarp.seeding.hits import ALGORITHMS, LOCATE_MODES, MOST_MISMATCHES
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 
 __all__ = [
+    "MOST_NAMED",
     "SEQUENCES",
     "add_index_option",
     "add_kmer_options",
@@ -44,7 +47,11 @@ __all__ = [
     "mapping_options",
     "output_options",
     "sort_bytes",
+    "warn_of_names_like_alt",
 ]
+
+#: Contigs named in one warning.
+MOST_NAMED = 5
 
 #: Files of sequences.
 SEQUENCES = "FASTA or FASTQ, plain or compressed"
@@ -158,6 +165,11 @@ def add_mapping_options(parser) -> None:
         help="lowest score of an alignment that is reported (default: 30)",
     )  # fmt: skip
     add_pair_options(group)
+    group.add_argument(
+        "--alt", metavar="FILE|NAMES",
+        help="ALT contigs, instead of those that the index knows: a file with a name in each line, "
+        "names with commas between them, or none",
+    )  # fmt: skip
 
 
 def add_pam_options(parser) -> None:
@@ -238,6 +250,18 @@ def add_output_options(parser) -> None:
         help="copy the comments of the FASTQ headers, which must be SAM tags such as BC:Z:ACGT",
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
+
+
+def warn_of_names_like_alt(reference: Reference) -> None:
+    """Say so if contigs are named like ALT contigs and none is known as one."""
+    names = named_like_alt(reference.names)
+    if names and not reference.alt:
+        shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+        say(
+            f"warning: {len(names):,} contigs look like ALT contigs ({shown}), but none is listed "
+            "as one, so reads that align to them get low mapping qualities: list them in "
+            "REF.fa.alt beside the reference and index again, or give --alt when mapping"
+        )
 
 
 def add_sort_memory_option(parser: argparse.ArgumentParser) -> None:

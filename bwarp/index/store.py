@@ -146,12 +146,7 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
         "text_length": reference.text_length,
         "first_rows": index.forward.first_rows.tolist(),
         "forward_text_start": index.forward.text_start,
-        "contigs": [
-            {"name": name, "length": int(length), "md5": md5}
-            for name, length, md5 in zip(
-                reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
-            )
-        ],
+        "contigs": _contig_descriptions(reference),
         "files": _save(arrays, folder, threads),
     }
     if index.has_reverse:
@@ -169,6 +164,18 @@ def write_reverse(reverse: BWT, description: dict, folder: Path, threads: int = 
     files = description["files"] | _save(arrays, folder, threads)
     complete = description | {"version": 1, "reverse_text_start": reverse.text_start}
     _write_description(complete | {"files": files}, folder)
+
+
+def _contig_descriptions(reference: Reference) -> list[dict]:
+    lengths = np.diff(reference.contig_starts).tolist()
+    contigs = [
+        {"name": name, "length": length, "md5": md5}
+        for name, length, md5 in zip(reference.names, lengths, reference.md5, strict=True)
+    ]
+    for number in reference.alt:
+        # Only of those: a bwarp that knows of no ALT contigs reads the others as before.
+        contigs[number]["alt"] = True
+    return contigs
 
 
 def _save(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str, dict]:
@@ -296,6 +303,7 @@ class StoredIndex:
             segment_genome=segments[:, 0].astype(np.uint32),
             segment_text=np.append(segments[:, 1], self.description["text_length"]),
             packed=self._array("genome"),
+            alt=tuple(number for number, contig in enumerate(contigs) if contig.get("alt")),
         )
 
     @cached_property

@@ -103,12 +103,16 @@ class MappingParameters:
         The same for the mate of a read, where both make a pair.
     most_secondary : int
         Secondary hits of a read are reported (XA) if they are no more than this.
+    most_secondary_alt : int
+        The same where one of them is on an ALT contig.
     secondary_share : float
         What they score at least, as a share of the read's best score.
     insert_size : (float, float) or None
         Mean and standard deviation of pairs; None: estimated from the first pairs.
     orientation : str or None
         FR, RF, FF or RR; None: the commonest of the first pairs.
+    alt : tuple of int
+        Numbers of the ALT contigs.
     """
 
     first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)
@@ -131,9 +135,11 @@ class MappingParameters:
     least_score: int = 30
     least_mate_score: int = 19
     most_secondary: int = 5
+    most_secondary_alt: int = 200
     secondary_share: float = 0.8
     insert_size: tuple[float, float] | None = None
     orientation: str | None = None
+    alt: tuple[int, ...] = ()
 
     @property
     def least_loss(self) -> int:

@@ -16,8 +16,15 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, merge, without
 from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
+from bwarp.mapping.output.alt_records import with_alt_hits
 from bwarp.mapping.output.final_alignments import MappedReads, align_hits
 from bwarp.mapping.output.supplementary_and_secondary import secondary_of, supplementary_of
+from bwarp.mapping.pairing.alt_hits_cpu import (
+    alt_hits,
+    assembly_rows,
+    hits_at,
+    on_alt_contigs,
+)
 from bwarp.mapping.pairing.insert_size import (
     FIRST_PAIRS,
     InsertSize,
@@ -89,6 +96,8 @@ class MappedChunk:
         Of the whole run; nothing is known for single reads.
     supplementary : Supplementary
     secondary : SecondaryHits
+    better_scores : ndarray, shape=(n_reads,), dtype=int64, or None
+        Of hits on ALT contigs that score more than the primary ones (`AltHits`).
     """
 
     chunk: ReadChunk
@@ -100,6 +109,7 @@ class MappedChunk:
     insert: InsertSize
     supplementary: Supplementary
     secondary: SecondaryHits
+    better_scores: np.ndarray | None = None
 
 
 UnscoredChunk = tuple[ReadChunk, Callable[[], ScoredChunk]]
@@ -261,18 +271,37 @@ def finish_chunk(
     """Select the primary hits of a chunk's reads, and align them there."""
     chunk, both, hits = scored.chunk, scored.both, scored.hits
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
+    competing = hits
+    if parameters.alt:
+        on_alt = on_alt_contigs(hits, genome.contig_starts, parameters.alt)
+        rows = assembly_rows(hits, on_alt, parameters.least_score)
+        competing = hits_at(hits, rows)
     if chunk.ends == 1:
-        primary = select_single(hits, lengths, scored.unlocated, parameters, tie_seeds(chunk))
+        primary = select_single(competing, lengths, scored.unlocated, parameters, tie_seeds(chunk))
     else:
         primary = select_paired(
-            hits, lengths, scored.unlocated, insert, parameters, tie_seeds(chunk),
+            competing, lengths, scored.unlocated, insert, parameters, tie_seeds(chunk),
             genome.contig_starts,
         )  # fmt: skip
-    mapped = align_hits(genome, both, offsets, hits, primary.hits, parameters)
+    mapped = align_hits(genome, both, offsets, competing, primary.hits, parameters)
+    supplementary = supplementary_of(genome, both, offsets, competing, mapped, primary, parameters)
+    if not parameters.alt:
+        secondary = secondary_of(genome, both, offsets, hits, primary, parameters)
+        return MappedChunk(
+            chunk, both, hits, scored.searched, mapped, primary, insert, supplementary, secondary
+        )
+    of_all = np.where(primary.hits >= 0, np.append(rows, -1)[primary.hits], -1)
+    primary = primary._replace(hits=of_all)
+    has_alt = np.bincount(hits.reads[on_alt], minlength=chunk.n_reads) > 0
+    without_alt = primary._replace(hits=np.where(has_alt, -1, primary.hits))
+    secondary = secondary_of(genome, both, offsets, hits, without_alt, parameters)
+    found = alt_hits(hits, on_alt, lengths, primary.hits, parameters)
+    supplementary, secondary = with_alt_hits(
+        genome, both, offsets, hits, found, supplementary, secondary, parameters
+    )
     return MappedChunk(
-        chunk, both, hits, scored.searched, mapped, primary, insert,
-        supplementary_of(genome, both, offsets, hits, mapped, primary, parameters),
-        secondary_of(genome, both, offsets, hits, primary, parameters),
+        chunk, both, hits, scored.searched, mapped, primary, insert, supplementary, secondary,
+        found.better_scores,
     )  # fmt: skip
 
 

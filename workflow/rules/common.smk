@@ -25,6 +25,7 @@ if not isinstance(workflow.current_basedir, os.PathLike):
 CHECKOUT = Path(workflow.current_basedir).parent.parent
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "workflow" / "lib")]
 
+from bwarp.index.alt_list import alt_list_beside
 from bwarp.runtime.backend import may_have_gpu
 from bwarp_configuration import (
     ConfigFile,
@@ -122,6 +123,12 @@ def as_named(path):
         return path
     path = workflow.modifier.path_modifier.apply_default_storage(path)
     return flag(path, PATH_MODIFIER_FLAG)
+
+
+def alt_list(reference):
+    """The list of ALT contigs beside a reference, or none."""
+    beside = alt_list_beside(reference)
+    return [as_named(str(beside))] if beside else []
 
 
 def file_of(name, key):

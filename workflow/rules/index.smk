@@ -7,6 +7,8 @@ RESULTS[f"{INDEX}.txt"] = "its parts and their sizes"
 rule index_reference:
     input:
         reference=as_named(config["reference"]),
+        # The list of ALT contigs beside it, where there is one: read without being named.
+        alt=alt_list(config["reference"]),
     output:
         index=directory(INDEX),
         table=report(

@@ -1,10 +1,13 @@
 """Index a reference for every other program of bwarp."""
 
 import argparse
+from dataclasses import replace
 
-from bwarp.cli.options import add_output_option
+from bwarp.cli.options import MOST_NAMED, add_output_option, warn_of_names_like_alt
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
+from bwarp.index.alt_contigs import listed_alt_contigs
+from bwarp.index.alt_list import alt_list_beside
 from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.index_size import size_table
 from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
@@ -29,9 +32,6 @@ scripts/index_reference.py genome.fa -o genome.index --with-reverse    for seeds
 scripts/index_reference.py -o genome.index --with-reverse    the same, of an existing index
 scripts/index_reference.py --verify -o genome.index    prove an existing index
 """
-
-#: Contigs named in one warning.
-MOST_NAMED = 5
 
 
 def size(text):
@@ -110,6 +110,10 @@ def build(options):
         parameters = choose_parameters(
             reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
         )
+        if alt_list := alt_list_beside(options.reference):
+            reference = replace(reference, alt=listed_alt_contigs(alt_list, reference))
+            say(f"{len(reference.alt):,} contigs are ALT contigs, by {alt_list}")
+        warn_of_names_like_alt(reference)
         warn_of_contigs_without_bases(reference.contigs_without_segments())
         say(
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"

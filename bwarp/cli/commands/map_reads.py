@@ -1,5 +1,6 @@
 """Map reads of up to 10,000 bases to an indexed reference: FASTQ in, SAM or BAM out."""
 
+from dataclasses import replace
 from functools import partial
 
 from bwarp.cli.options import (
@@ -9,8 +10,10 @@ from bwarp.cli.options import (
     add_read_options,
     mapping_options,
     output_options,
+    warn_of_names_like_alt,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
@@ -41,7 +44,7 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
-    inputs = [options.index, options.first, options.second, options.reference]
+    inputs = [options.index, options.first, options.second, options.reference, options.alt]
     check_outputs([*files_of(options.output), options.stats], inputs)
     backend = choose_engine(options.backend)
     parameters = mapping_options(options)
@@ -55,12 +58,16 @@ def main(options):
     backend, (genome, kept) = or_on_cpu(
         options.backend, backend, lambda engine: load(index, engine, options.threads), say
     )
+    reference = replace(index.reference, alt=chosen_alt_contigs(options.alt, index.reference))
+    parameters = replace(parameters, alt=reference.alt)
+    if options.alt is None:
+        warn_of_names_like_alt(reference)
     with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
         )
         statistics = write_mapped(
-            output, parameters, index.reference, genome, mapped_chunks, report, options.threads
+            output, parameters, reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
     if options.stats:

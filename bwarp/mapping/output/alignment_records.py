@@ -36,6 +36,7 @@ __all__ = [
     "SecondaryHits",
     "Supplementary",
     "alignment_records",
+    "joined_alignments",
 ]
 
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
@@ -52,34 +53,40 @@ class Supplementary:
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        Never falling; the records of a read come in this order, after its primary one.
+        The records of a read come in this order, after its primary one.
     alignments : MappedReads
         Row i is of read ``reads[i]``.
     qualities : ndarray, shape=(n,), dtype=uint8
     suboptimal : ndarray, shape=(n,), dtype=int32
         As in `PrimarySelection`.
+    soft : ndarray, shape=(n,), dtype=bool
+        Whether the record keeps its clipped bases.
     """
 
     reads: np.ndarray
     alignments: MappedReads
     qualities: np.ndarray
     suboptimal: np.ndarray
+    soft: np.ndarray
 
 
 @dataclass(frozen=True)
 class SecondaryHits:
-    """Secondary hits of mapped reads, which the primary record names: XA.
+    """Secondary hits of mapped reads, which one of their records names: XA.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        Never falling; a read's are named in this order.
+        A record's are named in this order.
     alignments : MappedReads
         Row i is of read ``reads[i]``.
+    named_by : ndarray, shape=(n,), dtype=int64
+        The row of `Supplementary` whose record names it; -1 for the read's primary record.
     """
 
     reads: np.ndarray
     alignments: MappedReads
+    named_by: np.ndarray
 
 
 class AlignmentRecords(NamedTuple):
@@ -106,6 +113,8 @@ class AlignmentRecords(NamedTuple):
     template_lengths : ndarray, shape=(n,), dtype=int64
     scores, suboptimal : ndarray, shape=(n,), dtype=int32
         AS and XS.
+    alt_shares : ndarray, shape=(n,), dtype=int64
+        Thousandths of the score of a better hit on an ALT contig; 0 where there is none: pa.
     first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
         The rows of a read.
     secondary_offsets : ndarray, shape=(n + 1,), dtype=int64
@@ -127,6 +136,7 @@ class AlignmentRecords(NamedTuple):
     template_lengths: np.ndarray
     scores: np.ndarray
     suboptimal: np.ndarray
+    alt_shares: np.ndarray
     first_rows: np.ndarray
     secondary_offsets: np.ndarray
     secondary_strands: np.ndarray
@@ -146,6 +156,7 @@ def alignment_records(
     primary: PrimarySelection,
     supplementary: Supplementary | None = None,
     secondary: SecondaryHits | None = None,
+    better_scores: np.ndarray | None = None,
 ) -> AlignmentRecords:
     """The records of a chunk's reads.
 
@@ -158,23 +169,27 @@ def alignment_records(
     primary : PrimarySelection
     supplementary, secondary : optional
         Further alignments of some of the reads that are mapped.
+    better_scores : ndarray, shape=(n_reads,), dtype=int64, optional
+        Of better hits of the reads on ALT contigs, 0 for none.
     """
     lengths = np.diff(chunk.offsets)
     reads, qualities, suboptimal = np.arange(chunk.n_reads), primary.qualities, primary.suboptimal
     alignments = mapped
     order = reads
+    soft = np.ones(chunk.n_reads, bool)
     if supplementary is not None and supplementary.reads.size:
         reads = np.concatenate([reads, supplementary.reads])
         qualities = np.concatenate([qualities, supplementary.qualities])
         suboptimal = np.concatenate([suboptimal, supplementary.suboptimal])
-        alignments = _joined(mapped, supplementary.alignments)
+        alignments = joined_alignments(mapped, supplementary.alignments)
         order = np.argsort(reads, kind="stable")
         reads = reads[order]
+        soft = np.concatenate([soft, supplementary.soft])[order]
     first_rows = np.searchsorted(reads, np.arange(chunk.n_reads + 1))
     is_primary = np.zeros(reads.size, bool)
     is_primary[first_rows[:-1]] = True
     cigar_offsets, cigar, spans = _clipped(
-        order, lengths[reads], is_primary, alignments.read_starts, alignments.read_ends,
+        order, lengths[reads], soft, alignments.read_starts, alignments.read_ends,
         alignments.cigar_offsets, alignments.cigar,
     )  # fmt: skip
     own = alignments.positions[order]
@@ -201,14 +216,25 @@ def alignment_records(
     hit_strands, hit_positions = np.empty(0, np.uint8), np.empty(0, np.int64)
     hit_cigar_offsets, hit_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
     if secondary is not None and secondary.reads.size:
-        rows = first_rows[secondary.reads]
+        rows_of = np.argsort(order)
+        rows = np.where(
+            secondary.named_by < 0,
+            first_rows[secondary.reads],
+            rows_of[secondary.named_by + chunk.n_reads],
+        )
         offsets[1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
+        by_row = np.argsort(rows, kind="stable")
         found = secondary.alignments
-        hit_strands, hit_positions = found.strands, found.positions
+        hit_strands, hit_positions = found.strands[by_row], found.positions[by_row]
         hit_cigar_offsets, hit_cigar, _ = _clipped(
-            np.arange(rows.size), lengths[secondary.reads], np.ones(rows.size, bool),
+            by_row, lengths[secondary.reads[by_row]], np.ones(rows.size, bool),
             found.read_starts, found.read_ends, found.cigar_offsets, found.cigar,
         )  # fmt: skip
+    alt_shares = np.zeros(reads.size, np.int64)
+    if better_scores is not None:
+        has_better = np.flatnonzero(better_scores)
+        shares = 1000 * mapped.scores[has_better] / better_scores[has_better]
+        alt_shares[first_rows[has_better]] = np.rint(shares)
     return AlignmentRecords(
         reads=reads,
         flags=flags.astype(np.uint16),
@@ -222,6 +248,7 @@ def alignment_records(
         template_lengths=template_lengths,
         scores=alignments.scores[order],
         suboptimal=suboptimal[order],
+        alt_shares=alt_shares,
         first_rows=first_rows,
         secondary_offsets=offsets,
         secondary_strands=hit_strands,
@@ -231,7 +258,8 @@ def alignment_records(
     )
 
 
-def _joined(one: MappedReads, two: MappedReads) -> MappedReads:
+def joined_alignments(one: MappedReads, two: MappedReads) -> MappedReads:
+    """The rows of both, one after the other."""
     fields = ("positions", "strands", "read_starts", "read_ends", "scores", "cigar")
     joined = {name: np.concatenate([getattr(one, name), getattr(two, name)]) for name in fields}
     offsets = np.concatenate([one.cigar_offsets, two.cigar_offsets[1:] + one.cigar_offsets[-1]])

@@ -45,7 +45,7 @@ def write_mapped(
         def encode(done: MappedChunk) -> tuple[list, dict]:
             records = alignment_records(
                 genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
-                done.secondary,
+                done.secondary, done.better_scores,
             )  # fmt: skip
             return writer.encode(done.chunk, done.both, records), counts_of(done)
 

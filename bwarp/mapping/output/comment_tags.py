@@ -17,7 +17,7 @@ from bwarp.mapping.reads.read_chunks import ReadChunk
 __all__ = ["ReadTags", "comment_tags", "no_tags"]
 
 #: Tags that the records have anyway.
-_OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"ms")
+_OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"pa", b"ms")
 
 # What the quick reader reports besides success.
 _NOT_TAGS = 1

@@ -42,10 +42,10 @@ from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["put_nibbles", "put_raw_qualities", "written_records"]
 
-_NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _XA = map(
-    tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"XA")
+_NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _PA, _XA = map(
+    tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"pa", b"XA")
 )
-_INTEGER, _TEXT = b"iZ"
+_INTEGER, _TEXT, _FLOAT = b"iZf"
 _TAB, _NEWLINE, _STAR, _EQUAL, _COLON = b"\t\n*=:"
 _HARD_CLIP = 5
 
@@ -256,6 +256,20 @@ def _put_integer_of(out, at, name, number, is_binary):
     return at
 
 
+@numba.njit(cache=True, nogil=True)
+def _put_thousandths(out, at, number, is_binary):
+    """A number between 0 and 1: with three digits at most, or the bits of a float32."""
+    out = uncounted(out)
+    if is_binary:
+        return put_int32(out, at, np.int64(np.float32(number / 1000).view(np.int32)))
+    for digit, power in ((48, 1000), (46, 0), (48, 100), (48, 10), (48, 1)):
+        out[at] = digit + (number // power % 10 if power else 0)
+        at += 1
+    while out[at - 1] == 48:
+        at -= 1
+    return at
+
+
 @numba.njit(cache=True, nogil=True, inline="always")
 def _put_star(out, at):
     out[at] = _STAR
@@ -275,7 +289,8 @@ def _write_records(
     contig_text, contig_bounds = contigs
     (
         reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
-        template_lengths, scores, suboptimal, first_rows, secondary_offsets, _, _, _, _,
+        template_lengths, scores, suboptimal, alt_shares, first_rows, secondary_offsets, _, _, _,
+        _,
     ) = records  # fmt: skip
     at = np.int64(0)
     for row in range(first_row, last_row):
@@ -381,6 +396,9 @@ def _write_records(
             at = _begin_tag(out, at, _SA, _TEXT, is_binary)
             at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
             at = _end_text(out, at, is_binary)
+        if alt_shares[row]:
+            at = _begin_tag(out, at, _PA, _FLOAT, is_binary)
+            at = _put_thousandths(out, at, alt_shares[row], is_binary)
         if secondary_offsets[row] < secondary_offsets[row + 1]:
             at = _begin_tag(out, at, _XA, _TEXT, is_binary)
             at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)

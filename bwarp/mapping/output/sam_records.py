@@ -16,7 +16,7 @@ __all__ = ["sam_header", "sam_records"]
 
 
 def sam_header(reference: Reference, program: str, read_group: str | None, order: str) -> bytes:
-    """@HD, @SQ with lengths and checksums, @RG and @PG.
+    """@HD, @SQ with lengths and checksums (ALT contigs with AH), @RG and @PG.
 
     `program` is the @PG record; `order` is what @HD says of it, such as ``SO:coordinate``.
 
@@ -32,12 +32,15 @@ def sam_header(reference: Reference, program: str, read_group: str | None, order
                 "bracket, not * or = at the start): rename it in the reference and index again"
             )
     lines = [f"@HD\tVN:1.6\t{order}"]
-    for name, length, md5 in zip(
-        reference.names, np.diff(reference.contig_starts), reference.md5, strict=True
+    lengths, alt = np.diff(reference.contig_starts), set(reference.alt)
+    for number, (name, length, md5) in enumerate(
+        zip(reference.names, lengths, reference.md5, strict=True)
     ):
         # SAM has no empty sequences; no read maps to one.
         if length:
-            lines.append(f"@SQ\tSN:{name}\tLN:{length}\tM5:{md5}")
+            # AH: an alternate locus, of which one does not matter here.
+            locus = "\tAH:*" if number in alt else ""
+            lines.append(f"@SQ\tSN:{name}\tLN:{length}{locus}\tM5:{md5}")
     if read_group:
         lines.append(read_group)
     lines.append(program)

@@ -62,6 +62,7 @@ def supplementary_of(
         align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
         qualities[:n],
         suboptimal[:n],
+        np.zeros(n, bool),
     )
 
 
@@ -85,6 +86,7 @@ def secondary_of(
     return SecondaryHits(
         hits.reads[rows[:n]].astype(np.int64),
         align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
+        np.full(n, -1),
     )
 
 

@@ -108,7 +108,17 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
         random_alignments(rng, genome, chunk, both, split),
         rng.integers(0, 61, split.size).astype(np.uint8),
         rng.integers(0, 300, split.size).astype(np.int32),
+        rng.random(split.size) < 0.3,
     )
-    other = np.sort(rng.choice(mapped, mapped.size // 2))
-    secondary = SecondaryHits(other, random_alignments(rng, genome, chunk, both, other))
-    return both, (alignments, primary, supplementary, secondary)
+    # Some are named by supplementary records.
+    lines = rng.choice(split.size, split.size // 2)
+    other = np.concatenate([np.sort(rng.choice(mapped, mapped.size // 2)), split[lines]])
+    secondary = SecondaryHits(
+        other,
+        random_alignments(rng, genome, chunk, both, other),
+        np.concatenate([np.full(other.size - lines.size, -1), lines]),
+    )
+    better_scores = np.zeros(chunk.n_reads, np.int64)
+    some = mapped[::7]
+    better_scores[some] = alignments.scores[some] + rng.integers(1, 50, some.size)
+    return both, (alignments, primary, supplementary, secondary, better_scores)

@@ -14,7 +14,7 @@ from bwarp.io.bam.bai_index import _read_loci
 from bwarp.io.bam.block_writer import _gather
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.output.alignment_file import alignment_file
-from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary, alignment_records
+from bwarp.mapping.output.alignment_records import Supplementary, alignment_records
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
@@ -73,11 +73,16 @@ def tiled(part, n_reads: int, times: int):
         return MappedReads(**fields | {"cigar_offsets": np.concatenate([[0], np.cumsum(sizes)])})
     if isinstance(part, PrimarySelection):
         return PrimarySelection(*(np.tile(value, times) for value in part))
+    if isinstance(part, np.ndarray):
+        return np.tile(part, times)
     reads = part.reads[None] + n_reads * np.arange(times)[:, None]
-    more = {name: np.tile(getattr(part, name), times) for name in ("qualities", "suboptimal")
-            if isinstance(part, Supplementary)}  # fmt: skip
-    kind = Supplementary if more else SecondaryHits
-    return kind(reads=reads.reshape(-1), alignments=tiled(part.alignments, 0, times), **more)
+    if isinstance(part, Supplementary):
+        names = ("qualities", "suboptimal", "soft")
+        more = {name: np.tile(getattr(part, name), times) for name in names}
+    else:
+        # How many lines there are in a copy, or more: those of the random case are a third.
+        more = {"named_by": np.full(part.reads.size * times, -1)}
+    return type(part)(reads=reads.reshape(-1), alignments=tiled(part.alignments, 0, times), **more)
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     both, mapped = random_mapped(rng, genome, chunk)
     mapped[0].scores[:3] = (70_000, 300, -5)
     mapped[1].suboptimal[:3] = (-200, -70_000, 255)
+    mapped[4][:3] = 0
     records = alignment_records(genome.contig_starts, chunk, *mapped)
     tags = no_tags(chunk.n_reads)
     lines = b"".join(sam_records(genome, names, chunk, both, records, b"a group", tags))

@@ -19,21 +19,27 @@ from tests.helpers.oracles.mapping_oracle import codes_in
 class Oracle:
     """Lines from lists of Python objects, one rule of SAM after the other."""
 
-    def __init__(self, genome, chunk, both, mapped, primary, supplementary, secondary):
+    def __init__(
+        self, genome, chunk, both, mapped, primary, supplementary, secondary, better_scores
+    ):
         self.genome, self.chunk, self.both, self.primary = genome, chunk, both, primary
         self.genome_letters = decode(codes_in(genome)).decode()
         self.first = [self.alignment(mapped, read, read) for read in range(chunk.n_reads)]
         for read, alignment in enumerate(self.first):
             alignment |= {"mapq": primary.qualities[read], "XS": primary.suboptimal[read]}
+            alignment |= {"better": better_scores[read], "soft": True, "secondary": []}
         self.more = {read: [] for read in range(chunk.n_reads)}
-        self.secondary = {read: [] for read in range(chunk.n_reads)}
         for row, read in enumerate(supplementary.reads):
             self.more[read].append(
                 self.alignment(supplementary.alignments, row, read)
                 | {"mapq": supplementary.qualities[row], "XS": supplementary.suboptimal[row]}
+                | {"better": 0, "soft": supplementary.soft[row], "secondary": []}
             )
+        further = [line for lines in self.more.values() for line in lines]
         for row, read in enumerate(secondary.reads):
-            self.secondary[read].append(self.alignment(secondary.alignments, row, read))
+            by = secondary.named_by[row]
+            line = self.first[read] if by < 0 else further[by]
+            line["secondary"].append(self.alignment(secondary.alignments, row, read))
 
     def alignment(self, alignments, row, read):
         place = int(alignments.positions[row])
@@ -100,7 +106,7 @@ class Oracle:
                 bases = line["bases"] if line["mapped"] else self.letters(begin, end)
                 turned = qualities[::-1] if line["reverse"] else qualities
                 cigar = line.get("cigar", "*")
-                if number:
+                if not line["soft"]:
                     cut = slice(line["clips"][0], len(bases) - line["clips"][1])
                     bases, turned, cigar = bases[cut], turned[cut], cigar.replace("S", "H")
                 fields = [name, flag, place[0], place[1] + 1, line["mapq"] * line["mapped"], cigar]
@@ -115,8 +121,10 @@ class Oracle:
                     fields += ["RG:Z:a group"]
                 if len(together) > 1:
                     fields.append("SA:Z:" + "".join(map(self.split, self.without(together, line))))
-                if number == 0 and self.secondary[read]:
-                    fields.append("XA:Z:" + "".join(map(self.alternative, self.secondary[read])))
+                if line["better"]:
+                    fields.append(f"pa:f:{round(line['AS'] / line['better'], 3)}")
+                if line["secondary"]:
+                    fields.append("XA:Z:" + "".join(map(self.alternative, line["secondary"])))
                 yield "\t".join(map(str, fields))
 
     def letters(self, begin, end):

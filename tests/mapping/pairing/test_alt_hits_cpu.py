@@ -1,0 +1,118 @@
+"""Hits on ALT contigs against bwa's rules, written with lists."""
+
+import numpy as np
+
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.pairing.alt_hits_cpu import alt_hits, assembly_rows, hits_at, on_alt_contigs
+from bwarp.mapping.pairing.primary_and_mapq_cpu import single_end_mapq
+from bwarp.mapping.parameters import MappingParameters
+
+LENGTH = 100
+STARTS = np.array([0, 1000, 2000, 3000])
+PARAMETERS = MappingParameters(most_secondary=2, most_secondary_alt=4, alt=(1,))
+
+
+def random_hits(rng, n_reads):
+    """Hits of reads on three contigs, with few scores, so that many are equal."""
+    rows = []
+    for read in range(n_reads):
+        found = []
+        for _ in range(rng.integers(0, 9)):
+            begin, end = sorted(rng.choice(11, 2, replace=False) * 10)
+            start = int(rng.integers(0, 2900))
+            found.append((read, int(rng.integers(2)), int(rng.choice([20, 30, 60, 70, 80])),
+                          start, start + int(end - begin), int(begin), int(end)))  # fmt: skip
+        rows += sorted(found, key=lambda row: -row[2])
+    reads, strands, scores, starts, ends, begins, stops = np.array(rows, np.int64).T
+    counts = np.bincount(reads, minlength=n_reads)
+    return ScoredHits(
+        reads.astype(np.int32), strands.astype(np.uint8), scores.astype(np.int32), starts, ends,
+        begins.astype(np.int32), stops.astype(np.int32), np.ones(reads.size, bool), starts, ends,
+        np.concatenate([[0], np.cumsum(counts)]),
+    )  # fmt: skip
+
+
+def span(hits, i):
+    begin, end = int(hits.read_starts[i]), int(hits.read_ends[i])
+    return (LENGTH - end, LENGTH - begin) if hits.strands[i] else (begin, end)
+
+
+def overlap(hits, i, j):
+    one, two = span(hits, i), span(hits, j)
+    shared = min(one[1], two[1]) - max(one[0], two[0])
+    return 2 * shared >= min(one[1] - one[0], two[1] - two[0])
+
+
+def expected(hits, on_alt, primary):
+    """Lines, qualities, suboptimal scores; secondary hits and who names them; better scores."""
+    lines, qualities, suboptimal, secondary, named_by = [], [], [], [], []
+    better = [0] * len(primary)
+    for read, chosen in enumerate(primary):
+        rows = range(hits.offsets[read], hits.offsets[read + 1])
+        if chosen < 0 or not any(on_alt[i] for i in rows):
+            continue
+        ranked = sorted(rows, key=lambda i: (-hits.scores[i], on_alt[i], i))
+        leaders, leader_of = [], {}
+        for i in ranked:
+            leader_of[i] = next((j for j in leaders if overlap(hits, i, j)), i)
+            if leader_of[i] == i:
+                leaders.append(i)
+        first = leader_of[chosen]
+        if on_alt[first] and not on_alt[chosen]:
+            better[read] = hits.scores[first]
+        else:
+            leader_of = {i: chosen if j == first else j for i, j in leader_of.items()}
+        owners = {chosen: -1}
+        for i in ranked:
+            if on_alt[i] and not on_alt[chosen] and leader_of[i] == i and hits.scores[i] >= 30:
+                owners[i] = len(lines)
+                lines.append(i)
+                others = [hits.scores[j] for j in rows if j != i and overlap(hits, i, j)]
+                suboptimal.append(max(others, default=0))
+                qualities.append(
+                    single_end_mapq(
+                        hits.scores[i],
+                        suboptimal[-1],
+                        sum(o >= hits.scores[i] - 7 for o in others),
+                        hits.ends[i] - hits.starts[i],
+                        0,
+                        1,
+                        -4,
+                    )  # fmt: skip
+                )
+        for owner, by in owners.items():
+            own = [
+                i
+                for i in sorted(ranked, key=lambda i: on_alt[i])
+                if leader_of[i] == owner != i and hits.scores[i] >= 0.8 * hits.scores[owner]
+            ]
+            if len(own) <= (4 if any(on_alt[i] for i in own) else 2):
+                secondary += own
+                named_by += [by] * len(own)
+    return lines, qualities, suboptimal, secondary, named_by, better
+
+
+def test_random_hits():
+    rng = np.random.default_rng(1)
+    hits = random_hits(rng, 3000)
+    on_alt = on_alt_contigs(hits, STARTS, (1,))
+    assert on_alt.tolist() == [1000 < end <= 2000 for end in hits.ends.tolist()]
+    kept = assembly_rows(hits, on_alt, 30)
+    primary = np.full(3000, -1)
+    for read in range(3000):
+        rows = np.arange(hits.offsets[read], hits.offsets[read + 1])
+        others = rows[~on_alt[rows]]
+        has_others = (hits.scores[others] >= 30).any()
+        competing = others if has_others else rows
+        assert np.array_equal(kept[np.isin(kept, rows)], competing)
+        if competing.size:
+            primary[read] = rng.choice(competing)
+    some = hits_at(hits, kept)
+    assert np.array_equal(some.scores, hits.scores[kept])
+    assert np.array_equal(np.repeat(np.arange(3000), np.diff(some.offsets)), hits.reads[kept])
+    found = alt_hits(hits, on_alt, np.full(3000, LENGTH), primary, PARAMETERS)
+    wanted = expected(hits, on_alt, primary.tolist())
+    for part, want in zip(vars(found).values(), wanted, strict=True):
+        assert part.tolist() == want
+    assert min(map(np.count_nonzero, vars(found).values())) > 100
+    assert np.count_nonzero(found.named_by >= 0) > 100
