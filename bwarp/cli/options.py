@@ -166,6 +166,11 @@ def add_mapping_options(parser) -> None:
     )  # fmt: skip
     add_pair_options(group)
     group.add_argument(
+        "--hic", action="store_true",
+        help="pairs of Hi-C: map each end by itself, with the 5' part of a split read as its "
+        "primary record, as bwa mem -5SP does",
+    )  # fmt: skip
+    group.add_argument(
         "--alt", metavar="FILE|NAMES",
         help="ALT contigs, instead of those that the index knows: a file with a name in each line, "
         "names with commas between them, or none",
@@ -198,7 +203,11 @@ def add_pair_options(parser) -> None:
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
     """The parameters that were typed; what counts in matches grows with --match."""
-    named = ("mode", "mismatch", "gap_open", "gap_extend", "clip", "insert_size", "orientation")
+    if options.hic and not (options.second or options.interleaved):
+        raise UsageError("--hic is for pairs: give -2 or --interleaved, or leave it out")
+    named = (
+        "mode", "mismatch", "gap_open", "gap_extend", "clip", "insert_size", "orientation", "hic"
+    )  # fmt: skip
     return mapping_parameters(
         match=options.match or 1,
         least_score=options.min_score,

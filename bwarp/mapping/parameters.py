@@ -113,6 +113,9 @@ class MappingParameters:
         FR, RF, FF or RR; None: the commonest of the first pairs.
     alt : tuple of int
         Numbers of the ALT contigs.
+    hic : bool
+        The ends of pairs are two ends of a ligation: each is mapped by itself, and the 5' part of
+        a split read is its primary one.
     """
 
     first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)
@@ -140,6 +143,7 @@ class MappingParameters:
     insert_size: tuple[float, float] | None = None
     orientation: str | None = None
     alt: tuple[int, ...] = ()
+    hic: bool = False
 
     @property
     def least_loss(self) -> int:
@@ -175,6 +179,10 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
         )
     _check("min-score", scaled["least_score"], 1, 1_000_000)
     scaled["least_mate_score"] = min(scaled["least_mate_score"], scaled["least_score"])
+    if given.get("hic") and (given.get("insert_size") or given.get("orientation")):
+        raise UsageError(
+            "--hic maps the ends of pairs one by one: leave --insert-size and --orientation out"
+        )
     if given.get("insert_size"):
         mean, standard_deviation = given["insert_size"]
         if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):

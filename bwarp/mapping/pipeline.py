@@ -25,6 +25,7 @@ from bwarp.mapping.pairing.alt_hits_cpu import (
     hits_at,
     on_alt_contigs,
 )
+from bwarp.mapping.pairing.five_prime_first_cpu import five_prime_first
 from bwarp.mapping.pairing.insert_size import (
     FIRST_PAIRS,
     InsertSize,
@@ -283,6 +284,8 @@ def finish_chunk(
             competing, lengths, scored.unlocated, insert, parameters, tie_seeds(chunk),
             genome.contig_starts,
         )  # fmt: skip
+    if parameters.hic:
+        primary = five_prime_first(competing, lengths, primary, parameters)
     mapped = align_hits(genome, both, offsets, competing, primary.hits, parameters)
     supplementary = supplementary_of(genome, both, offsets, competing, mapped, primary, parameters)
     if not parameters.alt:

@@ -62,6 +62,7 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
             "min-score": parameters.least_score,
             "insert-size": size,
             "orientation": parameters.orientation,
+            "hic": parameters.hic,
             "sort": output.sort,
             "mark-duplicates": output.mark_duplicates,
             "comments": output.comments,

@@ -49,6 +49,9 @@ def supplementary_of(
     split = clipped * parameters.match >= parameters.least_score
     split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
     reads = np.flatnonzero(split)
+    if parameters.hic:
+        # Each part has the quality of its own locus.
+        primary = primary._replace(qualities=np.full(lengths.size, 60, np.uint8))
     most = int(np.diff(hits.offsets)[reads].sum())
     rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
     qualities = np.empty(most, np.uint8)

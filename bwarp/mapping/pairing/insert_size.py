@@ -125,7 +125,12 @@ def insert_size_of(
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
-    """What the user gives, or None; proper pairs are within four standard deviations."""
+    """What the user gives, or None; proper pairs are within four standard deviations.
+
+    The ends of Hi-C reads are no pair in this sense: there are no proper ones.
+    """
+    if parameters.hic:
+        return InsertSize(0.0, 0.0, 0, 0)
     if parameters.insert_size is None:
         return None
     mean, sd = map(float, parameters.insert_size)

@@ -2,45 +2,13 @@
 
 import numpy as np
 
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.alt_hits_cpu import alt_hits, assembly_rows, hits_at, on_alt_contigs
 from bwarp.mapping.pairing.primary_and_mapq_cpu import single_end_mapq
 from bwarp.mapping.parameters import MappingParameters
+from tests.helpers.cases.random_scored_hits import LENGTH, overlap, random_hits
 
-LENGTH = 100
 STARTS = np.array([0, 1000, 2000, 3000])
 PARAMETERS = MappingParameters(most_secondary=2, most_secondary_alt=4, alt=(1,))
-
-
-def random_hits(rng, n_reads):
-    """Hits of reads on three contigs, with few scores, so that many are equal."""
-    rows = []
-    for read in range(n_reads):
-        found = []
-        for _ in range(rng.integers(0, 9)):
-            begin, end = sorted(rng.choice(11, 2, replace=False) * 10)
-            start = int(rng.integers(0, 2900))
-            found.append((read, int(rng.integers(2)), int(rng.choice([20, 30, 60, 70, 80])),
-                          start, start + int(end - begin), int(begin), int(end)))  # fmt: skip
-        rows += sorted(found, key=lambda row: -row[2])
-    reads, strands, scores, starts, ends, begins, stops = np.array(rows, np.int64).T
-    counts = np.bincount(reads, minlength=n_reads)
-    return ScoredHits(
-        reads.astype(np.int32), strands.astype(np.uint8), scores.astype(np.int32), starts, ends,
-        begins.astype(np.int32), stops.astype(np.int32), np.ones(reads.size, bool), starts, ends,
-        np.concatenate([[0], np.cumsum(counts)]),
-    )  # fmt: skip
-
-
-def span(hits, i):
-    begin, end = int(hits.read_starts[i]), int(hits.read_ends[i])
-    return (LENGTH - end, LENGTH - begin) if hits.strands[i] else (begin, end)
-
-
-def overlap(hits, i, j):
-    one, two = span(hits, i), span(hits, j)
-    shared = min(one[1], two[1]) - max(one[0], two[0])
-    return 2 * shared >= min(one[1] - one[0], two[1] - two[0])
 
 
 def expected(hits, on_alt, primary):
