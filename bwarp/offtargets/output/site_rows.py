@@ -75,7 +75,8 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     # Where the protospacer's 5' and the PAM lie, on the site's strand.
     pam_after = forward if pam.side == 3 else ~forward
     pam_starts = np.where(pam_after, stops, hits.starts - pam.length)
-    pam_codes = _codes(reference.packed, pam_starts, pam.length, forward)
+    pam_lengths = np.full(n, pam.length, np.int64)
+    pam_codes = _codes(reference.packed, pam_starts, pam.length, forward, pam_lengths)
     sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
     guide_codes = guides.codes
     guide_text = np.empty((n, _WIDEST), np.uint8)
@@ -117,18 +118,23 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
 
 
 def _codes(
-    packed: np.ndarray, starts: np.ndarray, n: int, forward: np.ndarray, lengths=None
+    packed: np.ndarray, starts: np.ndarray, n: int, forward: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """The codes of `n` bases, or of `lengths` of them and anything more, on the strand of each."""
-    at = np.arange(n)
-    last = (n if lengths is None else lengths[:, None]) - 1
-    positions = np.where(forward[:, None], starts[:, None] + at, starts[:, None] + last - at)
-    # Beyond its length a row may leave the genome.
-    positions = np.clip(positions, 0, 32 * packed.size - 1)
-    codes = (packed[positions >> 5] >> (62 - 2 * (positions & 31)).astype(np.uint64)).astype(
-        np.uint8
-    ) & 3
-    return np.where(forward[:, None], codes, 3 - codes)
+    """The codes of so many bases, on the strand of each; what follows in its row, of `n`, is 0."""
+    codes = np.zeros((len(starts), n), np.uint8)
+    _read_codes(packed, starts, forward, lengths, codes)
+    return codes
+
+
+@numba.njit(cache=True, nogil=True)
+def _read_codes(packed, starts, forward, lengths, codes):
+    for row in range(starts.size):
+        last = lengths[row] - 1
+        for i in range(lengths[row]):
+            position = starts[row] + (i if forward[row] else last - i)
+            word = packed[position >> 5]
+            code = np.uint8(word >> np.uint64(62 - 2 * (position & 31)) & np.uint64(3))
+            codes[row, i] = code if forward[row] else 3 - code
 
 
 def _first_that_fit(pam: Pam, codes: np.ndarray) -> np.ndarray:
