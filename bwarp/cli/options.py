@@ -32,6 +32,7 @@ __all__ = [
     "add_index_option",
     "add_kmer_options",
     "add_mapping_options",
+    "add_orientation_option",
     "add_output_option",
     "add_output_options",
     "add_pair_options",
@@ -195,6 +196,11 @@ def add_pair_options(parser) -> None:
         help="mean and standard deviation of the insert size, both reads included (default: "
         "estimated from the first pairs)",
     )  # fmt: skip
+    add_orientation_option(parser)
+
+
+def add_orientation_option(parser) -> None:
+    """On which strands the ends of pairs lie, and in which order."""
     parser.add_argument(
         "--orientation", choices=ORIENTATIONS,
         help="orientation of pairs (default: that of most of the first pairs)",

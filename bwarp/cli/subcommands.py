@@ -73,6 +73,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "locate-seeds": Subcommand("steps.locate_seeds", "the positions of these"),
         "filter-candidates": Subcommand("steps.filter_candidates", "drop what cannot align there"),
         "extend-candidates": Subcommand("steps.extend_candidates", "verify the others: loci"),
+        "estimate-insert-size": Subcommand(
+            "steps.estimate_insert_size", "the insert size of pairs, from the first batches"
+        ),
         "write-alignments": Subcommand("steps.write_alignments", "BAM, TSV or PAF of them"),
         "merge-loci": Subcommand("steps.merge_loci", "the files of all batches to one"),
     },

@@ -11,6 +11,9 @@ ARGUMENTS = {
     "write_alignments": [
         "--index", "index", "--reads", "IN", "--loci", "p", "-o", "o.bam", "--stats", "IN",
     ],
+    "estimate_insert_size": [
+        "--index", "index", "--reads", "r", "IN", "--loci", "l", "m", "-o", "IN",
+    ],
     "merge_alignments": ["IN.bam", "-o", "IN.bam"],
     "find_seeds": ["--index", "index", "--queries", "IN.over.tsv", "-o", "IN.tsv"],
     "seed_reads": ["--index", "index", "--reads", "IN", "-o", "IN", "--edits", "4"],

@@ -196,12 +196,37 @@ rule extend_candidates:
         " --backend {resources.backend} 2> {log:q}"
 
 
+rule estimate_insert_size:
+    input:
+        index=INDEX,
+        reads=first_batches("results/allmap/batches/{sample}/{unit}/{batch}.reads"),
+        loci=first_batches("results/allmap/units/{sample}/{unit}/{batch}.1.loci"),
+    output:
+        size=temp("results/allmap/units/{sample}/{unit}/insert_size.json"),
+    log:
+        "logs/estimate_insert_size/{sample}.{unit}.log",
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    resources:
+        mem_mb=search_memory_mb,
+    params:
+        program=program("estimate_insert_size.py"),
+        code=code("estimate_insert_size.py"),
+        options=orientation_flags,
+    shell:
+        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        " --loci {input.loci:q} -o {output.size:q} {params.options:q} 2> {log:q}"
+
+
 rule write_alignments:
     input:
         index=INDEX,
         reads=batch_of,
         loci=rounds_of,
-        first_pairs=first_pairs,
+        insert_size=estimated_insert_size,
     output:
         loci=temp(f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{ALLMAP_FORMAT}"),
         stats=temp("results/allmap/units/{sample}/{unit}/{batch}.stats.json"),
@@ -224,11 +249,11 @@ rule write_alignments:
         program=program("write_alignments.py"),
         code=code("write_alignments.py"),
         options=locus_flags,
-        first_pairs=first_pairs_flags,
+        insert_size=estimated_insert_size_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --loci {input.loci:q} -o {output.loci:q} --stats {output.stats:q}"
-        " {params.first_pairs:q} {params.options:q} --threads {threads} 2> {log:q}"
+        " {params.insert_size:q} {params.options:q} --threads {threads} 2> {log:q}"
 
 
 rule merge_loci:

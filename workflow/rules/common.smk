@@ -391,30 +391,35 @@ def rounds_of(wildcards):
     return [f"{path}.{number}.loci" for number in numbers]
 
 
-def first_pairs(wildcards):
-    """Reads and loci of the first batches, which the insert size is estimated from."""
-    from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
+def first_batches(path):
+    """An input function: a file of each of the batches that the insert size is estimated from."""
 
-    settings = section("allmap")
-    if not is_paired(wildcards) or "insert_size" in settings:
+    def paths(wildcards):
+        from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
+
+        n_batches = -(-2 * FIRST_PAIRS // section("allmap")["batch_size"])
+        batches = batches_of(wildcards.sample, wildcards.unit)[:n_batches]
+        return [path.format(**wildcards, batch=batch) for batch in batches]
+
+    return paths
+
+
+def estimated_insert_size(wildcards):
+    """The insert size of a unit of pairs, where the configuration gives none."""
+    if not is_paired(wildcards) or "insert_size" in section("allmap"):
         return []
-    n_batches = -(-2 * FIRST_PAIRS // settings["batch_size"])
-    sample, unit = wildcards.sample, wildcards.unit
-    return [
-        path
-        for batch in batches_of(sample, unit)[:n_batches]
-        for path in (
-            f"results/allmap/batches/{sample}/{unit}/{batch}.reads",
-            f"results/allmap/units/{sample}/{unit}/{batch}.1.loci",
-        )
-    ]
+    return ["results/allmap/units/{sample}/{unit}/insert_size.json".format(**wildcards)]
 
 
-def first_pairs_flags(wildcards, input):
-    """--first-pairs with what `first_pairs` named, a batch each."""
-    paths = list(input.first_pairs)
-    batches = zip(paths[::2], paths[1::2])
-    return [word for batch in batches for word in ("--first-pairs", *batch)]
+def estimated_insert_size_flags(wildcards, input):
+    """--estimated-insert-size with what `estimated_insert_size` named."""
+    return [word for path in input.insert_size for word in ("--estimated-insert-size", path)]
+
+
+def orientation_flags(wildcards):
+    """The flag for the orientation that the estimate is made of."""
+    settings = section("allmap")
+    return flags({key: settings[key] for key in ("orientation",) if key in settings})
 
 
 def locus_limits(wildcards):
@@ -465,10 +470,11 @@ def times_of_steps(wildcards, input, output):
 
 def locus_flags(wildcards):
     """What is written of the loci of a unit: its read group, where the format knows one."""
-    keys = ["max_places"]
+    settings, keys = section("allmap"), ["max_places"]
     if is_paired(wildcards):
-        keys += ["report", "insert_size", "orientation"]
-    words = flags({key: value for key, value in section("allmap").items() if key in keys})
+        keys.append("report")
+        keys += ["insert_size", "orientation"] if "insert_size" in settings else []
+    words = flags({key: value for key, value in settings.items() if key in keys})
     return [*read_group(wildcards), *words] if ALLMAP_FORMAT == "bam" else words
 
 

@@ -2,8 +2,8 @@
 
 The last step of the chain but for scripts/merge_loci.py, after scripts/extend_candidates.py. The
 same bytes as scripts/find_alignments.py writes of these reads. Ends of pairs are reported one by
-one, or, with --insert-size or --first-pairs, by their proper pairs: for these seed_reads.py must
-have searched all loci.
+one, or, with --insert-size or --estimated-insert-size, by their proper pairs: for these
+seed_reads.py must have searched all loci.
 """
 
 from contextlib import ExitStack
@@ -24,19 +24,22 @@ from bwarp.cli.options import (
 )
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import InputError, UsageError
-from bwarp.index.fm_index import FMIndex
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.loci.chain_files import found_rounds, options_of_file
+from bwarp.loci.chain_files import (
+    check_all_loci,
+    found_rounds,
+    options_of_file,
+    read_insert_size,
+)
 from bwarp.loci.find import Certificate, finish_chunk
 from bwarp.loci.find_cpu import load
 from bwarp.loci.options import ALL
-from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
 from bwarp.loci.rounds import joined_rounds
 from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.pairing.insert_size import FIRST_PAIRS, InsertSize, given_insert_size
+from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -47,7 +50,7 @@ scripts/write_alignments.py --index genome.index --reads batches/0.reads --loci 
 scripts/write_alignments.py --index genome.index --reads batches/0.reads --loci 0.1.loci 0.2.loci \\
     -o 0.tsv
 scripts/write_alignments.py --index genome.index --reads batches/1.reads --loci 1.loci -o 1.bam \\
-    --first-pairs batches/0.reads 0.loci --report best
+    --estimated-insert-size insert_size.json --report best
 """
 
 
@@ -65,9 +68,8 @@ def parse_options():
     )  # fmt: skip
     add_pair_options(parser)
     parser.add_argument(
-        "--first-pairs", nargs=2, action="append", default=[], metavar=("READS", "LOCI"),
-        help="files of the first batches, for the estimate of the insert size: as many as hold "
-        f"{FIRST_PAIRS:,} pairs",
+        "--estimated-insert-size", metavar="INSERT_SIZE.json",
+        help="file that estimate_insert_size.py wrote",
     )  # fmt: skip
     add_report_option(parser, "of proper pairs")
     add_locus_output_options(parser)
@@ -76,8 +78,9 @@ def parse_options():
 
 def main(options):
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
-    first = [path for paths in options.first_pairs for path in paths]
-    check_outputs(outputs, [options.index, options.reads, *options.loci, *first])
+    inputs = [options.index, options.reads, *options.loci, options.estimated_insert_size]
+    check_outputs(outputs, inputs)
+    insert = _insert_size(options)
     index = load_index(options.index)
     genome = load(index.reference, options.threads)
     certificate = Certificate()
@@ -92,13 +95,8 @@ def main(options):
                     f"{reader.path}: was searched with other limits than {readers[0].path}: give "
                     "the rounds of one search"
                 )
-        insert = _insert_size(options, index)
         if insert is not None:
-            if limits.strata != ALL:
-                raise UsageError(
-                    f"--loci {readers[0].path}: proper pairs may have any locus of their ends: "
-                    "use seed_reads.py --report all"
-                )
+            check_all_loci(readers[0])
             limits = replace(limits, strata=options.report)
         encode, write = files.enter_context(
             open_locus_output(
@@ -111,8 +109,8 @@ def main(options):
             chunk, rounds, counts = of_chunk
             if insert is not None and chunk.ends == 1:
                 raise UsageError(
-                    f"--reads {options.reads}: has no pairs: leave --insert-size and --first-pairs "
-                    "out"
+                    f"--reads {options.reads}: has no pairs: leave --insert-size and "
+                    "--estimated-insert-size out"
                 )
             both = both_strands(chunk.codes, chunk.offsets)
             strata = limits.strata if insert is None else ALL
@@ -132,31 +130,21 @@ def main(options):
         write_certificate(options.stats, certificate)
 
 
-def _insert_size(options, index: FMIndex) -> InsertSize | None:
-    """The insert size that was given, or that of the first pairs; None to pair nothing."""
-    if options.insert_size and options.first_pairs:
-        raise UsageError("--insert-size and --first-pairs do not go together: give one of them")
+def _insert_size(options) -> InsertSize | None:
+    """The insert size that was given or estimated; None to pair nothing."""
+    if options.estimated_insert_size:
+        if options.insert_size or options.orientation:
+            raise UsageError(
+                "--estimated-insert-size says how pairs lie: leave --insert-size and "
+                "--orientation out"
+            )
+        return read_insert_size(options.estimated_insert_size)
     if options.insert_size:
         sizes = {"insert_size": options.insert_size, "orientation": options.orientation}
         return given_insert_size(mapping_parameters(**sizes))
-    if not options.first_pairs:
-        if options.orientation or options.report != ALL:
-            raise UsageError(
-                "--orientation and --report are for proper pairs: give --insert-size or "
-                "--first-pairs, or leave them out"
-            )
-        return None
-    sizes = []
-    for of_reads, of_loci in options.first_pairs:
-        with (
-            open_chunk_file(of_reads, "reads") as reads,
-            open_chunk_file(of_loci, "loci") as reader,
-        ):
-            reader.check_index(index.checksum, index.folder)
-            for chunk, rounds, _ in found_rounds(reads, [reader]):
-                if chunk.ends == 1 or chunk.first_template >= FIRST_PAIRS:
-                    break
-                loci = joined_rounds(rounds, chunk.n_reads, ALL)
-                most = FIRST_PAIRS - chunk.first_template
-                sizes.append(single_insert_sizes(loci, index.reference.contig_starts, most))
-    return estimate_insert_size(sizes, options.orientation)
+    if options.orientation or options.report != ALL:
+        raise UsageError(
+            "--orientation and --report are for proper pairs: give --insert-size or "
+            "--estimated-insert-size, or leave them out"
+        )
+    return None

@@ -52,7 +52,7 @@ def program(name, *arguments, folder):
 
 def chain(
     folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1,
-    by_first_pairs=False,
+    with_estimate=False,
 ):  # fmt: skip
     """Run every step on every batch; the folder of the merged outputs."""
     work.mkdir()
@@ -78,10 +78,11 @@ def chain(
             program("extend_candidates", *index, *batch, *some, folder=work)
             loci.append(f"{name}.loci")
         batches.append((batch, loci))
-    if by_first_pairs:
-        written = [*written]
-        for (_, path), (loci,) in batches:
-            written += ["--first-pairs", path, loci]
+    if with_estimate:
+        reads, loci = zip(*((path, loci) for (_, path), (loci,) in batches), strict=True)
+        given = ("--reads", *reads, "--loci", *loci, "-o", work / "size.json")
+        program("estimate_insert_size", *index, *given, folder=work)
+        written = [*written, "--estimated-insert-size", work / "size.json"]
     outputs = []
     for number, (batch, loci) in enumerate(batches):
         outputs.append(f"{work}/{number}.{ending}")
@@ -171,7 +172,7 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
     report = ("--report", report)
     made = chain(
         folder, tmp_path / "many", pairs, LIMITS, (*written, *report), ending, batch_size,
-        by_first_pairs="--insert-size" not in written,
+        with_estimate="--insert-size" not in written,
     )  # fmt: skip
     expected = in_one(
         folder, tmp_path / "one", pairs, (*LIMITS, *report), written, ending, unpaired=False
@@ -185,7 +186,10 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
     [
         ((), ("--report", "best"), "--orientation and --report are for proper pairs: give"),
         ((), ("--orientation", "FR"), "--orientation and --report are for proper pairs: give"),
-        ((), ("--insert-size", "9,1", "--first-pairs", "r", "l"), "do not go together: give one"),
+        ((), ("--insert-size", "9,1", "--estimated-insert-size", "s"),
+         "--estimated-insert-size says how pairs lie: leave --insert-size and --orientation out"),
+        ((), ("--orientation", "FR", "--estimated-insert-size", "s"),
+         "--estimated-insert-size says how pairs lie: leave --insert-size and --orientation out"),
         (("--report", "best"), ("--insert-size", "160,8"), "use seed_reads.py --report all"),
     ],
 )  # fmt: skip
@@ -200,9 +204,8 @@ def test_what_does_not_pair(folder, pairs, tmp_path, searched, written, message)
 
 
 def test_tables_of_pairs_and_single_reads_are_merged(folder, pairs, tmp_path):
-    given = ("--first-pairs", tmp_path / "w/b/0.reads", tmp_path / "w/0.0.loci")
     chain(folder, tmp_path / "v", ("-1", folder / "r.fq"), LIMITS, (), "tsv", 1000)
-    chain(folder, tmp_path / "w", pairs, LIMITS, given, "tsv", 1000)
+    chain(folder, tmp_path / "w", pairs, LIMITS, (), "tsv", 1000, with_estimate=True)
     program(
         "merge_loci", tmp_path / "v/0.tsv", tmp_path / "w/0.tsv", "-o", tmp_path / "o.tsv",
         folder=tmp_path,
@@ -218,7 +221,88 @@ def test_single_reads_do_not_pair(folder, tmp_path):
     out = ("-o", tmp_path / "o.tsv", "--insert-size", "160,8")
     done = run_here("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
     assert done.rc == 2
-    assert "has no pairs: leave --insert-size and --first-pairs out" in done.said
+    assert "has no pairs: leave --insert-size and --estimated-insert-size out" in done.said
+
+
+def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monkeypatch):
+    chain(folder, tmp_path / "w", pairs, LIMITS, (), "tsv", 100)
+
+    def estimate(n_batches, *more):
+        reads = [tmp_path / f"w/b/{number}.reads" for number in range(n_batches)]
+        loci = [tmp_path / f"w/{number}.0.loci" for number in range(n_batches)]
+        files = ("--reads", *reads, "--loci", *loci, "-o", tmp_path / "size.json")
+        program("estimate_insert_size", "--index", folder / "i", *files, *more, folder=tmp_path)
+        return json.loads((tmp_path / "size.json").read_text())
+
+    of_all = estimate(6)
+    assert of_all["orientation"] == "FR"
+    assert abs(of_all["mean"] - 160) < 8
+    assert 100 < of_all["lowest"] < 160 < of_all["highest"] < 220
+    monkeypatch.setattr("bwarp.cli.steps.estimate_insert_size.FIRST_PAIRS", 75)
+    of_first = estimate(6)
+    assert of_first == estimate(2) != of_all
+    assert estimate(1) != of_first
+    assert estimate(6, "--orientation", "RF") == {
+        "mean": 0.0, "standard_deviation": 0.0, "lowest": 0, "highest": 0, "orientation": "RF",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reads", "limits", "files", "rc", "message"),
+    [
+        ("pairs", LIMITS, ("--reads", "b/0.reads", "b/1.reads", "--loci", "0.0.loci"), 2,
+         "--reads has 2 files and --loci 1: give the loci of every batch"),
+        ("pairs", LIMITS, ("--reads", "b/1.reads", "--loci", "0.0.loci"), 1,
+         "0.0.loci: these loci are of other reads than those of b/1.reads: give the file of reads "
+         "that was searched"),
+        ("pairs", (*LIMITS, "--report", "best"), ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
+         "--loci 0.0.loci: proper pairs may have any locus of their ends: use seed_reads.py "
+         "--report all"),
+        ("single", LIMITS, ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
+         "--reads b/0.reads: has no pairs: give batches of pairs"),
+    ],
+)  # fmt: skip
+def test_what_no_insert_size_is_estimated_of(
+    folder, pairs, tmp_path, monkeypatch, reads, limits, files, rc, message
+):
+    reads = pairs if reads == "pairs" else ("-1", folder / "r.fq")
+    chain(folder, tmp_path / "w", reads, limits, (), "tsv", 400)
+    monkeypatch.chdir(tmp_path / "w")
+    out = ("-o", tmp_path / "o.json")
+    done = run_here("estimate_insert_size", "--index", folder / "i", *files, *out, folder=tmp_path)
+    assert done.rc == rc
+    assert done.last_line == f"estimate_insert_size.py: error: {message}"
+    assert not (tmp_path / "o.json").exists()
+
+
+GOOD = {"mean": 160.5, "standard_deviation": 8.0, "lowest": 100, "highest": 200,
+        "orientation": "FR"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{}", "[]", "1", "\xff", '{"mean": 1.0}',
+        json.dumps(GOOD | {"orientation": "FRF"}),
+        json.dumps(GOOD | {"mean": "160"}),
+        json.dumps(GOOD | {"mean": float("nan")}),
+        json.dumps(GOOD | {"lowest": 201}),
+        json.dumps(GOOD | {"highest": 1 << 40}),
+        json.dumps(GOOD | {"highest": 200.5}),
+        json.dumps(GOOD | {"standard_deviation": 0.0}),
+        json.dumps(GOOD | {"more": 1}),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_insert_size_is_refused(steps, tmp_path, text):
+    (tmp_path / "size.json").write_text(text, "latin-1")
+    files = ("--reads", steps / "b/0.reads", "--loci", steps / "0.0.loci")
+    out = ("-o", tmp_path / "o.tsv", "--estimated-insert-size", tmp_path / "size.json")
+    done = run_here("write_alignments", "--index", steps / "i", *files, *out, folder=tmp_path)
+    assert (done.rc, done.left) == (1, ["size.json"])
+    assert done.last_line == (
+        f"write_alignments.py: error: {tmp_path}/size.json: not the insert size that "
+        "estimate_insert_size.py writes: make it again"
+    )
 
 
 def test_no_reads_at_all(folder, tmp_path):

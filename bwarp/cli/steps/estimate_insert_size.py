@@ -1,0 +1,68 @@
+"""Estimate the insert size of pairs from the loci of the first batches.
+
+Once for all batches of a unit, after scripts/extend_candidates.py and before
+scripts/write_alignments.py. The output is JSON: mean, standard deviation, the bounds of proper
+pairs, and their orientation; - is standard output.
+"""
+
+from bwarp.cli.options import add_index_option, add_orientation_option, add_output_option
+from bwarp.cli.program import program_parser
+from bwarp.errors import UsageError
+from bwarp.index.store import load_index
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.chunk_files import open_chunk_file
+from bwarp.io.output_names import check_outputs
+from bwarp.loci.chain_files import check_all_loci, found_rounds, insert_size_text
+from bwarp.loci.options import ALL
+from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
+from bwarp.loci.rounds import joined_rounds
+from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
+
+EXAMPLES = """
+scripts/estimate_insert_size.py --index genome.index --reads batches/0.reads batches/1.reads \\
+    --loci 0.loci 1.loci -o insert_size.json
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    parser.add_argument(
+        "--reads", nargs="+", required=True, metavar="READS",
+        help=f"files of batch_reads.py: the first batches, as many as hold {FIRST_PAIRS:,} pairs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--loci", nargs="+", required=True, metavar="LOCI",
+        help="what extend_candidates.py wrote of each",
+    )  # fmt: skip
+    add_orientation_option(parser)
+    add_output_option(parser, "OUT.json", "file to write")
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.index, *options.reads, *options.loci])
+    if len(options.reads) != len(options.loci):
+        raise UsageError(
+            f"--reads has {len(options.reads):,} files and --loci {len(options.loci):,}: give the "
+            "loci of every batch"
+        )
+    index = load_index(options.index)
+    sizes = []
+    for of_reads, of_loci in zip(options.reads, options.loci, strict=True):
+        with (
+            open_chunk_file(of_reads, "reads") as reads,
+            open_chunk_file(of_loci, "loci") as loci,
+        ):
+            loci.check_index(index.checksum, index.folder)
+            check_all_loci(loci)
+            for chunk, rounds, _ in found_rounds(reads, [loci]):
+                if chunk.ends == 1:
+                    raise UsageError(f"--reads {of_reads}: has no pairs: give batches of pairs")
+                most = FIRST_PAIRS - chunk.first_template
+                if most <= 0:
+                    break
+                found = joined_rounds(rounds, chunk.n_reads, ALL)
+                sizes.append(single_insert_sizes(found, index.reference.contig_starts, most))
+    with atomic_file(options.output, "wt") as file:
+        file.write(insert_size_text(estimate_insert_size(sizes, options.orientation)))
