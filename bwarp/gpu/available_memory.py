@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from numba import cuda
@@ -10,7 +11,7 @@ from bwarp.errors import GpuMemoryError
 from bwarp.gpu import workspace
 from bwarp.runtime.backend import is_gpu_memory_error
 
-__all__ = ["attempt", "free_memory", "require_memory"]
+__all__ = ["Pieces", "attempt", "free_memory", "require_memory"]
 
 Result = TypeVar("Result")
 
@@ -49,3 +50,51 @@ def attempt(work: Callable[[], Result]) -> Result | None:
     workspace.give_back()
     free_memory()
     return None
+
+
+class Pieces:
+    """Divides work into pieces for which the GPU's memory is enough.
+
+    A piece that was too large is halved, and those that follow are no larger.
+
+    Parameters
+    ----------
+    at_once : int
+        Items of a piece at first.
+    refusal : GpuMemoryError
+        Raised where the memory is not enough for the smallest piece.
+
+    Attributes
+    ----------
+    at_once : int
+    halvings : int
+        How often a piece was too large.
+    """
+
+    def __init__(self, at_once: int, refusal: GpuMemoryError):
+        self.at_once, self.halvings = at_once, 0
+        self._refusal = refusal
+
+    def each(self, work: Callable[[int, int], Result], count: int, step: int = 1) -> list[Result]:
+        """What ``work(first, last)`` returns of every piece; of no items there is an empty one.
+
+        Parameters
+        ----------
+        count : int
+            Items in all.
+        step : int
+            Pieces begin at multiples of it: those of pairs at even numbers.
+        """
+        found, first = [], 0
+        while not found or first < count:
+            last = min(first + max(self.at_once // step, 1) * step, count)
+            piece = attempt(partial(work, first, last))
+            if piece is not None:
+                found.append(piece)
+                first = last
+                continue
+            if last - first <= step:
+                raise self._refusal
+            self.at_once = (last - first) // 2
+            self.halvings += 1
+        return found

@@ -11,13 +11,12 @@ Where the GPU's memory is too small for a batch it is searched in parts, and so 
 
 import threading
 from dataclasses import dataclass
-from functools import partial
 
 import numba
 import numpy as np
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.available_memory import Pieces
 from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
@@ -48,7 +47,7 @@ from bwarp.mapping.extension.extension_cuda import genome_bytes
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "prepare", "rows_of"]
+__all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "pieces_of", "prepare", "rows_of"]
 
 #: Reads that are brought to the GPU at once: enough that launching its kernels, dozens, takes a
 #: small part of the time, and few enough that many threads have work.
@@ -110,32 +109,19 @@ class LociFinder:
         self._options = options
         self._turn = threading.Lock()
         self._pinned = PinnedBuffers(_PINNED)
-        self._reads_at_once = device.index.plan.elements
-        self._hits_at_once = _HITS_A_READ * device.index.plan.elements
+        self._pieces = pieces_of(device.index.plan.elements)
+        self._most_hits = _HITS_A_READ * device.index.plan.elements
 
     def find_batch(
         self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
     ) -> tuple[FoundLoci, np.ndarray]:
         """All loci of some reads; parameters and results as of `bwarp.loci.find_cpu.find_batch`."""
-        n_reads = len(offsets) - 1
-        counts = np.zeros(len(COUNTS), np.int64)
-        found, first = [], 0
-        while not found or first < n_reads:
-            stop = min(first + self._reads_at_once, n_reads)
-            part = attempt(partial(self._find_part, both, blocks, offsets, first, stop))
-            if part is None:
-                if stop - first <= 1:
-                    raise GpuMemoryError(
-                        "the loci of a read take more GPU memory to find than is free"
-                    )
-                self._reads_at_once = (stop - first) // 2
-                self._hits_at_once = max(self._hits_at_once // 2, 1)
-                continue
-            loci, of_part = part
-            found.append((first, loci))
-            counts += of_part
-            first = stop
-        return _joined(found), counts
+
+        def find(first: int, stop: int) -> tuple[int, FoundLoci, np.ndarray]:
+            return first, *self._find_part(both, blocks, offsets, first, stop)
+
+        found = self._pieces.each(find, len(offsets) - 1)
+        return _joined([(first, loci) for first, loci, _ in found]), sum(one[2] for one in found)
 
     def _find_part(self, both, blocks, offsets, first: int, stop: int):
         """The loci of the reads from `first` to `stop`, numbered from there, and counts."""
@@ -216,14 +202,15 @@ class LociFinder:
                 parts, n_rows = search_exact_parts(index, reads.both, on_gpu, n_parts)
                 if cut_rarer(index, reads.both, on_gpu, parts, n_rows):
                     n_rows = rows_of_items(parts)
-            is_crowded = (n_rows > self._hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)
+            hits_at_once = max(self._most_hits >> self._pieces.halvings, 1)
+            is_crowded = (n_rows > hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)
             counts[_PARTS] += n_parts[~is_crowded].sum()
             counts[_LOCATED] += n_rows[~is_crowded].sum()
             # A crowded item is a range of its own.
-            sizes = np.where(is_crowded, self._hits_at_once + 1, n_rows)
+            sizes = np.where(is_crowded, hits_at_once + 1, n_rows)
             found = [
                 self._find_range(reads, on_gpu, parts, *bounds, pinned, counts)
-                for bounds in bounded_ranges(item_parts(sizes), self._hits_at_once)
+                for bounds in bounded_ranges(item_parts(sizes), hits_at_once)
                 if not is_crowded[bounds[0]]
             ]
         # Ranges of items follow one another.
@@ -245,6 +232,13 @@ class LociFinder:
             found = loci_near_best(found, items.count, self._options.strata)
         found = sorted_loci(text, items.count, found)
         return rows_of(found, items.on_host.lengths, pinned)
+
+
+def pieces_of(at_once: int) -> Pieces:
+    """Work on so many reads or items at first."""
+    return Pieces(
+        at_once, GpuMemoryError("the loci of a read take more GPU memory to find than is free")
+    )
 
 
 def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.ndarray:

@@ -9,20 +9,17 @@ done in pieces.
 
 import threading
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numba import cuda
 
-from bwarp.errors import GpuMemoryError
-from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.index.device_index_cuda import make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cuda import step_to_sampled
 from bwarp.index.memory_plan import MemoryNeeds
-from bwarp.loci.find_cuda import BYTES_A_READ, FEWEST_READS, READS_A_CHUNK, rows_of
+from bwarp.loci.find_cuda import BYTES_A_READ, FEWEST_READS, READS_A_CHUNK, pieces_of, rows_of
 from bwarp.loci.searching.device_parts_cuda import (
     items_on_gpu,
     parts_on_host,
@@ -153,16 +150,5 @@ class VerifyingSteps:
 
 def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
     """``work(first, last)`` of ranges of items, as few as fit into the memory of the GPU."""
-    found, first, at_once = [], 0, count
-    while first < count:
-        last = min(first + at_once, count)
-        with turn:
-            piece = attempt(partial(work, first, last))
-        if piece is not None:
-            found.append(piece)
-            first = last
-        elif last - first == 1:
-            raise GpuMemoryError("the loci of a read take more GPU memory to find than is free")
-        else:
-            at_once = (last - first) // 2
-    return found
+    with turn:
+        return pieces_of(count).each(work, count) if count else []

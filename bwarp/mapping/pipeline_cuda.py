@@ -16,14 +16,13 @@ follow: reads are independent, but for the two of a pair.
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.available_memory import Pieces, attempt
 from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
@@ -120,7 +119,8 @@ class _ChunkScorer:
         self._device, self._parameters = device, parameters
         self._turn = threading.Lock()
         self._pinned = PinnedBuffers(PINNED)
-        self._reads_at_once = device.index.plan.elements
+        refusal = GpuMemoryError("mapping a read takes more GPU memory than is free")
+        self._pieces = Pieces(device.index.plan.elements, refusal)
 
     def score_first(self, chunk: ReadChunk) -> tuple[list[ScoredReads], ScoredChunk]:
         """The hits of a chunk before mates can be rescued, kept on the GPU for `score`."""
@@ -164,7 +164,7 @@ class _ChunkScorer:
 
         with self._pinned.lent() as pinned:
             codes = chunk.codes
-            if scored is None and chunk.n_reads <= self._reads_at_once:
+            if scored is None and chunk.n_reads <= self._pieces.at_once:
                 # What is found comes back through the same memory: not for a chunk in parts.
                 (codes,) = pinned.arrays(chunk.codes.size, [np.uint8])
                 codes[:] = chunk.codes
@@ -180,22 +180,13 @@ class _ChunkScorer:
 
     def _in_parts(self, chunk: ReadChunk, codes: np.ndarray, work) -> list:
         """``work(codes, offsets)`` of a chunk's reads, in as few parts as fit."""
-        found, first = [], 0
-        while not found or first < chunk.n_reads:
-            stop = min(first + self._reads_at_once // chunk.ends * chunk.ends, chunk.n_reads)
+
+        def part(first: int, stop: int):
             offsets = chunk.offsets[first : stop + 1]
-            if stop - first < chunk.n_reads:
-                codes = chunk.codes
-            here = codes[offsets[0] : offsets[-1]]
-            part = attempt(partial(work, here, offsets - offsets[0]))
-            if part is None:
-                if stop - first <= chunk.ends:
-                    raise GpuMemoryError("mapping a read takes more GPU memory than is free")
-                self._reads_at_once = max(chunk.ends, (stop - first) // 2)
-                continue
-            found.append(part)
-            first = stop
-        return found
+            source = codes if stop - first == chunk.n_reads else chunk.codes
+            return work(source[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+        return self._pieces.each(part, chunk.n_reads, chunk.ends)
 
 
 def _on_host(scored: ScoredReads, hits, pinned: PinnedBuffer, is_copied: bool) -> _OnHost:

@@ -47,7 +47,7 @@ def test_as_the_cpu(small, options, hits):
     genome, kept = engine.load(index, "cuda", 2)
     on_gpu = engine.loci_finder(index, genome, options, kept)
     if hits:
-        on_gpu.__self__._hits_at_once = hits
+        on_gpu.__self__._most_hits = hits
     found, gpu_counts = on_gpu(both, blocks, offsets)
     expected, counts = engine.loci_finder(index, genome, options)(both, blocks, offsets)
     for name, column in vars(expected).items():

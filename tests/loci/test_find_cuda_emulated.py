@@ -10,6 +10,7 @@ from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, ind
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
+from bwarp.gpu import available_memory
 from bwarp.loci import engine, find_cuda
 from bwarp.loci.find import find_chunks
 from bwarp.loci.find_cpu import find_batch, load
@@ -90,8 +91,8 @@ def test_cuts_for_rarity(monkeypatch, many, prefix_length):
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_reads_and_hits_at_a_time(monkeypatch, at_once):
     def change(finder):
-        finder._reads_at_once = at_once
-        finder._hits_at_once = 5 * at_once
+        finder._pieces.at_once = at_once
+        finder._most_hits = 5 * at_once
 
     for number in range(40, 44):
         contigs, reads, edits, gaps = case(number)
@@ -147,7 +148,7 @@ def test_what_does_not_fit_is_found_in_parts(monkeypatch):
             raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
         return search(device, both, items, n_parts)
 
-    monkeypatch.setattr(find_cuda, "attempt", attempt_here)
+    monkeypatch.setattr(available_memory, "attempt", attempt_here)
     monkeypatch.setattr(find_cuda, "search_exact_parts", search_few)
     contigs, reads, edits, gaps = case(7)
     options = LocusOptions(edits, gaps=gaps, mismatches=0)
@@ -157,7 +158,7 @@ def test_what_does_not_fit_is_found_in_parts(monkeypatch):
 
 
 def test_memory_for_no_read_at_all(monkeypatch):
-    monkeypatch.setattr(find_cuda, "attempt", lambda work: None)
+    monkeypatch.setattr(available_memory, "attempt", lambda work: None)
     contigs, reads, edits, gaps = case(7)
     with pytest.raises(GpuMemoryError, match="the loci of a read take more GPU memory"):
         both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch)

@@ -10,6 +10,7 @@ from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, ind
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
+from bwarp.gpu import available_memory
 from bwarp.index.locate_cpu import locate
 from bwarp.loci import engine, steps_cuda
 from bwarp.loci.searching.parts import hits_of, items_of, kept_hits
@@ -76,7 +77,7 @@ def few(monkeypatch, at_once):
         first, last = work.args
         return work() if last - first <= at_once else None
 
-    monkeypatch.setattr(steps_cuda, "attempt", attempt)
+    monkeypatch.setattr(available_memory, "attempt", attempt)
 
 
 def test_memory_for_no_item_at_all(monkeypatch):

@@ -16,6 +16,7 @@ from tests.mapping.test_seeding_rounds_cuda_emulated import (
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
+from bwarp.gpu import available_memory
 from bwarp.mapping import pipeline, pipeline_cuda
 from bwarp.mapping.pairing import insert_size
 from bwarp.mapping.reads.read_chunks import ReadChunk
@@ -67,7 +68,8 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
     pretend(monkeypatch)
-    monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
+    for module in (available_memory, pipeline_cuda):
+        monkeypatch.setattr(module, "attempt", attempt_here)
     score_reads, add_mates = pipeline_cuda.score_reads, pipeline_cuda.add_mates
     scored = []
 
@@ -105,7 +107,8 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 6)
     pretend(monkeypatch)
-    monkeypatch.setattr(pipeline_cuda, "attempt", attempt_here)
+    for module in (available_memory, pipeline_cuda):
+        monkeypatch.setattr(module, "attempt", attempt_here)
 
     def score_none(*_):
         raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
