@@ -105,6 +105,7 @@ class VerifyingSteps:
         self._text = text_on_gpu(reference, pair_sorter(), threads)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffer()
+        self._reads = self._blocks = None
 
     def may_have_loci(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
@@ -114,7 +115,7 @@ class VerifyingSteps:
         def bound(first: int, last: int) -> np.ndarray:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
             parts, some = hits_on_gpu(hits, positions, first, last)
-            kept = mark_hits(self._text, blocks_on_gpu(reads), on_gpu, parts, some)
+            kept = mark_hits(self._text, self._blocks_of(reads), on_gpu, parts, some)
             return kept.copy_to_host()[: some.count].astype(bool)
 
         found = _in_pieces(bound, len(items.begins), self._turn)
@@ -134,7 +135,7 @@ class VerifyingSteps:
         def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
             parts, some = hits_on_gpu(hits, positions, first, last)
-            blocks = blocks_on_gpu(reads)
+            blocks = self._blocks_of(reads)
             keys = keys_of_hits(self._text, blocks, on_gpu, parts, some, use_filter)
             loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
             loci = sorted_loci(self._text, on_gpu.count, loci)
@@ -146,6 +147,14 @@ class VerifyingSteps:
         for _, of_piece in found:
             counts[COUNTS.index("dropped") :] += of_piece
         return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
+
+    def _blocks_of(self, reads: np.ndarray):
+        """The reads of a chunk on the GPU, where they stay for all frames of its hits."""
+        if reads is not self._reads:
+            # Those of two chunks may be too much.
+            self._reads = self._blocks = None
+            self._reads, self._blocks = reads, blocks_on_gpu(reads)
+        return self._blocks
 
 
 def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
