@@ -87,6 +87,10 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     assert header["CO"][0].startswith("bwarp allmap: reads=69 ")
     assert len(header["PG"]) == 1
     assert not (copy / "results/allmap/units/s").exists()
+    # No two units share a log, whatever they are called.
+    logs = copy / "logs/batch_reads"
+    made = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
+    assert made == {"s/1.a.log", "s.1/a.log", "s.1/b.log"}
     assert copy.planned("allmap", *own) == []
 
 
@@ -100,8 +104,8 @@ def test_two_rounds_where_the_best_are_wanted(copy):
     made = written(copy, "s")
     for ending in ("tsv", "over.tsv", "skipped.tsv", "stats.json"):
         assert made[ending] == expected[ending]
-    ran = {path.name for path in (copy / "logs/seed_reads").glob("s.1.a.0.*.log")}
-    assert ran == {"s.1.a.0.1.log", "s.1.a.0.2.log"}
+    ran = {path.name for path in (copy / "logs/seed_reads/s/1.a").glob("0.*.log")}
+    assert ran == {"0.1.log", "0.2.log"}
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ checkpoint batch_reads:
     output:
         batches=directory("results/allmap/batches/{sample}/{unit}"),
     log:
-        "logs/batch_reads/{sample}.{unit}.log",
+        "logs/batch_reads/{sample}/{unit}.log",
     benchmark:
-        "logs/batch_reads/{sample}.{unit}.benchmark.tsv"
+        "logs/batch_reads/{sample}/{unit}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -83,9 +83,9 @@ rule seed_reads:
     output:
         seeds=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.seeds"),
     log:
-        "logs/seed_reads/{sample}.{unit}.{batch}.{round}.log",
+        "logs/seed_reads/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
-        "logs/seed_reads/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+        "logs/seed_reads/{sample}/{unit}/{batch}.{round}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -115,9 +115,9 @@ rule locate_seeds:
     output:
         hits=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.hits"),
     log:
-        "logs/locate_seeds/{sample}.{unit}.{batch}.{round}.log",
+        "logs/locate_seeds/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
-        "logs/locate_seeds/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+        "logs/locate_seeds/{sample}/{unit}/{batch}.{round}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -142,9 +142,9 @@ rule filter_candidates:
     output:
         candidates=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.candidates"),
     log:
-        "logs/filter_candidates/{sample}.{unit}.{batch}.{round}.log",
+        "logs/filter_candidates/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
-        "logs/filter_candidates/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+        "logs/filter_candidates/{sample}/{unit}/{batch}.{round}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -173,9 +173,9 @@ rule extend_candidates:
     output:
         loci=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.loci"),
     log:
-        "logs/extend_candidates/{sample}.{unit}.{batch}.{round}.log",
+        "logs/extend_candidates/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
-        "logs/extend_candidates/{sample}.{unit}.{batch}.{round}.benchmark.tsv"
+        "logs/extend_candidates/{sample}/{unit}/{batch}.{round}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -204,7 +204,7 @@ rule estimate_insert_size:
     output:
         size=temp("results/allmap/units/{sample}/{unit}/insert_size.json"),
     log:
-        "logs/estimate_insert_size/{sample}.{unit}.log",
+        "logs/estimate_insert_size/{sample}/{unit}.log",
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -234,9 +234,9 @@ rule write_alignments:
             [f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{e}" for e in ALLMAP_OTHERS]
         ),
     log:
-        "logs/write_alignments/{sample}.{unit}.{batch}.log",
+        "logs/write_alignments/{sample}/{unit}/{batch}.log",
     benchmark:
-        "logs/write_alignments/{sample}.{unit}.{batch}.benchmark.tsv"
+        "logs/write_alignments/{sample}/{unit}/{batch}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",

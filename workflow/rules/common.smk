@@ -456,11 +456,11 @@ def times_of_steps(wildcards, input, output):
     logs, sample = results.parent / "logs", wildcards.sample
     names = [f"merge_loci/{sample}"]
     for unit in [unit for other, unit in UNITS if other == sample]:
-        names.append(f"batch_reads/{sample}.{unit}")
+        names.append(f"batch_reads/{sample}/{unit}")
         for batch in sorted((results / "allmap" / "batches" / sample / unit).glob("*.reads")):
-            names.append(f"write_alignments/{sample}.{unit}.{batch.stem}")
+            names.append(f"write_alignments/{sample}/{unit}/{batch.stem}")
             names += [
-                f"{step}/{sample}.{unit}.{batch.stem}.{number}"
+                f"{step}/{sample}/{unit}/{batch.stem}.{number}"
                 for step in ("seed_reads", "locate_seeds", "filter_candidates", "extend_candidates")
                 for number in ALLMAP_ROUNDS
             ]

@@ -26,9 +26,9 @@ rule map_reads:
         bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
         stats=temp("results/map/units/{sample}/{unit}.stats.json"),
     log:
-        "logs/map_reads/{sample}.{unit}.log",
+        "logs/map_reads/{sample}/{unit}.log",
     benchmark:
-        "logs/map_reads/{sample}.{unit}.benchmark.tsv"
+        "logs/map_reads/{sample}/{unit}.benchmark.tsv"
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",

@@ -15,7 +15,7 @@ from bwarp.loci.find import Certificate
 
 EXAMPLES = """
 scripts/count_steps.py results/allmap/demo.stats.json -o demo.steps.tsv \\
-    --times logs/*/demo.*benchmark.tsv
+    --times logs/*/demo/1.benchmark.tsv logs/*/demo/1/*.benchmark.tsv
 """
 
 #: Step, what it leaves, and what the certificate calls that.
@@ -41,7 +41,7 @@ def parse_options():
     add_output_option(parser, "OUT.tsv", "table to write")
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
-        help="what Snakemake measured of jobs, in a folder named after each step",
+        help="what Snakemake measured of jobs, under a folder named after each step",
     )  # fmt: skip
     return parser
 
@@ -59,11 +59,14 @@ def main(options):
 
 
 def seconds_of(paths: list[str | os.PathLike]) -> dict[str, float]:
-    """The seconds of every step, in the folder of whose name the files of its jobs lie."""
-    times: dict[str, float] = {}
+    """The seconds of every step, under the folder of whose name the files of its jobs lie."""
+    steps = {step for step, _, _ in ROWS if step}
+    times: dict[str | None, float] = {}
     for path in map(Path, paths):
         # A job that ran in parts of a second has a line as well; one that was cut off has none.
         rows = path.read_text().splitlines()[1:]
         seconds = sum(float(row.split("\t")[0]) for row in rows)
-        times[path.parent.name] = times.get(path.parent.name, 0.0) + seconds
+        # A sample may have the name of a step, too.
+        step = next((part for part in path.parts if part in steps), None)
+        times[step] = times.get(step, 0.0) + seconds
     return times

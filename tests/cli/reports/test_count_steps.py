@@ -19,12 +19,12 @@ def stats(tmp_path):
 def test_numbers_and_seconds(stats, tmp_path):
     times = []
     for step, name, seconds in (
-        ("seed_reads", "s.1.0.1", "1.25"),
-        ("seed_reads", "s.1.1.1", "2"),
-        ("batch_reads", "s.1", "0.04"),
+        ("seed_reads", "merge_loci/1/0.1", "1.25"),
+        ("seed_reads", "merge_loci/1/1.1", "2"),
+        ("batch_reads", "merge_loci/1", "0.04"),
     ):
-        (tmp_path / step).mkdir(exist_ok=True)
         times.append(tmp_path / step / f"{name}.benchmark.tsv")
+        times[-1].parent.mkdir(parents=True, exist_ok=True)
         times[-1].write_text(f"s\th:m:s\n{seconds}\t0:00:01\n")
     out = tmp_path / "o.tsv"
     done = run_here("count_steps", stats, "-o", out, "--times", *times, folder=tmp_path)
@@ -33,6 +33,7 @@ def test_numbers_and_seconds(stats, tmp_path):
     assert rows[0] == ["step", "counted", "number", "seconds"]
     assert rows[1] == ["batch_reads", "reads", "7", "0.0"]
     assert rows[2] == ["seed_reads", "parts of reads searched", "70", "3.2"]
+    assert rows[9] == ["merge_loci", "reads with loci", "6", ""]
     assert rows[4] == ["filter_candidates", "hits dropped by the bound", "5", ""]
 
 
