@@ -1,7 +1,7 @@
-"""Time the composition scan and the candidate filter, and prove them, in Breland et al.'s shape.
+"""Time the composition scan, and prove it, in Breland et al.'s shape.
 
-    python benchmarks/scan.py --parts paper whole filter --check
-    python benchmarks/scan.py --parts kernel paper streams whole filter --backend cuda
+    python benchmarks/scan.py --parts paper whole --check
+    python benchmarks/scan.py --parts kernel paper streams whole --backend cuda
 
 The paper compared 61,120 queries of 15 to 169 bases with 608 references of 21 to 700,395 bases
 in 4 m 25 s on a GTX 480 and 24 m 39 s on one core. It does not say how long the references are
@@ -16,20 +16,18 @@ Parts:
     streams  the paper's Figure 5: its method on the GPU by the number of streams
     whole    the program from FASTA to a table on disk
     mirbase  mature micro-RNAs against hairpins, and against a genome (--mirbase, --genome)
-    filter   a million mutated windows (with --check, on every engine), and candidates a second
 
 One JSON object a line is appended to --output.
 """
 
 import statistics
-import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from frame.environment import gpu_name, machine, versions
-from frame.options import CHECKOUT, SHARED, new_parser, read_options
+from frame.options import SHARED, new_parser, read_options
 from frame.results import Results
 from frame.simulated import script
 from frame.timing import run_program, timed
@@ -37,11 +35,10 @@ from frame.timing import run_program, timed
 from bwarp.composition.histogram import count_bases, group_queries
 from bwarp.composition.references import References, gather_references, window_count
 from bwarp.composition.scan import Scan, count_hits, scan_best
-from bwarp.filtering.candidates import Candidates
 from bwarp.io.fastx import read_sequences
 from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
-from bwarp.sequence import decode, pack
+from bwarp.sequence import decode
 
 N_QUERIES, SHORTEST_QUERY, LONGEST_QUERY = 61_120, 15, 169
 N_REFERENCES, SHORTEST_REFERENCE, LONGEST_REFERENCE = 608, 21, 700_395
@@ -234,61 +231,16 @@ def mirbase(options, results):
             )  # fmt: skip
 
 
-def filter_part(options, results):
-    if options.backend == "cuda":
-        from bwarp.filtering.filter_cuda import filter_candidates
-    else:
-        from bwarp.filtering.filter_cpu import filter_candidates
-    threads = available_threads()
-    if options.check:
-        sys.path.insert(0, str(CHECKOUT))
-        from tests.helpers.oracles.filter_oracle import mutated_candidates
-
-        rng = np.random.default_rng(13)
-        genome = rng.integers(0, 4, 1_000_000).astype(np.uint8)
-        genome[300_000:400_000] = np.tile([0, 1, 1, 2], 25_000)
-        reads, starts, candidates = mutated_candidates(rng, genome, options.mutated)
-        for word_length in (0, 2, 4):
-            found = filter_candidates(reads, starts, pack(genome), candidates, word_length, threads)
-            assert found.kept.all(), "the filter dropped a true candidate"
-            assert (found.edits <= candidates.max_edits).all()
-        print(f"{options.mutated:,} mutated windows: none dropped, with k-mers of 0, 2, 4 bases")
-    rng = np.random.default_rng(14)
-    genome = rng.integers(0, 4, 10_000_000).astype(np.uint8)
-    n, length, slack, edits = 1_000_000, 150, 10, 10
-    starts = rng.integers(0, genome.size - length - 2 * slack, n)
-    reads = rng.integers(0, 4, n * length).astype(np.uint8)
-    candidates = Candidates(
-        np.arange(n),
-        rng.integers(0, 2, n).astype(np.uint8),
-        starts,
-        starts + length + 2 * slack,
-        np.full(n, edits, np.int32),
-    )
-    arguments = (pack(reads), np.arange(n + 1) * length, pack(genome), candidates)
-    for word_length in (0, 4):
-        seconds, found = timed(
-            lambda word_length=word_length: filter_candidates(*arguments, word_length, threads), 3
-        )
-        add(
-            results, "filter", seconds, word_length=word_length, threads=threads,
-            read_length=length, slack=slack, max_edits=edits,
-            random_candidates_dropped=round(1 - found.kept.mean(), 5),
-            mega_candidates_a_second=round(n / statistics.median(seconds) / 1e6, 2),
-        )  # fmt: skip
-
-
 def parse_options():
     parser = new_parser(__doc__)
-    parts = ("paper", "best", "kernel", "streams", "whole", "mirbase", "filter")
+    parts = ("paper", "best", "kernel", "streams", "whole", "mirbase")
     parser.add_argument("--parts", nargs="+", choices=parts, default=["paper", "best", "whole"])
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--check", action="store_true", help="prove the answers as well")
     parser.add_argument("--every", type=int, default=10, help="do every n-th length where slow")
-    parser.add_argument("--mutated", type=int, default=10**6, help="windows to prove with")
     parser.add_argument("--mirbase", default=SHARED / "smallrna_mirbase")
     parser.add_argument("--genome", default=None, help="FASTA file to scan for micro-RNAs")
-    return read_options(parser, "scan_cpu.jsonl", parts=["filter"], every=100)
+    return read_options(parser, "scan_cpu.jsonl", parts=["paper"], every=1000)
 
 
 def main():
@@ -316,7 +268,6 @@ def main():
         "streams": lambda: streams(results, references, groups),
         "whole": lambda: whole(options, results, references, codes, offsets),
         "mirbase": lambda: mirbase(options, results),
-        "filter": lambda: filter_part(options, results),
     }
     for name, part in parts.items():
         if name in options.parts:

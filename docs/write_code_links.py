@@ -3,7 +3,7 @@
 
     [`map_chunks`](bwarp/mapping/pipeline.py#L95)     leads to where the file defines that name
 
-    <!-- code of bwarp/filtering/filter_cuda.py: bound_by_bases -->
+    <!-- code of bwarp/index/locate_cuda.py: step_rows -->
     ```python
     ...                                               is what that name is defined as, to the letter
     ```
@@ -16,6 +16,7 @@ import ast
 import os
 import re
 import sys
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +24,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 PAGES = (CHECKOUT / "CONTRIBUTING.md", *sorted((CHECKOUT / "docs").glob("*.md")))
 LINK = re.compile(r"\[`(?P<name>[\w.]+)`\]\((?P<path>[^)#\s]+\.py)#L\d+\)")
 QUOTE = re.compile(
-    r"^<!-- code of (?P<path>\S+): (?P<names>[\w, ]+) -->\n```python\n.*?^```\n",
+    r"^<!-- code of (?P<path>\S+): (?P<names>[\w., ]+) -->\n```python\n.*?^```\n",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -50,7 +51,8 @@ def renewed(text: str, page: Path) -> str:
         path = CHECKOUT / found["path"]
         spans = [span(str(path), name.strip()) for name in found["names"].split(",")]
         lines = path.read_text().splitlines(keepends=True)
-        code = "\n\n".join("".join(lines[first - 1 : last]) for first, last in spans)
+        parts = (textwrap.dedent("".join(lines[first - 1 : last])) for first, last in spans)
+        code = "\n\n".join(parts)
         return f"<!-- code of {found['path']}: {found['names']} -->\n```python\n{code}```\n"
 
     return QUOTE.sub(quote, LINK.sub(link, text))
@@ -67,18 +69,17 @@ def span(path: str, name: str) -> tuple[int, int]:
 
 @cache
 def definitions(path: str) -> list[tuple[ast.stmt, str]]:
-    """Functions, classes, methods (`Class.method`) and assigned names of a file."""
+    """Functions, classes, what is defined in these (`Class.method`), and names of a file."""
     if not os.path.exists(path):
         sys.exit(f"{os.path.relpath(path, CHECKOUT)} is not there: name another file in the pages")
     found = []
     for node in ast.parse(Path(path).read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found.append((node, node.name))
-            methods = node.body if isinstance(node, ast.ClassDef) else ()
             found += [
-                (method, f"{node.name}.{method.name}")
-                for method in methods
-                if isinstance(method, ast.FunctionDef)
+                (inner, f"{node.name}.{inner.name}")
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef)
             ]
         elif isinstance(node, ast.Assign):
             found += [(node, one.id) for one in node.targets if isinstance(one, ast.Name)]

@@ -1,1 +1,0 @@
-"""Dropping candidates that provably have no alignment within the allowed edits."""
