@@ -238,8 +238,9 @@ def add_read_options(parser) -> None:
     )
     parser.add_argument("-2", dest="second", metavar="R2.fq[.gz]", help="second reads of pairs")
     parser.add_argument(
-        "-p", "--interleaved", action="store_true", help="both reads of each pair are in R1"
-    )
+        "-p", "--interleaved", action="store_true",
+        help="both reads of each pair are in R1, one after the other",
+    )  # fmt: skip
 
 
 def add_output_options(parser) -> None:

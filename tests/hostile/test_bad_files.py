@@ -153,17 +153,14 @@ def test_map_reads(files, given, tmp_path):
 
 def test_map_reads_interleaved(files, given, tmp_path):
     for path in files:
-        found = records(path)
-        refused = None
-        if isinstance(found, list):
-            names = names_of(path)
-            pairs = len(names) % 2 == 0 and all(
-                a.removesuffix("/1") == b.removesuffix("/2")
-                for a, b in zip(names[::2], names[1::2], strict=True)
-            )
-            refused = None if pairs else r"an odd number|the names '.*' and '.*' differ"
         arguments = ("--index", given / "i", "-1", path, "--interleaved", "-o", tmp_path / "o.sam")
-        if check("map_reads", path, arguments, tmp_path, refused=refused):
+        if check("map_reads", path, arguments, tmp_path):
+            names = [
+                line.split("\t")[0]
+                for line in (tmp_path / "o.sam").read_text().splitlines()
+                if not line.startswith("@")
+            ]
+            assert names == [name.removesuffix("/1").removesuffix("/2") for name in names_of(path)]
             (tmp_path / "o.sam").unlink()
 
 

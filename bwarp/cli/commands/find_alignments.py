@@ -16,7 +16,7 @@ from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import Certificate, find_chunks, what_is_searched
-from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.read_chunks import pairs_alone, read_chunks
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
@@ -58,7 +58,7 @@ def main(options):
     backend = choose_engine(options.backend)
     size = reads_a_chunk(backend, what_is_searched(limits, pairing))
     chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
-    chunks = read_ahead(chunks)
+    chunks = read_ahead(pairs_alone(options.first, chunks))
     index = load_index(options.index)
     backend, (genome, kept) = or_on_cpu(
         options.backend, backend, lambda engine: load(index, engine, options.threads), say

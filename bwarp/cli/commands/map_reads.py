@@ -70,5 +70,7 @@ def main(options):
             output, parameters, reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
+    if options.interleaved and (orphans := statistics["reads"] - statistics["paired"]):
+        say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
     if options.stats:
         write_statistics(options.stats, statistics)

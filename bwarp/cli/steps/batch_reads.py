@@ -14,7 +14,7 @@ from bwarp.cli.program import program_parser, say, whole
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.read_chunks import pairs_alone, read_chunks
 from bwarp.mapping.reads.stored_reads import write_reads
 from bwarp.runtime.progress import progress
 
@@ -46,6 +46,7 @@ def main(options):
     chunks = read_chunks(
         options.first, options.second, options.interleaved, reads_a_chunk, options.threads
     )
+    chunks = pairs_alone(options.first, chunks)
     n_reads = 0
     with (
         atomic_folder(options.output, batches_in(options.output)) as folder,

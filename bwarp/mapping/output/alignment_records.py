@@ -185,9 +185,12 @@ def alignment_records(
         order = np.argsort(reads, kind="stable")
         reads = reads[order]
         soft = np.concatenate([soft, supplementary.soft])[order]
+    if chunk.orphans is not None:
+        # The second read of an orphan is not there.
+        there = ~((reads % 2 == 1) & chunk.orphans[reads // 2])
+        order, reads, soft = order[there], reads[there], soft[there]
     first_rows = np.searchsorted(reads, np.arange(chunk.n_reads + 1))
-    is_primary = np.zeros(reads.size, bool)
-    is_primary[first_rows[:-1]] = True
+    is_primary = np.diff(reads, prepend=-1) > 0
     cigar_offsets, cigar, spans = _clipped(
         order, lengths[reads], soft, alignments.read_starts, alignments.read_ends,
         alignments.cigar_offsets, alignments.cigar,
@@ -201,22 +204,27 @@ def alignment_records(
     template_lengths = np.zeros(reads.size, np.int64)
     if chunk.ends == 2:
         mates = first_rows[reads ^ 1]
-        flags += PAIRED + np.where(reads & 1, LAST, FIRST) + primary.proper[reads] * PROPER
-        flags += ~is_mapped[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
+        if chunk.orphans is not None:
+            mates[chunk.orphans[reads // 2]] = -1
+        has_mate = mates >= 0
+        of_pairs = PAIRED + np.where(reads & 1, LAST, FIRST) + primary.proper[reads] * PROPER
+        of_pairs += ~is_mapped[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
+        flags += has_mate * of_pairs
         # An unmapped read stands where its mate does, so that sorting keeps them together.
-        positions = np.where(is_mapped, own, own[mates])
+        positions = np.where(is_mapped | ~has_mate, own, own[mates])
     contigs = np.searchsorted(contig_starts, positions, side="right") - 1
     if chunk.ends == 2:
         # From the outermost base of the one read to that of the other.
         ends = own + reverse * (spans - 1)
         distances = ends[mates] - ends
-        together = is_mapped & is_mapped[mates] & (contigs == contigs[mates])
+        together = has_mate & is_mapped & is_mapped[mates] & (contigs == contigs[mates])
         template_lengths[together] = (distances + np.sign(distances))[together]
     offsets = np.zeros(reads.size + 1, np.int64)
     hit_strands, hit_positions = np.empty(0, np.uint8), np.empty(0, np.int64)
     hit_cigar_offsets, hit_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
     if secondary is not None and secondary.reads.size:
-        rows_of = np.argsort(order)
+        rows_of = np.full(alignments.positions.size, -1)
+        rows_of[order] = np.arange(order.size)
         rows = np.where(
             secondary.named_by < 0,
             first_rows[secondary.reads],

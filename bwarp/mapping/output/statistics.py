@@ -77,12 +77,13 @@ def counts_of(done: MappedChunk) -> dict:
     chunk, mapped, primary = done.chunk, done.mapped, done.primary
     is_mapped = mapped.positions >= 0
     n_mapped = int(np.count_nonzero(is_mapped))
-    paired = chunk.n_reads if chunk.ends == 2 else 0
+    n_reads = chunk.n_reads - chunk.n_orphans
+    paired = n_reads - chunk.n_orphans if chunk.ends == 2 else 0
     counts = empty_statistics() | {
-        "reads": chunk.n_reads,
+        "reads": n_reads,
         "bases": int(chunk.offsets[-1]),
         "mapped": n_mapped,
-        "unmapped": chunk.n_reads - n_mapped,
+        "unmapped": n_reads - n_mapped,
         "paired": paired,
         "properly_paired": int(np.count_nonzero(primary.proper)),
         "mapping_qualities": np.bincount(primary.qualities[is_mapped], minlength=61).tolist(),
@@ -114,7 +115,8 @@ def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
     gapped = np.count_nonzero(~done.hits.gapless)
     confident = np.count_nonzero((done.primary.qualities >= 30) & (done.mapped.positions >= 0))
     scored = done.hits.gapless.size
-    counts = (done.chunk.n_reads, *done.searched, scored, gapped, n_mapped, confident)
+    n_reads = done.chunk.n_reads - done.chunk.n_orphans
+    counts = (n_reads, *done.searched, scored, gapped, n_mapped, confident)
     return dict(zip(STAGES, map(int, counts), strict=True))
 
 

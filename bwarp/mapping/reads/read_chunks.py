@@ -2,6 +2,7 @@
 
 pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
 single     read i is template i
+orphans    among interleaved pairs: read 2 i + 1 has no bases, and there are no records of it
 
 Of every file one thread inflates, or several where it is BGZF, and one cuts what has been into the
 records of chunks, by their line feeds. All else is done by several threads, each on a chunk:
@@ -14,9 +15,9 @@ records of chunks, by their line feeds. All else is done by several threads, eac
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, zip_longest
+from itertools import count, takewhile, zip_longest
 
 import numba
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = [
     "ReadChunk",
     "interleaved_chunks",
     "paired_chunks",
+    "pairs_alone",
     "read_chunks",
     "single_chunks",
 ]
@@ -69,6 +71,8 @@ class ReadChunk:
         Start and stop, in `text`, of what stands behind the name of every read.
     mate_text : ndarray, dtype=uint8, or None
         What the comments of second ends are cut from instead, where they are of another file.
+    orphans : ndarray, shape=(n_templates,), dtype=bool, or None
+        Templates of pairs that have a first read alone; None where there is none.
     """
 
     codes: np.ndarray
@@ -80,6 +84,7 @@ class ReadChunk:
     first_template: int
     comments: np.ndarray | None = None
     mate_text: np.ndarray | None = None
+    orphans: np.ndarray | None = None
 
     @property
     def n_reads(self) -> int:
@@ -89,6 +94,10 @@ class ReadChunk:
     def n_templates(self) -> int:
         return len(self.names)
 
+    @property
+    def n_orphans(self) -> int:
+        return 0 if self.orphans is None else int(np.count_nonzero(self.orphans))
+
     def name(self, template: int) -> str:
         start, stop = self.names[template]
         return self.text[start:stop].tobytes().decode("utf-8", "replace")
@@ -97,7 +106,10 @@ class ReadChunk:
 def read_chunks(
     path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK, threads: int = 1
 ) -> Iterator[ReadChunk]:
-    """The reads of one file, or the pairs of one or two, in chunks of `reads` reads."""
+    """The reads of one file, or the pairs of one or two, in chunks of `reads` reads.
+
+    Of an interleaved file there may be orphans.
+    """
     if mates and interleaved:
         raise UsageError("give either -2 or --interleaved, not both")
     if mates and os.path.realpath(path) == os.path.realpath(mates):
@@ -178,10 +190,29 @@ def paired_chunks(
 
 
 def interleaved_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> Iterator[ReadChunk]:
-    """The pairs of one file in which both ends stand one after the other."""
-    return _made(
-        partial(_interleaved, path), _numbered(reads // 2, _counted(path, reads, threads)), threads
-    )
+    """The pairs of one file in which both ends stand one after the other, and orphans.
+
+    Two reads in a row that have one name are a pair, as for bwa mem -p. A chunk has a read more or
+    less than `reads` where a pair would be cut.
+    """
+    items = ((records,) for records in _whole_pairs(_counted(path, reads, threads)))
+    first = 0
+    for chunk in _made(partial(_interleaved, path), items, threads):
+        yield replace(chunk, first_template=first)
+        first += chunk.n_templates
+
+
+def pairs_alone(path, chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
+    """The chunks of a file, of which none may have orphans."""
+    for chunk in chunks:
+        if chunk.orphans is not None:
+            template = int(np.flatnonzero(chunk.orphans)[0])
+            raise InputError(
+                f"{path}, read {2 * (chunk.first_template + template) + 1:,}: "
+                f"{chunk.name(template)!r} has no mate beside it: map pairs and single reads "
+                "from files of their own"
+            )
+        yield chunk
 
 
 def _numbered(templates: int, items: Iterator) -> Iterator[tuple[int, object]]:
@@ -224,24 +255,53 @@ def _paired(path_1, path_2, first: int, ends: tuple[_Counted | None, _Counted | 
     return ReadChunk(*_laid([one, two]), one.text, one.names, 2, first, comments, two.text)
 
 
-def _interleaved(path, first: int, records: _Counted) -> ReadChunk:
+def _whole_pairs(counted: Iterator[_Counted]) -> Iterator[_Counted]:
+    """The same records, with a read that may have its mate in what follows moved there."""
+    moved: list[RecordText] = []
+    for records in counted:
+        parts = [*moved, *records.parts]
+        moved = []
+        if records.failure is None and parts and _is_odd(parts):
+            last = parts.pop()
+            if last.count > 1:
+                parts.append(last.part(0, last.count - 1))
+            moved = [last.part(last.count - 1, last.count)]
+        if parts or records.failure is not None:
+            yield _Counted(parts, records.failure)
+    if moved:
+        yield _Counted(moved)
+
+
+def _is_odd(parts: list[RecordText]) -> bool:
+    """Whether an odd number of records at the end have the same name."""
+    names = (_name_in(part, i) for part in reversed(parts) for i in reversed(range(part.count)))
+    last = next(names)
+    return sum(1 for _ in takewhile(lambda name: name == last, names)) % 2 == 0
+
+
+def _name_in(records: RecordText, record: int) -> bytes:
+    start, stop = records.starts[record : record + 2]
+    header = records.text[start:stop].tobytes().partition(b"\n")[0]
+    return re.sub(rb"(?<=.)/[12]$", b"", re.split(rb"[ \t\r]", header[1:], maxsplit=1)[0])
+
+
+def _interleaved(path, records: _Counted) -> ReadChunk:
     piece = _piece(path, records)
-    if piece.count % 2:
-        raise InputError(
-            f"{path}: {2 * first + piece.count:,} reads are an odd number, so they are not "
-            "pairs one after the other: leave --interleaved out, or mend the file"
-        )
-    _check_reads(path, piece, 2 * first)
-    # As the names of two files are: of others a function of its own would be compiled.
-    names, mates = piece.names[0::2].copy(), piece.names[1::2].copy()
-    differing = _first_difference(piece.text, names, piece.text, mates)
-    if differing >= 0:
-        one, two = piece.name(2 * differing), piece.name(2 * differing + 1)
-        raise InputError(
-            f"{path}, read {2 * (first + differing) + 1:,}: the names {one!r} and {two!r} "
-            "differ: with --interleaved both ends of a pair stand one after the other"
-        )
-    return ReadChunk(*_laid([piece]), piece.text, names, 2, first, piece.comments)
+    _check_reads(path, piece, piece.batches[0].first_record)
+    firsts = np.empty(piece.count, np.int64)
+    firsts = firsts[: _pair_up(piece.text, piece.names, firsts)]
+    codes, offsets, qualities = _laid([piece])
+    names, comments, orphans = piece.names[firsts], piece.comments, None
+    if 2 * firsts.size > piece.count:
+        orphans = np.diff(firsts, append=piece.count) == 1
+        # The rows of the reads, where every template has two.
+        rows = np.delete(np.arange(2 * firsts.size), 2 * np.flatnonzero(orphans) + 1)
+        lengths = np.zeros(2 * firsts.size, np.int64)
+        lengths[rows] = piece.lengths
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        comments = np.zeros((2 * firsts.size, 2), np.int64)
+        comments[rows] = piece.comments
+    return ReadChunk(codes, offsets, qualities, piece.text, names, 2, 0, comments, orphans=orphans)
 
 
 def _shorter(path, other, count: int) -> InputError:
@@ -374,6 +434,23 @@ def _take_headers(text, headers, taken, at, names, comments):
             stop -= 2
         names[i, 0] = begin
         names[i, 1] = stop
+
+
+@numba.njit(cache=True, nogil=True)
+def _pair_up(text, names, firsts):
+    """List the first read of every template; returns how many templates there are."""
+    n, read = 0, 0
+    while read < len(names):
+        firsts[n] = read
+        n += 1
+        start, length = names[read, 0], names[read, 1] - names[read, 0]
+        read += 1
+        if read < len(names) and names[read, 1] - names[read, 0] == length:
+            same = True
+            for at in range(length):
+                same &= text[start + at] == text[names[read, 0] + at]
+            read += same
+    return n
 
 
 @numba.njit(cache=True, nogil=True)

@@ -20,9 +20,16 @@ def random_genome(rng) -> tuple[Genome, Names]:
     return genome_with(codes, starts), Names.of(list(CONTIGS))
 
 
-def random_chunk(rng, n_templates: int, ends: int, has_qualities: bool = True) -> ReadChunk:
+def random_chunk(
+    rng, n_templates: int, ends: int, has_qualities: bool = True, orphan_share: float = 0
+) -> ReadChunk:
     lengths = rng.integers(0, 200, n_templates * ends)
     lengths[rng.random(lengths.size) < 0.1] = 0
+    orphans = None
+    if orphan_share:
+        orphans = rng.random(n_templates) < orphan_share
+        orphans[-1] = True
+        lengths[1::2][orphans] = 0
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     codes = rng.choice(5, offsets[-1], p=[0.24, 0.24, 0.24, 0.24, 0.04]).astype(np.uint8)
     qualities = rng.integers(33, 127, offsets[-1]).astype(np.uint8) if has_qualities else None
@@ -30,7 +37,7 @@ def random_chunk(rng, n_templates: int, ends: int, has_qualities: bool = True) -
     name_ends = np.cumsum(name_lengths)
     text = rng.integers(65, 91, name_ends[-1]).astype(np.uint8)
     names = np.column_stack([name_ends - name_lengths, name_ends])
-    return ReadChunk(codes, offsets, qualities, text, names, ends, 0)
+    return ReadChunk(codes, offsets, qualities, text, names, ends, 0, orphans=orphans)
 
 
 def random_alignments(rng, genome: Genome, chunk: ReadChunk, both, reads) -> MappedReads:

@@ -83,7 +83,10 @@ class Oracle:
     def lines(self):
         chunk = self.chunk
         for read, first in enumerate(self.first):
-            mate = self.first[read ^ 1] if chunk.ends == 2 else None
+            alone = chunk.ends == 1 or (chunk.orphans is not None and chunk.orphans[read // 2])
+            if chunk.ends == 2 and alone and read % 2:
+                continue
+            mate = None if alone else self.first[read ^ 1]
             name = chunk.name(read // chunk.ends)
             begin, end = chunk.offsets[read : read + 2]
             qualities = "" if chunk.qualities is None else chunk.qualities[begin:end].tobytes()
@@ -147,11 +150,14 @@ class Oracle:
         return f"{contig},{sign}{place + 1},{line['cigar']},{line['NM']};"
 
 
-@pytest.mark.parametrize(("ends", "has_qualities"), [(2, True), (2, False), (1, True), (1, False)])
-def test_lines_are_those_of_the_oracle(ends, has_qualities):
+@pytest.mark.parametrize(
+    ("ends", "has_qualities", "orphans"),
+    [(2, True, 0), (2, False, 0), (1, True, 0), (1, False, 0), (2, True, 0.3), (2, True, 1)],
+)
+def test_lines_are_those_of_the_oracle(ends, has_qualities, orphans):
     rng = np.random.default_rng(10 * ends + has_qualities)
     genome, names = random_genome(rng)
-    chunk = random_chunk(rng, 150, ends, has_qualities)
+    chunk = random_chunk(rng, 150, ends, has_qualities, orphans)
     both, mapped = random_mapped(rng, genome, chunk)
     records = alignment_records(genome.contig_starts, chunk, *mapped)
     expected = list(Oracle(genome, chunk, both, *mapped).lines())
@@ -159,4 +165,4 @@ def test_lines_are_those_of_the_oracle(ends, has_qualities):
     for threads in (1, 3):
         parts = sam_records(genome, names, chunk, both, records, b"a group", tags, threads)
         assert b"".join(parts).decode().splitlines() == expected
-    assert records.n_rows == len(expected) > chunk.n_reads
+    assert records.n_rows == len(expected) > chunk.n_reads - chunk.n_orphans

@@ -2,12 +2,18 @@
 
 import gzip
 
+import numpy as np
 import pytest
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.mapping.reads import read_chunks
-from bwarp.mapping.reads.read_chunks import interleaved_chunks, paired_chunks, single_chunks
+from bwarp.mapping.reads.read_chunks import (
+    interleaved_chunks,
+    paired_chunks,
+    pairs_alone,
+    single_chunks,
+)
 from bwarp.sequence import decode
 
 READS = [(f"r{i}", "ACGTN"[i % 5] * (i * 7 % 13), i) for i in range(50)]
@@ -93,17 +99,61 @@ def test_names_that_disagree(file, size):
         f"{one} and {two}, read 31: the names 'r30' and 'r31' differ: "
         "both files of a pair need the same reads in the same order"
     )
-    assert message(interleaved_chunks(one, size)) == (
-        f"{one}, read 1: the names 'r0' and 'r1' differ: "
-        "with --interleaved both ends of a pair stand one after the other"
-    )
 
 
-def test_an_odd_number_of_interleaved_reads(file):
-    path = file("odd.fq", fastq([READS[1], READS[1], READS[2]]))
-    assert message(interleaved_chunks(path)) == (
-        f"{path}: 3 reads are an odd number, so they are not pairs one after the other: "
-        "leave --interleaved out, or mend the file"
+def templates_of(names):
+    """Two reads in a row of one name are a pair, from the first on."""
+    read = 0
+    while read < len(names):
+        both = names[read : read + 2]
+        ends = 2 if len(both) == 2 and both[0] == both[1] else 1
+        yield read, ends
+        read += ends
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("block_bytes", [100, CHUNK_BYTES])
+@pytest.mark.parametrize("size", [2, 4, 10, 1000])
+@pytest.mark.parametrize("runs", [(1, 1, 2, 2), (1,), (1, 2, 3, 4, 5), (50,), (49,), (2, 2, 2, 1)])
+def test_orphans_among_pairs(file, monkeypatch, runs, size, block_bytes, threads):
+    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: block_bytes)
+    rng = np.random.default_rng(len(runs))
+    names = []
+    while len(names) < 120:
+        names += [f"r{len(names)}"] * rng.choice(runs)
+    records = [(name, "ACGTN"[i % 5] * (i * 7 % 13), i) for i, name in enumerate(names)]
+    path = file("mixed.fq", fastq(records, "/1"))
+    found, first = [], 0
+    for chunk in interleaved_chunks(path, size, threads):
+        assert chunk.first_template == first
+        assert chunk.n_reads == 2 * chunk.n_templates
+        assert (chunk.orphans is None) == (chunk.n_orphans == 0)
+        assert chunk.n_reads - chunk.n_orphans <= size + 1
+        first += chunk.n_templates
+        for template in range(chunk.n_templates):
+            alone = chunk.n_orphans and chunk.orphans[template]
+            reads = []
+            for read in (2 * template, 2 * template + 1):
+                part = slice(chunk.offsets[read], chunk.offsets[read + 1])
+                comment = chunk.text[slice(*chunk.comments[read])].tobytes()
+                letters = decode(chunk.codes[part]).decode()
+                reads.append((comment, letters, chunk.qualities[part].tobytes().decode()))
+            if alone:
+                assert reads.pop() == (b"", "", "")
+            found.append((chunk.name(template), reads))
+    every = [(b"more words", letters, quality) for _, letters, quality in expected(records)]
+    assert found == [(names[read], every[read : read + ends]) for read, ends in templates_of(names)]
+
+
+@pytest.mark.parametrize("size", [2, 1000])
+def test_orphans_are_refused_where_pairs_alone_are_wanted(file, size):
+    pairs = [record for record in READS for _ in range(2)]
+    path = file("both.fq", fastq(pairs))
+    assert records_of(pairs_alone(path, interleaved_chunks(path, size))) == expected(pairs)
+    path = file("mixed.fq", fastq(pairs[:31] + pairs[32:]))
+    assert message(pairs_alone(path, interleaved_chunks(path, size))) == (
+        f"{path}, read 31: 'r15' has no mate beside it: map pairs and single reads from files of "
+        "their own"
     )
 
 
