@@ -15,7 +15,6 @@ A genome with repeats, its index and reads are made first. Then, of --parts:
 One JSON line each.
 """
 
-import collections
 import contextlib
 import cProfile
 import gzip
@@ -171,8 +170,7 @@ def loci_options(report: str, options):
 def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     """Seconds of every step of some chunks, one after the other, and of every kernel."""
     import numpy as np
-    from frame.gpu_timing import KernelClock, microseconds_each
-    from numba import cuda
+    from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
@@ -184,18 +182,10 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     from bwarp.mapping.extension.extension_cpu import both_strands
     from bwarp.mapping.reads.read_chunks import read_chunks
 
-    seconds = collections.Counter()
-
-    def step(name, function, *arguments):
-        start = time.perf_counter()
-        result = function(*arguments)
-        cuda.synchronize()
-        seconds[name] += time.perf_counter() - start
-        return result
-
+    step = StepClock()
     index = step("load the index", load_index, folder / "index")
     genome, kept = step("genome and GPU", engine.load, index, "cuda", options.threads)
-    preparing = {name: round(value, 3) for name, value in seconds.items()}
+    preparing = {name: round(value, 3) for name, value in step.seconds.items()}
     locus_options = loci_options(report, options)
     find_loci = engine.loci_finder(index, genome, locus_options, kept)
     lines = []
@@ -216,7 +206,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 if turn == 1:
                     # The first chunk loads compiled code.
                     n_reads = n_loci = 0
-                    for clock in filter(None, (seconds, kernels)):
+                    for clock in filter(None, (step, kernels)):
                         clock.clear()
                 both = step("turn reads", both_strands, chunk.codes, chunk.offsets)
                 blocks = step("make bits of reads", blocks_of, both)
@@ -231,7 +221,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 given = genome.blocks, contigs, b"", Names.of(index.reference.names)
                 step("make records", locus_records, found, *given)
                 n_reads, n_loci = n_reads + chunk.n_reads, n_loci + len(loci.reads)
-        times = seconds if kernels is None else kernels.seconds
+        times = step.seconds if kernels is None else kernels.seconds
         if what == "calls":
             # Of Python, in themselves, where loci are found.
             calls.create_stats()

@@ -10,7 +10,6 @@ with the times when chunks are done; and the first chunks step by step, with the
 kernel. One JSON line each.
 """
 
-import collections
 import contextlib
 import gzip
 import hashlib
@@ -147,8 +146,7 @@ def timeline(folder: Path, threads: int) -> dict:
 def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     """Seconds of every step of the first chunks, one after the other, and of every kernel."""
     import numpy as np
-    from frame.gpu_timing import KernelClock, microseconds_each
-    from numba import cuda
+    from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
     from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.index.store import load_index
@@ -164,22 +162,14 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.runtime.backend import choose_backend
 
     choose_backend("cuda")
-    seconds = collections.Counter()
-
-    def step(name, function, *arguments):
-        start = time.perf_counter()
-        result = function(*arguments)
-        cuda.synchronize()
-        seconds[name] += time.perf_counter() - start
-        return result
-
+    step = StepClock()
     index = step("load the index", load_index, folder / "index")
     reference = index.reference
     genome = step("make bits of the genome", genome_of, reference, threads)
     device = step("bring both to the GPU", seeding_rounds_cuda.prepare, index, threads)
     pinned = PinnedBuffer()
     parameters, names = MappingParameters(), Names.of(reference.names)
-    preparing = {name: round(value, 3) for name, value in seconds.items()}
+    preparing = {name: round(value, 3) for name, value in step.seconds.items()}
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
         n_reads, n_hits, insert = 0, 0, None
@@ -189,7 +179,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 if number == 1:
                     # The first chunk loads compiled code.
                     n_reads, n_hits = 0, 0
-                    for clock in filter(None, (seconds, kernels)):
+                    for clock in filter(None, (step, kernels)):
                         clock.clear()
                 chunk = step("inflate and parse", next, chunks)
                 scored = step(
@@ -229,7 +219,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 )  # fmt: skip
                 n_reads += chunk.n_reads
                 n_hits += len(hits.reads)
-        times = seconds if kernels is None else kernels.seconds
+        times = step.seconds if kernels is None else kernels.seconds
         line = {"what": what, "reads": n_reads, "places_a_read": round(n_hits / n_reads, 2)}
         if kernels is None:
             line["preparing_seconds"] = preparing

@@ -1,12 +1,13 @@
-"""Timing of kernels on a GPU, by events."""
+"""Timing on a GPU: of kernels, by events, and of the steps that they are of."""
 
 import statistics
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from numba import cuda
 
-__all__ = ["KernelClock", "kernel_seconds", "microseconds_each"]
+__all__ = ["KernelClock", "StepClock", "kernel_seconds", "microseconds_each"]
 
 #: Steps or kernels that are shown.
 _MOST = 40
@@ -45,6 +46,25 @@ class KernelClock:
     @property
     def total(self) -> float:
         return sum(self.seconds.values())
+
+
+class StepClock:
+    """Adds up the time of steps by name, each until the GPU has done what it began."""
+
+    def __init__(self):
+        self.seconds: Counter[str] = Counter()
+
+    def __call__(self, name: str, function: Callable, *arguments):
+        """What the function returns."""
+        start = time.perf_counter()
+        result = function(*arguments)
+        cuda.synchronize()
+        self.seconds[name] += time.perf_counter() - start
+        return result
+
+    def clear(self) -> None:
+        """Forget the steps so far."""
+        self.seconds.clear()
 
 
 def kernel_seconds(work: Callable, repeats: int = 5) -> float:
