@@ -1,0 +1,93 @@
+# Where the checkout is, and the check of everything that the user wrote: first of all.
+import os
+import sys
+from pathlib import Path
+
+import yaml
+
+# Whether this workflow runs by itself, and not as a module of another one.
+IS_MAIN = workflow.modifier.is_main_snakefile()
+
+if not isinstance(workflow.current_basedir, os.PathLike):
+    clone = "clone bwarp and let the module name workflow/Snakefile of the clone"
+    print(f"Nothing was run: the rules call the programs beside them; {clone}.", file=sys.stderr)
+    sys.exit(2)
+
+CHECKOUT = Path(workflow.current_basedir).parents[2]
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "workflow" / "lib")]
+
+from bwarp_configuration import (
+    ConfigFile,
+    Problem,
+    config_file_problems,
+    config_problems,
+    in_reading_order,
+    read_sheet,
+    sheet_file_problems,
+    sheet_problems,
+    with_defaults,
+)
+
+# What the rules of demo.smk make; the demo need not be there to be named.
+DEMO_GENOME = "resources/demo/demo.fa.gz"
+DEMO_READS = ["resources/demo/reads_1.fq.gz", "resources/demo/reads_2.fq.gz"]
+
+
+def read_schema(name):
+    """The parsed schema workflow/schemas/NAME.schema.yaml."""
+    return yaml.safe_load((CHECKOUT / "workflow" / "schemas" / f"{name}.schema.yaml").read_text())
+
+
+def config_files():
+    """The configuration files in the order in which later ones override, then the command line."""
+    typed = workflow.config_settings
+    names = [name for name in workflow.configfiles if name not in typed.configfiles]
+    files = [
+        ConfigFile.parse(os.path.relpath(name), Path(name).read_text(encoding="utf-8"))
+        for name in [*names, *typed.configfiles]
+    ]
+    return [*files, ConfigFile("--config", {(key,): None for key in typed.config}, ())]
+
+
+def check_configuration():
+    """Every problem of the configuration and of the sample sheet."""
+    # Where this workflow is a module of another one, that one may make the input files.
+    check_files = IS_MAIN
+    made = {DEMO_GENOME, *DEMO_READS}
+    schema, files = read_schema("config"), config_files()
+    problems = config_problems(config, schema, files)
+    if check_files:
+        problems += config_file_problems(config, schema, files, made)
+    sheet = config.get("samples")
+    if isinstance(sheet, str) and os.path.isfile(sheet):
+        schema = read_schema("samples")
+        rows, problems_of_shape = read_sheet(sheet, Path(sheet).read_bytes(), schema)
+        problems += problems_of_shape
+        problems += sheet_problems(sheet, rows, schema, unique=("sample", "unit"))
+        if check_files:
+            problems += sheet_file_problems(sheet, rows, schema, made)
+    return in_reading_order(problems)
+
+
+def refuse(problems):
+    """Print every problem of what the user wrote, and leave with the exit code of a usage error."""
+    there_are = f"there are {len(problems)} problems" if len(problems) > 1 else "there is a problem"
+    print(f"Nothing was run: {there_are} in the configuration.", file=sys.stderr)
+    for problem in problems:
+        print(f"  {problem}", file=sys.stderr)
+    print("config/README.md explains every key and column.", file=sys.stderr)
+    sys.exit(2)
+
+
+def section(name):
+    """A section of the configuration that a target cannot do without."""
+    if name not in config:
+        message = f"is missing; config/examples/{name}.yaml shows one"
+        refuse([Problem("the configuration", None, name, message)])
+    return config[name]
+
+
+problems = check_configuration()
+if problems:
+    refuse(problems)
+config.update(with_defaults(config, read_schema("config")))

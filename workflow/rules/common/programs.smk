@@ -1,0 +1,72 @@
+# How rules call the programs in scripts/: where they are, with which flags, in which environment.
+import os
+import shlex
+import sys
+
+from bwarp.runtime.source_digest import program_digest
+
+# The programs run with the Python that runs Snakemake, or with that of a conda environment where
+# one is active, and in both cases with the library of this checkout.
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(CHECKOUT))}; ")
+
+# For conda; seen from the folder of the rules.
+CPU_ENVIRONMENT = "../../envs/cpu.yaml"
+GPU_ENVIRONMENT = "../../envs/gpu.yaml"
+
+
+def relative(path):
+    """A path of the checkout from the folder snakemake is started in."""
+    return os.path.relpath(CHECKOUT / path)
+
+
+def program(name):
+    """The path of scripts/NAME from the folder snakemake is started in."""
+    return relative(f"scripts/{name}")
+
+
+def code(name):
+    """A digest of scripts/NAME and the library it imports: edited code makes its rules run again."""
+    return program_digest(CHECKOUT / "scripts" / name, CHECKOUT / "bwarp")
+
+
+def flags(settings, *left_out):
+    """Command-line flags for settings; auto, and whole queries, are what programs do without one."""
+    words = []
+    for key, value in settings.items():
+        if key in left_out:
+            continue
+        flag = f"-{key}" if len(key) == 1 else f"--{key.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value is not False and value not in ("auto", "whole"):
+            words += [flag, str(value)]
+    return words
+
+
+def options_of(name, *files):
+    """A function for params: the flags for the keys of a section, except its input files."""
+
+    def options(wildcards):
+        return flags(section(name), *files)
+
+    return options
+
+
+def seed_options(wildcards):
+    """The flags for the section seeds; whole queries have no step."""
+    settings = section("seeds")
+    return flags(settings, "queries", *(["step"] if settings["k"] == "whole" else []))
+
+
+def annotation_flags(wildcards, input):
+    """--annotation with what `annotation_of` named.
+
+    Apart from the other flags: what depends on inputs is not compared with that of an earlier run.
+    """
+    return [word for path in input.annotation for word in ("--annotation", path)]
+
+
+def environment(wildcards, params):
+    """The environment for conda: with the parts for CUDA where a job has, or insists on, a GPU."""
+    return GPU_ENVIRONMENT if params.gpus or config["backend"] == "cuda" else CPU_ENVIRONMENT

@@ -1,0 +1,62 @@
+# What jobs ask of the machine that they run on: memory, and GPUs.
+import os
+
+from snakemake.settings.types import ExecMode
+
+from bwarp.runtime.backend import may_have_gpu
+
+
+def reference_mb():
+    """About how many million bases the genome has; gz files of DNA grow about fourfold."""
+    path = config["reference"]
+    growth = 4 if path.endswith(".gz") else 1
+    return growth * os.path.getsize(path) / 1e6 if os.path.exists(path) else 10
+
+
+def index_memory_mb(wildcards, attempt):
+    """Memory to build an index: 8 bytes a base and some, and more where that did not do."""
+    return attempt * (1500 + round(8 * reference_mb()))
+
+
+def search_memory_mb(wildcards, attempt):
+    """Memory to search an index: 5 bytes a base, batches of reads, and more where it did not do."""
+    return attempt * (4000 + round(5 * reference_mb()))
+
+
+def chunk_memory_mb(wildcards, attempt):
+    """Memory to read a few chunks of reads, and more where it did not do."""
+    return attempt * 1000
+
+
+def map_memory_mb(wildcards, attempt, threads):
+    """Memory to search an index, and to sort what is found: half a gigabyte a thread."""
+    return search_memory_mb(wildcards, attempt) + 512 * threads
+
+
+def jobs_run_here():
+    """Whether jobs run on this machine.
+
+    A plan does not know what will run it; jobs that are sent elsewhere have a number of nodes. A
+    job that was sent asks too, and gets the answer that it was sent with.
+    """
+    if workflow.exec_mode != ExecMode.DEFAULT:
+        return False
+    if workflow.executor_plugin is None or workflow.dryrun:
+        return workflow.resource_settings.nodes is None
+    return workflow.local_exec
+
+
+def gpus(wildcards):
+    """The GPUs of a job: none with `backend: cpu`, or if it runs here and there is none here.
+
+    Jobs that count on a GPU run one at a time, or as many as there are GPUs. On a cluster the
+    machine that sends the jobs says nothing about those that run them.
+    """
+    if config["backend"] == "auto" and jobs_run_here():
+        return int(may_have_gpu())
+    return int(config["backend"] != "cpu")
+
+
+def gpus_given(wildcards, resources):
+    """The GPUs that a job has got, for params: what is said of resources elsewhere counts too."""
+    return resources.get("gpu", 0)

@@ -1,0 +1,99 @@
+# What a run says at its end, and what its report shows.
+import atexit
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from snakemake.common import NOTHING_TO_BE_DONE_MSG
+from snakemake.logging import logger
+from snakemake.settings.types import DeploymentMethod
+
+from bwarp.report.mapping_summary import summarise, summary_lines
+
+# What each target makes, for the list at the end of a run; every rule file adds its own.
+RESULTS = {}
+
+# What the report calls the plots of draw_report.py.
+PLOTS = {
+    "mapping_quality": "Mapping quality",
+    "insert_size": "Insert size",
+    "stages": "Where candidates went",
+    "truth": "Correct and incorrect reads",
+    "index_sizes": "Index sizes",
+}
+
+
+def print_results():
+    """Say what became of the reads, and where the results lie, at the end of a run."""
+    summaries = {sample: summary_of(sample) for sample in SAMPLES}
+    summaries = {sample: summary for sample, summary in summaries.items() if summary}
+    if summaries:
+        print("\n".join(["", *summary_lines(summaries), ""]))
+    print("Results:")
+    for path, what in RESULTS.items():
+        if os.path.exists(path):
+            print(f"  {path:<40}  {what}")
+    if not REPORT_TOOLS:
+        print("No plots and no report: pip install -e '.[report]' brings what they need.")
+    print_truth()
+
+
+def print_results_of_an_earlier_run(record):
+    """At the end of a run that finds nothing to do, for which Snakemake calls no onsuccess."""
+    if record.msg == NOTHING_TO_BE_DONE_MSG and not workflow.dryrun:
+        atexit.register(print_results)
+    return True
+
+
+def summary_of(sample):
+    """What became of the reads of a sample; None where it has not been mapped."""
+    statistics, truth = (
+        json.loads(Path(path).read_text()) if os.path.exists(path) else None
+        for path in (f"results/map/{sample}.stats.json", f"results/qc/truth/{sample}.json")
+    )
+    return None if statistics is None else summarise(statistics, truth)
+
+
+def print_truth():
+    """Report how many of the demo's reads are mapped to the origin in their names."""
+    from bwarp.evaluation.truth import TruthCounts
+    from bwarp.report.mapping_summary import current_names
+
+    for sample in SIMULATED:
+        path = Path(f"results/qc/truth/{sample}.json")
+        if path.exists():
+            counts = TruthCounts(**current_names(json.loads(path.read_text())))
+            print(
+                f"Of the demo's {counts.total:,} reads, {sum(counts.correct):,} are mapped "
+                f"correctly ({100 * sum(counts.correct) / counts.total:.2f} %)."
+            )
+
+
+def plot_labels(wildcards):
+    """What the report calls a plot."""
+    return {"plot": PLOTS[wildcards.plot]}
+
+
+def previewed_table(wildcards):
+    """The table of a target that the report shows the beginning of."""
+    return result_of(wildcards.target, TABLES[wildcards.target])
+
+
+def header_option(wildcards):
+    """Tables in MUMmer's format have no line that names the columns."""
+    return "--no-header" if wildcards.target == "mems" else ""
+
+
+def can_report():
+    """Whether the plots and the report can be made: in this environment, or in one of conda's."""
+    methods = workflow.deployment_settings.deployment_method
+    here = all(find_spec(name) for name in ("multiqc", "matplotlib"))
+    return here or DeploymentMethod.CONDA in methods
+
+
+# MultiQC and matplotlib are large, and mapping needs neither.
+REPORT_TOOLS = can_report()
+
+if IS_MAIN:
+    logger.addFilter(print_results_of_an_earlier_run)
