@@ -14,7 +14,7 @@ DTYPES = {
     **dict.fromkeys(("guide", "guide_aligned", "site_aligned", "pam"), "str"),
     **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
     **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
-    **dict.fromkeys(("length", "windows", "distance"), "int64"),
+    **dict.fromkeys(("length", "windows", "distance", "locus_edits"), "int64"),
     **dict.fromkeys(("insertions", "deletions", "loci"), "int64"),
     **dict.fromkeys(("cut", "dna_bulge", "rna_bulge", "seed_mismatches", "alignment"), "int64"),
     **dict.fromkeys(("cfd", "mit"), "float64"),

@@ -14,19 +14,17 @@ from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.reads import chunks_of_reads
 from bwarp.api.sequences import Sequences
+from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import FoundChunk, find_chunks, what_is_searched
-from bwarp.loci.options import LocusOptions, parse_edits, parse_report
-from bwarp.loci.output.locus_text import LOCI_HEADER, PAIRED_HEADER
+from bwarp.loci.options import LocusOptions, extension_of, parse_edits, parse_report
+from bwarp.loci.output.locus_text import loci_header
 from bwarp.loci.pairs_cpu import PairOptions
 from bwarp.mapping.pairing.insert_size import given_insert_size
-from bwarp.mapping.parameters import mapping_parameters
+from bwarp.mapping.parameters import MOST_SCORE, mapping_parameters
 from bwarp.reference import Reference
 
 __all__ = ["find_loci"]
-
-LOCI = LOCI_HEADER.decode().split()
-PAIRED = PAIRED_HEADER.decode().split()
 
 
 def find_loci(
@@ -40,6 +38,11 @@ def find_loci(
     max_places: int = 0,
     insert_size: tuple[float, float] | None = None,
     orientation: str | None = None,
+    extension: str = "edits",
+    match: int | None = None,
+    mismatch: int | None = None,
+    gap_open: int | None = None,
+    gap_extend: int | None = None,
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
@@ -52,8 +55,10 @@ def find_loci(
         With mates, pairs: mate i is the other end of read i.
     edits : int or str
         4, or "3%" for a share of a read's length.
-    gaps, report, max_places, orientation, backend
+    gaps, report, max_places, orientation, extension, backend
         As of find_alignments.py.
+    match, mismatch, gap_open, gap_extend : int, optional
+        Scores for extension "semiglobal" and "local"; those of find_alignments.py if not given.
     insert_size : (float, float), optional
         Mean and standard deviation; of pairs estimated if not given.
     threads : int, optional
@@ -62,8 +67,9 @@ def find_loci(
     Returns
     -------
     loci : DataFrame
-        query, strand, contig, start, end, distance, mismatches, insertions, deletions, cigar, and
-        of pairs pair: the rows of OUT.tsv of the program, in its order.
+        query, strand, contig, start, end, distance, mismatches, insertions, deletions, cigar; with
+        scores score and locus_edits; and of pairs pair: the rows of OUT.tsv of the program, in its
+        order.
 
     Warns
     -----
@@ -75,6 +81,13 @@ def find_loci(
         gaps = whole_number("gaps", gaps, 0, 31)
     options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report))
     max_places = whole_number("max_places", max_places, 0, 2**40)
+    given = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
+    scores = {
+        name: whole_number(name, score, -MOST_SCORE, MOST_SCORE)
+        for name, score in given.items()
+        if score is not None
+    }
+    scored = extension_of(extension, **scores)
     threads = threads_or_all(threads)
     pairing = None
     if mates is not None:
@@ -89,14 +102,16 @@ def find_loci(
     def parts() -> Iterator[tuple]:
         nonlocal over, skipped
         found = find_chunks(
-            stored, genome, chunks, options, max_places, threads, kept=kept, pairing=pairing
-        )
+            stored, genome, chunks, options, max_places, threads, kept=kept, pairing=pairing,
+            extension=scored,
+        )  # fmt: skip
         for one in found:
             over += one.certificate.over
             skipped += one.certificate.skipped
-            yield _columns(one, stored.reference)
+            yield _columns(one, stored.reference, scored is not None)
 
-    loci = frame(LOCI if pairing is None else PAIRED, parts())
+    names = loci_header(scored is not None, pairing is not None).decode().split()
+    loci = frame(names, parts())
     if over:
         warnings.warn(
             f"{over:,} reads have more than {max_places:,} loci and so no rows: max_places=0 "
@@ -111,32 +126,34 @@ def find_loci(
     return loci
 
 
-def _columns(found: FoundChunk, reference: Reference) -> tuple:
-    loci, chunk, (offsets, cigar) = found.loci, found.chunk, found.alignments
+def _columns(found: FoundChunk, reference: Reference, scored: bool) -> tuple:
+    loci, chunk, aligned = found.loci, found.chunk, found.alignments
     templates = [chunk.name(template) for template in range(chunk.n_templates)]
     names = named(templates, loci.reads // chunk.ends)
     if chunk.ends == 2:
         names = names + named(("/1", "/2"), loci.reads % 2)
     contigs = reference.contig_of(loci.starts)
     begins = reference.contig_starts[contigs]
-    inserted, deleted = (_bases(offsets, cigar, kind) for kind in (INSERTION, DELETION))
-    columns = (
+    inserted, deleted = (_bases(aligned, kind) for kind in (INSERTION, DELETION))
+    columns = [
         names,
         named("+-", loci.strands),
         named(reference.names, contigs),
-        loci.starts - begins,
-        loci.ends - begins,
-        loci.distances,
-        loci.distances - inserted - deleted,
+        aligned.starts - begins,
+        aligned.ends - begins,
+        aligned.distances,
+        aligned.distances - inserted - deleted,
         inserted,
         deleted,
-        np.array(cigar_texts(offsets, cigar), object),
-    )
-    return columns if found.pairs is None else (*columns, found.pairs.numbers)
+        np.array(cigar_texts(aligned.offsets, aligned.cigar), object),
+    ]
+    if scored:
+        columns += [aligned.scores, loci.distances]
+    return (*columns, *([] if found.pairs is None else [found.pairs.numbers]))
 
 
-def _bases(offsets: np.ndarray, cigar: np.ndarray, operation: int) -> np.ndarray:
+def _bases(aligned: LocusAlignments, operation: int) -> np.ndarray:
     """How many bases of every alignment are of an operation."""
-    sizes = np.where(cigar & 15 == operation, cigar >> 4, 0)
+    sizes = np.where(aligned.cigar & 15 == operation, aligned.cigar >> 4, 0)
     before = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return before[offsets[1:]] - before[offsets[:-1]]
+    return before[aligned.offsets[1:]] - before[aligned.offsets[:-1]]

@@ -8,19 +8,32 @@ from dataclasses import asdict
 
 import numpy as np
 
-from bwarp.cli.options import add_pair_options, add_sort_memory_option, sort_bytes
+from bwarp.cli.options import (
+    add_pair_options,
+    add_score_options,
+    add_sort_memory_option,
+    sort_bytes,
+)
 from bwarp.cli.program import whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.program_record import program_record
 from bwarp.loci.find import Certificate
-from bwarp.loci.options import ALL, LocusOptions, parse_edits, parse_report
+from bwarp.loci.options import (
+    ALL,
+    EXTENSIONS,
+    Extension,
+    LocusOptions,
+    extension_of,
+    parse_edits,
+    parse_report,
+)
 from bwarp.loci.output.locus_bam import BamOptions, open_bam
 from bwarp.loci.output.locus_tables import SIBLINGS, format_of, open_tables
 from bwarp.loci.pairs_cpu import PairOptions
 from bwarp.mapping.output.output_options import parse_read_group
 from bwarp.mapping.pairing.insert_size import given_insert_size
-from bwarp.mapping.parameters import mapping_parameters
+from bwarp.mapping.parameters import MOST_SCORE, mapping_parameters
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -29,6 +42,7 @@ __all__ = [
     "add_locus_output_options",
     "add_locus_pair_options",
     "add_report_option",
+    "given_extension",
     "locus_options",
     "open_locus_output",
     "outputs_of",
@@ -74,6 +88,16 @@ def add_locus_output_options(parser: argparse.ArgumentParser) -> None:
         "(default: 0, no limit)",
     )  # fmt: skip
     parser.add_argument(
+        "--extension", choices=EXTENSIONS, default="edits",
+        help="how reads are aligned at their loci: with the fewest edits (the default), or by "
+        "scores: whole, or with ends clipped. Loci are the same",
+    )  # fmt: skip
+    add_score_options(
+        parser, MOST_SCORE, MOST_SCORE, 1,
+        match="with --extension semiglobal or local: score of a match (default: 1); the defaults "
+        "of the others grow with it",
+    )  # fmt: skip
+    parser.add_argument(
         "--xa", action="store_true",
         help="of every read one record of the BAM, its other loci in the tag XA, as bwa writes it",
     )  # fmt: skip
@@ -83,6 +107,12 @@ def add_locus_output_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_sort_memory_option(parser)
     parser.add_argument("--stats", metavar="OUT.json", help="write what was searched and found")
+
+
+def given_extension(options: argparse.Namespace) -> Extension | None:
+    """The scores that were typed; None for alignments with the fewest edits."""
+    scores = (getattr(options, name) for name in ("match", "mismatch", "gap_open", "gap_extend"))
+    return extension_of(options.extension, *scores)
 
 
 def add_locus_pair_options(parser: argparse.ArgumentParser) -> None:
@@ -163,18 +193,33 @@ def open_locus_output(
     genome: np.ndarray,
     certificate: Certificate,
     paired: bool = False,
+    extension: Extension | None = None,
 ) -> AbstractContextManager:
     """What makes records or lines of a chunk, and what writes them."""
     if format_of(options.output) != "bam":
-        return open_tables(options.output, reference, paired)
+        return open_tables(options.output, reference, paired, extension is not None)
     read_group, read_group_id = parse_read_group(options.read_group)
     edits = loci.edits if loci.percent is None else f"{loci.percent:g}%"
     report = {ALL: "all", 0: "best"}.get(loci.strata, f"strata:{loci.strata}")
     limits = {"edits": edits, "gaps": loci.gaps, "report": report}
     limits |= {"max-places": options.max_places or None, "xa": options.xa}
-    program = program_record("allmap", limits)
+    program = program_record("allmap", limits | _scores_of(options.extension, extension))
     bam = BamOptions(program, read_group, read_group_id, sort_bytes(options), options.xa)
     return open_bam(options.output, bam, reference, genome, certificate, options.threads)
+
+
+def _scores_of(name: str, extension: Extension | None) -> dict:
+    if extension is None:
+        return {}
+    scoring = extension.scoring
+    match, mismatch = scoring.match_mismatch
+    return {
+        "extension": name,
+        "match": match,
+        "mismatch": mismatch,
+        "gap-open": scoring.gap_open,
+        "gap-extend": scoring.gap_extend,
+    }
 
 
 def write_certificate(path: str | os.PathLike, certificate: Certificate) -> None:

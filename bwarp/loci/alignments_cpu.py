@@ -24,16 +24,25 @@ __all__ = ["LocusAlignments", "align_loci"]
 
 
 class LocusAlignments(NamedTuple):
-    """CIGARs of loci, M, I and D, ``length << 4 | operation`` as in BAM.
+    """How reads align at their loci.
 
     Attributes
     ----------
     offsets : ndarray, shape=(n + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
+        M, I, D and S, ``length << 4 | operation`` as in BAM.
+    starts, ends : ndarray, shape=(n,), dtype=int64
+        Of the aligned bases in the genome: within the locus.
+    distances, scores : ndarray, shape=(n,), dtype=int32
+        Edits of these alignments; and scores, or the edits with a minus.
     """
 
     offsets: np.ndarray
     cigar: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    distances: np.ndarray
+    scores: np.ndarray
 
 
 def align_loci(
@@ -63,7 +72,9 @@ def align_loci(
         genome, blocks, begins, lengths, loci.starts, loci.ends, loci.distances,
         gaps[loci.reads], cigar_offsets, cigar,
     )  # fmt: skip
-    return LocusAlignments(cigar_offsets, cigar[:used].copy())
+    return LocusAlignments(
+        cigar_offsets, cigar[:used].copy(), loci.starts, loci.ends, loci.distances, -loci.distances
+    )
 
 
 @numba.njit(cache=True, nogil=True)

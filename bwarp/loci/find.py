@@ -17,7 +17,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
 from bwarp.loci.engine import loci_finder
 from bwarp.loci.find_cpu import TextAndGenome
-from bwarp.loci.options import ALL, FoundLoci, LocusOptions
+from bwarp.loci.options import ALL, Extension, FoundLoci, LocusOptions
 from bwarp.loci.pairs_cpu import (
     LocusPairs,
     PairOptions,
@@ -25,6 +25,7 @@ from bwarp.loci.pairs_cpu import (
     pair_loci,
     single_insert_sizes,
 )
+from bwarp.loci.scored_alignments import align_by_score
 from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
@@ -160,6 +161,7 @@ def find_chunks(
     then: Callable[[FoundChunk], Result] = lambda found: found,
     kept: object | None = None,
     pairing: PairOptions | None = None,
+    extension: Extension | None = None,
 ) -> Iterator[Result]:
     """Find the loci of every chunk, several chunks at a time.
 
@@ -174,6 +176,8 @@ def find_chunks(
     pairing : PairOptions, optional
         For chunks of pairs; without, their ends are reported one by one. Where the insert size is
         estimated, from the first `FIRST_PAIRS` pairs, the others wait for it.
+    extension : Extension, optional
+        The scores by which reads are aligned; without, they are with the fewest edits.
     """
     search = partial(_search, loci_finder(index, genome, what_is_searched(options, pairing), kept))
     insert = None if pairing is None else pairing.insert
@@ -181,7 +185,7 @@ def find_chunks(
     def finish(one: _Searched) -> Result:
         found = finish_chunk(
             genome, one.chunk, one.both, one.blocks, one.loci, one.counts, options, max_places,
-            index.reference.contig_starts, insert,
+            index.reference.contig_starts, insert, extension,
         )  # fmt: skip
         return then(found)
 
@@ -229,6 +233,7 @@ def finish_chunk(
     most: int = 0,
     contig_starts: np.ndarray | None = None,
     insert: InsertSize | None = None,
+    extension: Extension | None = None,
 ) -> FoundChunk:
     """The loci of a chunk with their alignments, and those of reads with more than `most` counted.
 
@@ -240,6 +245,8 @@ def finish_chunk(
         What it took to find the loci (`COUNTS`).
     contig_starts, insert : optional
         Of pairs, to list loci pair by pair.
+    extension : Extension, optional
+        The scores by which reads are aligned; without, they are with the fewest edits.
     """
     pairs = None
     if insert is None:
@@ -250,8 +257,11 @@ def finish_chunk(
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
     if over.size and pairs is None:
         loci = _within(loci, n_loci <= most)
-    gaps = options.gaps_of(options.edits_of(np.diff(chunk.offsets)))
-    alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
+    if extension is None:
+        gaps = options.gaps_of(options.edits_of(np.diff(chunk.offsets)))
+        alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
+    else:
+        alignments = align_by_score(genome.blocks, both, blocks, chunk.offsets, loci, extension)
     skipped = int((loci.searched < 0).sum())
     with_loci = int((n_loci > 0).sum())
     certificate = Certificate(

@@ -4,14 +4,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.alignment.scoring import Scoring, nucleotide_scoring
 from bwarp.errors import UsageError
 from bwarp.loci.searching.seeding_rule import MOST_EDITS
+from bwarp.mapping.parameters import mapping_parameters
 from bwarp.seeding.hits import MOST_MISMATCHES
 
-__all__ = ["ALL", "FoundLoci", "LocusOptions", "parse_edits", "parse_report"]
+__all__ = [
+    "ALL",
+    "EXTENSIONS",
+    "Extension",
+    "FoundLoci",
+    "LocusOptions",
+    "extension_of",
+    "parse_edits",
+    "parse_report",
+]
 
 #: Every locus within the edits allowed, not only those near the best.
 ALL = -1
+
+#: How reads are aligned at their loci: with the fewest edits, or by scores.
+EXTENSIONS = ("edits", "semiglobal", "local")
 
 
 def parse_edits(text: str) -> tuple[int, float | None]:
@@ -32,6 +46,52 @@ def parse_report(text: str) -> int:
     if kind != "strata" or not number.isdecimal():
         raise UsageError(f"{text!r} is not all, best, or strata:1 and the like")
     return int(number)
+
+
+@dataclass(frozen=True)
+class Extension:
+    """How reads are aligned at their loci by scores.
+
+    Attributes
+    ----------
+    local : bool
+        Whether ends of reads may be clipped.
+    scoring : Scoring
+    """
+
+    local: bool
+    scoring: Scoring
+
+
+def extension_of(
+    name: str = "edits",
+    match: int | None = None,
+    mismatch: int | None = None,
+    gap_open: int | None = None,
+    gap_extend: int | None = None,
+) -> Extension | None:
+    """One of `EXTENSIONS`, with the scores that `map` has for those not given; None for edits.
+
+    Raises
+    ------
+    UsageError
+        For scores that cannot be used, or are not for this.
+    """
+    if name not in EXTENSIONS:
+        raise UsageError(f"extension {name!r} is not one of {', '.join(EXTENSIONS)}")
+    scores = {"mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
+    if name == "edits":
+        given = [name for name, score in {"match": match, **scores}.items() if score is not None]
+        if given:
+            raise UsageError(
+                f"{given[0].replace('_', '-')} is a score: it is for the extension semiglobal or "
+                "local: leave it out, or choose one of these"
+            )
+        return None
+    # There is no cost of a clipped end, which is to be in no bounds.
+    used = mapping_parameters(1 if match is None else match, clip=0, **scores)
+    scoring = nucleotide_scoring(used.match, used.mismatch, used.gap_open, used.gap_extend)
+    return Extension(name == "local", scoring)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,20 @@ def test_the_rows_of_pairs(given):
     )
 
 
+@pytest.mark.parametrize("paired", [False, True])
+def test_the_rows_of_alignments_by_scores(given, paired):
+    folder, (reads, mates) = given
+    files = ["-1", folder / "1.fa", "-2", folder / "2.fa"] if paired else ["-1", folder / "1.fa"]
+    table = written(folder, *files, "-e", 3, "--extension", "local", "-B", 3, "-O", 2)
+    loci = bwarp.find_loci(
+        folder / "index", reads, mates if paired else None, edits=3, extension="local",
+        mismatch=-3, gap_open=2,
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(loci, table)
+    assert (loci.score > 0).all()
+    assert (loci.locus_edits >= loci.distance).any()
+
+
 def test_paf_is_read_by_its_tags(given):
     folder, _ = given
     files = ("-1", folder / "1.fa", "-2", folder / "2.fa", "-e", 3, "-I", "150,5")
@@ -95,6 +109,9 @@ def test_what_has_no_rows_is_warned_of(given):
         ({"edits": "x"}, "'x' is neither a whole number nor a share such as 3%"),
         ({"edits": 2, "report": "some"}, "'some' is not all, best, or strata:1 and the like"),
         ({"edits": 2, "gaps": 3}, "--gaps 3 is more than --edits 2"),
+        ({"edits": 2, "match": 2}, "match is a score: it is for the extension semiglobal or local"),
+        ({"edits": 2, "extension": "global"}, "extension 'global' is not one of edits, semiglobal"),
+        ({"edits": 2, "extension": "local", "match": "2"}, "match '2' is not a whole number"),
         ({"edits": 2, "gaps": "1"}, "gaps '1' is not a whole number from 0 to 31"),
     ],
 )

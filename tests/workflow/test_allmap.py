@@ -94,6 +94,16 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     assert copy.planned("allmap", *own) == []
 
 
+def test_scores_are_those_of_the_configuration(copy):
+    scores = "extension: local, match: 2, mismatch: -3, gap_open: 5, gap_extend: 2"
+    own = settings(copy, f"edits: 3, batch_size: 10, format: tsv, {scores}")
+    copy.snakemake("results/allmap/s.tsv", *own)
+    options = ("--extension", "local", "-A", 2, "-B", 3, "-O", 5, "-E", 2)
+    expected = in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "tsv", "--edits", 3, *options)
+    assert written(copy, "s")["tsv"] == expected["tsv"]
+    assert b"\tscore\tlocus_edits\n" in expected["tsv"]
+
+
 def test_two_rounds_where_the_best_are_wanted(copy):
     limits = "edits: 4, report: best, batch_size: 10, format: tsv, filter: 'off'"
     own = settings(copy, limits)
@@ -159,6 +169,12 @@ def test_parts_with_mismatches_need_the_reverse(copy):
     [
         ("allmap: {edits: 2, gaps: 3}\n",
          "  the configuration, allmap.gaps: is more than the edits; write at most 2\n"),
+        ("allmap: {edits: 2, gap_open: 3}\n",
+         "  the configuration, allmap.gap_open: is a score; write extension: semiglobal or local "
+         "as well, or remove it\n"),
+        ("allmap: {edits: 2, extension: local, match: 0}\n",
+         "  mine.yaml line 3, allmap.match: 0 cannot be used; write a whole number from 1 to 100"
+         "\n"),
         ("allmap: {edits: 60%}\n",
          "  mine.yaml line 3, allmap.edits: '60%' cannot be used; write a whole number from 0 to "
          '31, or a share of the length in quotes, such as "3%"\n'),

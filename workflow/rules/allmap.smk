@@ -10,8 +10,11 @@ ALLMAP_FORMAT = ALLMAP["format"]
 # round, for the reads that the first one leaves open.
 ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
 
-# Keys of the section that say nothing of which loci are searched.
+# Keys of the section that score alignments, and those that say nothing of which loci are searched.
+SCORES = ("match", "mismatch", "gap_open", "gap_extend")
 NOT_SEARCHED = (
+    "extension",
+    *SCORES,
     "filter",
     "max_places",
     "batch_size",
@@ -38,6 +41,11 @@ if isinstance(ALLMAP.get("gaps"), int) and isinstance(ALLMAP.get("edits"), int):
     if ALLMAP["gaps"] > ALLMAP["edits"]:
         message = f"is more than the edits; write at most {ALLMAP['edits']}"
         refuse([Problem("the configuration", None, "allmap.gaps", message)])
+
+for key in SCORES:
+    if key in ALLMAP and ALLMAP["extension"] == "edits":
+        message = "is a score; write extension: semiglobal or local as well, or remove it"
+        refuse([Problem("the configuration", None, f"allmap.{key}", message)])
 
 
 wildcard_constraints:

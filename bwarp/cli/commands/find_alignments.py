@@ -4,6 +4,7 @@ from bwarp.cli.locus_options import (
     add_locus_options,
     add_locus_output_options,
     add_locus_pair_options,
+    given_extension,
     locus_options,
     open_locus_output,
     outputs_of,
@@ -27,6 +28,8 @@ scripts/find_alignments.py --index genome.index -1 reads.fq.gz -o loci.tsv --edi
     --report best
 scripts/find_alignments.py --index genome.index -1 probes.fa -o probes.tsv --edits 3 --gaps 0 \\
     --max-places 1000
+scripts/find_alignments.py --index genome.index -1 reads.fq.gz -o loci.bam --edits 4 \\
+    --extension local
 """
 
 
@@ -53,6 +56,7 @@ def parse_options():
 def main(options):
     limits = locus_options(options, options.filter != "off")
     pairing = pair_options(options)
+    extension = given_extension(options)
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     check_outputs(outputs, [options.index, options.first, options.second])
     backend = choose_engine(options.backend)
@@ -64,10 +68,10 @@ def main(options):
         options.backend, backend, lambda engine: load(index, engine, options.threads), say
     )
     compile_first(backend, options, options.first, options.second)
-    certificate = Certificate()
+    certificate, paired = Certificate(), pairing is not None
     with (
         open_locus_output(
-            options, limits, index.reference, genome.blocks, certificate, pairing is not None
+            options, limits, index.reference, genome.blocks, certificate, paired, extension
         ) as (encode, write),
         progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
     ):
@@ -76,8 +80,9 @@ def main(options):
             return encode(found), found.certificate
 
         for texts, counts in find_chunks(
-            index, genome, chunks, limits, options.max_places, options.threads, then, kept, pairing
-        ):
+            index, genome, chunks, limits, options.max_places, options.threads, then, kept,
+            pairing, extension,
+        ):  # fmt: skip
             write(texts)
             certificate.add(counts)
             report(certificate.reads, f"{certificate.loci:,} loci")

@@ -25,7 +25,7 @@ from bwarp.io.output_names import check_outputs
 from bwarp.loci.find import Certificate
 from bwarp.loci.output.locus_bam import CERTIFICATE, certificate_line
 from bwarp.loci.output.locus_tables import SIBLING_HEADERS, SIBLINGS, format_of
-from bwarp.loci.output.locus_text import LOCI_HEADER, PAIRED_HEADER
+from bwarp.loci.output.locus_text import LOCI_HEADERS
 from bwarp.mapping.output.alignment_file import put_in_place
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -108,21 +108,31 @@ def join(file: IO[bytes], parts: list[tuple[Path, bytes]]) -> None:
 
 def join_loci(file: IO[bytes], paths: list[Path]) -> None:
     """Write tables of loci one after another: beside those of pairs, single reads are of pair 0."""
-    headers = []
-    for path in paths:
-        with opened(path) as part:
-            headers.append(PAIRED_HEADER if part.readline() == PAIRED_HEADER else LOCI_HEADER)
+    headers = [header_of(path) for path in paths]
     if len(set(headers)) == 1:
         join(file, list(zip(paths, headers, strict=True)))
         return
-    file.write(PAIRED_HEADER)
+    paired = max(headers, key=len)
+    for path, header in zip(paths, headers, strict=True):
+        if header not in (paired, paired.replace(b"\tpair\n", b"\n")):
+            raise InputError(
+                f"{path}: was written with another extension than other batches: write all with one"
+            )
+    file.write(paired)
     for path, header in zip(paths, headers, strict=True):
         with opened(path) as part:
             skip_header(part, path, header)
-            if header == PAIRED_HEADER:
+            if header == paired:
                 shutil.copyfileobj(part, file, 1 << 20)
             else:
                 file.writelines(line[:-1] + b"\t0\n" for line in part)
+
+
+def header_of(path: Path) -> bytes:
+    """The first line of a table of loci; of any other file what such a table begins with."""
+    with opened(path) as part:
+        line = part.readline()
+    return line if line in LOCI_HEADERS else LOCI_HEADERS[0]
 
 
 def skip_header(part: IO[bytes], path: Path, header: bytes) -> None:

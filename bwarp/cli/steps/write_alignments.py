@@ -12,6 +12,7 @@ from dataclasses import replace
 from bwarp.cli.locus_options import (
     add_locus_output_options,
     add_report_option,
+    given_extension,
     open_locus_output,
     outputs_of,
     write_certificate,
@@ -77,6 +78,7 @@ def parse_options():
 
 
 def main(options):
+    extension = given_extension(options)
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     inputs = [options.index, options.reads, *options.loci, options.estimated_insert_size]
     check_outputs(outputs, inputs)
@@ -100,9 +102,10 @@ def main(options):
             limits = replace(limits, strata=options.report)
         encode, write = files.enter_context(
             open_locus_output(
-                options, limits, index.reference, genome.blocks, certificate, insert is not None
+                options, limits, index.reference, genome.blocks, certificate, insert is not None,
+                extension,
             )
-        )
+        )  # fmt: skip
         report = files.enter_context(progress("reads", files=[options.reads]))
 
         def finish(of_chunk):
@@ -117,7 +120,7 @@ def main(options):
             loci = joined_rounds(rounds, chunk.n_reads, strata)
             found = finish_chunk(
                 genome, chunk, both, blocks_of(both), loci, counts, limits, options.max_places,
-                index.reference.contig_starts, insert,
+                index.reference.contig_starts, insert, extension,
             )  # fmt: skip
             return encode(found), found.certificate
 

@@ -3,7 +3,8 @@
 The primary record holds the read's bases and qualities; the others, secondary, do not. Of a
 template with proper pairs each pair is two records that name each other. Tags:
 
-    NM, MD, AS    edits; where they are; edits as a score, with a minus
+    NM, MD, AS    edits; where they are; the score, or the edits with a minus
+    Xd            edits of the locus, where an alignment by scores has others
     NH, HI        loci of the read, and the number of this one: by edits, then by position; or pairs
     X0, X1        loci with fewest edits, and the others, as bwa and Yara have them; or pairs
     XA            with `in_tag` the other loci, as bwa has them, and no secondary records
@@ -108,7 +109,7 @@ def locus_records(
     """
     chunk, loci = found.chunk, found.loci
     ranks = rank_loci(loci, chunk.first_template * chunk.ends, found.pairs)
-    rows = _rows_of(chunk.ends, loci, ranks, found.pairs)
+    rows = _rows_of(chunk.ends, loci, ranks, found.pairs, found.alignments)
     if in_tag:
         rows = _Rows(*(column[rows.flags & SECONDARY == 0] for column in rows))
     others = _others_of(loci, ranks, contigs, in_tag)
@@ -122,7 +123,8 @@ def locus_records(
     lengths = np.diff(chunk.offsets)[rows.reads]
     names = np.diff(chunk.names).reshape(-1)[rows.reads // chunk.ends]
     operations = np.append(np.diff(found.alignments.offsets), 0)[rows.loci]
-    spans = np.append(loci.ends - loci.starts, 0)[rows.loci]
+    starts, ends = found.alignments.starts, found.alignments.ends
+    spans = np.append(ends - starts, 0)[rows.loci]
     # Bases and qualities; an MD that at worst names every base with a number before it.
     most = 260 + len(read_group) + names + 4 * operations + 2 * lengths + 3 * spans
     if in_tag:
@@ -131,18 +133,17 @@ def locus_records(
         before = np.concatenate([[0], np.cumsum(entries)])
         most += (before[others.offsets[1:]] - before[others.offsets[:-1]])[rows.reads] + 4
     out = np.empty(int(most.sum()), np.uint8)
-    starts = np.empty(rows.reads.size + 1, np.int64)
+    begins = np.empty(rows.reads.size + 1, np.int64)
     _write(
-        out, starts, chunk.ends, reads, rows, loci.strands, loci.starts, loci.ends,
-        loci.distances, found.alignments.offsets, found.alignments.cigar, ranks.best,
-        ranks.others, others, genome, contig_starts, contig_numbers,
+        out, begins, chunk.ends, reads, rows, loci.strands, loci.distances, found.alignments,
+        ranks.best, ranks.others, others, genome, contig_starts, contig_numbers,
         np.frombuffer(read_group, np.uint8),
     )  # fmt: skip
     # A read without a locus stands where its mate does.
     at = np.where(rows.loci >= 0, rows.loci, rows.mates)
-    positions = np.where(at >= 0, np.append(loci.starts, -1)[at], -1)
+    positions = np.where(at >= 0, np.append(starts, -1)[at], -1)
     keys = sort_keys(positions, rows.flags & REVERSE != 0)
-    return Records(out[: starts[-1]], starts, keys)
+    return Records(out[: begins[-1]], begins, keys)
 
 
 def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others:
@@ -161,7 +162,7 @@ def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others
     return _Others(offsets, rows, contigs.text, contigs.bounds)
 
 
-def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None) -> _Rows:
+def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, alignments) -> _Rows:
     n_reads = len(loci.searched)
     n_loci = np.diff(ranks.first_loci)
     reads = np.repeat(np.arange(n_reads), np.maximum(n_loci, 1))
@@ -186,7 +187,10 @@ def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None) -> _R
             proper = aligned & (np.append(pairs.numbers, 0)[rows] > 0)
             mates[proper] = pairs.mates[rows[proper]]
             flags |= np.where(proper, PROPER, 0)
-            template_lengths[proper] = _template_lengths(loci, rows[proper], mates[proper])
+            firsts = np.where(loci.strands == 1, alignments.ends - 1, alignments.starts)
+            ahead = firsts[mates[proper]] - firsts[rows[proper]]
+            # From the first base to that of the mate, both included, as `map` has them.
+            template_lengths[proper] = ahead + np.sign(ahead)
         flags |= np.where(reads % 2 == 0, PAIRED | FIRST, PAIRED | LAST)
         flags |= np.where(mates < 0, MATE_UNMAPPED, 0)
         flags |= np.where(np.append(loci.strands, 0)[mates] == 1, MATE_REVERSE, 0)
@@ -194,25 +198,19 @@ def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None) -> _R
     return _Rows(reads, rows, flags.astype(np.int64), qualities, rank + 1, mates, template_lengths)
 
 
-def _template_lengths(loci, rows: np.ndarray, mates: np.ndarray) -> np.ndarray:
-    """From the first base of a locus to that of its mate's, both included, as `map` has them."""
-    first_bases = np.where(loci.strands == 1, loci.ends - 1, loci.starts)
-    ahead = first_bases[mates] - first_bases[rows]
-    return ahead + np.sign(ahead)
-
-
 @numba.njit(cache=True, nogil=True)
 def _write(
-    out, starts, ends_a_template, of_reads, rows, strands, locus_starts, locus_ends, distances,
-    cigar_offsets, cigar, best, others, in_tags, genome, contig_starts, contig_numbers, group,
+    out, begins, ends_a_template, of_reads, rows, strands, locus_edits, alignments, best, others,
+    in_tags, genome, contig_starts, contig_numbers, group,
 ):  # fmt: skip
     out, genome = uncounted((out, genome))
+    cigar_offsets, cigar, starts, ends, distances, scores = uncounted(alignments)
     text, names, offsets, qualities, both, searched, n_loci = uncounted(of_reads)
     reads, loci, flags, mapping_qualities, numbers, mates, template_lengths = uncounted(rows)
     tag_offsets, tag_loci, contig_text, contig_bounds = uncounted(in_tags)
     at = np.int64(0)
     for row in range(reads.size):
-        starts[row] = begin_of_record = at
+        begins[row] = begin_of_record = at
         read, locus, mate, flag = reads[row], loci[row], mates[row], flags[row]
         name_begin = names[read // ends_a_template, 0]
         name_end = names[read // ends_a_template, 1]
@@ -221,14 +219,14 @@ def _write(
         span = np.int64(1)
         if locus >= 0:
             begin, end = cigar_offsets[locus], cigar_offsets[locus + 1]
-            span = locus_ends[locus] - locus_starts[locus]
+            span = ends[locus] - starts[locus]
         if mate >= 0:
-            mate_contig = np.searchsorted(contig_starts, locus_starts[mate], side="right") - 1
-            mate_position = locus_starts[mate] - contig_starts[mate_contig]
+            mate_contig = np.searchsorted(contig_starts, starts[mate], side="right") - 1
+            mate_position = starts[mate] - contig_starts[mate_contig]
             contig, position = mate_contig, mate_position
         if locus >= 0:
-            contig = np.searchsorted(contig_starts, locus_starts[locus], side="right") - 1
-            position = locus_starts[locus] - contig_starts[contig]
+            contig = np.searchsorted(contig_starts, starts[locus], side="right") - 1
+            position = starts[locus] - contig_starts[contig]
             if mate < 0 and ends_a_template == 2:
                 mate_contig, mate_position = contig, position
         has_bases = flag & SECONDARY == 0
@@ -259,21 +257,22 @@ def _write(
             at = put_nibbles(out, at, both, base, base + length)
             at = put_raw_qualities(out, at, qualities, 0, length, first, last, turned)
         if locus >= 0:
-            distance = np.int64(distances[locus])
-            at = put_integer_tag(out, at, 78, 77, distance)
+            at = put_integer_tag(out, at, 78, 77, distances[locus])
             at = put_tag(out, at, 77, 68, _TEXT)
-            at = put_md(out, at, genome, locus_starts[locus], both, base, cigar, begin, end)
+            at = put_md(out, at, genome, starts[locus], both, base, cigar, begin, end)
             out[at] = 0
-            at = put_integer_tag(out, at + 1, 65, 83, -distance)
+            at = put_integer_tag(out, at + 1, 65, 83, scores[locus])
             at = put_integer_tag(out, at, 78, 72, n_loci[read])
             at = put_integer_tag(out, at, 72, 73, numbers[row])
             at = put_integer_tag(out, at, 88, 48, best[read])
             at = put_integer_tag(out, at, 88, 49, others[read])
+            if locus_edits[locus] != distances[locus]:
+                at = put_integer_tag(out, at, 88, 100, locus_edits[locus])
             if tag_offsets[read] < tag_offsets[read + 1]:
                 at = put_tag(out, at, 88, 65, _TEXT)
                 for i in range(tag_offsets[read], tag_offsets[read + 1]):
                     other = tag_loci[i]
-                    start = locus_starts[other]
+                    start = starts[other]
                     other_contig = np.searchsorted(contig_starts, start, side="right") - 1
                     first, last = contig_bounds[other_contig, 0], contig_bounds[other_contig, 1]
                     at = put_bytes(out, at, contig_text, first, last)
@@ -298,4 +297,4 @@ def _write(
             out[at] = 0
             at += 1
         put_int32(out, begin_of_record, at - begin_of_record - 4)
-    starts[reads.size] = at
+    begins[reads.size] = at

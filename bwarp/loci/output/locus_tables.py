@@ -18,7 +18,7 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import Names
 from bwarp.loci.find import FoundChunk
-from bwarp.loci.output.locus_text import LOCI_HEADER, PAF, PAIRED_HEADER, TSV, locus_lines
+from bwarp.loci.output.locus_text import PAF, TSV, loci_header, locus_lines
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -61,7 +61,7 @@ def _name(found: FoundChunk, read: int) -> bytes:
 
 @contextmanager
 def open_tables(
-    path: str | os.PathLike, reference: Reference, paired: bool = False
+    path: str | os.PathLike, reference: Reference, paired: bool = False, scored: bool = False
 ) -> Iterator[tuple[Callable, Callable]]:
     """What makes text of a chunk, and what writes the text: chunks in their order.
 
@@ -74,12 +74,12 @@ def open_tables(
         for other, header in zip(others, SIBLING_HEADERS, strict=False):
             other.write(header)
         if layout == TSV:
-            file.write(PAIRED_HEADER if paired else LOCI_HEADER)
+            file.write(loci_header(scored, paired))
 
         def encode(found: FoundChunk) -> list:
             text = locus_lines(
                 layout, found.chunk, reference.contig_starts, contigs, found.loci,
-                found.alignments, found.pairs,
+                found.alignments, found.pairs, scored,
             )  # fmt: skip
             return [over_lines(found), skipped_lines(found), text]
 

@@ -1,17 +1,19 @@
 """Loci as lines of text, TSV or PAF, written by compiled code into arrays of bytes.
 
     TSV   query strand contig start end distance mismatches insertions deletions cigar
-    PAF   query length 0 length strand contig length start end matches columns mapq NM AS cg
+    PAF   query length start end strand contig length start end matches columns mapq NM AS cg
 
 Positions are counted from 0, ends are not included. Mapping qualities are not reported here: 255.
-Of pairs there is one more column, the number of the pair that a locus is listed for, 0 for none:
-``pair`` in TSV, the tag ``pr`` in PAF.
+Of alignments by scores TSV has two more columns, the score and the edits of the locus: ``score``
+and ``locus_edits``. PAF has the edits of the locus in the tag ``Xd``, where they are not those of
+the alignment. Of pairs there is one more column, the number of the pair that a locus is listed for,
+0 for none: ``pair`` in TSV, the tag ``pr`` in PAF.
 """
 
 import numba
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
 from bwarp.io.names import Names
 from bwarp.io.put_text import MOST_DIGITS, put_bytes, put_field, put_number
 from bwarp.loci.alignments_cpu import LocusAlignments
@@ -20,21 +22,27 @@ from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.mapping.output.record_text import put_cigar
 from bwarp.mapping.reads.read_chunks import ReadChunk
 
-__all__ = ["LOCI_HEADER", "PAF", "PAIRED_HEADER", "TSV", "locus_lines"]
+__all__ = ["LOCI_HEADERS", "PAF", "TSV", "locus_lines", "loci_header"]
 
 TSV, PAF = 0, 1
 
-LOCI_HEADER = (
-    b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions\tdeletions\tcigar\n"
-)
+_COLUMNS = b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions\tdeletions\tcigar"
 
-PAIRED_HEADER = LOCI_HEADER.replace(b"\n", b"\tpair\n")
+
+def loci_header(scored: bool, paired: bool) -> bytes:
+    """The first line of TSV: of alignments by scores, and of pairs."""
+    more = (b"\tscore\tlocus_edits" if scored else b"") + (b"\tpair" if paired else b"")
+    return _COLUMNS + more + b"\n"
+
+
+#: The first lines that there are.
+LOCI_HEADERS = tuple(loci_header(scored, paired) for scored in (0, 1) for paired in (0, 1))
 
 # As numbers of one type: for each literal number Numba would compile a function again.
 _TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
-_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:-\tcg:Z:\tpr:i:", np.uint8)
+_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:\tcg:Z:\tpr:i:\tXd:i:", np.uint8)
 #: Columns of a line that are numbers, at most.
-_NUMBERS = 13
+_NUMBERS = 15
 _ENDS = np.frombuffer(b"/1/2", np.uint8)
 
 
@@ -46,17 +54,15 @@ def locus_lines(
     loci: FoundLoci,
     alignments: LocusAlignments,
     pairs: LocusPairs | None = None,
+    scored: bool = False,
 ) -> np.ndarray:
-    """Loci as lines of a layout: bytes in an array.
-
-    `TSV` (after `LOCI_HEADER`, or `PAIRED_HEADER` with `pairs`) or `PAF`.
-    """
+    """Loci as lines of a layout, `TSV` (after `loci_header`) or `PAF`: bytes in an array."""
     numbers = np.empty(0, np.int64) if pairs is None else pairs.numbers
     text = _room(chunk, contigs, loci, alignments)
     used = _write(
         layout == PAF, chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts,
-        contigs.text, contigs.bounds, loci.reads, loci.strands, loci.starts, loci.ends,
-        loci.distances, *alignments, pairs is not None, numbers, text,
+        contigs.text, contigs.bounds, loci.reads, loci.strands, loci.distances, *alignments,
+        scored, pairs is not None, numbers, text,
     )  # fmt: skip
     return text[:used]
 
@@ -72,7 +78,8 @@ def _room(chunk, contigs, loci, alignments) -> np.ndarray:
 @numba.njit(cache=True, nogil=True)
 def _write(
     is_paf, text, names, ends_a_template, lengths, contig_starts, contig_text, contig_bounds,
-    reads, strands, starts, ends, distances, cigar_offsets, cigar, is_paired, numbers, out,
+    reads, strands, locus_edits, cigar_offsets, cigar, starts, ends, distances, scores, is_scored,
+    is_paired, numbers, out,
 ):  # fmt: skip
     at = np.int64(0)
     contig = np.int64(0)
@@ -84,25 +91,35 @@ def _write(
             at = put_bytes(out, at, _ENDS, 2 * (read & 1), 2 * (read & 1) + 2)
         out[at] = _TAB
         at += 1
+        first, last = cigar_offsets[i], cigar_offsets[i + 1]
         if is_paf:
+            before = after = np.int64(0)
+            if cigar[first] & np.uint32(15) == SOFT_CLIP:
+                before = np.int64(cigar[first] >> 4)
+                first += 1
+            if cigar[last - 1] & np.uint32(15) == SOFT_CLIP:
+                after = np.int64(cigar[last - 1] >> 4)
+                last -= 1
+            if strands[i]:
+                before, after = after, before
             at = put_field(out, at, lengths[read], _TAB)
-            at = put_field(out, at, 0, _TAB)
-            at = put_field(out, at, lengths[read], _TAB)
+            at = put_field(out, at, before, _TAB)
+            at = put_field(out, at, lengths[read] - after, _TAB)
         out[at] = _MINUS if strands[i] else _PLUS
         out[at + 1] = _TAB
         at += 2
         if not contig_starts[contig] <= starts[i] < contig_starts[contig + 1]:
             contig = np.searchsorted(contig_starts, starts[i], side="right") - 1
-        first = contig_starts[contig]
+        contig_start = contig_starts[contig]
         at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
         out[at] = _TAB
         at += 1
         if is_paf:
-            at = put_field(out, at, contig_starts[contig + 1] - first, _TAB)
-        at = put_field(out, at, starts[i] - first, _TAB)
-        at = put_field(out, at, ends[i] - first, _TAB)
+            at = put_field(out, at, contig_starts[contig + 1] - contig_start, _TAB)
+        at = put_field(out, at, starts[i] - contig_start, _TAB)
+        at = put_field(out, at, ends[i] - contig_start, _TAB)
         inserted = deleted = aligned = np.int64(0)
-        for j in range(cigar_offsets[i], cigar_offsets[i + 1]):
+        for j in range(first, last):
             size, operation = np.int64(cigar[j] >> 4), cigar[j] & 15
             inserted += size if operation == INSERTION else 0
             deleted += size if operation == DELETION else 0
@@ -113,18 +130,24 @@ def _write(
             at = put_field(out, at, aligned + inserted + deleted, _TAB)
             at = put_bytes(out, at, _WORDS, 0, 9)
             at = put_number(out, at, distances[i])
-            # No minus before a zero.
-            at = put_bytes(out, at, _WORDS, 9, 16 if distances[i] else 15)
-            at = put_number(out, at, distances[i])
-            at = put_bytes(out, at, _WORDS, 16, 22)
+            at = put_bytes(out, at, _WORDS, 9, 15)
+            at = put_number(out, at, scores[i])
+            at = put_bytes(out, at, _WORDS, 15, 21)
         else:
             at = put_field(out, at, distances[i], _TAB)
             at = put_field(out, at, mismatches, _TAB)
             at = put_field(out, at, inserted, _TAB)
             at = put_field(out, at, deleted, _TAB)
-        at = put_cigar(out, at, cigar, cigar_offsets[i], cigar_offsets[i + 1])
+        at = put_cigar(out, at, cigar, first, last)
+        if is_scored and not is_paf:
+            out[at] = _TAB
+            at = put_field(out, at + 1, scores[i], _TAB)
+            at = put_number(out, at, locus_edits[i])
+        if is_paf and locus_edits[i] != distances[i]:
+            at = put_bytes(out, at, _WORDS, 27, 33)
+            at = put_number(out, at, locus_edits[i])
         if is_paired:
-            at = put_bytes(out, at, _WORDS, 22, 28 if is_paf else 23)
+            at = put_bytes(out, at, _WORDS, 21, 27 if is_paf else 22)
             at = put_number(out, at, numbers[i])
         out[at] = _NEWLINE
         at += 1

@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import random
+import re
 
 import pysam
 import pytest
@@ -315,6 +316,125 @@ def test_other_loci_in_a_tag(templates, tmp_path, paired):
     }
 
 
+def replayed(row, read, contig, scores):
+    """What a row of the TSV says by its CIGAR: where read and contig end, the score, the edits."""
+    match, mismatch, gap_open, gap_extend = scores
+    if row["strand"] == "-":
+        read = [3 - base if base < 4 else 4 for base in read[::-1]]
+    at, place, score, counts = 0, int(row["start"]), 0, {"X": 0, "I": 0, "D": 0}
+    for size, operation in re.findall(r"(\d+)([MIDS])", row["cigar"]):
+        size = int(size)
+        if operation == "M":
+            for one, other in zip(read[at : at + size], contig[place : place + size], strict=True):
+                score += match if one == other < 4 else mismatch
+                counts["X"] += not one == other < 4
+        elif operation in "ID":
+            score -= gap_open + size * gap_extend
+            counts[operation] += size
+        at += size if operation != "D" else 0
+        place += size if operation in "MD" else 0
+    return at, place, score, counts
+
+
+@pytest.mark.parametrize("extension", ["semiglobal", "local"])
+def test_alignments_by_scores(given, tmp_path, extension):
+    folder, contigs, reads = given
+    scores = (2, -3, 5, 2)
+    options = ["-1", folder / "reads.fq", "-e", EDITS, "--extension", extension]
+    options += ["-A", 2, "--mismatch", -3, "-O", 5, "-E", 2]
+    for name in ("o.tsv", "o.paf", "o.bam", "x.bam"):
+        more = ["--xa"] if name == "x.bam" else []
+        run(folder, *options, *more, "-o", tmp_path / name)
+    run(folder, "-1", folder / "reads.fq", "-e", EDITS, "-o", tmp_path / "e.tsv")
+    rows, by_edits = rows_of(tmp_path / "o.tsv"), rows_of(tmp_path / "e.tsv")
+    assert len(rows) == len(by_edits) > 100
+    names = index_names(folder)
+    for row, other in zip(rows, by_edits, strict=True):
+        for key in ("query", "strand", "contig"):
+            assert row[key] == other[key]
+        assert row["locus_edits"] == other["distance"]
+        assert int(other["start"]) <= int(row["start"]) < int(row["end"]) <= int(other["end"])
+        read = reads[int(row["query"][1:])]
+        at, place, score, counts = replayed(row, read, contigs[names.index(row["contig"])], scores)
+        assert (at, place, score) == (len(read), int(row["end"]), int(row["score"]))
+        _, _, score_by_edits, _ = replayed(other, read, contigs[names.index(row["contig"])], scores)
+        assert score >= score_by_edits
+        written = [int(row[key]) for key in ("mismatches", "insertions", "deletions")]
+        assert written == [counts["X"], counts["I"], counts["D"]]
+        assert int(row["distance"]) == sum(written)
+        assert ("S" in row["cigar"]) <= (extension == "local")
+    assert ("S" in "".join(row["cigar"] for row in rows)) == (extension == "local")
+    _paf_says_the_same(tmp_path / "o.paf", rows, reads)
+    _bam_says_the_same(tmp_path, rows, reads)
+
+
+def _paf_says_the_same(path, rows, reads):
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    for line, row in zip(lines, rows, strict=True):
+        first, last = (re.search(r"^(\d+)S", row["cigar"]), re.search(r"(\d+)S$", row["cigar"]))
+        first, last = (int(found[1]) if found else 0 for found in (first, last))
+        first, last = (last, first) if row["strand"] == "-" else (first, last)
+        length = len(reads[int(row["query"][1:])])
+        assert list(map(int, line[1:4])) == [length, first, length - last]
+        assert [line[7], line[8]] == [row["start"], row["end"]]
+        tags = dict(tag.split(":", 1) for tag in line[12:])
+        assert tags["NM"] == f"i:{row['distance']}"
+        assert tags["AS"] == f"i:{row['score']}"
+        assert tags["cg"] == "Z:" + re.sub(r"\d+S", "", row["cigar"])
+        assert tags.get("Xd", f"i:{row['distance']}") == f"i:{row['locus_edits']}"
+
+
+def _bam_says_the_same(folder, rows, reads):
+    wanted = sorted(
+        (row["query"], row["strand"], row["contig"], int(row["start"]), row["cigar"],
+         int(row["distance"]), int(row["score"]), int(row["locus_edits"]))
+        for row in rows
+    )  # fmt: skip
+    found, in_tags = [], []
+    with pysam.AlignmentFile(folder / "o.bam") as bam:
+        assert "--extension" in bam.header.to_dict()["PG"][0]["CL"]
+        records = [record for record in bam if not record.is_unmapped]
+    for r in records:
+        strand, edits = "-" if r.is_reverse else "+", r.get_tag("NM")
+        locus_edits = r.get_tag("Xd") if r.has_tag("Xd") else edits
+        one = (r.query_name, strand, r.reference_name, r.reference_start, r.cigarstring, edits)
+        found.append((*one, r.get_tag("AS"), locus_edits))
+        if not r.is_secondary:
+            assert r.infer_query_length() == len(reads[int(r.query_name[1:])])
+            assert len(r.get_reference_sequence()) == r.reference_length
+    assert sorted(found) == wanted
+    assert [(r.reference_id, r.reference_start) for r in records] == sorted(
+        (r.reference_id, r.reference_start) for r in records
+    )
+    with pysam.AlignmentFile(folder / "x.bam") as bam:
+        for r in (record for record in bam if not record.is_unmapped):
+            strand = "-" if r.is_reverse else "+"
+            in_tags.append((r.query_name, strand, r.reference_name, r.reference_start,
+                            r.cigarstring, r.get_tag("NM")))  # fmt: skip
+            for one in r.get_tag("XA")[:-1].split(";") if r.has_tag("XA") else ():
+                contig, position, cigar, edits = one.split(",")
+                in_tags.append((r.query_name, position[0], contig, int(position[1:]) - 1, cigar,
+                                int(edits)))  # fmt: skip
+    assert sorted(in_tags) == [one[:6] for one in wanted]
+
+
+def test_proper_pairs_by_scores(templates, tmp_path):
+    command = ("-1", templates / "1.fq", "-2", templates / "2.fq", "-e", 4, "-I", "230,10")
+    run(templates, *command, "-o", tmp_path / "o.bam", "--extension", "local", "-A", 1, "-B", 9)
+    with pysam.AlignmentFile(tmp_path / "o.bam") as bam:
+        records = [record for record in bam if record.is_proper_pair]
+    assert any("S" in record.cigarstring for record in records)
+    ends = {}
+    for r in records:
+        ends.setdefault((r.query_name, r.get_tag("HI")), []).append(r)
+    for one, other in ends.values():
+        assert one.next_reference_start == other.reference_start
+        assert other.next_reference_start == one.reference_start
+        firsts = [r.reference_end - 1 if r.is_reverse else r.reference_start for r in (one, other)]
+        assert one.template_length == -other.template_length
+        assert abs(one.template_length) == abs(firsts[0] - firsts[1]) + 1
+
+
 def make_mates(folder) -> None:
     """The second file with the names of the first, as pairs have them."""
     first = (folder / "one.fq").read_text().splitlines()
@@ -323,9 +443,11 @@ def make_mates(folder) -> None:
     (folder / "one.fq.2").write_text("".join(f"{line}\n" for line in second))
 
 
+@pytest.mark.parametrize("extension", ["edits", "local"])
 @pytest.mark.parametrize("output", ["o.tsv", "o.paf", "o.bam"])
-def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output):
+def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output, extension):
     folder, _, _ = given
+    common = ("-1", folder / "reads.fq", "-e", 3, "--gaps", 1, "--extension", extension)
     ways = {
         "plain": (),
         "off": ("--filter", "off"),
@@ -336,11 +458,11 @@ def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output):
     for name, options in ways.items():
         out = tmp_path / name
         out.mkdir()
-        run(folder, "-1", folder / "reads.fq", "-o", out / output, "-e", 3, "--gaps", 1, *options)
+        run(folder, *common, "-o", out / output, *options)
         made[name] = (out / output).read_bytes()
     monkeypatch.setattr(find_alignments, "reads_a_chunk", lambda *_: 5)
     (tmp_path / "few").mkdir()
-    run(folder, "-1", folder / "reads.fq", "-o", tmp_path / "few" / output, "-e", 3, "--gaps", 1)
+    run(folder, *common, "-o", tmp_path / "few" / output, "--threads", 3)
     assert {*made.values(), (tmp_path / "few" / output).read_bytes()} == {made["plain"]}
 
 
@@ -403,6 +525,11 @@ def test_reads_that_cannot_be_searched_are_listed(given, tmp_path):
          "--read-group is for BAM: leave it out, or name the output .bam"),
         (("-o", "o.tsv", "-e", 2, "--xa"),
          "--xa is for BAM: leave it out, or name the output .bam"),
+        (("-o", "o.tsv", "-e", 2, "--gap-open", 4),
+         "gap-open is a score: it is for the extension semiglobal or local: leave it out, or "
+         "choose one of these"),
+        (("-o", "o.tsv", "-e", 2, "--extension", "local", "-A", 20),
+         "gap-open is 120: write a whole number from 0 to 100"),
         (("-o", "o.tsv", "-e", 2, "-I", "300,40"),
          "--insert-size and --orientation are for pairs: give -2 or --interleaved, or leave them "
          "out"),

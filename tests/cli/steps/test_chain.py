@@ -121,6 +121,10 @@ LIMITS = ("--edits", "4")
          True, 1),
         ((*LIMITS, "--gaps", "0"), ("--max-places", "1"), "paf", 30, False, 1),
         (("--edits", "1", "--report", "best"), (), "paf.gz", 30, True, 1),
+        (LIMITS, ("--extension", "local"), "bam", 25, True, 1),
+        ((*LIMITS, "--report", "best"), ("--extension", "semiglobal", "-A", "2", "-B", "3"), "tsv",
+         16, True, 2),
+        (LIMITS, ("--extension", "local", "--gap-open", "0"), "paf", 30, True, 1),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ends", [1, 2])
@@ -166,6 +170,7 @@ def pairs(folder):
         ("best", (), "bam"),
         ("strata:1", ("--max-places", "2"), "tsv"),
         ("best", ("--insert-size", "160,8", "--orientation", "FR"), "paf"),
+        ("all", ("--extension", "local"), "tsv"),
     ],
 )
 def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_size):
@@ -213,6 +218,19 @@ def test_tables_of_pairs_and_single_reads_are_merged(folder, pairs, tmp_path):
     single, both = ((tmp_path / name).read_text().splitlines() for name in ("v/0.tsv", "w/0.tsv"))
     merged = (tmp_path / "o.tsv").read_text().splitlines()
     assert merged == [both[0], *(f"{line}\t0" for line in single[1:]), *both[1:]]
+
+
+def test_alignments_by_scores_and_by_edits_are_not_merged(folder, tmp_path):
+    reads = ("-1", folder / "r.fq")
+    chain(folder, tmp_path / "v", reads, LIMITS, (), "tsv", 1000)
+    chain(folder, tmp_path / "w", reads, LIMITS, ("--extension", "local"), "tsv", 1000)
+    both = (tmp_path / "v/0.tsv", tmp_path / "w/0.tsv")
+    done = run_here("merge_loci", *both, "-o", tmp_path / "o.tsv", folder=tmp_path)
+    assert (done.rc, (tmp_path / "o.tsv").exists()) == (1, False)
+    assert done.last_line == (
+        f"merge_loci.py: error: {both[0]}: was written with another extension than other batches: "
+        "write all with one"
+    )
 
 
 def test_single_reads_do_not_pair(folder, tmp_path):

@@ -84,7 +84,7 @@ def to_verify(wildcards):
 
 def locus_flags(wildcards):
     """What is written of the loci of a unit: its read group, where the format knows one."""
-    settings, keys = section("allmap"), ["max_places"]
+    settings, keys = section("allmap"), ["max_places", "extension", *SCORES]
     if is_paired(wildcards):
         keys.append("report")
         keys += ["insert_size", "orientation"] if "insert_size" in settings else []
