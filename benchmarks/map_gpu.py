@@ -206,8 +206,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 unlocated = scored.unlocated.copy_to_host()
                 on_host = pipeline.ScoredChunk(chunk, both, hits, unlocated, scored.searched)
                 done = step(
-                    "choose and align, a thread", pipeline.finish_chunk, genome, on_host, insert,
-                    parameters,
+                    "choose and align, a thread", pipeline.finish_chunk, index, genome, on_host,
+                    insert, parameters,
                 )  # fmt: skip
                 table = step(
                     "lay out records", alignment_records, genome.contig_starts, chunk, done.mapped,

@@ -81,6 +81,8 @@ class MappingParameters:
     ----------
     first, second, long, more_hits, short : SeedRound
         The seeding rounds, in their order (seeding_rounds.py).
+    assembly : SeedRound
+        How reads are searched once more that have hits on ALT contigs alone.
     resolved_margin : int
         A best score this much above that of any locus without located seeds resolves a read.
     poor_score : float
@@ -124,6 +126,7 @@ class MappingParameters:
     long: SeedRound = SeedRound(length=32, step=8, hits=256, least_hits=128)
     more_hits: SeedRound = SeedRound(length=24, step=4, hits=2048, least_hits=0)
     short: SeedRound = SeedRound(length=16, step=4, hits=64, least_hits=32)
+    assembly: SeedRound = SeedRound(length=19, step=2, hits=64, least_hits=0)
     poor_score: float = 0.7
     rescue_margin: int = 17
     candidates_a_read: int = 32

@@ -131,7 +131,7 @@ def map_chunks(
 ) -> Iterator:
     """Map chunks in threads, in their order; what ``then(mapped)`` makes of each is handed on."""
     unscored = ((chunk, partial(_score, index, genome, chunk, parameters)) for chunk in chunks)
-    return finish_chunks(genome, unscored, parameters, threads, then)
+    return finish_chunks(index, genome, unscored, parameters, threads, then)
 
 
 def _score(
@@ -143,6 +143,7 @@ def _score(
 
 
 def finish_chunks(
+    index: FMIndex,
     genome: Genome,
     unscored: Iterator[UnscoredChunk],
     parameters: MappingParameters,
@@ -165,7 +166,7 @@ def finish_chunks(
 
     def finish(scored: ScoredChunk):
         scored = _add_mates(genome, scored, insert, parameters)
-        return then(finish_chunk(genome, scored, insert, parameters))
+        return then(finish_chunk(index, genome, scored, insert, parameters))
 
     first, scored = deque(), iter(())
     if insert is None:
@@ -267,13 +268,18 @@ def _add_mates(
 
 
 def finish_chunk(
-    genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
+    index: FMIndex,
+    genome: Genome,
+    scored: ScoredChunk,
+    insert: InsertSize,
+    parameters: MappingParameters,
 ) -> MappedChunk:
     """Select the primary hits of a chunk's reads, and align them there."""
     chunk, both, hits = scored.chunk, scored.both, scored.hits
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
     competing = hits
     if parameters.alt:
+        hits = with_assembly_hits(index, genome, both, chunk.codes, offsets, hits, parameters)
         on_alt = on_alt_contigs(hits, genome.contig_starts, parameters.alt)
         rows = assembly_rows(hits, on_alt, parameters.least_score)
         competing = hits_at(hits, rows)
@@ -306,6 +312,32 @@ def finish_chunk(
         chunk, both, hits, scored.searched, mapped, primary, insert, supplementary, secondary,
         found.better_scores,
     )  # fmt: skip
+
+
+def with_assembly_hits(
+    index: FMIndex,
+    genome: Genome,
+    both: np.ndarray,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, and those that reads with hits on ALT contigs alone have on the primary assembly.
+
+    The seeding rounds resolve a read on any contig; there, it may have a mismatch in every seed.
+    On the host, whatever the engine: few reads take part.
+    """
+    on_alt = on_alt_contigs(hits, genome.contig_starts, parameters.alt)
+    reads = np.setdiff1d(
+        hits.reads[on_alt], hits.reads[~on_alt & (hits.scores >= parameters.least_score)]
+    )
+    if not reads.size:
+        return hits
+    found = find_candidates(
+        index, codes, offsets, reads.astype(np.int64), parameters.assembly, parameters
+    )
+    return merge(hits, extend(genome, both, offsets, found, parameters))
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:

@@ -86,7 +86,8 @@ def map_chunks(
     def finish(one: tuple[ReadChunk, list[ScoredReads] | None]) -> MappedChunk:
         chunk, scored = one
         both = both_strands(chunk.codes, chunk.offsets)
-        return finish_chunk(genome, scorer.score(chunk, both, insert, scored), insert, parameters)
+        scored = scorer.score(chunk, both, insert, scored)
+        return finish_chunk(index, genome, scored, insert, parameters)
 
     first = deque()
     if insert is None:

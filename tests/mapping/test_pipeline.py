@@ -19,7 +19,7 @@ def unscored(monkeypatch):
     monkeypatch.setattr(pipeline, "estimate_insert_size", lambda scored, *_: 250)
     monkeypatch.setattr(pipeline, "_add_mates", lambda genome, scored, *_: scored)
     monkeypatch.setattr(
-        pipeline, "finish_chunk", lambda genome, scored, insert, _: (scored, insert)
+        pipeline, "finish_chunk", lambda index, genome, scored, insert, _: (scored, insert)
     )
 
     def chunks(n: int, score):
@@ -33,9 +33,8 @@ def unscored(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_what_is_made_of_chunks_comes_in_their_order(unscored, threads):
-    made = finish_chunks(
-        None, unscored(9, lambda number: number), MappingParameters(), threads, lambda done: [*done]
-    )
+    chunks = unscored(9, lambda number: number)
+    made = finish_chunks(None, None, chunks, MappingParameters(), threads, lambda done: [*done])
     assert list(made) == [[number, 250] for number in range(9)]
 
 
@@ -52,7 +51,7 @@ def test_a_chunk_goes_on_while_others_are_scored_that_are_not_needed_for_the_ins
         first_is_done.set()
         return done[0]
 
-    assert list(finish_chunks(None, unscored(4, score), MappingParameters(), 2, then)) == [
+    assert list(finish_chunks(None, None, unscored(4, score), MappingParameters(), 2, then)) == [
         0,
         1,
         2,

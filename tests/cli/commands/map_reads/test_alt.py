@@ -25,8 +25,8 @@ def alt(run_program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("alt")
     rng = np.random.default_rng(5)
     one, two = (LETTERS[rng.integers(4, size=size)] for size in (100_000, 30_000))
-    copy = differing(rng, one[40_000:60_000], 0.012)
-    copy = np.concatenate([copy[:9000], LETTERS[rng.integers(4, size=40)], copy[9000:]])
+    near, far = differing(rng, one[40_000:49_000], 0.006), differing(rng, one[49_000:60_000], 0.03)
+    copy = np.concatenate([near, LETTERS[rng.integers(4, size=40)], far])
     contigs = {"chr1": one, "chr2": two, "chr1_x_alt": copy}
     (folder / "genome.fa").write_bytes(
         b"".join(f">{name}\n".encode() + c.tobytes() + b"\n" for name, c in contigs.items())
@@ -93,7 +93,7 @@ def test_a_copy_lowers_no_quality(alt, known):
                 continue
             # It has all its bases, and its own quality.
             assert other.query_length == 150
-            assert first.get_tag("SA").startswith("chr1_x_alt,")
+            assert "chr1_x_alt," in first.get_tag("SA")
             share = first.get_tag("AS") / other.get_tag("AS")
             assert first.get_tag("pa") == pytest.approx(share, abs=0.0006)
             assert share < 1
@@ -101,6 +101,13 @@ def test_a_copy_lowers_no_quality(alt, known):
     assert shares > 500
     with pysam.AlignmentFile(known) as file:
         assert [line.get("AH") for line in file.header.to_dict()["SQ"]] == [None, None, "*"]
+
+
+def test_reads_of_the_copy_are_searched_for_where_it_is_from(known):
+    """Many have a mismatch in every seed that is searched until they are found on the copy."""
+    lines = by_read(known)
+    there = [lines[read][0] for read in lines if read[0].startswith("alt")]
+    assert {read.reference_name for read in there} == {"chr1"}
 
 
 def test_alt_contigs_may_be_given_to_map(alt, known):
@@ -114,14 +121,14 @@ def test_alt_contigs_may_be_given_to_map(alt, known):
     none = run("known", "--alt", "none")
     assert "warning" not in none.stderr
     assert none.stdout == plain.stdout
-    # Without, about half of the reads that both have are of quality 0 to 29.
+    # Without, many of the reads that both have are of quality 0 to 29.
     (folder / "plain.sam").write_text(plain.stdout)
     low = sum(
         lines[0].mapping_quality < 30
         for (name, _), lines in by_read(folder / "plain.sam").items()
         if name.startswith("both")
     )
-    assert low > 200
+    assert low > 100
 
 
 def test_a_wrong_list_is_refused(alt):
@@ -154,9 +161,9 @@ def test_records_are_those_of_bwa(alt, known):
             for r in lines if r.reference_name == "chr1_x_alt" or not r.is_supplementary
         ]  # fmt: skip
 
-    # Where bwa is surer or clips otherwise, at an indel, is no matter of ALT contigs.
+    # Where one of both clips more, at the indel, is no matter of ALT contigs.
     agree = sum(facts(ours[read]) == facts(theirs[read]) for read in ours)
-    assert agree >= 0.96 * len(ours)
+    assert agree >= 0.98 * len(ours)
     for read in ours:
         if read[0].startswith("both"):
             assert (ours[read][0].mapping_quality >= 30) >= (theirs[read][0].mapping_quality >= 30)
