@@ -55,7 +55,7 @@ STAGES = {
     "insert size": (pipeline, "estimate_insert_size"),
     "rescue mates": (pipeline, "_add_mates"),
     "primary hits, final alignments": (pipeline, "finish_chunk"),
-    "records: which": (chunk_writer, "alignment_records"),
+    "records: which": (chunk_writer, "chunk_records"),
     "records: bytes": (alignment_file, "bam_records"),
     "count": (chunk_writer, "counts_of"),
     "store to be sorted (one thread)": (external_sort.RecordSorter, "add"),
@@ -179,9 +179,7 @@ def staged(folder: Path, form: str, threads: int):
     """The phases of a run in this process, and what every stage took in all threads."""
     first, second = map(str, reads_of(folder, form))
     output = folder / "stages.bam"
-    sorted_bam = AlignmentOutput(
-        str(output), True, False, None, b"", False, None, default_sort_bytes(threads)
-    )
+    sorted_bam = AlignmentOutput(str(output), default_sort_bytes(threads), sort=True)
     marks = [(time.perf_counter(), os.times(), 0)]
 
     def mark(n_reads: int, _=None) -> None:

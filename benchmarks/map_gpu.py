@@ -110,9 +110,7 @@ def timeline(folder: Path, threads: int) -> dict:
     first, second = map(str, reads_of(folder, ""))
     output = folder / "timeline.bam"
     output.unlink(missing_ok=True)
-    form = AlignmentOutput(
-        str(output), True, False, None, b"", False, None, default_sort_bytes(threads)
-    )
+    form = AlignmentOutput(str(output), default_sort_bytes(threads), sort=True)
     start, marks = time.perf_counter(), []
 
     def now() -> float:
@@ -154,8 +152,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping import pipeline, seeding_rounds_cuda
     from bwarp.mapping.extension.extension_cpu import both_strands, genome_of
     from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
-    from bwarp.mapping.output.alignment_records import alignment_records
     from bwarp.mapping.output.bam_records import bam_records
+    from bwarp.mapping.output.chunk_records import chunk_records
     from bwarp.mapping.output.comment_tags import no_tags
     from bwarp.mapping.parameters import MappingParameters
     from bwarp.mapping.reads.read_chunks import paired_chunks
@@ -209,10 +207,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                     "choose and align, a thread", pipeline.finish_chunk, index, genome, on_host,
                     insert, parameters,
                 )  # fmt: skip
-                table = step(
-                    "lay out records", alignment_records, genome.contig_starts, chunk, done.mapped,
-                    done.primary, done.supplementary, done.secondary,
-                )  # fmt: skip
+                table = step("lay out records", chunk_records, genome, done)
                 step(
                     "write records", bam_records, genome, names, chunk, both, table, b"",
                     np.empty(0, np.int64), no_tags(chunk.n_reads), threads,

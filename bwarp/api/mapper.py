@@ -20,7 +20,8 @@ from bwarp.api.sequences import Sequences
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
-from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.alignment_records import SECONDARY, SUPPLEMENTARY
+from bwarp.mapping.output.chunk_records import chunk_records
 from bwarp.mapping.parameters import LOCAL, MODES, mapping_parameters
 from bwarp.mapping.pipeline import MappedChunk
 
@@ -69,7 +70,7 @@ class MappedRecords:
         return len(self.reads)
 
     def __repr__(self) -> str:
-        primary = np.flatnonzero(self.flags & 2048 == 0)
+        primary = np.flatnonzero(self.flags & (SECONDARY | SUPPLEMENTARY) == 0)
         mapped = np.count_nonzero(self.flags[primary] & 4 == 0)
         return f"<{len(self):,} records of {primary.size:,} reads, {mapped:,} mapped>"
 
@@ -90,6 +91,10 @@ class Mapper:
     Parameters
     ----------
     index : Index, or the folder of one
+    max_secondary : int
+        Secondary hits get records (flag 256), the best of each read, at most so many.
+    soft_clip, eqx : bool
+        As of map_reads.py.
     backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, insert_size, orientation
         As of map_reads.py; the insert size is (mean, standard deviation).
     alt : str, optional
@@ -110,6 +115,9 @@ class Mapper:
         mode: str = LOCAL,
         min_score: int | None = None,
         alt: str | None = None,
+        max_secondary: int = 0,
+        soft_clip: bool = False,
+        eqx: bool = False,
         **parameters,
     ):
         self.index = arrays_of(index)
@@ -117,7 +125,10 @@ class Mapper:
         if min_score is not None:
             parameters["least_score"] = min_score
         parameters["alt"] = chosen_alt_contigs(alt, self.index.reference)
-        self.parameters = mapping_parameters(mode=one_of("mode", mode, MODES), **parameters)
+        self.parameters = mapping_parameters(
+            mode=one_of("mode", mode, MODES), secondary_records=max_secondary, **parameters
+        )
+        self._form = {"soft_clip": soft_clip, "eqx": eqx}
         self.backend, (self.genome, self._kept) = prepared(
             backend, lambda engine: load(self.index, engine, self.threads)
         )
@@ -150,10 +161,7 @@ class Mapper:
     def _records(self, done: MappedChunk) -> MappedRecords:
         chunk = done.chunk
         starts = self.genome.contig_starts
-        records = alignment_records(
-            starts, chunk, done.mapped, done.primary, done.supplementary, done.secondary,
-            done.better_scores,
-        )  # fmt: skip
+        records = chunk_records(self.genome, done, **self._form)
         offsets = records.cigar_offsets
         templates = np.array([chunk.name(template) for template in range(chunk.n_templates)], str)
         contigs = np.array([*self.index.reference.names, ""])

@@ -14,6 +14,7 @@ from bwarp.mapping.output.output_options import (
     parse_read_group,
 )
 from bwarp.mapping.parameters import (
+    ALL,
     LOCAL,
     MODES,
     MOST_SCORE,
@@ -211,12 +212,15 @@ def mapping_options(options: argparse.Namespace) -> MappingParameters:
     """The parameters that were typed; what counts in matches grows with --match."""
     if options.hic and not (options.second or options.interleaved):
         raise UsageError("--hic is for pairs: give -2 or --interleaved, or leave it out")
+    if options.max_secondary is not None and not options.all:
+        raise UsageError("--max-secondary is for secondary records: give --all, or leave it out")
     named = (
         "mode", "mismatch", "gap_open", "gap_extend", "clip", "insert_size", "orientation", "hic"
     )  # fmt: skip
     return mapping_parameters(
         match=options.match or 1,
         least_score=options.min_score,
+        secondary_records=(options.max_secondary or ALL) if options.all else 0,
         **{name: getattr(options, name) for name in named},
     )
 
@@ -245,7 +249,9 @@ def add_read_options(parser) -> None:
 
 def add_output_options(parser) -> None:
     """What is written of mapped reads, and how."""
-    add_output_option(parser, "OUT.bam|OUT.cram|OUT.sam", "file to write; - is SAM to stdout")
+    add_output_option(
+        parser, "OUT.bam|OUT.cram|OUT.sam|OUT.paf", "file to write; - is SAM to stdout"
+    )
     parser.add_argument(
         "--sort", action="store_true", help="sort by position; BAM and CRAM get an index"
     )
@@ -264,6 +270,23 @@ def add_output_options(parser) -> None:
     parser.add_argument(
         "-C", "--comments", action="store_true",
         help="copy the comments of the FASTQ headers, which must be SAM tags such as BC:Z:ACGT",
+    )  # fmt: skip
+    parser.add_argument(
+        "-a", "--all", action="store_true",
+        help="write a secondary record (flag 256) for every other hit found, in place of XA",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-secondary", **whole(1, 10**6),
+        help="with --all: the most secondary records of a read, best first (default: no limit)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-Y", "--soft-clip", action="store_true",
+        help="keep clipped bases in supplementary records, too (S in place of H)",
+    )  # fmt: skip
+    parser.add_argument("--eqx", action="store_true", help="write = and X in CIGARs in place of M")
+    parser.add_argument(
+        "--regions", metavar="REGIONS.bed",
+        help="write only reads that overlap these regions, with their mates",
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
 
@@ -304,6 +327,9 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         read_group=line,
         read_group_id=group,
         comments=options.comments,
+        soft_clip=options.soft_clip,
+        eqx=options.eqx,
+        regions_file=options.regions,
         reference_file=options.reference,
         sort_bytes=sort_bytes(options),
     )

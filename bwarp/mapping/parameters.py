@@ -7,6 +7,7 @@ import numpy as np
 from bwarp.errors import UsageError
 
 __all__ = [
+    "ALL",
     "END_TO_END",
     "LOCAL",
     "MODES",
@@ -21,6 +22,9 @@ __all__ = [
 
 #: Scores and costs go up to this, so that int8 tables and int32 sums hold them.
 MOST_SCORE = 100
+
+#: Records of secondary hits without a limit.
+ALL = 1 << 30
 
 #: A given insert size, and its standard deviation, is no larger than this.
 MOST_INSERT_SIZE = 100_000
@@ -109,6 +113,8 @@ class MappingParameters:
         The same where one of them is on an ALT contig.
     secondary_share : float
         What they score at least, as a share of the read's best score.
+    secondary_records : int
+        Secondary hits get records, at most so many a read, and no XA; 0: none does.
     insert_size : (float, float) or None
         Mean and standard deviation of pairs; None: estimated from the first pairs.
     orientation : str or None
@@ -143,6 +149,7 @@ class MappingParameters:
     most_secondary: int = 5
     most_secondary_alt: int = 200
     secondary_share: float = 0.8
+    secondary_records: int = 0
     insert_size: tuple[float, float] | None = None
     orientation: str | None = None
     alt: tuple[int, ...] = ()
@@ -186,6 +193,7 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
         raise UsageError(
             "--hic maps the ends of pairs one by one: leave --insert-size and --orientation out"
         )
+    _check("max-secondary", scaled.get("secondary_records", 0), 0, ALL)
     if given.get("insert_size"):
         mean, standard_deviation = given["insert_size"]
         if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):

@@ -15,10 +15,18 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, merge, without
-from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
+from bwarp.mapping.output.alignment_records import (
+    SecondaryHits,
+    SecondaryRecords,
+    Supplementary,
+)
 from bwarp.mapping.output.alt_records import with_alt_hits
 from bwarp.mapping.output.final_alignments import MappedReads, align_hits
-from bwarp.mapping.output.supplementary_and_secondary import secondary_of, supplementary_of
+from bwarp.mapping.output.supplementary_and_secondary import (
+    recorded_of,
+    secondary_of,
+    supplementary_of,
+)
 from bwarp.mapping.pairing.alt_hits_cpu import (
     alt_hits,
     assembly_rows,
@@ -96,7 +104,9 @@ class MappedChunk:
     insert : InsertSize
         Of the whole run; nothing is known for single reads.
     supplementary : Supplementary
-    secondary : SecondaryHits
+    secondary : SecondaryHits or None
+    recorded : SecondaryRecords or None
+        Secondary hits are named by the other records, or get records.
     better_scores : ndarray, shape=(n_reads,), dtype=int64, or None
         Of hits on ALT contigs that score more than the primary ones (`AltHits`).
     """
@@ -109,7 +119,8 @@ class MappedChunk:
     primary: PrimarySelection
     insert: InsertSize
     supplementary: Supplementary
-    secondary: SecondaryHits
+    secondary: SecondaryHits | None
+    recorded: SecondaryRecords | None = None
     better_scores: np.ndarray | None = None
 
 
@@ -294,11 +305,16 @@ def finish_chunk(
         primary = five_prime_first(competing, lengths, primary, parameters)
     mapped = align_hits(genome, both, offsets, competing, primary.hits, parameters)
     supplementary = supplementary_of(genome, both, offsets, competing, mapped, primary, parameters)
+    secondary = recorded = None
+    if parameters.secondary_records:
+        recorded = recorded_of(genome, both, offsets, competing, primary, supplementary, parameters)
     if not parameters.alt:
-        secondary = secondary_of(genome, both, offsets, hits, primary, parameters)
+        if recorded is None:
+            secondary = secondary_of(genome, both, offsets, hits, primary, parameters)
         return MappedChunk(
-            chunk, both, hits, scored.searched, mapped, primary, insert, supplementary, secondary
-        )
+            chunk, both, hits, scored.searched, mapped, primary, insert, supplementary, secondary,
+            recorded,
+        )  # fmt: skip
     of_all = np.where(primary.hits >= 0, np.append(rows, -1)[primary.hits], -1)
     primary = primary._replace(hits=of_all)
     has_alt = np.bincount(hits.reads[on_alt], minlength=chunk.n_reads) > 0
@@ -309,8 +325,9 @@ def finish_chunk(
         genome, both, offsets, hits, found, supplementary, secondary, parameters
     )
     return MappedChunk(
-        chunk, both, hits, scored.searched, mapped, primary, insert, supplementary, secondary,
-        found.better_scores,
+        chunk, both, hits, scored.searched, mapped, primary, insert, supplementary,
+        # As with bwa mem -a, no other hit on an ALT contig is written.
+        secondary if recorded is None else None, recorded, found.better_scores,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Chunks mapped by several threads that take turns on a pretended GPU, against the CPU's."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
 from bwarp.mapping import pipeline, pipeline_cuda
 from bwarp.mapping.pairing import insert_size
+from bwarp.mapping.parameters import ALL
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend
 
@@ -39,10 +40,12 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
     monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     arguments = (index, genome)
-    expected = list(pipeline.map_chunks(*arguments, chunks_of(reads, ends, 3), PARAMETERS))
+    parameters = replace(PARAMETERS, secondary_records=ALL)
+    expected = list(pipeline.map_chunks(*arguments, chunks_of(reads, ends, 3), parameters))
     pretend(monkeypatch)
-    got = list(pipeline_cuda.map_chunks(*arguments, chunks_of(reads, ends, 3), PARAMETERS, 2))
+    got = list(pipeline_cuda.map_chunks(*arguments, chunks_of(reads, ends, 3), parameters, 2))
     assert len(got) == len(expected) == 9 // 3 * (3 - ends)
+    assert sum(one.recorded.reads.size for one in expected) > 0
     if ends == 2:
         assert expected[0].insert.highest > 0
     for one, other in zip(got, expected, strict=True):
@@ -51,6 +54,7 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
         for field in fields(one.chunk):
             assert np.array_equal(getattr(one.chunk, field.name), getattr(other.chunk, field.name))
         assert_same(one.mapped, other.mapped)
+        assert_same(one.recorded.alignments, other.recorded.alignments)
         assert_same(one.primary, other.primary)
 
 

@@ -21,11 +21,17 @@ def units(make_copy):
         "s.1\tb\tb.fq\t\n"
         "s.1\t2\tagain.fq\t\n"
         "s\t1.a\tc.fq\tmates.fq\n"
+        "s\t2\telsewhere.fq\t\n"
     )  # fmt: skip
+    # Outside the regions, whose first base is the last of read a.
+    (copy / "elsewhere.fq").write_text(f"@d\n{letters[999:1099]}\n+\n{'I' * 100}\n")
     (copy / "mates.fq").write_text(f"@c\n{reads['b']}\n+\n{'I' * 100}\n")
     (copy / "mine.yaml").write_text(
         "reference: small.fa\nsamples: units.tsv\nmap:\n  mark_duplicates: true\n  match: 2\n"
+        "  all: true\n  max_secondary: 3\n  soft_clip: true\n  eqx: true\n  regions: r.bed\n"
     )
+    contig = (copy / "small.fa").read_text().split()[0].removeprefix(">")
+    (copy / "r.bed").write_text(f"{contig}\t1099\t2001\n")
     copy.snakemake("map", "--configfile", "mine.yaml")
     return copy
 
@@ -37,6 +43,7 @@ def test_units_of_a_sample(units):
             assert file.check_index()
             groups = [tuple(group.values()) for group in file.header.to_dict()["RG"]]
             records = list(file)
+            assert {record.cigarstring for record in records} == {"100="}
             found[sample] = [(r.query_name, r.reference_start, r.get_tag("RG")) for r in records]
             duplicates = [record.query_name for record in records if record.is_duplicate]
             assert duplicates == ([] if sample == "s" else ["again"])

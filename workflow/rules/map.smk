@@ -21,6 +21,7 @@ rule map_reads:
     input:
         index=INDEX,
         reads=reads_of,
+        regions=config["map"].get("regions", []),
     output:
         bam=temp("results/map/units/{sample}/{unit}.bam"),
         bai=temp("results/map/units/{sample}/{unit}.bam.bai"),

@@ -13,8 +13,9 @@ from bwarp.cli.program import program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
+from bwarp.io.bed_regions import read_regions
 from bwarp.io.output_names import check_outputs
-from bwarp.offtargets.guide_list import GuideFilter, list_guides, read_regions, region_of
+from bwarp.offtargets.guide_list import GuideFilter, list_guides, region_of
 from bwarp.offtargets.guides import SHORTEST_GUIDE
 from bwarp.offtargets.pam import parse_pam
 from bwarp.offtargets.sites.alignments import LONGEST_GUIDE

@@ -1,4 +1,4 @@
-"""Map reads of up to 10,000 bases to an indexed reference: FASTQ in, SAM or BAM out."""
+"""Map reads of up to 10,000 bases to an indexed reference: FASTQ in; SAM, BAM or PAF out."""
 
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from bwarp.cli.options import (
     warn_of_names_like_alt,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
@@ -28,6 +29,7 @@ from bwarp.runtime.threads import read_ahead
 EXAMPLES = """
 scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
 scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.sam
+scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.paf --all --eqx
 scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
     --read-group '@RG\\tID:1\\tSM:sample'
 """
@@ -44,8 +46,13 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
-    inputs = [options.index, options.first, options.second, options.reference, options.alt]
+    inputs = [
+        options.index, options.first, options.second, options.reference, options.alt,
+        options.regions,
+    ]  # fmt: skip
     check_outputs([*files_of(options.output), options.stats], inputs)
+    if options.regions == "-" and "-" in (options.first, options.second):
+        raise UsageError("- is given for reads and for --regions: give one of them as a file")
     backend = choose_engine(options.backend)
     parameters = mapping_options(options)
     size = reads_a_chunk(backend, options.threads)

@@ -1,4 +1,4 @@
-"""SAM, BAM or CRAM of mapped reads, sorted or not, with duplicates marked or not."""
+"""SAM, BAM, CRAM or PAF of mapped reads, sorted or not, with duplicates marked or not."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -23,6 +23,7 @@ from bwarp.mapping.output.bam_records import bam_records, quality_sums
 from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
 from bwarp.mapping.output.cram_reference import write_sequences
 from bwarp.mapping.output.output_options import AlignmentOutput
+from bwarp.mapping.output.paf_records import paf_lines
 from bwarp.mapping.output.sam_records import sam_header, sam_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import Reference
@@ -30,7 +31,7 @@ from bwarp.runtime.signals import naming_outputs
 
 __all__ = ["RecordWriter", "alignment_file", "bam_header", "files_of", "put_in_place"]
 
-_ENDINGS = (".sam", ".bam", ".cram")
+_ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
 
 
@@ -60,10 +61,18 @@ def files_of(path: str) -> list[str]:
 
 def _check(output: AlignmentOutput) -> None:
     ending = Path(output.path).suffix
-    if output.path != "-" and ending not in _ENDINGS:
+    if output.path != "-" and not output.path.endswith(_ENDINGS):
         raise UsageError(
-            f"{output.path}: the output must end in .sam, .bam or .cram, or be - for SAM to stdout"
+            f"{output.path}: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be "
+            "- for SAM to stdout"
         )
+    if _is_paf(output):
+        for name, given in (
+            ("--sort", output.sort), ("--mark-duplicates", output.mark_duplicates),
+            ("--soft-clip", output.soft_clip), ("--read-group", output.read_group_id),
+        ):  # fmt: skip
+            if given:
+                raise UsageError(f"{output.path}: {name} is not for PAF: leave it out")
     if output.path == "-" and output.sort:
         raise UsageError("--sort needs a file: give -o OUT.bam, OUT.cram or OUT.sam")
     if ending == ".cram" and not output.sort:
@@ -92,7 +101,9 @@ def alignment_file(
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
     text = sam_header(reference, program, output.read_group, order)
     is_text = Path(output.path).suffix != ".bam" and not output.sort
-    if is_text:
+    if _is_paf(output):
+        open_file = _paf(output, reference, genome)
+    elif is_text:
         open_file = _unsorted_sam(output, text, reference, genome)
     else:
         open_file = _bam_or_sorted(output, text, reference, genome, threads, count_duplicates)
@@ -111,6 +122,17 @@ def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWrit
 
     with atomic_file(output.path) as file:
         file.write(text)
+        yield RecordWriter(encode, file.writelines)
+
+
+@contextmanager
+def _paf(output, reference, genome) -> Iterator[RecordWriter]:
+    names = Names.of(reference.names)
+
+    def encode(chunk, both, records) -> list[np.ndarray]:
+        return [paf_lines(genome, names, chunk, both, records, _tags(output, chunk))]
+
+    with atomic_file(output.path) as file:
         yield RecordWriter(encode, file.writelines)
 
 
@@ -146,9 +168,13 @@ def _bam_or_sorted(
         put_in_place(made, os.path.realpath(output.path))
 
 
+def _is_paf(output: AlignmentOutput) -> bool:
+    return output.path.endswith((".paf", ".paf.gz"))
+
+
 def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
     if output.comments:
-        return comment_tags(chunk, bool(output.read_group_id))
+        return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
     return no_tags(chunk.n_reads)
 
 

@@ -9,6 +9,8 @@ A chunk of pairs, of which the second end of the first is split and the second p
     3      2      first, unmapped   4
     4      3      last, unmapped    3
 
+A read's secondary records, if hits get any, come after its supplementary ones; SA names none.
+
 `record_writer` turns rows into text or bytes; it counts edits (NM, MD), too, as it has the bases.
 """
 
@@ -30,18 +32,21 @@ __all__ = [
     "PAIRED",
     "PROPER",
     "REVERSE",
+    "SECONDARY",
     "SUPPLEMENTARY",
     "UNMAPPED",
     "AlignmentRecords",
     "SecondaryHits",
+    "SecondaryRecords",
     "Supplementary",
     "alignment_records",
     "joined_alignments",
+    "selected_rows",
 ]
 
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
 REVERSE, MATE_REVERSE, FIRST, LAST = 16, 32, 64, 128
-SUPPLEMENTARY = 2048
+SECONDARY, SUPPLEMENTARY = 256, 2048
 
 _SOFT_CLIP, _HARD_CLIP = 4, 5
 
@@ -61,6 +66,8 @@ class Supplementary:
         As in `PrimarySelection`.
     soft : ndarray, shape=(n,), dtype=bool
         Whether the record keeps its clipped bases.
+    hits : ndarray, shape=(n,), dtype=int64
+        The index of the hit that each is.
     """
 
     reads: np.ndarray
@@ -68,6 +75,7 @@ class Supplementary:
     qualities: np.ndarray
     suboptimal: np.ndarray
     soft: np.ndarray
+    hits: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,22 @@ class SecondaryHits:
     named_by: np.ndarray
 
 
+@dataclass(frozen=True)
+class SecondaryRecords:
+    """Secondary hits of mapped reads that get records of their own.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int64
+        The records of a read come in this order, after its supplementary ones.
+    alignments : MappedReads
+        Row i is of read ``reads[i]``.
+    """
+
+    reads: np.ndarray
+    alignments: MappedReads
+
+
 class AlignmentRecords(NamedTuple):
     """A row a record, in the order of the output: reads in order, each read's primary record first.
 
@@ -107,7 +131,8 @@ class AlignmentRecords(NamedTuple):
     mapping_qualities : ndarray, shape=(n,), dtype=uint8
     cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
-        ``length << 4 | operation`` as in BAM, clips included: S in primary records, H in others.
+        ``length << 4 | operation`` as in BAM, clips included: S in primary records, H in others
+        unless these were to be soft-clipped.
     mates : ndarray, shape=(n,), dtype=int64
         The row of the mate's primary record; -1 for single reads.
     template_lengths : ndarray, shape=(n,), dtype=int64
@@ -117,6 +142,8 @@ class AlignmentRecords(NamedTuple):
         Thousandths of the score of a better hit on an ALT contig; 0 where there is none: pa.
     first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
         The rows of a read.
+    split_ends : ndarray, shape=(n_reads,), dtype=int64
+        Where those of its rows end that are primary or supplementary; the others are secondary.
     secondary_offsets : ndarray, shape=(n + 1,), dtype=int64
         Where the hits that a row names in XA begin in the following.
     secondary_strands, secondary_positions : ndarray, dtype=uint8, int64
@@ -138,6 +165,7 @@ class AlignmentRecords(NamedTuple):
     suboptimal: np.ndarray
     alt_shares: np.ndarray
     first_rows: np.ndarray
+    split_ends: np.ndarray
     secondary_offsets: np.ndarray
     secondary_strands: np.ndarray
     secondary_positions: np.ndarray
@@ -157,6 +185,8 @@ def alignment_records(
     supplementary: Supplementary | None = None,
     secondary: SecondaryHits | None = None,
     better_scores: np.ndarray | None = None,
+    recorded: SecondaryRecords | None = None,
+    soft_clip: bool = False,
 ) -> AlignmentRecords:
     """The records of a chunk's reads.
 
@@ -171,34 +201,53 @@ def alignment_records(
         Further alignments of some of the reads that are mapped.
     better_scores : ndarray, shape=(n_reads,), dtype=int64, optional
         Of better hits of the reads on ALT contigs, 0 for none.
+    recorded : optional
+        Secondary hits that get records.
+    soft_clip : bool
+        All records keep their clipped bases.
     """
     lengths = np.diff(chunk.offsets)
     reads, qualities, suboptimal = np.arange(chunk.n_reads), primary.qualities, primary.suboptimal
     alignments = mapped
     order = reads
     soft = np.ones(chunk.n_reads, bool)
+    rows_of_read = np.ones(chunk.n_reads, np.int64)
     if supplementary is not None and supplementary.reads.size:
         reads = np.concatenate([reads, supplementary.reads])
         qualities = np.concatenate([qualities, supplementary.qualities])
         suboptimal = np.concatenate([suboptimal, supplementary.suboptimal])
+        soft = np.concatenate([soft, supplementary.soft])
         alignments = joined_alignments(mapped, supplementary.alignments)
+        rows_of_read += np.bincount(supplementary.reads, minlength=chunk.n_reads)
+    if recorded is not None and recorded.reads.size:
+        nothing = np.zeros(recorded.reads.size, np.uint8)
+        reads = np.concatenate([reads, recorded.reads])
+        qualities = np.concatenate([qualities, nothing])
+        suboptimal = np.concatenate([suboptimal, nothing.astype(suboptimal.dtype)])
+        soft = np.concatenate([soft, nothing.astype(bool)])
+        alignments = joined_alignments(alignments, recorded.alignments)
+    if alignments is not mapped:
         order = np.argsort(reads, kind="stable")
         reads = reads[order]
-        soft = np.concatenate([soft, supplementary.soft])[order]
+        soft = soft[order]
     if chunk.orphans is not None:
         # The second read of an orphan is not there.
+        rows_of_read[1::2][chunk.orphans] = 0
         there = ~((reads % 2 == 1) & chunk.orphans[reads // 2])
         order, reads, soft = order[there], reads[there], soft[there]
     first_rows = np.searchsorted(reads, np.arange(chunk.n_reads + 1))
+    split_ends = first_rows[:-1] + rows_of_read
     is_primary = np.diff(reads, prepend=-1) > 0
+    is_secondary = np.arange(reads.size) >= split_ends[reads]
     cigar_offsets, cigar, spans = _clipped(
-        order, lengths[reads], soft, alignments.read_starts, alignments.read_ends,
+        order, lengths[reads], soft | soft_clip, alignments.read_starts, alignments.read_ends,
         alignments.cigar_offsets, alignments.cigar,
     )  # fmt: skip
     own = alignments.positions[order]
     is_mapped = own >= 0
     reverse = is_mapped & (alignments.strands[order] == 1)
-    flags = np.where(is_mapped, 0, UNMAPPED) + reverse * REVERSE + ~is_primary * SUPPLEMENTARY
+    flags = np.where(is_mapped, 0, UNMAPPED) + reverse * REVERSE + is_secondary * SECONDARY
+    flags += ~(is_primary | is_secondary) * SUPPLEMENTARY
     mates = np.full(reads.size, -1)
     positions = own
     template_lengths = np.zeros(reads.size, np.int64)
@@ -258,12 +307,47 @@ def alignment_records(
         suboptimal=suboptimal[order],
         alt_shares=alt_shares,
         first_rows=first_rows,
+        split_ends=split_ends,
         secondary_offsets=offsets,
         secondary_strands=hit_strands,
         secondary_positions=hit_positions,
         secondary_cigar_offsets=hit_cigar_offsets,
         secondary_cigar=hit_cigar,
     )
+
+
+def selected_rows(records: AlignmentRecords, kept: np.ndarray) -> AlignmentRecords:
+    """Those rows that `kept` (bool, one a row) marks: all of a template, or none."""
+    rows = np.flatnonzero(kept)
+    before = np.concatenate([[0], np.cumsum(kept)])
+    mates = records.mates[rows]
+    cigar_offsets, cigar_items = _stretches(records.cigar_offsets, rows)
+    offsets, hits = _stretches(records.secondary_offsets, rows)
+    hit_cigar_offsets, hit_cigar_items = _stretches(records.secondary_cigar_offsets, hits)
+    columns = (
+        "reads", "flags", "contigs", "positions", "spans", "mapping_qualities",
+        "template_lengths", "scores", "suboptimal", "alt_shares",
+    )  # fmt: skip
+    return records._replace(
+        **{name: getattr(records, name)[rows] for name in columns},
+        cigar_offsets=cigar_offsets,
+        cigar=records.cigar[cigar_items],
+        mates=np.where(mates < 0, -1, before[mates]),
+        first_rows=before[records.first_rows],
+        split_ends=before[records.split_ends],
+        secondary_offsets=offsets,
+        secondary_strands=records.secondary_strands[hits],
+        secondary_positions=records.secondary_positions[hits],
+        secondary_cigar_offsets=hit_cigar_offsets,
+        secondary_cigar=records.secondary_cigar[hit_cigar_items],
+    )
+
+
+def _stretches(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The offsets that the items of some rows get, and the items' numbers."""
+    counts = np.diff(offsets)[rows]
+    out = np.concatenate([[0], np.cumsum(counts)])
+    return out, np.repeat(offsets[:-1][rows] - out[:-1], counts) + np.arange(out[-1])
 
 
 def joined_alignments(one: MappedReads, two: MappedReads) -> MappedReads:

@@ -38,6 +38,7 @@ def with_alt_hits(
             np.concatenate([supplementary.suboptimal, found.suboptimal]),
             # As bwa does: their bases are of use without the primary record.
             np.concatenate([supplementary.soft, np.ones(len(found.lines), bool)]),
+            np.concatenate([supplementary.hits, found.lines]),
         ),
         SecondaryHits(
             np.concatenate([secondary.reads, hits.reads[found.secondary].astype(np.int64)]),

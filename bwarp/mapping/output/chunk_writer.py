@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
+from bwarp.io.bed_regions import read_regions
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_file import alignment_file
-from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.alignment_records import selected_rows
+from bwarp.mapping.output.chunk_records import chunk_records
 from bwarp.mapping.output.output_options import AlignmentOutput, mapping_program
+from bwarp.mapping.output.record_regions import in_regions, joined_regions
 from bwarp.mapping.output.statistics import add_counts, counts_of, empty_statistics
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import MappedChunk
@@ -39,14 +42,16 @@ def write_mapped(
     def count_duplicates(count: int) -> None:
         statistics["duplicates"] = count
 
+    regions = None
+    if output.regions_file is not None:
+        regions = joined_regions(read_regions(output.regions_file, reference))
     program = mapping_program(parameters, output)
     with alignment_file(output, program, reference, genome, threads, count_duplicates) as writer:
 
         def encode(done: MappedChunk) -> tuple[list, dict]:
-            records = alignment_records(
-                genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
-                done.secondary, done.better_scores,
-            )  # fmt: skip
+            records = chunk_records(genome, done, output.soft_clip, output.eqx)
+            if regions is not None:
+                records = selected_rows(records, in_regions(records, done.chunk.ends, regions))
             return writer.encode(done.chunk, done.both, records), counts_of(done)
 
         for encoded, counts in mapped_chunks(then=encode):

@@ -16,8 +16,9 @@ from bwarp.mapping.reads.read_chunks import ReadChunk
 
 __all__ = ["ReadTags", "comment_tags", "no_tags"]
 
-#: Tags that the records have anyway.
+#: Tags that the records have anyway, and the lines of PAF.
 _OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"pa", b"ms")
+_OF_PAF = (b"NM", b"AS", b"nn", b"tp", b"de", b"cg")
 
 # What the quick reader reports besides success.
 _NOT_TAGS = 1
@@ -54,8 +55,8 @@ def no_tags(n_reads: int) -> ReadTags:
     return ReadTags(nothing, offsets, nothing, offsets)
 
 
-def comment_tags(chunk: ReadChunk, has_group: bool) -> ReadTags:
-    """The tags that the comments of a chunk's reads are.
+def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> ReadTags:
+    """The tags that the comments of a chunk's reads are, for SAM and BAM or for PAF.
 
     Raises
     ------
@@ -68,7 +69,8 @@ def comment_tags(chunk: ReadChunk, has_group: bool) -> ReadTags:
     text = np.empty(text_offsets[-1], np.uint8)
     second = chunk.text if chunk.mate_text is None else chunk.mate_text
     _take(chunk.text, second, chunk.ends, chunk.comments, text_offsets, text)
-    ours = np.frombuffer(b"".join((*_OURS, b"RG") if has_group else _OURS), np.uint8)
+    names = _OF_PAF if is_paf else (*_OURS, b"RG") if has_group else _OURS
+    ours = np.frombuffer(b"".join(names), np.uint8)
     # A tag takes at least four bytes of text, and at most one more here: the end of a text.
     binary = np.empty(2 * text.size, np.uint8)
     offsets = np.zeros(lengths.size + 1, np.int64)

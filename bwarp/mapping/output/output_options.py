@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bwarp.errors import UsageError
 from bwarp.io.program_record import program_record
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import ALL, MappingParameters
 
 __all__ = ["AlignmentOutput", "default_sort_bytes", "mapping_program", "parse_read_group"]
 
@@ -21,6 +21,8 @@ class AlignmentOutput:
     ----------
     path : str
         Its ending says the form; - is SAM to standard output.
+    sort_bytes : int
+        Records kept in memory while they are sorted; more go to disk, beside the output.
     sort : bool
         By position; a BAM or CRAM gets an index.
     mark_duplicates : bool
@@ -31,24 +33,32 @@ class AlignmentOutput:
         The group that every read names; empty for none.
     comments : bool
         Keep the comments of the reads' headers as tags.
+    soft_clip : bool
+        Clips of supplementary and secondary records are soft, too.
+    eqx : bool
+        CIGARs have = and X in place of M.
+    regions_file : str or None
+        BED: of reads that overlap none of its regions nothing is written.
     reference_file : str or None
         FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
-    sort_bytes : int
-        Records kept in memory while they are sorted; more go to disk, beside the output.
     """
 
     path: str
-    sort: bool
-    mark_duplicates: bool
-    read_group: str | None
-    read_group_id: bytes
-    comments: bool
-    reference_file: str | None
     sort_bytes: int
+    sort: bool = False
+    mark_duplicates: bool = False
+    read_group: str | None = None
+    read_group_id: bytes = b""
+    comments: bool = False
+    soft_clip: bool = False
+    eqx: bool = False
+    regions_file: str | None = None
+    reference_file: str | None = None
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:
     """The @PG record of mapped reads: every option that decides what is written of a read."""
+    most = parameters.secondary_records
     size = parameters.insert_size and ",".join(f"{part:.15g}" for part in parameters.insert_size)
     return program_record(
         "map",
@@ -63,6 +73,11 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
             "insert-size": size,
             "orientation": parameters.orientation,
             "hic": parameters.hic,
+            "all": most > 0,
+            "max-secondary": most if 0 < most < ALL else None,
+            "soft-clip": output.soft_clip,
+            "eqx": output.eqx,
+            "regions": output.regions_file is not None,
             "sort": output.sort,
             "mark-duplicates": output.mark_duplicates,
             "comments": output.comments,

@@ -13,6 +13,7 @@ from bwarp.runtime.simd import population_count
 
 __all__ = [
     "count_edits",
+    "is_match",
     "put_cigar",
     "put_md",
     "put_secondary",
@@ -23,6 +24,12 @@ _BASES = np.frombuffer(b"ACGTN", np.uint8)
 _OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 _SOFT_CLIP, _HARD_CLIP = 4, 5
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def is_match(operation):
+    """Whether bases lie on bases, alike or not: M, = and X."""
+    return operation == 0 or operation > 6
 
 
 @numba.njit(cache=True, nogil=True)
@@ -43,7 +50,7 @@ def count_edits(blocks, position, both, read, cigar, start, stop):
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
         operation = cigar[i] & 15
-        if operation == 0:
+        if is_match(operation):
             for at in range(0, length, 64):
                 n = min(np.int64(64), length - at)
                 edits += population_count(differing(blocks, position + at, both, read + at, n))
@@ -68,7 +75,7 @@ def put_md(out, at, blocks, position, both, read, cigar, start, stop):
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
         operation = cigar[i] & 15
-        if operation == 0:
+        if is_match(operation):
             done = np.int64(0)
             for first in range(0, length, 64):
                 n = min(np.int64(64), length - first)
@@ -99,13 +106,13 @@ def put_md(out, at, blocks, position, both, read, cigar, start, stop):
 
 @numba.njit(cache=True, nogil=True)
 def put_supplementary(out, at, row, records, genome, contigs, both, base):
-    """SA: the other records of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
+    """SA: the other parts of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
 
     `base` is where `both` holds the read.
     """
     cigar, flags = records.cigar, records.flags
     read = records.reads[row]
-    for other in range(records.first_rows[read], records.first_rows[read + 1]):
+    for other in range(records.first_rows[read], records.split_ends[read]):
         if other == row:
             continue
         reverse = flags[other] & REVERSE != 0

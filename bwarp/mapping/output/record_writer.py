@@ -24,6 +24,7 @@ from bwarp.mapping.output.alignment_records import (
     MATE_UNMAPPED,
     PAIRED,
     REVERSE,
+    SECONDARY,
     SUPPLEMENTARY,
     UNMAPPED,
     AlignmentRecords,
@@ -121,7 +122,8 @@ def _most_bytes(first, last, of_reads, fixed, records):
     ends, offsets, names, tag_offsets = (
         of_reads.ends, of_reads.offsets, of_reads.names, of_reads.tag_offsets
     )  # fmt: skip
-    reads, mates, first_rows = records.reads, records.mates, records.first_rows
+    reads, mates = records.reads, records.mates
+    first_rows, split_ends = records.first_rows, records.split_ends
     cigar_offsets, cigar = records.cigar_offsets, records.cigar
     secondary_offsets = records.secondary_offsets
     secondary_cigar_offsets = records.secondary_cigar_offsets
@@ -139,8 +141,8 @@ def _most_bytes(first, last, of_reads, fixed, records):
                 total += cigar[at] >> 4
         if mate >= 0:
             total += 12 * (cigar_offsets[mate + 1] - cigar_offsets[mate])
-        if first_rows[read + 1] - first_rows[read] > 1:
-            begin, end = first_rows[read], first_rows[read + 1]
+        begin, end = first_rows[read], split_ends[read]
+        if begin + 1 < end and row < end:
             total += (end - begin) * (fixed + 60)
             total += 12 * (cigar_offsets[end] - cigar_offsets[begin])
         begin, end = secondary_offsets[row], secondary_offsets[row + 1]
@@ -289,8 +291,8 @@ def _write_records(
     contig_text, contig_bounds = contigs
     (
         reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
-        template_lengths, scores, suboptimal, alt_shares, first_rows, secondary_offsets, _, _, _,
-        _,
+        template_lengths, scores, suboptimal, alt_shares, first_rows, split_ends,
+        secondary_offsets, _, _, _, _,
     ) = records  # fmt: skip
     at = np.int64(0)
     for row in range(first_row, last_row):
@@ -313,6 +315,10 @@ def _write_records(
         if is_mapped:
             start += np.int64(cigar[begin] >> 4) if cigar[begin] & 15 == _HARD_CLIP else 0
             stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == _HARD_CLIP else 0
+        is_secondary = flag & SECONDARY != 0
+        if is_secondary:
+            # The primary record has the bases.
+            stop = start
         if is_binary:
             at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else -1)
             at = put_int32(out, at, position)
@@ -385,14 +391,15 @@ def _write_records(
             at = _put_integer(out, at, _MQ, np.int64(mapping_qualities[mate]), is_binary)
         if is_mapped:
             at = _put_integer(out, at, _AS, np.int64(scores[row]), is_binary)
-            at = _put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
-        if quality_sums.size and mate >= 0 and flag & SUPPLEMENTARY == 0:
+            if not is_secondary:
+                at = _put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
+        if quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
             at = _put_integer(out, at, _MS, quality_sums[reads[mate]], is_binary)
         if group.size:
             at = _begin_tag(out, at, _RG, _TEXT, is_binary)
             at = put_bytes(out, at, group, 0, group.size)
             at = _end_text(out, at, is_binary)
-        if first_rows[read + 1] - first_rows[read] > 1:
+        if first_rows[read] + 1 < split_ends[read] and not is_secondary:
             at = _begin_tag(out, at, _SA, _TEXT, is_binary)
             at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
             at = _end_text(out, at, is_binary)

@@ -5,9 +5,12 @@
     hit 2                        |=================|     other bases: supplementary, SA
     hit 3     |================>                         the same bases: secondary, XA
 
+Secondary hits get records of their own in place of XA where they are asked for (`--all`).
+
 Two hits explain the same bases where they share half of the shorter stretch or more. Both lists
 follow bwa: a supplementary record has the mapping quality that its own rivals leave, but no more
-than the primary record; secondary hits are named where they are few.
+than the primary record; secondary hits are named where they are few. Records get all that score
+half of the record whose bases they share, or more.
 """
 
 import numba
@@ -15,7 +18,11 @@ import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
+from bwarp.mapping.output.alignment_records import (
+    SecondaryHits,
+    SecondaryRecords,
+    Supplementary,
+)
 from bwarp.mapping.output.final_alignments import MappedReads, align_hits
 from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     PrimarySelection,
@@ -27,7 +34,7 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["secondary_of", "supplementary_of"]
+__all__ = ["recorded_of", "secondary_of", "supplementary_of"]
 
 
 def supplementary_of(
@@ -66,6 +73,7 @@ def supplementary_of(
         qualities[:n],
         suboptimal[:n],
         np.zeros(n, bool),
+        rows[:n],
     )
 
 
@@ -90,6 +98,34 @@ def secondary_of(
         hits.reads[rows[:n]].astype(np.int64),
         align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
         np.full(n, -1),
+    )
+
+
+def recorded_of(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    primary: PrimarySelection,
+    supplementary: Supplementary,
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> SecondaryRecords:
+    """The secondary hits that get records, best first for each read, at most `secondary_records`.
+
+    As bwa mem -a: they score `least_score`, and half of the primary or supplementary record of the
+    same bases.
+    """
+    lengths, counts = np.diff(offsets), np.diff(hits.offsets)
+    reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
+    rows = np.empty(int(np.minimum(counts[reads], parameters.secondary_records).sum()), np.int64)
+    n = _find_recorded(
+        hits, lengths, primary.hits, supplementary.reads, supplementary.hits, reads,
+        parameters.least_score, parameters.secondary_records, rows,
+    )  # fmt: skip
+    return SecondaryRecords(
+        hits.reads[rows[:n]].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
     )
 
 
@@ -142,4 +178,33 @@ def _find_secondary(hits, lengths, selected, reads, most, share, rows):
                 break
             rows[n] = i
             n += 1
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most, rows):
+    hits = uncounted(hits)
+    n, begin = 0, 0
+    for read in reads:
+        while begin < split_reads.size and split_reads[begin] < read:
+            begin += 1
+        end = begin
+        while end < split_reads.size and split_reads[end] == read:
+            end += 1
+        length = lengths[read]
+        first_of_read = n
+        for i in range(hits.offsets[read], hits.offsets[read + 1]):
+            if hits.scores[i] < least or n - first_of_read == most:
+                break
+            span = read_span(hits, i, length)
+            found, recorded = False, i == selected[read]
+            # The primary hit, then the supplementary ones.
+            for at in range(begin - 1, end):
+                other = selected[read] if at < begin else split_hits[at]
+                recorded = recorded or other == i
+                rivals = same_bases(span, read_span(hits, other, length))
+                found = found or (rivals and 2 * hits.scores[i] >= hits.scores[other])
+            if found and not recorded:
+                rows[n] = i
+                n += 1
     return n

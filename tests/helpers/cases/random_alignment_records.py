@@ -1,10 +1,10 @@
-"""Chunks of random reads with random alignments: pairs and single, split, with secondary hits."""
+"""Chunks of random reads with random alignments: pairs and single, split, with secondary ones."""
 
 import numpy as np
 
 from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-from bwarp.mapping.output.alignment_records import SecondaryHits, Supplementary
+from bwarp.mapping.output.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
@@ -116,6 +116,7 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
         rng.integers(0, 61, split.size).astype(np.uint8),
         rng.integers(0, 300, split.size).astype(np.int32),
         rng.random(split.size) < 0.3,
+        np.full(split.size, -1),
     )
     # Some are named by supplementary records.
     lines = rng.choice(split.size, split.size // 2)
@@ -128,4 +129,6 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
     better_scores = np.zeros(chunk.n_reads, np.int64)
     some = mapped[::7]
     better_scores[some] = alignments.scores[some] + rng.integers(1, 50, some.size)
-    return both, (alignments, primary, supplementary, secondary, better_scores)
+    other = np.sort(rng.choice(mapped, mapped.size // 4))
+    recorded = SecondaryRecords(other, random_alignments(rng, genome, chunk, both, other))
+    return both, (alignments, primary, supplementary, secondary, better_scores, recorded)

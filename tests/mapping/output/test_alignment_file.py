@@ -14,7 +14,11 @@ from bwarp.io.bam.bai_index import _read_loci
 from bwarp.io.bam.block_writer import _gather
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.output.alignment_file import alignment_file
-from bwarp.mapping.output.alignment_records import Supplementary, alignment_records
+from bwarp.mapping.output.alignment_records import (
+    SecondaryHits,
+    Supplementary,
+    alignment_records,
+)
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
@@ -76,10 +80,11 @@ def tiled(part, n_reads: int, times: int):
     if isinstance(part, np.ndarray):
         return np.tile(part, times)
     reads = part.reads[None] + n_reads * np.arange(times)[:, None]
+    more = {}
     if isinstance(part, Supplementary):
-        names = ("qualities", "suboptimal", "soft")
+        names = ("qualities", "suboptimal", "soft", "hits")
         more = {name: np.tile(getattr(part, name), times) for name in names}
-    else:
+    elif isinstance(part, SecondaryHits):
         # How many lines there are in a copy, or more: those of the random case are a third.
         more = {"named_by": np.full(part.reads.size * times, -1)}
     return type(part)(reads=reads.reshape(-1), alignments=tiled(part.alignments, 0, times), **more)
@@ -89,15 +94,9 @@ def tiled(part, n_reads: int, times: int):
 def write(run, tmp_path):
     def write(name, threads=2, some_reference=None, **changes):
         output = AlignmentOutput(
-            path=str(tmp_path / name),
-            sort=False,
-            mark_duplicates=False,
-            read_group="@RG\tID:a group\tSM:s",
-            read_group_id=b"a group",
-            comments=False,
-            reference_file=None,
-            sort_bytes=default_sort_bytes(1),
-        )
+            str(tmp_path / name), default_sort_bytes(1),
+            read_group="@RG\tID:a group\tSM:s", read_group_id=b"a group",
+        )  # fmt: skip
         output = replace(output, **changes)
         reference, genome, lines = run
         with alignment_file(
@@ -200,8 +199,19 @@ def test_an_old_index_goes(write, tmp_path):
 REFUSED = [
     (
         {"path": "x.txt"},
-        "x.txt: the output must end in .sam, .bam or .cram, or be - for SAM to stdout",
+        "x.txt: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be - for SAM "
+        "to stdout",
     ),
+    ({"path": "x.paf", "sort": True}, "x.paf: --sort is not for PAF: leave it out"),
+    (
+        {"path": "x.paf", "mark_duplicates": True},
+        "x.paf: --mark-duplicates is not for PAF: leave it out",
+    ),
+    (
+        {"path": "x.paf.gz", "read_group_id": b"1"},
+        "x.paf.gz: --read-group is not for PAF: leave it out",
+    ),
+    ({"path": "x.paf", "soft_clip": True}, "x.paf: --soft-clip is not for PAF: leave it out"),
     ({"path": "-", "sort": True}, "--sort needs a file: give -o OUT.bam, OUT.cram or OUT.sam"),
     ({"path": "x.cram"}, "x.cram: CRAM is written sorted: add --sort"),
     (

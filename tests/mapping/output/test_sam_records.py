@@ -1,9 +1,12 @@
 """SAM lines against a slow writer of text, on random alignments of random reads."""
 
+import re
+
 import numpy as np
 import pytest
 
 from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.cigar_matches import with_mismatches
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.sequence import decode
@@ -20,8 +23,10 @@ class Oracle:
     """Lines from lists of Python objects, one rule of SAM after the other."""
 
     def __init__(
-        self, genome, chunk, both, mapped, primary, supplementary, secondary, better_scores
-    ):
+        self, genome, chunk, both, mapped, primary, supplementary, secondary, better_scores,
+        recorded, soft_clip=False, match="M",
+    ):  # fmt: skip
+        self.match = match
         self.genome, self.chunk, self.both, self.primary = genome, chunk, both, primary
         self.genome_letters = decode(codes_in(genome)).decode()
         self.first = [self.alignment(mapped, read, read) for read in range(chunk.n_reads)]
@@ -33,13 +38,19 @@ class Oracle:
             self.more[read].append(
                 self.alignment(supplementary.alignments, row, read)
                 | {"mapq": supplementary.qualities[row], "XS": supplementary.suboptimal[row]}
-                | {"better": 0, "soft": supplementary.soft[row], "secondary": []}
+                | {"better": 0, "soft": supplementary.soft[row] or soft_clip, "secondary": []}
             )
         further = [line for lines in self.more.values() for line in lines]
         for row, read in enumerate(secondary.reads):
             by = secondary.named_by[row]
             line = self.first[read] if by < 0 else further[by]
             line["secondary"].append(self.alignment(secondary.alignments, row, read))
+        self.recorded = {read: [] for read in range(chunk.n_reads)}
+        for row, read in enumerate(recorded.reads):
+            self.recorded[read].append(
+                self.alignment(recorded.alignments, row, read)
+                | {"mapq": 0, "recorded": True, "soft": soft_clip, "secondary": [], "better": 0}
+            )
 
     def alignment(self, alignments, row, read):
         place = int(alignments.positions[row])
@@ -53,7 +64,7 @@ class Oracle:
         at, cigar, edits, md, run, length = alignments.read_starts[row], "", 0, "", 0, 0
         for value in alignments.cigar[slice(*alignments.cigar_offsets[row : row + 2])].tolist():
             n, operation = value >> 4, "MID"[value & 15]
-            cigar += f"{n}{operation}"
+            cigar += "" if operation == "M" != self.match else f"{n}{operation}"
             there = self.genome_letters[place + length :][:n]
             edits += n if operation != "M" else 0
             if operation == "D":
@@ -63,6 +74,12 @@ class Oracle:
                     same = one == two and one != "N"
                     md, run = (md, run + 1) if same else (f"{md}{run}{two}", 0)
                     edits += not same
+                if self.match != "M":
+                    signs = "".join(
+                        "=" if one == two != "N" else "X"
+                        for one, two in zip(bases[at : at + n], there, strict=True)
+                    )
+                    cigar += "".join(f"{len(m[0])}{m[1]}" for m in re.finditer(r"(.)\1*", signs))
             at += n * (operation != "D")
             length += n * (operation != "I")
         left = int(alignments.read_starts[row])
@@ -92,8 +109,10 @@ class Oracle:
             qualities = "" if chunk.qualities is None else chunk.qualities[begin:end].tobytes()
             qualities = qualities and qualities.decode()
             together = [first, *self.more[read]]
-            for number, line in enumerate(together):
-                flag = 4 * (not line["mapped"]) + 16 * line["reverse"] + 2048 * (number > 0)
+            for number, line in enumerate([*together, *self.recorded[read]]):
+                secondary = "recorded" in line
+                flag = 4 * (not line["mapped"]) + 16 * line["reverse"] + 256 * secondary
+                flag += 2048 * (number > 0 and not secondary)
                 place, size, there = line["place"], 0, ("*", -1)
                 if mate is not None:
                     flag += 1 + (128 if read % 2 else 64) + 2 * bool(self.primary.proper[read])
@@ -112,6 +131,8 @@ class Oracle:
                 if not line["soft"]:
                     cut = slice(line["clips"][0], len(bases) - line["clips"][1])
                     bases, turned, cigar = bases[cut], turned[cut], cigar.replace("S", "H")
+                if secondary:
+                    bases = turned = ""
                 fields = [name, flag, place[0], place[1] + 1, line["mapq"] * line["mapped"], cigar]
                 fields += [there[0], there[1] + 1, size, bases or "*", turned or "*"]
                 if line["mapped"]:
@@ -119,10 +140,11 @@ class Oracle:
                 if mate is not None and mate["mapped"]:
                     fields += [f"MC:Z:{mate['cigar']}", f"MQ:i:{mate['mapq']}"]
                 if line["mapped"]:
-                    fields += [f"AS:i:{line['AS']}", f"XS:i:{line['XS']}", "RG:Z:a group"]
-                else:
-                    fields += ["RG:Z:a group"]
-                if len(together) > 1:
+                    fields += [f"AS:i:{line['AS']}"]
+                    if not secondary:
+                        fields += [f"XS:i:{line['XS']}"]
+                fields += ["RG:Z:a group"]
+                if len(together) > 1 and not secondary:
                     fields.append("SA:Z:" + "".join(map(self.split, self.without(together, line))))
                 if line["better"]:
                     fields.append(f"pa:f:{round(line['AS'] / line['better'], 3)}")
@@ -150,17 +172,21 @@ class Oracle:
         return f"{contig},{sign}{place + 1},{line['cigar']},{line['NM']};"
 
 
+@pytest.mark.parametrize(("soft_clip", "eqx"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize(
     ("ends", "has_qualities", "orphans"),
     [(2, True, 0), (2, False, 0), (1, True, 0), (1, False, 0), (2, True, 0.3), (2, True, 1)],
 )
-def test_lines_are_those_of_the_oracle(ends, has_qualities, orphans):
+def test_lines_are_those_of_the_oracle(ends, has_qualities, orphans, soft_clip, eqx):
     rng = np.random.default_rng(10 * ends + has_qualities)
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 150, ends, has_qualities, orphans)
     both, mapped = random_mapped(rng, genome, chunk)
-    records = alignment_records(genome.contig_starts, chunk, *mapped)
-    expected = list(Oracle(genome, chunk, both, *mapped).lines())
+    records = alignment_records(genome.contig_starts, chunk, *mapped, soft_clip=soft_clip)
+    if eqx:
+        records = with_mismatches(records, genome, chunk.offsets, both)
+    form = {"soft_clip": soft_clip, "match": "=" if eqx else "M"}
+    expected = list(Oracle(genome, chunk, both, *mapped, **form).lines())
     tags = no_tags(chunk.n_reads)
     for threads in (1, 3):
         parts = sam_records(genome, names, chunk, both, records, b"a group", tags, threads)

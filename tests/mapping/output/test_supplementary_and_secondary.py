@@ -6,9 +6,13 @@ import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import both_strands, extend
 from bwarp.mapping.output.final_alignments import align_hits
-from bwarp.mapping.output.supplementary_and_secondary import secondary_of, supplementary_of
+from bwarp.mapping.output.supplementary_and_secondary import (
+    recorded_of,
+    secondary_of,
+    supplementary_of,
+)
 from bwarp.mapping.pairing.primary_and_mapq_cpu import select_single
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import ALL, MappingParameters
 from tests.helpers.oracles.mapping_oracle import (
     candidates_at,
     codes_in,
@@ -41,6 +45,27 @@ def lines_of(genome, reads, rows, parameters=PARAMETERS):
         supplementary_of(genome, both, offsets, hits, mapped, primary, parameters),
         secondary_of(genome, both, offsets, hits, primary, parameters),
     )
+
+
+def recorded_in(genome, reads, rows, parameters):
+    """The hits that get records: of every read, (position, score)."""
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    flat_rows = np.array([(read, *row) for read, part in enumerate(rows) for row in part], np.int64)
+    candidates = candidates_at(*flat_rows.T, len(reads))
+    hits = extend(genome, both, offsets, candidates, parameters)
+    primary = select_single(
+        hits, np.diff(offsets), candidates.unlocated, parameters, np.zeros(len(reads), np.uint64)
+    )
+    mapped = align_hits(genome, both, offsets, hits, primary.hits, parameters)
+    more = supplementary_of(genome, both, offsets, hits, mapped, primary, parameters)
+    found = recorded_of(genome, both, offsets, hits, primary, more, parameters)
+    lines = [[] for _ in reads]
+    for read, position, score in zip(
+        found.reads, found.alignments.positions, found.alignments.scores, strict=True
+    ):
+        lines[read].append((int(position), int(score)))
+    return mapped, more, lines
 
 
 def spans(alignments):
@@ -124,3 +149,53 @@ def test_secondary_hits_where_they_are_few_and_nearly_as_good():
     few = replace(PARAMETERS, most_secondary=3)
     secondary = lines_of(genome, reads, rows, few)[3]
     assert np.bincount(secondary.reads, minlength=7).tolist() == [0, 0, 1, 2, 3, 0, 0]
+
+
+def test_records_of_secondary_hits_are_those_of_half_the_score_best_first():
+    rng = np.random.default_rng(4)
+    unit = random_bases(rng, 100)
+    _, genome = index_and_genome([b"".join(random_bases(rng, 100) + unit for _ in range(6))])
+    codes = codes_in(genome)
+    # A mismatch costs 5: copies that score 95, 50, 45 and, near its end, 60 of its first 60 bases.
+    for copy, changed in (
+        (1, [50]),
+        (2, range(9, 100, 9)),
+        (3, range(5, 96, 9)),
+        (4, range(60, 99)),
+    ):
+        for at in list(changed)[:40]:
+            codes[100 + 200 * copy + at] = (codes[100 + 200 * copy + at] + 1) % 4
+    genome = genome_with(codes, genome.contig_starts)
+    read = codes[100:200].copy()
+    starts = [100 + 200 * copy for copy in range(6)]
+    rows = [[(0, start) for start in starts], [(0, starts[0])]]
+    parameters = replace(PARAMETERS, secondary_records=ALL)
+    mapped, _, found = recorded_in(genome, [read, read], rows, parameters)
+    assert mapped.scores.tolist() == [100, 100]
+    first = {100: 1100, 1100: 100}[int(mapped.positions[0])]
+    assert found[0][:3] == [(first, 100), (300, 95), (900, 60)]
+    assert all(score >= 50 for _, score in found[0])
+    assert found[1] == []
+    limited = recorded_in(genome, [read, read], rows, replace(parameters, secondary_records=2))[2]
+    assert limited == [found[0][:2], []]
+    strict = replace(parameters, least_score=61)
+    assert recorded_in(genome, [read, read], rows, strict)[2] == [found[0][:2], []]
+
+
+def test_hits_of_a_supplementary_record_are_secondary_to_it():
+    rng = np.random.default_rng(9)
+    unit = random_bases(rng, 40)
+    contig = random_bases(rng, 600) + unit + random_bases(rng, 360) + unit
+    _, genome = index_and_genome([contig])
+    bases = codes_in(genome)
+    # No base before the copies goes on with the read's first part.
+    bases[[599, 999]] = (bases[209] + 1) % 4
+    genome = genome_with(bases, genome.contig_starts)
+    read = np.concatenate([bases[100:210], bases[600:640]])
+    # Forty is less than half of the primary record's 110, and all of the supplementary one's.
+    rows = [[(0, 100), (0, 600 - 110), (0, 1000 - 110)]]
+    parameters = replace(PARAMETERS, secondary_records=ALL)
+    mapped, more, found = recorded_in(genome, [read], rows, parameters)
+    assert mapped.positions.tolist() == [100]
+    assert more.alignments.positions.tolist() == [600]
+    assert found == [[(1000, 40)]]

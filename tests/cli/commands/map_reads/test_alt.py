@@ -1,5 +1,6 @@
 """scripts/map_reads.py: a genome with ALT contigs, mapped by the rules of bwa mem."""
 
+import re
 import shutil
 import subprocess
 from collections import defaultdict
@@ -108,6 +109,21 @@ def test_reads_of_the_copy_are_searched_for_where_it_is_from(known):
     lines = by_read(known)
     there = [lines[read][0] for read in lines if read[0].startswith("alt")]
     assert {read.reference_name for read in there} == {"chr1"}
+
+
+def test_secondary_records_are_of_the_primary_assembly(alt, known, tmp_path):
+    """As with bwa mem -a: no secondary record on an ALT contig of a read with other hits."""
+    _, run = alt
+    (tmp_path / "all.sam").write_text(run("known", "--all").stdout)
+    found = records(tmp_path / "all.sam")
+    assert [record.to_string() for record in found if not record.is_secondary] == [
+        re.sub(r"\tXA:Z:\S+", "", record.to_string()) for record in records(known)
+    ]
+    assert not any(r.is_secondary and r.reference_name == "chr1_x_alt" for r in found)
+    # Where the contig is one like the others, there are hundreds.
+    (tmp_path / "plain.sam").write_text(run("known", "--alt", "none", "--all").stdout)
+    on_copy = [r for r in records(tmp_path / "plain.sam") if r.is_secondary]
+    assert sum(record.reference_name == "chr1_x_alt" for record in on_copy) > 300
 
 
 def test_alt_contigs_may_be_given_to_map(alt, known):

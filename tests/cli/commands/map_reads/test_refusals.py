@@ -17,8 +17,18 @@ from tests.helpers.programs.mapped_reads import contigs_of, outcome, records
 USAGE = [
     (
         ("-o", "out.txt"),
-        "out.txt: the output must end in .sam, .bam or .cram, or be - for SAM to stdout",
+        "out.txt: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be - for SAM "
+        "to stdout",
     ),
+    (
+        ("--max-secondary", "3", "-o", "out.sam"),
+        "--max-secondary is for secondary records: give --all, or leave it out",
+    ),
+    (
+        ("-1", "-", "--regions", "-", "-o", "out.sam"),
+        "- is given for reads and for --regions: give one of them as a file",
+    ),
+    (("-o", "out.paf", "--sort"), "out.paf: --sort is not for PAF: leave it out"),
     (("-2", "x.fq", "--interleaved", "-o", "-"), "give either -2 or --interleaved, not both"),
     (
         ("-1", "x.fq", "-2", "./x.fq", "-o", "-"),

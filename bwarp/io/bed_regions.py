@@ -1,0 +1,47 @@
+"""Regions of a genome, from BED."""
+
+import os
+import re
+
+from bwarp.errors import InputError
+from bwarp.io.file_blocks import read_blocks
+from bwarp.reference import Reference
+
+__all__ = ["read_regions"]
+
+
+def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[int, int]]:
+    """Regions from BED, as positions of the genome.
+
+    Raises
+    ------
+    InputError
+        For lines that are no BED, and for contigs or bases that the reference lacks.
+    """
+    contigs = {name: i for i, name in enumerate(reference.names)}
+    regions = []
+    text = b"".join(read_blocks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or re.match(r"#|track\b|browser\b", line):
+            continue
+        cells = line.split("\t")
+        if len(cells) < 3 or not (cells[1].isdigit() and cells[2].isdigit()):
+            raise InputError(
+                f"{path}, line {number}: is not BED: write contig, start and end with tabs between"
+            )
+        name, start, stop = cells[0], int(cells[1]), int(cells[2])
+        if name not in contigs:
+            raise InputError(
+                f"{path}, line {number}: there is no contig {name}; the first contig is "
+                f"{reference.names[0]}"
+            )
+        begin, end = reference.contig_starts[contigs[name] : contigs[name] + 2].tolist()
+        if not start < stop <= end - begin:
+            raise InputError(
+                f"{path}, line {number}: {name} has {end - begin:,} bases: the start must be "
+                "before the end, and the end no more than these"
+            )
+        regions.append((begin + start, begin + stop))
+    if not regions:
+        raise InputError(f"{path}: holds no regions: write contig, start and end with tabs between")
+    return regions
