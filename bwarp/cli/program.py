@@ -21,6 +21,7 @@ from bwarp.cli.first_use.kinds import kind_of
 from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
 from bwarp.cli.starting import leave
 from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
+from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
 from bwarp.io.standard_streams import fill_closed_streams, flush_standard_output
@@ -91,7 +92,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
-    """An argument parser with --threads, --backend and --debug, and examples under its help."""
+    """An argument parser with the options that all programs have, and examples under its help."""
     description, examples = as_called(description), as_called(examples)
     parser = _Parser(
         prog=os.path.basename(sys.argv[0]),
@@ -109,6 +110,10 @@ def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--backend", choices=BACKENDS, default="auto",
         help="cuda needs an NVIDIA GPU; auto uses one if there is one. Results are the same",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeline", metavar="T.json",
+        help="write what ran when, and in which thread, for chrome://tracing or ui.perfetto.dev",
     )  # fmt: skip
     parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
     parser.add_argument("--version", action="version", version=f"bwarp {__version__}")
@@ -177,7 +182,9 @@ def run_program(
     announce_compilation(numba.core.event)
     try:
         with ended_by_signals(parser.prog):
-            main(parser.parse_args(arguments))
+            options = parser.parse_args(arguments)
+            with timeline_to(options.timeline):
+                main(options)
             flush_standard_output()
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell.

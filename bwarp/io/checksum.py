@@ -8,6 +8,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.runtime.threads import available_threads, for_each_range
+from bwarp.runtime.timeline import on_timeline
 
 try:
     from isal.isal_zlib import crc32
@@ -47,6 +48,7 @@ def save_with_sums(path: Path, array: np.ndarray) -> dict:
     return {"bytes": os.stat(path).st_size, "crc32": [f"{value:08x}" for value in sums]}
 
 
+@on_timeline("check a file of the index")
 def checked_map(path: Path, recorded: dict) -> np.ndarray:
     """Map an array from a file after checking every byte of it against the recorded sums."""
     remedy = "build the index again"

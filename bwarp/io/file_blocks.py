@@ -29,6 +29,7 @@ from bwarp.errors import InputError
 from bwarp.io.bam.bgzf import END_OF_FILE
 from bwarp.io.bam.bgzf_blocks import inflated_blocks, whole_blocks
 from bwarp.runtime.threads import in_order
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["CHUNK_BYTES", "read_blocks", "take_blocks"]
 
@@ -51,6 +52,7 @@ _DECOMPRESSORS = {
 }
 
 
+@on_timeline("read and inflate")
 def read_blocks(
     path: str | os.PathLike, block_bytes: int = CHUNK_BYTES, threads: int = 1
 ) -> Iterator[bytes]:

@@ -33,6 +33,7 @@ from bwarp.mapping.pairing.insert_size import FIRST_PAIRS, InsertSize
 from bwarp.mapping.pipeline import first_chunks
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.threads import in_order
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["Certificate", "FoundChunk", "find_chunks", "finish_chunk", "what_is_searched"]
 
@@ -216,12 +217,14 @@ def what_is_searched(options: LocusOptions, pairing: PairOptions | None) -> Locu
     return options if pairing is None else replace(options, strata=ALL)
 
 
+@on_timeline("find loci")
 def _search(find: Callable, chunk: ReadChunk) -> _Searched:
     both = both_strands(chunk.codes, chunk.offsets)
     blocks = blocks_of(both)
     return _Searched(chunk, both, blocks, *find(both, blocks, chunk.offsets))
 
 
+@on_timeline("align loci")
 def finish_chunk(
     genome: TextAndGenome,
     chunk: ReadChunk,

@@ -11,8 +11,10 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+
+from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["available_threads", "for_each_range", "in_order", "read_ahead", "run_together"]
 
@@ -82,9 +84,9 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
             except Exception as error:
                 failure = error
             if len(under_way) >= most:
-                yield under_way.popleft().result()
+                yield _waited_for(under_way.popleft())
         while under_way:
-            yield under_way.popleft().result()
+            yield _waited_for(under_way.popleft())
         if failure is not None:
             raise failure
     except BaseException as error:
@@ -92,6 +94,11 @@ def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()
+
+
+@on_timeline("wait for other threads")
+def _waited_for(future: Future):
+    return future.result()
 
 
 def read_ahead(items: Iterator, most: int = 2) -> Iterator:
@@ -131,7 +138,8 @@ def read_ahead(items: Iterator, most: int = 2) -> Iterator:
 def _handed_on(made: queue.Queue, is_wanted: threading.Event) -> Iterator:
     try:
         while True:
-            item, error = made.get()
+            with span("wait for what is read ahead"):
+                item, error = made.get()
             if isinstance(error, StopIteration):
                 return
             if error is not None:

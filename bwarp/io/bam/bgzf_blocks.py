@@ -17,6 +17,7 @@ from numba.core import types
 from numba.core.extending import intrinsic
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["compressed_blocks", "inflated_blocks", "whole_blocks"]
 
@@ -34,6 +35,7 @@ _FIXED = np.array([31, 139, 8, 4, 6, 0, 66, 67, 2, 0], np.uint8)
 _FIXED_AT = np.array([0, 1, 2, 3, 10, 11, 12, 13, 14, 15], np.int64)
 
 
+@on_timeline("compress")
 def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bytes as blocks of `BLOCK_BYTES` each, the last of what is left.
 

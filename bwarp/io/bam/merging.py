@@ -8,6 +8,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.bam.records import FIXED_BYTES, Records, get_int32, record_starts
 from bwarp.io.bam.sort_order import NO_POSITION, sorted_order
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["merged", "whole_records"]
 
@@ -63,6 +64,7 @@ def _keys(data, starts, contig_starts):
     return keys, False
 
 
+@on_timeline("merge sorted runs")
 def merged(runs: list[Iterator[Records]]) -> Iterator[tuple[Records, np.ndarray]]:
     """The records of sorted runs in batches, with the order within each.
 

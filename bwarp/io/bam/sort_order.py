@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["NO_POSITION", "sort_keys", "sorted_order"]
 
@@ -26,6 +27,7 @@ def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
     return np.where(positions < 0, NO_POSITION, keys)
 
 
+@on_timeline("sort records")
 def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
     """The numbers of the records in order; equal keys keep the order they have.
 

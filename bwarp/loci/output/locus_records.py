@@ -44,6 +44,7 @@ from bwarp.mapping.output.alignment_records import (
 from bwarp.mapping.output.record_text import put_cigar, put_md
 from bwarp.mapping.output.record_writer import put_nibbles, put_raw_qualities
 from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["SECONDARY", "locus_records"]
@@ -86,6 +87,7 @@ class _Others(NamedTuple):
     contig_bounds: np.ndarray
 
 
+@on_timeline("make records")
 def locus_records(
     found: FoundChunk,
     genome: np.ndarray,

@@ -15,6 +15,7 @@ from bwarp.offtargets.pam import Pam
 from bwarp.offtargets.scores.cas9 import SCORED_LENGTH, cfd_scores, has_scores, mit_scores
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reference import Reference
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["NO_CUT", "SEED_LENGTH", "SiteRows", "describe"]
 
@@ -66,6 +67,7 @@ class SiteRows:
     mit: np.ndarray
 
 
+@on_timeline("describe sites")
 def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> SiteRows:
     """Read the sites of hits out of the genome, and align and score them."""
     n = hits.count

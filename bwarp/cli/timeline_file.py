@@ -1,0 +1,79 @@
+"""--timeline: what ran when, and in which thread, as a file that browsers show.
+
+Its format is that of Chrome's traces: ui.perfetto.dev and chrome://tracing open it.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.runtime.timeline import Span, record
+
+__all__ = ["timeline_to"]
+
+_BEGINNING = '{"traceEvents": ['
+
+
+@contextmanager
+def timeline_to(path: str | None) -> Iterator[None]:
+    """Record a run into a file, which appears when the block ends well; None: nothing is recorded.
+
+    Raises
+    ------
+    UsageError
+        For a name without .json, and for a file that is there and is no timeline.
+    """
+    if path is None:
+        yield
+        return
+    if not path.endswith(".json"):
+        raise UsageError(f"--timeline {path}: the name of a timeline ends in .json")
+    _refuse_other_file(path)
+    with atomic_file(path) as file, record() as spans:
+        main = threading.get_native_id()
+        yield
+        # The run itself may have written it.
+        _refuse_other_file(path)
+        file.write(_text(spans, main).encode())
+
+
+def _refuse_other_file(path: str) -> None:
+    if not Path(path).is_file():
+        return
+    with open(path, "rb") as file:
+        if file.read(len(_BEGINNING)) != _BEGINNING.encode():
+            raise UsageError(f"--timeline {path}: this file is no timeline: give another name")
+
+
+def _text(spans: list[Span], main: int) -> str:
+    """One event a line; the thread that the run began in comes first, then others by their work."""
+    process = os.getpid()
+    threads = sorted(
+        {one.thread for one in spans},
+        key=lambda thread: (
+            thread != main,
+            min(one.start for one in spans if one.thread == thread),
+        ),
+    )
+    numbers = {thread: number for number, thread in enumerate(threads)}
+    events = [
+        {
+            "name": "thread_name", "ph": "M", "pid": process, "tid": number,
+            "args": {"name": "main" if thread == main else f"thread {number}"},
+        }
+        for thread, number in numbers.items()
+    ]  # fmt: skip
+    events += [
+        {
+            "name": one.name, "ph": "X", "pid": process, "tid": numbers[one.thread],
+            "ts": one.start / 1000, "dur": (one.end - one.start) / 1000,
+        }
+        for one in sorted(spans, key=lambda one: (one.start, -one.end))
+    ]  # fmt: skip
+    lines = ",\n".join(map(json.dumps, events))
+    return f"{_BEGINNING}\n{lines}\n]}}\n"

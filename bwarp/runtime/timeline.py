@@ -1,0 +1,89 @@
+"""When each step of a run was at work, and in which thread.
+
+    @on_timeline("score candidates")       a call of the function is a span, and so is
+    def extend(...):                       each item of a generator
+
+    thread 1   | read | read |             | read |
+    thread 2          | find seeds | score candidates | make records |
+
+Nothing is recorded until `record` is entered; until then a call costs one comparison more.
+"""
+
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+__all__ = ["Span", "on_timeline", "record", "span"]
+
+
+class Span(NamedTuple):
+    """A step that was at work: nanoseconds since the recording began."""
+
+    name: str
+    thread: int
+    start: int
+    end: int
+
+
+#: The spans so far, and when they began; None while nothing is recorded.
+_recording: tuple[list[Span], int] | None = None
+
+
+@contextmanager
+def record() -> Iterator[list[Span]]:
+    """Record what runs in all threads; the list grows until the block ends."""
+    global _recording
+    spans: list[Span] = []
+    _recording = spans, time.perf_counter_ns()
+    try:
+        yield spans
+    finally:
+        _recording = None
+
+
+@contextmanager
+def span(name: str) -> Iterator[None]:
+    """Record a block, waiting for something, for example."""
+    recording, start = _recording, time.perf_counter_ns()
+    try:
+        yield
+    finally:
+        if recording is not None:
+            spans, begun = recording
+            now = time.perf_counter_ns()
+            spans.append(Span(name, threading.get_native_id(), start - begun, now - begun))
+
+
+def on_timeline(name: str) -> Callable:
+    """A decorator: calls of the function, or the making of a generator's items, are recorded."""
+
+    def decorate(function: Callable) -> Callable:
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def items(*arguments, **keywords):
+                end = object()
+                with closing(function(*arguments, **keywords)) as made:
+                    while True:
+                        with span(name):
+                            item = next(made, end)
+                        if item is end:
+                            return
+                        yield item
+
+            return items
+
+        @functools.wraps(function)
+        def call(*arguments, **keywords):
+            if _recording is None:
+                return function(*arguments, **keywords)
+            with span(name):
+                return function(*arguments, **keywords)
+
+        return call
+
+    return decorate
