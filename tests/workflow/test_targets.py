@@ -88,6 +88,14 @@ def test_a_genome_of_ones_own_is_not_searched_for_the_demo(copy):
     assert set(copy.planned(*own)) == MAPPING
 
 
+def test_a_list_of_alt_contigs_beside_the_genome_is_read_with_it(copy, tmp_path):
+    (tmp_path / "small.fa").write_text(">a\nACGT\n")
+    own = ("index", "-n", "-s", copy / "Snakefile", "--config", "reference=small.fa")
+    assert "input: small.fa\n" in copy.snakemake(*own, cwd=tmp_path)
+    (tmp_path / "small.fa.alt").write_text("a\n")
+    assert "input: small.fa, small.fa.alt\n" in copy.snakemake(*own, cwd=tmp_path)
+
+
 def test_a_configuration_with_nothing_but_a_genome_and_reads(copy, tmp_path):
     (tmp_path / "mine.yaml").write_text("reference: g.fa\nsamples: s.tsv\n")
     (tmp_path / "g.fa").write_text(">a\nACGT\n")
