@@ -25,7 +25,7 @@ def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[in
         if not line.strip() or re.match(r"#|track\b|browser\b", line):
             continue
         cells = line.split("\t")
-        if len(cells) < 3 or not (cells[1].isdigit() and cells[2].isdigit()):
+        if len(cells) < 3 or not all(re.fullmatch("[0-9]{1,18}", cell) for cell in cells[1:3]):
             raise InputError(
                 f"{path}, line {number}: is not BED: write contig, start and end with tabs between"
             )

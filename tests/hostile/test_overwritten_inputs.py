@@ -55,6 +55,7 @@ def test_refused(name, tmp_path, monkeypatch):
         ("map_reads", "--index i -1 r.fq -o o.bam --stats o.bam.bai", "o.bam.bai"),
         ("map_reads", "--index i -1 r.fq -o o.cram --sort --stats o.cram.crai", "o.cram.crai"),
         ("map_reads", "--index i -1 r.fq -o o.cram --reference g.fa --stats g.fa", "g.fa"),
+        ("map_reads", "--index i -1 r.fq -o o.sam --regions g.bed --stats g.bed", "g.bed"),
         ("write_alignments", "--index i --reads r --loci p -o o.bam --stats o.bam.bai",
          "o.bam.bai"),
         ("write_alignments", "--index i --reads r --loci p -o o.tsv --stats o.over.tsv",

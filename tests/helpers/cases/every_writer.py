@@ -48,6 +48,7 @@ WRITERS = {
     "bam": (*MAP, "-o", "OUT/o.bam"),
     "sorted bam": (*MAP, "-o", "OUT/o.bam", "--sort"),
     "cram": (*MAP, "-o", "OUT/o.cram", "--sort"),
+    "mapped paf": (*MAP, "-o", "OUT/o.paf"),
     "merged bam": ("merge_alignments", "IN/u.bam", "-o", "OUT/o.bam"),
     "seeds tsv": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",
                   "-k", "12"),
