@@ -74,7 +74,7 @@ def find_offtargets(
         named(given.names, hits.guides),
         _texts(rows.guide_text, rows.widths),
         _texts(rows.site_text, rows.widths),
-        _texts(rows.pams, np.full(hits.count, searched.length)),
+        _texts(rows.pams, rows.pam_lengths),
         named(reference.names, rows.contigs),
         rows.starts,
         rows.ends,

@@ -8,7 +8,7 @@ import numpy as np
 from bwarp.offtargets.guides import Guides
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.pam import Pam
-from bwarp.offtargets.search import hits_of_rows, in_order_of_sites, search_of
+from bwarp.offtargets.search import each_once, hits_of_rows, in_order_of_sites, search_of
 from bwarp.reference import Reference
 
 __all__ = ["find_sites", "stretch_to_search"]
@@ -28,6 +28,9 @@ def find_sites(
 ) -> Iterator[tuple[int, SiteHits]]:
     """All sites of guides, as `bwarp.offtargets` defines them.
 
+    PAMs of several lengths are searched length by length: a site that two of them lead to is listed
+    once.
+
     Parameters
     ----------
     stretch : int, optional
@@ -40,22 +43,32 @@ def find_sites(
     hits : SiteHits
         By start, guide, length, strand and rank. What follows does not begin before these.
     """
-    search = search_of(reference, guides, pam, options)
-    stretch = stretch or stretch_to_search(backend)
-    found = _engine(backend).search_stretches(
-        search, partial(hits_of_rows, search=search), threads, stretch
+    searches = [search_of(reference, guides, one, options) for one in pam.by_length()]
+    ordered = in_order_of_sites if len(searches) == 1 else each_once
+    # Together they take no more memory than one.
+    stretch = -(-(stretch or stretch_to_search(backend)) // (64 * len(searches))) * 64
+    end = searches[0].end
+    found = zip(
+        *(
+            _engine(backend).search_stretches(
+                search, partial(hits_of_rows, search=search), threads, stretch
+            )
+            for search in searches
+        ),
+        strict=True,
     )
     waiting = None
-    for first, hits in zip(range(0, search.end, stretch), found, strict=True):
-        done = min(first + stretch, search.end)
+    for first, parts in zip(range(0, end, stretch), found, strict=True):
+        done = min(first + stretch, end)
+        hits = parts[0] if len(parts) == 1 else each_once(joined_hits(parts))
         if waiting is not None:
             # What begins behind here begins behind all that waits.
             border = int(np.searchsorted(hits.starts, first + _FARTHEST))
             head = joined_hits([waiting, taken_hits(hits, slice(0, border))])
             rest = taken_hits(hits, slice(border, None))
-            hits = joined_hits([in_order_of_sites(head), rest])
+            hits = joined_hits([ordered(head), rest])
         n_final = hits.count
-        if done < search.end:
+        if done < end:
             n_final = int(np.searchsorted(hits.starts, done - _FARTHEST))
         waiting = taken_hits(hits, slice(n_final, None))
         yield min(done, reference.n_bases), taken_hits(hits, slice(0, n_final))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.offtargets.pam import Pam
+from bwarp.offtargets.pam import LONGEST_PAM, Pam
 from bwarp.reference import Reference, codes_between
 
 __all__ = ["GuideFilter", "GuideList", "list_guides", "region_of"]
@@ -45,14 +45,17 @@ class GuideList:
         The first base of the protospacer in the genome, on the forward strand.
     strands : ndarray, shape=(n,), dtype=uint8
         0: forward, 1: reverse.
-    codes, pams : ndarray, shape=(n, length), dtype=uint8
-        Of protospacers and PAMs from 5' to 3'.
+    codes : ndarray, shape=(n, length), dtype=uint8
+        Of protospacers from 5' to 3'.
+    pams : ndarray, shape=(n, LONGEST_PAM), dtype=uint8
+        Of PAMs, as far as `pam_lengths` (dtype int64).
     """
 
     starts: np.ndarray
     strands: np.ndarray
     codes: np.ndarray
     pams: np.ndarray
+    pam_lengths: np.ndarray
 
     @property
     def count(self) -> int:
@@ -66,7 +69,7 @@ def list_guides(
     length: int,
     wanted: GuideFilter,
 ) -> Iterator[GuideList]:
-    """The guides that lie, with their PAMs, in one of the regions; each once.
+    """The guides that lie, with their PAMs, in one of the regions; each once, with its first PAM.
 
     Parameters
     ----------
@@ -82,13 +85,14 @@ def list_guides(
     contigs = reference.contig_of(np.array([start for start, _ in ordered], np.int64))
     for contig in np.unique(contigs):
         parts = [
-            _guides_between(reference, first, last, pam, length, wanted)
+            _guides_between(reference, first, last, one, length, wanted)
+            for one in pam.one_by_one()
             for (start, stop), its_contig in zip(ordered, contigs, strict=True)
             if its_contig == contig
-            for first, last in _stretches(start, stop, length + pam.length)
+            for first, last in _stretches(start, stop, length + one.length)
         ]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        # Regions may overlap, and so do stretches of one.
+        # Regions may overlap, and so do stretches of one; and a guide may have several PAMs.
         _, kept = np.unique(columns[0] * 2 + columns[1], return_index=True)
         yield GuideList(*(column[kept] for column in columns))
 
@@ -99,10 +103,10 @@ def _stretches(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _guides_between(reference, first, last, pam, length, wanted) -> tuple:
-    """Columns of a `GuideList`, of both strands one after the other."""
+    """Columns of a `GuideList` with one PAM, of both strands one after the other."""
     codes = codes_between(reference, first, last)
     width = length + pam.length
-    columns = [[] for _ in range(4)]
+    columns = [[] for _ in range(5)]
     if codes.size >= width:
         windows = np.lib.stride_tricks.sliding_window_view(codes, width)
         for strand in range(2):
@@ -129,13 +133,22 @@ def _guides_between(reference, first, last, pam, length, wanted) -> tuple:
             columns[0].append(first + begin + starts[kept])
             columns[1].append(np.full(int(kept.sum()), strand, np.uint8))
             columns[2].append(guides[kept])
-            columns[3].append(pams[kept])
+            columns[3].append(_wide(pams[kept]))
+            columns[4].append(np.full(int(kept.sum()), pam.length))
     else:
         columns[0].append(np.empty(0, np.int64))
         columns[1].append(np.empty(0, np.uint8))
         columns[2].append(np.empty((0, length), np.uint8))
-        columns[3].append(np.empty((0, pam.length), np.uint8))
+        columns[3].append(np.empty((0, LONGEST_PAM), np.uint8))
+        columns[4].append(np.empty(0, np.int64))
     return tuple(np.concatenate(column) for column in columns)
+
+
+def _wide(pams: np.ndarray) -> np.ndarray:
+    """PAMs in rows that every PAM fits in."""
+    wide = np.zeros((len(pams), LONGEST_PAM), np.uint8)
+    wide[:, : pams.shape[1]] = pams
+    return wide
 
 
 def _wanted(guides: np.ndarray, wanted: GuideFilter) -> np.ndarray:

@@ -23,7 +23,7 @@ _ALLOWED = {
 
 @dataclass(frozen=True)
 class Pam:
-    """PAMs of one length, any of which may stand at a site.
+    """PAMs, any of which may stand at a site.
 
     Attributes
     ----------
@@ -31,17 +31,38 @@ class Pam:
         As typed, in upper case; none where no PAM is asked for.
     side : int
         3 or 5: the end of the protospacer that they are at.
+    lengths : ndarray, shape=(n,), dtype=int64
     allowed : ndarray, shape=(n, length), dtype=uint8
-        The bases of every letter, a bit each.
+        The bases of every letter, a bit each; those of a shorter PAM lie beside the protospacer,
+        and beyond them any base is allowed.
     """
 
     texts: tuple[str, ...]
     side: int
+    lengths: np.ndarray
     allowed: np.ndarray
 
     @property
     def length(self) -> int:
+        """That of the longest."""
         return self.allowed.shape[1]
+
+    def by_length(self) -> list["Pam"]:
+        """The PAMs of each length by themselves."""
+        return [
+            self._some(np.flatnonzero(self.lengths == length)) for length in np.unique(self.lengths)
+        ]
+
+    def one_by_one(self) -> list["Pam"]:
+        """Every PAM by itself."""
+        return [self._some(np.array([number])) for number in range(len(self.lengths))]
+
+    def _some(self, numbers: np.ndarray) -> "Pam":
+        length = int(self.lengths[numbers[0]])
+        first = 0 if self.side == 3 else self.length - length
+        texts = tuple(self.texts[number] for number in numbers if self.texts)
+        allowed = self.allowed[numbers, first : first + length]
+        return Pam(texts, self.side, self.lengths[numbers], allowed)
 
     def on_other_strand(self) -> np.ndarray:
         """`allowed` of the reverse complements."""
@@ -56,10 +77,10 @@ def parse_pam(text: str, side: int = 3) -> Pam:
     Raises
     ------
     UsageError
-        For what is no IUPAC letter, and for PAMs of several lengths.
+        For what is no IUPAC letter, and for PAMs that are too long.
     """
     if text.lower() == "none":
-        return Pam((), side, np.zeros((1, 0), np.uint8))
+        return Pam((), side, np.zeros(1, np.int64), np.zeros((1, 0), np.uint8))
     texts = tuple(dict.fromkeys(text.upper().split(",")))
     for pam in texts:
         for letter in pam:
@@ -70,10 +91,9 @@ def parse_pam(text: str, side: int = 3) -> Pam:
                 )
         if not 1 <= len(pam) <= LONGEST_PAM:
             raise UsageError(f"--pam {text}: a PAM has 1 to {LONGEST_PAM} bases, or is none")
-        if len(pam) != len(texts[0]):
-            raise UsageError(
-                f"--pam {text}: PAMs of one search have one length: pad the shorter with N, or "
-                "search for each length by itself"
-            )
-    allowed = np.array([[_ALLOWED[letter] for letter in pam] for pam in texts], np.uint8)
-    return Pam(texts, side, allowed)
+    lengths = np.array([len(pam) for pam in texts], np.int64)
+    allowed = np.full((len(texts), lengths.max()), _ALLOWED["N"], np.uint8)
+    for row, pam in zip(allowed, texts, strict=True):
+        letters = [_ALLOWED[letter] for letter in pam]
+        row[slice(len(pam)) if side == 3 else slice(row.size - len(pam), None)] = letters
+    return Pam(texts, side, lengths, allowed)

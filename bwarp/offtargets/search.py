@@ -10,7 +10,7 @@ from bwarp.offtargets.pam import Pam
 from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD
 from bwarp.reference import Reference
 
-__all__ = ["ROW", "Search", "hits_of_rows", "in_order_of_sites", "search_of"]
+__all__ = ["ROW", "Search", "each_once", "hits_of_rows", "in_order_of_sites", "search_of"]
 
 #: What is known of an alignment, before it is a row of a table.
 ROW = np.dtype(
@@ -60,6 +60,7 @@ class Search:
 
 
 def search_of(reference: Reference, guides: Guides, pam: Pam, options: SiteOptions) -> Search:
+    """The search for sites beside PAMs of one length."""
     codes = guides.codes_from_pam(pam.side)
     # Sites on the strand that the PAM is written for are read backwards if it is at the 3' end.
     as_written = BACKWARD if pam.side == 3 else FORWARD
@@ -108,3 +109,14 @@ def in_order_of_sites(hits: SiteHits) -> SiteHits:
     key = (hits.starts - hits.starts.min()) << 35
     key |= hits.guides.astype(np.int64) << 7 | hits.lengths.astype(np.int64) << 1
     return taken_hits(hits, np.argsort(key | hits.strands, kind="stable"))
+
+
+def each_once(hits: SiteHits) -> SiteHits:
+    """Hits by start, guide, length, strand and rank, each once: two PAMs may lead to a site."""
+    columns = (hits.ranks, hits.strands, hits.lengths, hits.guides, hits.starts)
+    hits = taken_hits(hits, np.lexsort(columns))
+    new = np.ones(hits.count, bool)
+    if hits.count:
+        columns = (hits.ranks, hits.strands, hits.lengths, hits.guides, hits.starts)
+        new[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return taken_hits(hits, new)

@@ -113,9 +113,9 @@ def is_beside_pam(
     """A function that says which hits of k-mers have a PAM beside them, a bool each."""
     starts = reference.segment_genome.astype(np.int64)
     stops = starts + np.diff(reference.segment_text) - 1
-    on_strand = (pam.allowed, pam.on_other_strand())
+    by_length = pam.by_length()
 
-    def is_site(hits: SeedHits) -> np.ndarray:
+    def is_beside(pam: Pam, hits: SeedHits) -> np.ndarray:
         positions = hits.positions.astype(np.int64)
         lengths = kmers.lengths[hits.kmers].astype(np.int64)
         forward = hits.strands == 0
@@ -128,8 +128,9 @@ def is_beside_pam(
         shift = (62 - 2 * (bases & 31)).astype(np.uint64)
         codes = (reference.packed[bases >> 5] >> shift & np.uint64(3)).astype(np.uint8)
         fits = [
-            (allowed[None] >> codes[:, None] & 1).all(axis=2).any(axis=1) for allowed in on_strand
+            (allowed[None] >> codes[:, None] & 1).all(axis=2).any(axis=1)
+            for allowed in (pam.allowed, pam.on_other_strand())
         ]
         return inside & np.where(forward, *fits)
 
-    return is_site
+    return lambda hits: np.any([is_beside(one, hits) for one in by_length], axis=0)

@@ -67,7 +67,7 @@ def search(contigs, guides, pam, side, options, threads=1, stretch=1 << 18, back
             guides.names[rows.hits.guides[i]],
             rows.guide_text[i, : rows.widths[i]].tobytes().decode(),
             rows.site_text[i, : rows.widths[i]].tobytes().decode(),
-            rows.pams[i].tobytes().decode(),
+            rows.pams[i, : rows.pam_lengths[i]].tobytes().decode(),
             reference.names[rows.contigs[i]],
             int(rows.starts[i]),
             int(rows.ends[i]),
@@ -97,6 +97,25 @@ def test_best_alignments_of_every_site(genome):
             assert found == wanted, (limits, pam, side)
         n_rows += len(wanted)
     assert n_rows > 20
+
+
+@pytest.mark.parametrize("genome", ALL_GENOMES)
+@pytest.mark.parametrize(
+    ("pam", "side"),
+    [("NGG,NNGRRT", 3), ("NNGRRT,NG,NGG", 3), ("TTTV,TN", 5), ("N,TTTV,NNNNN", 5), ("NNNNN,N", 3)],
+)
+def test_pams_of_several_lengths(genome, pam, side):
+    """A site is listed once, with the first of the PAMs that stands there whole."""
+    contigs = ALL_GENOMES[genome]
+    for number, limits in enumerate([(3, 0, 0), (1, 1, 1)]):
+        guides = guides_from(contigs, number, n=2)
+        wanted = sites(text_of(contigs), guides, pam.split(","), side, *limits)
+        for threads, stretch in ((1, 1 << 18), (2, 64), (3, 192)):
+            options = SiteOptions(*limits)
+            assert search(contigs, guides, pam, side, options, threads, stretch) == wanted
+        wanted = sites(text_of(contigs), guides, pam.split(","), side, *limits, every=True)
+        options = SiteOptions(*limits, all_alignments=True)
+        assert search(contigs, guides, pam, side, options, 2, 128) == wanted
 
 
 @pytest.mark.parametrize("genome", ["random", "repeats", "edges"])

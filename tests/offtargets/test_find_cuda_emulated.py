@@ -69,6 +69,8 @@ CASES = [
     ("edges", "NN", 3, SiteOptions(3, 1, 2)),
     ("edges", "TTN,RCN", 5, SiteOptions(6, 2, 0)),
     ("many contigs", "none", 3, SiteOptions(2, 0, 2)),
+    ("repeats", "NNRR,NG", 3, SiteOptions(3, 1, 1)),
+    ("edges", "TTN,T", 5, SiteOptions(3, 0, 1, True)),
 ]
 
 

@@ -56,7 +56,7 @@ def test_mit_scores_by_hand():
     [
         ("NGG", 3, True), ("NRG", 3, True), ("NAG,NGG", 3, True), ("NNN", 3, True),
         ("NAG", 3, False), ("NGG", 5, False), ("TTN", 5, False), ("NNGRRT", 3, False),
-        ("TGG", 3, False), ("none", 3, False),
+        ("TGG", 3, False), ("none", 3, False), ("NG,NGG", 3, False), ("NGGNG,NGG", 3, False),
     ],
 )  # fmt: skip
 def test_only_guides_of_spcas9_are_scored(pam, side, scored):

@@ -154,6 +154,8 @@ def here(tmp_path):
         ((), (), 3),
         (("--pam", "NG,CA"), ("NG", "CA"), 3),
         (("--pam", "TN", "--pam-side", 5), ("TN",), 5),
+        (("--pam", "GNG,CA"), ("GNG", "CA"), 3),
+        (("--pam", "T,NNCA", "--pam-side", 5), ("T", "NNCA"), 5),
     ],
 )
 def test_the_program(here, words, pams, side):

@@ -65,7 +65,7 @@ def parse_options():
     )  # fmt: skip
     parser.add_argument(
         "--pam", metavar="PAM",
-        help="only sites beside a PAM: IUPAC, several of one length with commas between them",
+        help="only sites beside a PAM: IUPAC, several with commas between them",
     )  # fmt: skip
     parser.add_argument(
         "--pam-side", type=int, choices=SIDES, default=3, help="end of the site that the PAM is at"

@@ -103,7 +103,7 @@ def write(file, guides, reference, as_lines: bool) -> None:
         return
     contig = int(reference.contig_of(guides.starts[:1])[0])
     name, begin = reference.names[contig], int(reference.contig_starts[contig])
-    length, pam_length = guides.codes.shape[1], guides.pams.shape[1]
+    length, width = guides.codes.shape[1], guides.pams.shape[1]
     sequences = decode(np.ascontiguousarray(guides.codes).ravel()).decode()
     pams = decode(np.ascontiguousarray(guides.pams).ravel()).decode()
     lines = []
@@ -114,6 +114,6 @@ def write(file, guides, reference, as_lines: bool) -> None:
         if as_lines:
             lines.append(f"{named}\t{sequence}\n")
         else:
-            pam = pams[i * pam_length : (i + 1) * pam_length]
+            pam = pams[i * width :][: guides.pam_lengths[i]]
             lines.append(f">{named} {pam}".rstrip() + f"\n{sequence}\n")
     file.write("".join(lines))

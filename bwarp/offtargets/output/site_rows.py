@@ -43,10 +43,10 @@ class SiteRows:
         Within the contig; the cut is before that base, or `NO_CUT`.
     guide_text, site_text : ndarray, shape=(n, 42), dtype=uint8
         As aligned, as far as `widths` (dtype int64).
-    pams : ndarray, shape=(n, PAM length), dtype=uint8
-        As text.
     pam_numbers : ndarray, shape=(n,), dtype=int64
         Which of the PAMs asked for it is, the first that it may be.
+    pams : ndarray, shape=(n, length of the longest PAM), dtype=uint8
+        As text, as far as `pam_lengths` (dtype int64).
     seed_mismatches : ndarray, shape=(n,), dtype=uint8
     cfd, mit : ndarray, shape=(n,), dtype=float64
         NaN for no score.
@@ -60,8 +60,9 @@ class SiteRows:
     guide_text: np.ndarray
     site_text: np.ndarray
     widths: np.ndarray
-    pams: np.ndarray
     pam_numbers: np.ndarray
+    pams: np.ndarray
+    pam_lengths: np.ndarray
     seed_mismatches: np.ndarray
     cfd: np.ndarray
     mit: np.ndarray
@@ -76,9 +77,7 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     forward = hits.strands == 0
     # Where the protospacer's 5' and the PAM lie, on the site's strand.
     pam_after = forward if pam.side == 3 else ~forward
-    pam_starts = np.where(pam_after, stops, hits.starts - pam.length)
-    pam_lengths = np.full(n, pam.length, np.int64)
-    pam_codes = _codes(reference.packed, pam_starts, pam.length, forward, pam_lengths)
+    pam_numbers, pam_codes = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
     sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
     guide_codes = guides.codes
     guide_text = np.empty((n, _WIDEST), np.uint8)
@@ -111,8 +110,9 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
         guide_text=guide_text,
         site_text=site_text,
         widths=widths,
+        pam_numbers=pam_numbers,
         pams=_LETTERS[pam_codes],
-        pam_numbers=_first_that_fit(pam, pam_codes),
+        pam_lengths=pam.lengths[pam_numbers],
         seed_mismatches=seeds,
         cfd=cfd,
         mit=mit,
@@ -139,9 +139,21 @@ def _read_codes(packed, starts, forward, lengths, codes):
             codes[row, i] = code if forward[row] else 3 - code
 
 
-def _first_that_fit(pam: Pam, codes: np.ndarray) -> np.ndarray:
-    fits = (pam.allowed[None] >> codes[:, None] & 1).all(axis=2)
-    return fits.argmax(axis=1)
+def _first_pams(reference, pam: Pam, starts, stops, pam_after, forward) -> tuple:
+    """The number of the first PAM that stands at every site, and its codes."""
+    segment_starts = reference.segment_genome.astype(np.int64)
+    segment_stops = segment_starts + np.diff(reference.segment_text) - 1
+    segment = np.searchsorted(segment_starts, starts, side="right") - 1
+    room = np.where(pam_after, segment_stops[segment] - stops, starts - segment_starts[segment])
+    numbers, codes = np.full(starts.size, -1), np.zeros((starts.size, pam.length), np.uint8)
+    for number, one in enumerate(pam.one_by_one()):
+        rows = np.flatnonzero((numbers < 0) & (room >= one.length))
+        at = np.where(pam_after[rows], stops[rows], starts[rows] - one.length)
+        lengths = np.full(rows.size, one.length)
+        bases = _codes(reference.packed, at, one.length, forward[rows], lengths)
+        fits = (one.allowed >> bases & 1).all(axis=1)
+        numbers[rows[fits]], codes[rows[fits], : one.length] = number, bases[fits]
+    return numbers, codes
 
 
 @numba.njit(cache=True, nogil=True)

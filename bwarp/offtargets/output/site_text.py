@@ -87,7 +87,8 @@ class SiteText:
             hits.guides, hits.strands, hits.mismatches, hits.dna_bulges, hits.rna_bulges,
             hits.ranks, hits.starts, rows.contigs, rows.starts, rows.ends, rows.cuts,
             rows.guide_text,
-            rows.site_text, rows.widths, rows.pams, rows.pam_numbers, rows.seed_mismatches,
+            rows.site_text, rows.widths, rows.pams, rows.pam_lengths, rows.pam_numbers,
+            rows.seed_mismatches,
             rows.cfd, rows.mit, names_of, stops, named.text, named.bounds,
             self._guides.text, self._guides.bounds, self._sequences.text, self._sequences.bounds,
             self._contigs.text, self._contigs.bounds, self._pams.text, self._pams.bounds,
@@ -153,13 +154,12 @@ def _put_with_pam(text, at, source, row, width, pam, first, last, pam_is_last):
 def _write_lines(
     layout, with_features, with_ranks, pam_is_last, guides, strands, mismatches, dna_bulges,
     rna_bulges, ranks, genome_starts, contigs, starts, ends, cuts, guide_text, site_text, widths,
-    pams, pam_numbers, seeds, cfd, mit, names_of, feature_stops, feature_text, feature_bounds,
-    name_text, name_bounds, sequence_text, sequence_bounds, contig_text, contig_bounds, pam_text,
-    pam_bounds, kind_text, kind_bounds, text,
+    pams, pam_lengths, pam_numbers, seeds, cfd, mit, names_of, feature_stops, feature_text,
+    feature_bounds, name_text, name_bounds, sequence_text, sequence_bounds, contig_text,
+    contig_bounds, pam_text, pam_bounds, kind_text, kind_bounds, text,
 ):  # fmt: skip
     """Write a line a row; return where the last one ends."""
     at = 0
-    length = pams.shape[1]
     for row in range(guides.size):
         guide, contig, width = guides[row], contigs[row], widths[row]
         strand = _MINUS if strands[row] else _PLUS
@@ -167,6 +167,7 @@ def _write_lines(
         name_first, name_last = name_bounds[guide, 0], name_bounds[guide, 1]
         contig_first, contig_last = contig_bounds[contig, 0], contig_bounds[contig, 1]
         pam_first, pam_last = pam_bounds[pam_numbers[row], 0], pam_bounds[pam_numbers[row], 1]
+        length = pam_lengths[row]
         # Where the site with its PAM begins and ends.
         pam_follows = pam_is_last == (strands[row] == 0)
         left = starts[row] - (0 if pam_follows else length)

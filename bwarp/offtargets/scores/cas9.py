@@ -30,7 +30,7 @@ def has_scores(guides: Guides, pam: Pam) -> np.ndarray:
     """Which guides have scores with these PAMs, shape=(n_guides,), dtype=bool."""
     is_cas9 = (
         pam.side == 3
-        and pam.length == 3
+        and bool((pam.lengths == 3).all())
         and all(text[0] == "N" for text in pam.texts)
         and bool((pam.allowed[:, 1:] & 1 << _G).all(axis=1).any())
     )

@@ -116,7 +116,8 @@ def test_other_formats_and_annotation(run_program, index, guides, tmp_path):
     ]  # fmt: skip
 
 
-def test_a_pam_at_the_other_end_and_all_alignments(run_program, tmp_path):
+@pytest.mark.parametrize("pams", ["NA,CN", "NNACA,CN,NA"])
+def test_a_pam_at_the_other_end_and_all_alignments(run_program, tmp_path, pams):
     contigs = GENOMES["repeats"]
     index = save(tmp_path / "repeats.index", contigs)
     text = {f"contig{i}": contig.decode() for i, contig in enumerate(contigs)}
@@ -125,17 +126,28 @@ def test_a_pam_at_the_other_end_and_all_alignments(run_program, tmp_path):
         "name,sequence\n" + "".join(f"{name},{guide}\n" for name, guide in guides.items())
     )
     run = ("--index", index, "--guides", tmp_path / "guides.txt", "--pam-side", 5, "-o", "-")
-    options = ("--pam", "NA,CN", "--mismatches", 1, "--dna-bulges", 1, "--rna-bulges", 1)
+    options = ("--pam", pams, "--mismatches", 1, "--dna-bulges", 1, "--rna-bulges", 1)
     for more in ((), ("--all-alignments",)):
         done = run_program(SCRIPT, *run, *options, *more)
         found = [line.split("\t") for line in done.stdout.splitlines()[1:]]
-        wanted = sites(text, guides, ["NA", "CN"], 5, 1, 1, 1, every=bool(more))
+        wanted = sites(text, guides, pams.split(","), 5, 1, 1, 1, every=bool(more))
         assert [[*row[:8], *row[9:12]] for row in found] == [list(map(str, row)) for row in wanted]
         assert len(found) > 40
         cuts = [int(row[5]) + 18 if row[7] == "+" else int(row[6]) - 18 for row in found]
         assert [int(row[8]) for row in found] == cuts
         assert {row[13] for row in found} == {""}
     assert any(row[-1] == "2" for row in found)
+    done = run_program(SCRIPT, *run, *options, "--all-alignments", "--format", "cas-offinder")
+    for line, row in zip(done.stdout.splitlines()[1:], found, strict=True):
+        cells = line.split("\t")
+        assert cells[3] == row[3] + row[2]
+        assert int(cells[5]) == int(row[5]) - (len(row[3]) if row[7] == "+" else 0)
+    done = run_program(SCRIPT, *run, *options, "--all-alignments", "--format", "crispor")
+    for line, row in zip(done.stdout.splitlines()[1:], found, strict=True):
+        cells = line.split("\t")
+        assert cells[2] == (row[3] + row[2]).upper()
+        before, behind = (len(row[3]), 0) if row[7] == "+" else (0, len(row[3]))
+        assert [int(cells[8]), int(cells[9])] == [int(row[5]) - before + 1, int(row[6]) + behind]
 
 
 def test_guides_alone_on_lines_and_without_a_pam(run_program, index):
@@ -174,8 +186,6 @@ def test_guides_that_are_refused(refused, index, tmp_path, text, message):
     [
         (("--pam", "NGZ"), "--pam NGZ: 'Z' is not a nucleotide letter (IUPAC): write PAMs such as "
          "NGG or NGG,NAG, or none"),
-        (("--pam", "NGG,NNGRRT"), "--pam NGG,NNGRRT: PAMs of one search have one length: pad the "
-         "shorter with N, or search for each length by itself"),
         (("--pam", "NGG,"), "--pam NGG,: a PAM has 1 to 16 bases, or is none"),
         (("--mismatches", "7"), "argument -v/--mismatches: '7' is not a whole number from 0 to 6"),
         (("--dna-bulges", "3"), "argument --dna-bulges: '3' is not a whole number from 0 to 2"),

@@ -1,5 +1,6 @@
 """scripts/list_guides.py: every protospacer beside a PAM, against looking at every position."""
 
+import itertools
 import re
 
 import numpy as np
@@ -28,27 +29,28 @@ def fits(pam, text):
 
 
 def expected(contigs, regions, pams, side, length):
-    """(name, sequence, PAM) by contig, start and strand."""
-    found = set()
+    """(name, sequence, PAM) by contig, start and strand; of several PAMs the first that fits."""
+    found = {}
     for contig, start, stop in regions:
         text = list(contigs.values())[contig][start:stop]
-        for strand, here in (("+", text), ("-", opposite(text))):
-            width = length + len(pams[0])
+        for pam, strand in itertools.product(pams, "+-"):
+            here = text if strand == "+" else opposite(text)
+            width = length + len(pam)
             for at in range(len(here) - width + 1):
                 site = here[at : at + width]
                 if set(site) - set("ACGT"):
                     continue
-                cut = length if side == 3 else len(pams[0])
-                guide, pam = (site[:cut], site[cut:]) if side == 3 else (site[cut:], site[:cut])
-                if any(fits(one, pam) for one in pams):
-                    begin = at if side == 3 else at + len(pams[0])
+                cut = length if side == 3 else len(pam)
+                guide, beside = (site[:cut], site[cut:]) if side == 3 else (site[cut:], site[:cut])
+                if fits(pam, beside):
+                    begin = at if side == 3 else at + len(pam)
                     if strand == "-":
                         begin = len(here) - begin - length
-                    found.add((contig, start + begin, strand, guide, pam))
+                    found.setdefault((contig, start + begin, strand), (guide, beside))
     names = list(contigs)
     return [
         (f"{names[contig]}:{start}-{start + length}:{strand}", guide, pam)
-        for contig, start, strand, guide, pam in sorted(found, key=lambda row: row[:3])
+        for (contig, start, strand), (guide, pam) in sorted(found.items())
     ]
 
 
@@ -73,8 +75,12 @@ def index(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pam", "side", "length"), [("NGG", 3, 20), ("TTN,CCN", 5, 15), ("none", 3, 18), ("VN", 5, 16)]
-)
+    ("pam", "side", "length"),
+    [
+        ("NGG", 3, 20), ("TTN,CCN", 5, 15), ("none", 3, 18), ("VN", 5, 16),
+        ("NNGRR,NG,TGG", 3, 18), ("N,TTN", 5, 16),
+    ],
+)  # fmt: skip
 def test_all_guides_of_a_file(run_program, fasta, index, pam, side, length):
     whole = [(i, 0, len(text)) for i, text in enumerate(CONTIGS.values())]
     wanted = expected(CONTIGS, whole, [""] if pam == "none" else pam.split(","), side, length)

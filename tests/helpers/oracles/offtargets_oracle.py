@@ -41,29 +41,34 @@ def alignments(guide: str, site: str, mismatches: int, dna: int, rna: int) -> li
     return sorted(found)
 
 
+def pam_at(text: str, border: int, pams: list[str], side: int) -> str | None:
+    """The bases of the first of the PAMs that stands at a border."""
+    for wanted in pams:
+        first = border if side == 3 else border - len(wanted)
+        found = text[max(first, 0) : border if side == 5 else first + len(wanted)]
+        if len(found) == len(wanted) and all(
+            base in IUPAC[letter] for base, letter in zip(found, wanted, strict=True)
+        ):
+            return found
+    return None
+
+
 def sites(contigs: dict, guides: dict, pams: list[str], side: int, *limits, every=False) -> list:
     """Rows (guide, guide aligned, site aligned, PAM, contig, start, end, strand, mismatches, DNA,
     RNA) in the order of guides, contigs, starts, ends, strands and alignments."""
     rows = []
     mismatches, dna, rna = limits
-    k = len(pams[0])
     for number, (name, guide) in enumerate(guides.items()):
         for place, (contig, forward) in enumerate(contigs.items()):
             for strand in "+-":
                 text = forward if strand == "+" else opposite(forward)
                 for border in range(len(text) + 1):
                     if side == 3:
-                        pam, rest, read = (
-                            text[border : border + k],
-                            text[:border][::-1],
-                            guide[::-1],
-                        )
+                        rest, read = text[:border][::-1], guide[::-1]
                     else:
-                        pam, rest, read = text[max(border - k, 0) : border], text[border:], guide
-                    if len(pam) < k or not any(
-                        all(base in IUPAC[letter] for base, letter in zip(pam, wanted, strict=True))
-                        for wanted in pams
-                    ):
+                        rest, read = text[border:], guide
+                    pam = pam_at(text, border, pams, side)
+                    if pam is None:
                         continue
                     found = alignments(read, rest[: len(guide) + dna], mismatches, dna, rna)
                     for alignment in found if every else found[:1]:
