@@ -63,7 +63,7 @@ def test_units_of_a_sample(units):
     assert not (units / "results/map/units/s/1.a.bam").exists()
     logs = units / "logs/map_reads"
     made = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
-    assert made == {"s/1.a.log", "s.1/a.log", "s.1/b.log", "s.1/2.log"}
+    assert made == {"s/1.a.log", "s/2.log", "s.1/a.log", "s.1/b.log", "s.1/2.log"}
 
 
 @pytest.fixture(scope="module")
