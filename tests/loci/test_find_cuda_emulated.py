@@ -14,7 +14,7 @@ from bwarp.gpu import available_memory
 from bwarp.loci import engine, find_cuda
 from bwarp.loci.find import find_chunks
 from bwarp.loci.find_cpu import find_batch, load
-from bwarp.loci.options import LocusOptions
+from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.loci.searching import rare_cuts_cpu, rare_cuts_cuda
 from bwarp.loci.verifying import loci_cuda
 from bwarp.loci.verifying.read_blocks import blocks_of
@@ -170,7 +170,8 @@ def test_no_reads_and_none_that_is_searched(monkeypatch):
         assert_same(*both_engines(contigs, reads, LocusOptions(3), monkeypatch))
 
 
-def test_chunks_by_several_threads(monkeypatch):
+@pytest.mark.parametrize("extension", ["edits", "local"])
+def test_chunks_by_several_threads(monkeypatch, extension):
     contigs, _, edits, gaps = case(7)
     rng = random.Random(1)
     reads = hard_reads(rng, contigs, 12, edits)
@@ -184,12 +185,14 @@ def test_chunks_by_several_threads(monkeypatch):
 
     options = LocusOptions(edits, gaps=gaps, strata=0)
     genome, _ = engine.load(index)
-    expected = list(find_chunks(index, genome, chunks(), options))
+    scores = {"extension": extension_of(extension)}
+    expected = list(find_chunks(index, genome, chunks(), options, **scores))
     pretend(monkeypatch)
     genome, kept = engine.load(index, "cuda")
-    found = list(find_chunks(index, genome, chunks(), options, threads=3, kept=kept))
+    found = list(find_chunks(index, genome, chunks(), options, threads=3, kept=kept, **scores))
     for one, other in zip(found, expected, strict=True):
         assert one.certificate == other.certificate
-        assert one.alignments.cigar.tolist() == other.alignments.cigar.tolist()
+        for column, others in zip(one.alignments, other.alignments, strict=True):
+            assert column.tolist() == others.tolist()
         for name, column in vars(other.loci).items():
             assert getattr(one.loci, name).tolist() == column.tolist()
