@@ -42,7 +42,7 @@ __all__ = [
 #: has at a time, takes a small part of it: half as many take as much of Python's time each.
 READS_A_CHUNK = 1 << 15
 
-#: Bases of a read. A gap is looked for in as many cells as the square of that: half a second.
+#: Bases of a read. A gap is looked for in as many cells as the square of that: 50 ms.
 LONGEST_READ = 10_000
 
 #: Chunks that are made at a time, whatever the threads: so many keep up with any mapper. Of every
