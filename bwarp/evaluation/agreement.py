@@ -106,12 +106,11 @@ def score_of(
             same = int(np.count_nonzero((part == other) & (part < 4)))
             total += parameters.match * same + parameters.mismatch * (length - same)
             at, position = at + length, position + length
-        elif operation == _INSERTION:
-            total -= parameters.gap_open + parameters.gap_extend * length
-            at += length
-        elif operation in (_DELETION, _SKIP):
-            total -= parameters.gap_open + parameters.gap_extend * length
-            position += length
+        elif operation in (_INSERTION, _DELETION, _SKIP):
+            counted = min(length, parameters.long_gap)
+            total -= parameters.gap_open + parameters.gap_extend * counted
+            at += length if operation == _INSERTION else 0
+            position += 0 if operation == _INSERTION else length
         else:
             total -= parameters.clip
             at += length if operation == _SOFT_CLIP else 0

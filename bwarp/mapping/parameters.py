@@ -87,6 +87,8 @@ class MappingParameters:
         The seeding rounds, in their order (seeding_rounds.py).
     assembly : SeedRound
         How reads are searched once more that have hits on ALT contigs alone.
+    part : SeedRound
+        How the ends are searched that the best hits clip (split_reads.py).
     resolved_margin : int
         A best score this much above that of any locus without located seeds resolves a read.
     poor_score : float
@@ -101,6 +103,9 @@ class MappingParameters:
         Seeds on diagonals this far apart may belong to one alignment.
     match, mismatch, gap_open, gap_extend, clip : int
         Scores; a gap of n bases costs gap_open + n * gap_extend, a clipped end `clip`.
+    long_gap, longest_gap : int
+        A gap of more bases than `long_gap` costs no more than one of so many; a clipped end is
+        looked for across one of up to `longest_gap`.
     mode : str
         `LOCAL` or `END_TO_END`.
     least_score : int
@@ -133,6 +138,7 @@ class MappingParameters:
     more_hits: SeedRound = SeedRound(length=24, step=4, hits=2048, least_hits=0)
     short: SeedRound = SeedRound(length=16, step=4, hits=64, least_hits=32)
     assembly: SeedRound = SeedRound(length=19, step=2, hits=64, least_hits=0)
+    part: SeedRound = SeedRound(length=19, step=3, hits=512, least_hits=0)
     poor_score: float = 0.7
     rescue_margin: int = 17
     candidates_a_read: int = 32
@@ -142,6 +148,8 @@ class MappingParameters:
     mismatch: int = -4
     gap_open: int = 6
     gap_extend: int = 1
+    long_gap: int = 20
+    longest_gap: int = 100
     clip: int = 5
     mode: str = LOCAL
     least_score: int = 30
@@ -154,6 +162,11 @@ class MappingParameters:
     orientation: str | None = None
     alt: tuple[int, ...] = ()
     hic: bool = False
+
+    @property
+    def long_gap_cost(self) -> int:
+        """The most that a gap costs."""
+        return self.gap_open + self.long_gap * self.gap_extend
 
     @property
     def least_loss(self) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, merge, without
+from bwarp.mapping.extension.split_reads import across_gaps, with_clipped_ends
 from bwarp.mapping.output.alignment_records import (
     SecondaryHits,
     SecondaryRecords,
@@ -22,6 +23,7 @@ from bwarp.mapping.output.alignment_records import (
 )
 from bwarp.mapping.output.alt_records import with_alt_hits
 from bwarp.mapping.output.final_alignments import MappedReads, align_hits
+from bwarp.mapping.output.long_gaps import across_long_gaps
 from bwarp.mapping.output.supplementary_and_secondary import (
     recorded_of,
     secondary_of,
@@ -286,8 +288,10 @@ def finish_chunk(
     parameters: MappingParameters,
 ) -> MappedChunk:
     """Select the primary hits of a chunk's reads, and align them there."""
-    chunk, both, hits = scored.chunk, scored.both, scored.hits
+    chunk, both = scored.chunk, scored.both
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
+    hits = across_gaps(genome, both, offsets, scored.hits, parameters)
+    hits = with_clipped_ends(index, genome, chunk.codes, offsets, hits, parameters)
     competing = hits
     if parameters.alt:
         hits = with_assembly_hits(index, genome, both, chunk.codes, offsets, hits, parameters)
@@ -304,6 +308,7 @@ def finish_chunk(
     if parameters.hic:
         primary = five_prime_first(competing, lengths, primary, parameters)
     mapped = align_hits(genome, both, offsets, competing, primary.hits, parameters)
+    mapped = across_long_gaps(genome, both, offsets, mapped, parameters)
     supplementary = supplementary_of(genome, both, offsets, competing, mapped, primary, parameters)
     secondary = recorded = None
     if parameters.secondary_records:

@@ -149,7 +149,8 @@ def extend(
         pairs, mode = PairBatch(queries, windows), FITTING if whole else LOCAL
         ends = pair_ends(pairs, scoring_of(parameters), mode)
         _take_better(
-            unsure, ends.scores, ends.query_ends, ends.reference_ends, raw_scores, whole,
+            unsure, ends.scores, ends.query_ends, ends.reference_ends, raw_scores,
+            candidates.lowest, candidates.highest, parameters.largest_gap, whole,
             parameters.match, scored,
         )  # fmt: skip
     return ranked(candidates.offsets, candidates.strands, scored, parameters.least_score)
@@ -305,8 +306,13 @@ def _list_unsure(candidates, hopeless_margin, scored, unsure):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def put_gapped(scored, row, score, query_end, reference_end, whole, match):
+def put_gapped(
+    scored, row, score, query_end, reference_end, lowest, highest, largest_gap, whole, match
+):
     """Write an alignment with gaps to its candidate's row; both engines use it.
+
+    Not one that ends on a diagonal far from the candidate's seeds: that is another part of a split
+    read, or another copy of a tandem repeat, which the window happens to hold as well.
 
     Only its end is known. It is taken to begin where it would have lost half of what its bases
     could score, or where the diagonal's stretch begins, for that is a part of it. An alignment from
@@ -316,6 +322,8 @@ def put_gapped(scored, row, score, query_end, reference_end, whole, match):
     begin = 0 if whole or begin < 0 else begin
     window_start, window_end = scored[row + WINDOW_START], scored[row + WINDOW_END]
     end = window_start + reference_end
+    if not lowest - largest_gap <= end - query_end <= highest + largest_gap:
+        return
     put_row(
         scored, row, score, end - query_end + begin, end, begin, query_end, 0, window_start,
         window_end,
@@ -323,10 +331,16 @@ def put_gapped(scored, row, score, query_end, reference_end, whole, match):
 
 
 @numba.njit(cache=True, nogil=True)
-def _take_better(unsure, scores, query_ends, reference_ends, raw_scores, whole, match, scored):
+def _take_better(
+    unsure, scores, query_ends, reference_ends, raw_scores, lowest, highest, largest_gap, whole,
+    match, scored,
+):  # fmt: skip
     """Replace stretches by alignments that score more than any stretch: these have a gap."""
     for j in range(unsure.size):
         row = FIELDS * unsure[j]
         scored[row + GAPLESS] = 1
         if scores[j] > raw_scores[unsure[j]]:
-            put_gapped(scored, row, scores[j], query_ends[j], reference_ends[j], whole, match)
+            put_gapped(
+                scored, row, scores[j], query_ends[j], reference_ends[j], lowest[unsure[j]],
+                highest[unsure[j]], largest_gap, whole, match,
+            )  # fmt: skip

@@ -112,8 +112,9 @@ def _align(
     whole = parameters.mode == END_TO_END
     ends = find_ends(batch, scoring_of(parameters), FITTING if whole else LOCAL)
     take_better[launch(n_unsure)](
-        *ends, unsure, n_unsure, raw_scores, whole, parameters.match, scored
-    )
+        *ends, unsure, n_unsure, raw_scores, candidates.lowest, candidates.highest,
+        parameters.largest_gap, whole, parameters.match, scored,
+    )  # fmt: skip
 
 
 @cuda.jit(device=True)
@@ -226,14 +227,20 @@ def cut_windows(
 
 
 @cuda.jit(cache=True)
-def take_better(scores, read_ends, window_ends, unsure, n_unsure, raw_scores, whole, match, scored):
+def take_better(
+    scores, read_ends, window_ends, unsure, n_unsure, raw_scores, lowest, highest, largest_gap,
+    whole, match, scored,
+):  # fmt: skip
     """Replace stretches by alignments that score more than any stretch. One thread a pair."""
     slot = cuda.grid(1)
     if slot >= n_unsure:
         return
-    if scores[slot] > raw_scores[unsure[slot]]:
-        row = FIELDS * int64(unsure[slot])
-        put_gapped(scored, row, scores[slot], read_ends[slot], window_ends[slot], whole, match)
+    i = int64(unsure[slot])
+    if scores[slot] > raw_scores[i]:
+        put_gapped(
+            scored, FIELDS * i, scores[slot], read_ends[slot], window_ends[slot], lowest[i],
+            highest[i], largest_gap, whole, match,
+        )  # fmt: skip
 
 
 _INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
@@ -253,6 +260,7 @@ KERNEL_SIGNATURES = {
         _SIGNED,
     ),
     take_better: (
-        _SIGNED, _SIGNED, _SIGNED, _SIGNED, _INTEGER, _SIGNED, types.boolean, _INTEGER, _LONGS
+        _SIGNED, _SIGNED, _SIGNED, _SIGNED, _INTEGER, _SIGNED, _LONGS, _LONGS, _INTEGER,
+        types.boolean, _INTEGER, _LONGS,
     ),
 }  # fmt: skip

@@ -107,22 +107,27 @@ def align_hits(
         )  # fmt: skip
         gapped = np.sort(np.concatenate([gapped, gapless[shows_gap]]))
     n_operations = mapped.astype(np.int64)
-    found = None
     if gapped.size:
-        found = _align_with_gaps(
+        found, ends_on = _align_with_gaps(
             genome, both, offsets, hits, selected[gapped], parameters, pair_alignments, threads
         )
-        positions[gapped], scores[gapped] = found.positions, found.scores
-        read_starts[gapped], read_ends[gapped] = found.read_starts, found.read_ends
-        n_operations[gapped] = np.diff(found.cigar_offsets)
+        counts = np.diff(found.cigar_offsets)
+        here = ~_is_elsewhere(hits, selected[gapped], found, ends_on, parameters.largest_gap)
+        gapped, counts, operations = (
+            gapped[here],
+            counts[here],
+            found.cigar[np.repeat(here, counts)],
+        )
+        positions[gapped], scores[gapped] = found.positions[here], found.scores[here]
+        read_starts[gapped], read_ends[gapped] = found.read_starts[here], found.read_ends[here]
+        n_operations[gapped] = counts
     cigar_offsets = np.concatenate([[0], np.cumsum(n_operations)])
     cigar = np.zeros(cigar_offsets[-1], np.uint32)
     mapped[gapped] = False
     cigar[cigar_offsets[:-1][mapped]] = (read_ends - read_starts)[mapped] << 4 | MATCH
-    if found is not None:
-        counts = n_operations[gapped]
-        shifts = np.repeat(cigar_offsets[gapped] - found.cigar_offsets[:-1], counts)
-        cigar[shifts + np.arange(found.cigar.size)] = found.cigar
+    if gapped.size:
+        shifts = np.repeat(cigar_offsets[gapped] - (np.cumsum(counts) - counts), counts)
+        cigar[shifts + np.arange(operations.size)] = operations
     return MappedReads(positions, strands, read_starts, read_ends, scores, cigar_offsets, cigar)
 
 
@@ -170,7 +175,8 @@ def _scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
 
 def _align_with_gaps(
     genome, both, offsets, hits, hit, parameters, pair_alignments, threads
-) -> MappedReads:
+) -> tuple[MappedReads, np.ndarray]:
+    """The alignments, and the diagonal on which each ends."""
     strands, window_starts = hits.strands[hit], hits.window_starts[hit]
     queries, windows = window_sequences(
         genome, both, offsets, hits.reads[hit], strands, window_starts, hits.window_ends[hit]
@@ -187,15 +193,29 @@ def _align_with_gaps(
         before, at_start = 1, found.query_starts == 0
         at_end = found.query_ends == queries.lengths
     cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, at_start, at_end)
-    return MappedReads(
+    ends_on = window_starts + found.reference_ends - found.query_ends
+    aligned = MappedReads(
         window_starts + found.reference_starts - before + at_start,
         strands,
         found.query_starts - before + at_start,
         found.query_ends - before - at_end,
-        found.scores - parameters.clip * (at_start.astype(np.int32) + at_end),
+        found.scores
+        - parameters.clip * (at_start.astype(np.int32) + at_end)
+        + parameters.gap_extend * _bases_beyond(cigar_offsets, cigar, parameters.long_gap),
         cigar_offsets,
         cigar,
     )
+    return aligned, ends_on
+
+
+def _is_elsewhere(hits, hit, found, ends_on, largest_gap) -> np.ndarray:
+    """Where a window gave another part of a split read, or another copy of a tandem repeat, than
+    the stretch of the hit, which is known.
+    """
+    starts, ends = hits.read_starts[hit], hits.read_ends[hit]
+    shared = np.minimum(ends, found.read_ends) - np.maximum(starts, found.read_starts)
+    away = np.abs(ends_on - (hits.ends[hit] - ends)) > largest_gap
+    return hits.gapless[hit] & (away | (2 * shared < ends - starts))
 
 
 def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
@@ -212,6 +232,17 @@ def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
 def _copy_inside(source, starts, lengths, out_starts, out):
     for i in range(starts.size):
         put_bytes(out, out_starts[i] + 1, source, starts[i], starts[i] + lengths[i])
+
+
+@numba.njit(cache=True, nogil=True)
+def _bases_beyond(offsets, cigar, long_gap):
+    """Bases of gaps beyond the length up to which they cost: the aligner counts all."""
+    beyond = np.zeros(offsets.size - 1, np.int32)
+    for row in range(offsets.size - 1):
+        for at in range(offsets[row], offsets[row + 1]):
+            if cigar[at] & 15 != MATCH:
+                beyond[row] += max(np.int64(cigar[at] >> 4) - long_gap, 0)
+    return beyond
 
 
 @numba.njit(cache=True, nogil=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.extension.split_reads import MICROHOMOLOGY
 from bwarp.mapping.output.alignment_records import (
     SecondaryHits,
     SecondaryRecords,
@@ -49,11 +50,13 @@ def supplementary_of(
 ) -> Supplementary:
     """The hits that explain what the primary records clip, best first for each read.
 
-    Only reads are looked at of which enough bases are clipped at one end to score `least_score`.
+    Only reads are looked at of which enough bases are clipped at one end to score `least_score`,
+    with those that two parts may share.
     """
     lengths = np.diff(offsets)
     clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
-    split = clipped * parameters.match >= parameters.least_score
+    split = (clipped + MICROHOMOLOGY) * parameters.match >= parameters.least_score
+    split &= clipped > 0
     split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
     reads = np.flatnonzero(split)
     if parameters.hic:
@@ -129,6 +132,21 @@ def recorded_of(
     )
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _nearest(hits, read, i, first, length):
+    """Of hits of the same bases that score as much as hit i, the nearest to the primary one."""
+    span = read_span(hits, i, length)
+    nearest = i
+    for j in range(i + 1, hits.offsets[read + 1]):
+        if hits.scores[j] < hits.scores[i]:
+            break
+        nearer = abs(hits.starts[j] - hits.starts[first])
+        nearer -= abs(hits.starts[nearest] - hits.starts[first])
+        if j != first and nearer < 0 and same_bases(span, read_span(hits, j, length)):
+            nearest = j
+    return nearest
+
+
 @numba.njit(cache=True, nogil=True)
 def _find_supplementary(
     hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
@@ -151,6 +169,7 @@ def _find_supplementary(
                 taken = taken or same_bases(span, read_span(hits, rows[at], length))
             if taken:
                 continue
+            i = _nearest(hits, read, i, primary.hits[read], length)
             rows[n] = i
             # Both ends of parts may be clipped: there is no penalty for that.
             suboptimal[n], other, near = suboptimal_of(hits, read, i, length, 0, margin)

@@ -60,7 +60,8 @@ def check_record(record, contigs):
                     md, run, edits, score = f"{md}{run}{other}", 0, edits + 1, score - 4
             read, at = read + length, at + length
         else:
-            edits, score = edits + length, score - 6 - length
+            # Beyond 20 bases a gap costs no more.
+            edits, score = edits + length, score - 6 - min(length, 20)
             if operation == 1:
                 read += length
             else:

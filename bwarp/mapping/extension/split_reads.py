@@ -1,0 +1,192 @@
+"""Hits of reads of which the best hit is but a part: split reads, and reads with a long gap.
+
+    read         |=======================>~~~~~~~~~~~~~~~~|
+    best hit     |=======================>
+    rest                                 |~~~~~~~~~~~~~~~~|
+
+1. The rest may lie near, across a long gap: then both are one hit (gap_search.py).
+2. Else it is searched as a read by itself, with more seeds than the whole read has there.
+
+Both steps run on the host, whatever the engine: few reads take part.
+"""
+
+from dataclasses import replace
+
+import numba
+import numpy as np
+from numba import int64
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
+from bwarp.mapping.extension.gap_search import best_gap, gap_costs, least_clipped
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, merge
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.seeds.candidates_cpu import find_candidates
+from bwarp.runtime.uncounted import uncounted
+
+__all__ = ["MICROHOMOLOGY", "across_gaps", "with_clipped_ends"]
+
+#: The parts of a split read may share so many bases, which fit on both sides of the breakpoint.
+MICROHOMOLOGY = 10
+
+#: The best hits of a read, so many, of which clipped ends are looked for across gaps.
+_MOST_HITS = 8
+
+
+def across_gaps(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, and what the best of them become by a long gap between them and a clipped end.
+
+    Parameters
+    ----------
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    if parameters.mode == END_TO_END:
+        return hits
+    n_reads = len(offsets) - 1
+    counts = np.minimum(np.diff(hits.offsets), _MOST_HITS)
+    gaps = np.empty((int(counts.sum()), 5), np.int64)
+    gaps = gaps[: _find_gaps(genome, both, offsets, hits, gap_costs(parameters), gaps)]
+    if not len(gaps):
+        return hits
+    hit, right, shift, outer, gain = gaps.T
+    reads = hits.reads[hit]
+    # A window for both stretches.
+    low, high = np.minimum(shift, 0), np.maximum(shift, 0)
+    contigs = np.searchsorted(genome.contig_starts, hits.starts[hit], side="right")
+    lowest, highest = genome.contig_starts[contigs - 1], genome.contig_starts[contigs]
+    lengths = np.diff(offsets)[reads]
+    read_starts = np.where(right, hits.read_starts[hit], outer)
+    read_ends = np.where(right, lengths - outer, hits.read_ends[hit])
+    near = hits.ends[hit] - hits.read_ends[hit]
+    joined = ScoredHits(
+        reads=reads,
+        strands=hits.strands[hit],
+        scores=hits.scores[hit] + gain.astype(np.int32),
+        starts=near + read_starts + np.where(right, 0, shift),
+        ends=near + read_ends + np.where(right, shift, 0),
+        read_starts=read_starts.astype(np.int32),
+        read_ends=read_ends.astype(np.int32),
+        gapless=np.zeros(len(gaps), bool),
+        window_starts=np.maximum(hits.window_starts[hit] + low, lowest),
+        window_ends=np.minimum(hits.window_ends[hit] + high, highest),
+        offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
+    )
+    return merge(hits, joined)
+
+
+def with_clipped_ends(
+    index: FMIndex,
+    genome: Genome,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, and those of ends that the best hits clip, each searched as a read by itself.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    n_reads = len(offsets) - 1
+    parts = np.empty((2 * n_reads, 3), np.int64)
+    least = -(-parameters.least_score // parameters.match)
+    n = 0 if parameters.mode == END_TO_END else _list_clipped(hits, offsets, least, parts)
+    if not n:
+        return hits
+    reads, begins, ends = parts[:n].T
+    sizes = ends - begins
+    part_offsets = np.concatenate([[0], np.cumsum(sizes)])
+    inside = np.arange(part_offsets[-1]) - np.repeat(part_offsets[:-1], sizes)
+    part_codes = codes[np.repeat(offsets[reads] + begins, sizes) + inside]
+    found = find_candidates(
+        index, part_codes, part_offsets, np.arange(n), parameters.part, parameters
+    )
+    both = both_strands(part_codes, part_offsets)
+    # One that scores too little for a record of its own is a rival all the same.
+    low = replace(parameters, least_score=parameters.least_mate_score)
+    more = extend(genome, both, part_offsets, found, low)
+    part = more.reads
+    before = np.where(more.strands == 0, begins[part], np.diff(offsets)[reads[part]] - ends[part])
+    of_reads = more._replace(
+        reads=reads[part].astype(np.int32),
+        read_starts=more.read_starts + before.astype(np.int32),
+        read_ends=more.read_ends + before.astype(np.int32),
+        offsets=np.searchsorted(reads[part], np.arange(n_reads + 1)),
+    )
+    return merge(hits, of_reads)
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_clipped(hits, offsets, least, parts):
+    """List (read, begin, end) of the ends that the best hits clip, with `MICROHOMOLOGY` bases more.
+
+    Each has `least` bases or more.
+    """
+    hits, parts = uncounted((hits, parts))
+    n = 0
+    for read in range(offsets.size - 1):
+        i = hits.offsets[read]
+        if i == hits.offsets[read + 1]:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        begin, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
+        if hits.strands[i]:
+            begin, end = length - end, length - begin
+        begin, end = begin + MICROHOMOLOGY, end - MICROHOMOLOGY
+        if least <= begin < length:
+            parts[n, 0], parts[n, 1], parts[n, 2] = read, 0, begin
+            n += 1
+        if least <= length - end < length:
+            parts[n, 0], parts[n, 1], parts[n, 2] = read, end, length
+            n += 1
+    return n
+
+
+@numba.njit(cache=True, nogil=True)
+def _find_gaps(genome, both, offsets, hits, costs, gaps):
+    """Write hit, right, shift, outer and gain of every hit that gains by a gap at an end of it."""
+    genome, both, hits, gaps = uncounted((genome, both, hits, gaps))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
+    least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
+    longest = np.diff(offsets).max() if offsets.size > 1 else 0
+    near, far = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    n = 0
+    for read in range(offsets.size - 1):
+        first, last = hits.offsets[read], hits.offsets[read + 1]
+        length = offsets[read + 1] - offsets[read]
+        if first == last or hits.scores[first] + costs.dearest >= costs.match * length:
+            continue
+        for hit in range(first, min(last, first + _MOST_HITS)):
+            begin, end = int64(hits.read_starts[hit]), int64(hits.read_ends[hit])
+            clipped = max(begin, length - end)
+            if not hits.gapless[hit] or clipped < least:
+                continue
+            # With all of its clipped end it would not be better than the best hit.
+            if hits.scores[hit] + costs.match * clipped - shortest <= hits.scores[first]:
+                continue
+            base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
+            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            gaps[n, 4] = 0
+            for right in (False, True):
+                clipped = length - end if right else begin
+                if clipped < least:
+                    continue
+                shift, _, outer, gain = best_gap(
+                    blocks, both, base, length, right, hits.starts[hit] - begin, clipped,
+                    end - begin, contig_starts[contig - 1], contig_starts[contig], costs, near, far,
+                )  # fmt: skip
+                if gain > gaps[n, 4]:
+                    gaps[n, 0], gaps[n, 1], gaps[n, 2] = hit, right, shift
+                    gaps[n, 3], gaps[n, 4] = outer, gain
+            n += gaps[n, 4] > 0
+    return n
