@@ -82,7 +82,7 @@ def parse_options():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="where to keep indexes, one folder a genome")
     add_threads(parser)
-    return read_options(parser, "map_breakpoints.json", bases=200_000, pairs=200)
+    return read_options(parser, "map_breakpoints.jsonl", bases=200_000, pairs=200)
 
 
 def contigs_of(fasta: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
