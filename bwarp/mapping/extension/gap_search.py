@@ -58,7 +58,7 @@ def gap_costs(parameters: MappingParameters) -> GapCosts:
 @numba.njit(cache=True, nogil=True, inline="always")
 def least_clipped(costs):
     """An end with fewer clipped bases gains nothing by a long gap."""
-    return (costs.dearest - costs.clip) // costs.match
+    return max((costs.dearest - costs.clip) // costs.match, 1)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -160,6 +160,20 @@ def test_both_ends_of_one_match_may_have_a_gap():
         assert across_long_gaps(*arguments, other).positions.tolist() == [300]
 
 
+def test_where_clipping_costs_more_than_a_gap_whole_reads_stay_as_they_are():
+    rng = np.random.default_rng(8)
+    _, genome = index_and_genome([random_bases(rng, 300) + 3 * random_bases(rng, 40)])
+    bases = codes_in(genome)
+    dear = replace(PARAMETERS, clip=60)
+    whole, clipped = bases[240:340], np.concatenate([bases[200:288], bases[320:332]])
+    codes, offsets = flat([whole, clipped])
+    both = both_strands(codes, offsets)
+    start = mapped_at([(240, 0, 0, 100, 100), (200, 0, 0, 88, 88)])
+    found = across_long_gaps(genome, both, offsets, start, dear)
+    assert [text_of(cigar_of(found, row, 100)) for row in range(2)] == ["100M", "88M32D12M"]
+    assert found.scores.tolist() == [100, 100 - 26]
+
+
 def test_of_equal_gaps_the_shortest_is_taken_and_its_leftmost_place():
     rng = np.random.default_rng(6)
     unit = random_bases(rng, 40)
