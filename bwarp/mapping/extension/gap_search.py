@@ -81,6 +81,15 @@ def _score(blocks, both, base, i, diagonal, low, high, costs):
 
 
 @numba.njit(cache=True, nogil=True)
+def _near_scores(blocks, both, base, length, right, diagonal, low, high, costs, total, near):
+    """Write near[t] for t <= total."""
+    near[total] = 0
+    for t in range(total - 1, -1, -1):
+        i = length - 1 - t if right else int64(t)
+        near[t] = near[t + 1] + _score(blocks, both, base, i, diagonal, low, high, costs)
+
+
+@numba.njit(cache=True, nogil=True)
 def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, last, far):
     """Write far[t] for t < last; returns where the stretch that ends with the last one begins."""
     outer, score = int64(0), int64(_NEVER)
@@ -124,12 +133,8 @@ def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low,
         By how much the score rises, without penalties for clipping.
     """
     total = clipped + min(matched, int64(_NEAR))
-    near[total] = 0
-    for t in range(total - 1, -1, -1):
-        i = length - 1 - t if right else int64(t)
-        near[t] = near[t + 1] + _score(blocks, both, base, i, diagonal, low, high, costs)
-    before = near[clipped] - costs.clip
-    best, best_shift, best_split = before, int64(0), int64(0)
+    best, best_shift, best_split = int64(0), int64(0), int64(0)
+    before, is_first = int64(0), True
     # The outermost bases of the read, 64 at most.
     n = min(total, int64(64))
     start = length - n if right else int64(0)
@@ -146,6 +151,12 @@ def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low,
             differ = read_low ^ bits_low | read_high ^ bits_high | read_ambiguous | ambiguous
             if not _has_run(~differ & inside):
                 continue
+            if is_first:
+                is_first = False
+                _near_scores(
+                    blocks, both, base, length, right, diagonal, low, high, costs, total, near
+                )
+                best = before = near[clipped] - costs.clip
             between = int64(size) if inserted else int64(0)
             last = total - between
             _far_scores(

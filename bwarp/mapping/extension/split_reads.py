@@ -164,7 +164,8 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
     for read in range(offsets.size - 1):
         first, last = hits.offsets[read], hits.offsets[read + 1]
         length = offsets[read + 1] - offsets[read]
-        if first == last or hits.scores[first] + costs.dearest >= costs.match * length:
+        # A single hit needs no score to be the primary one: the final alignment has the gap.
+        if last - first < 2 or hits.scores[first] + costs.dearest >= costs.match * length:
             continue
         for hit in range(first, min(last, first + _MOST_HITS)):
             begin, end = int64(hits.read_starts[hit]), int64(hits.read_ends[hit])
