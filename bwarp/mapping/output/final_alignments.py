@@ -177,9 +177,10 @@ def _align_with_gaps(
     genome, both, offsets, hits, hit, parameters, pair_alignments, threads
 ) -> tuple[MappedReads, np.ndarray]:
     """The alignments, and the diagonal on which each ends."""
-    strands, window_starts = hits.strands[hit], hits.window_starts[hit]
+    strands = hits.strands[hit]
+    window_starts, window_ends = _windows(genome, offsets, hits, hit, parameters.largest_gap)
     queries, windows = window_sequences(
-        genome, both, offsets, hits.reads[hit], strands, window_starts, hits.window_ends[hit]
+        genome, both, offsets, hits.reads[hit], strands, window_starts, window_ends
     )
     if parameters.mode == END_TO_END:
         pairs, scoring = PairBatch(queries, windows), scoring_of(parameters)
@@ -206,6 +207,19 @@ def _align_with_gaps(
         cigar,
     )
     return aligned, ends_on
+
+
+def _windows(genome, offsets, hits, hit, largest_gap) -> tuple[np.ndarray, np.ndarray]:
+    """Where the windows of hits begin and end: for long reads a tenth of the read more on both
+    sides, for there the gaps of one may add up to more than hits are scored with.
+    """
+    wider = np.maximum(np.diff(offsets)[hits.reads[hit]] // 10 - largest_gap, 0)
+    starts, ends = hits.window_starts[hit], hits.window_ends[hit]
+    contigs = np.searchsorted(genome.contig_starts, starts, side="right")
+    return (
+        np.maximum(starts - wider, genome.contig_starts[contigs - 1]),
+        np.minimum(ends + wider, genome.contig_starts[contigs]),
+    )
 
 
 def _is_elsewhere(hits, hit, found, ends_on, largest_gap) -> np.ndarray:
