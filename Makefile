@@ -16,7 +16,11 @@ endif
 
 comma := ,
 pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
-pip := .venv/bin/python -m pip --disable-pip-version-check -qq install $(addprefix -c ,$(pins))
+pip := .venv/bin/python -m pip --disable-pip-version-check -qq install --no-compile \
+	$(addprefix -c ,$(pins))
+# pip would make the bytecode on one core, and that of every package's tests as well.
+bytecode := .venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
+installed := .venv/installed$(CUDA)
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 ready_for_docs := .venv/ready-for-docs
@@ -41,10 +45,15 @@ help:
 	@echo
 	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
 
-run: $(ready_to_run)
-	@.venv/bin/python scripts/compile_programs.py index map seeds || echo "== Each step compiles what it needs, then."
+run: $(installed)
+	@$(MAKE) --no-print-directory -j 2 compiled $(ready_to_run)
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
+
+# While pip, on one core, installs what the report needs.
+.PHONY: compiled
+compiled: $(installed)
+	@.venv/bin/python scripts/compile_programs.py index map seeds || echo "== Each step compiles what it needs, then."
 
 doctor: $(ready_to_run)
 	@.venv/bin/python scripts/doctor.py $(ARGS)
@@ -76,19 +85,28 @@ bench: $(ready_to_test)
 	for program in $(drawing); do \
 	  echo "== $$program"; .venv/bin/python "$$program" --here || failed=1; done; exit $$failed
 
-$(ready_to_run): pyproject.toml $(pins) | .venv/bin/pip
-	@echo "== Installing bwarp, what it runs on and MultiQC into .venv (about a minute) ..."
+$(installed): pyproject.toml $(pins) | .venv/bin/pip
+	@echo "== Installing bwarp and what it runs on into .venv (half a minute) ..."
+	@$(pip) -e '.$(if $(CUDA),[gpu-cu$(CUDA)])'
+	@$(bytecode)
+	@touch $@
+
+$(ready_to_run): $(installed)
+	@echo "== Installing MultiQC and matplotlib, for the report ..."
 	@$(pip) -e '.[report$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
+	@$(bytecode)
 	@touch $@
 
 $(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp, what it runs on and its test tools into .venv (about a minute) ..."
 	@$(pip) -e '.[test$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
+	@$(bytecode)
 	@touch $@
 
 $(ready_for_docs): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what makes the site into .venv (about a minute) ..."
 	@$(pip) -e '.[docs]'
+	@$(bytecode)
 	@touch $@
 
 .venv/bin/pip:
