@@ -47,6 +47,7 @@ from bwarp.mapping.seeding_rounds_cuda import (
     score_reads,
 )
 from bwarp.runtime.threads import in_order
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["map_chunks"]
 
@@ -136,6 +137,7 @@ class _ChunkScorer:
         on_host = _scored_chunk(chunk, nothing, [there for _, there in found])
         return [scored for scored, _ in found], on_host
 
+    @on_timeline("wait for the GPU, and copy")
     def score(
         self,
         chunk: ReadChunk,

@@ -28,6 +28,7 @@ from bwarp.mapping.parameters import MappingParameters, good_scores
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands, marked_reads
 from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of
 from bwarp.mapping.seeds.candidates_cuda import find_candidates
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -75,6 +76,7 @@ class ScoredReads:
     searched: np.ndarray
 
 
+@on_timeline("bring the index to the GPU")
 def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
     """Copy an index and its genome to the GPU; to be kept over all chunks."""
     needs = MemoryNeeds(
@@ -89,6 +91,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
     return DeviceData(device, genome_on_gpu(index.reference, threads))
 
 
+@on_timeline("find and score hits on the GPU")
 def score_reads(
     device: DeviceData, codes: np.ndarray, offsets: np.ndarray, parameters: MappingParameters
 ) -> ScoredReads:
@@ -119,6 +122,7 @@ def score_reads(
     return ScoredReads(reads, hits, unlocated, searched)
 
 
+@on_timeline("find mates on the GPU")
 def add_mates(
     device: DeviceData, scored: ScoredReads, insert: InsertSize, parameters: MappingParameters
 ) -> DeviceScoredHits:

@@ -67,6 +67,7 @@ from bwarp.runtime.simd import (
     store,
     subtract,
 )
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
@@ -98,6 +99,7 @@ class Genome(NamedTuple):
     contig_starts: np.ndarray
 
 
+@on_timeline("load the genome")
 def genome_of(reference: Reference, threads: int = 1) -> Genome:
     """The bases of a reference; the pages of one in a file are let go of."""
     packed, stretches = reference.packed, ambiguous_stretches(reference)
@@ -125,6 +127,7 @@ def both_strands(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return both
 
 
+@on_timeline("score candidates")
 def extend(
     genome: Genome,
     both: np.ndarray,

@@ -22,6 +22,7 @@ from bwarp.mapping.extension.gap_search import best_gap, gap_costs, least_clippe
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, merge
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import find_candidates
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["MICROHOMOLOGY", "across_gaps", "with_clipped_ends"]
@@ -33,6 +34,7 @@ MICROHOMOLOGY = 10
 _MOST_HITS = 8
 
 
+@on_timeline("join across gaps")
 def across_gaps(
     genome: Genome,
     both: np.ndarray,
@@ -82,6 +84,7 @@ def across_gaps(
     return merge(hits, joined)
 
 
+@on_timeline("search clipped ends")
 def with_clipped_ends(
     index: FMIndex,
     genome: Genome,

@@ -23,6 +23,7 @@ import numpy as np
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
     "FIRST",
@@ -177,6 +178,7 @@ class AlignmentRecords(NamedTuple):
         return len(self.reads)
 
 
+@on_timeline("lay out records")
 def alignment_records(
     contig_starts: np.ndarray,
     chunk: ReadChunk,

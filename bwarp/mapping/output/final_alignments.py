@@ -30,6 +30,7 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import differing, prefetch_bases
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
@@ -70,6 +71,7 @@ class MappedReads:
     cigar: np.ndarray
 
 
+@on_timeline("align")
 def align_hits(
     genome: Genome,
     both: np.ndarray,

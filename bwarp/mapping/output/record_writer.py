@@ -39,6 +39,7 @@ from bwarp.mapping.output.record_text import (
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["put_nibbles", "put_raw_qualities", "written_records"]
@@ -64,6 +65,7 @@ class _Reads(NamedTuple):
     tag_offsets: np.ndarray
 
 
+@on_timeline("write records")
 def written_records(
     genome: Genome,
     contigs: Names,

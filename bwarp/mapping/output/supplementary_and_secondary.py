@@ -33,11 +33,13 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     suboptimal_of,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["recorded_of", "secondary_of", "supplementary_of"]
 
 
+@on_timeline("find supplementary hits")
 def supplementary_of(
     genome: Genome,
     both: np.ndarray,
@@ -80,6 +82,7 @@ def supplementary_of(
     )
 
 
+@on_timeline("find secondary hits")
 def secondary_of(
     genome: Genome,
     both: np.ndarray,

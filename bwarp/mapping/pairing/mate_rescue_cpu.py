@@ -18,6 +18,7 @@ from bwarp.mapping.pairing.insert_size import InsertSize, five_prime, mate_windo
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import SLACK, put_bases
 from bwarp.mapping.seeds.candidates_cpu import Candidates, candidates_of
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["rescue_candidates"]
@@ -29,6 +30,7 @@ KMER = 8
 LEAST_KMERS = 6
 
 
+@on_timeline("search for mates")
 def rescue_candidates(
     genome: Genome,
     both: np.ndarray,

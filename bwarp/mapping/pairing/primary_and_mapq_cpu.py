@@ -28,6 +28,7 @@ from bwarp.mapping.pairing.insert_size import (
     signed_insert_size,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
@@ -80,6 +81,7 @@ class _Scores(NamedTuple):
     least: int
 
 
+@on_timeline("select primary hits")
 def select_single(
     hits: ScoredHits,
     lengths: np.ndarray,
@@ -99,6 +101,7 @@ def select_single(
     return primary
 
 
+@on_timeline("select primary hits")
 def select_paired(
     hits: ScoredHits,
     lengths: np.ndarray,

@@ -27,6 +27,7 @@ from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
 from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.runtime.threads import in_order, read_ahead
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
     "LONGEST_READ",
@@ -224,12 +225,14 @@ def _made(make: Callable, numbered: Iterator, threads: int) -> Iterator[ReadChun
     return in_order(lambda item: make(*item), numbered, min(threads, MOST_MADE))
 
 
+@on_timeline("parse reads")
 def _single(path, first: int, records: _Counted) -> ReadChunk:
     piece = _piece(path, records)
     _check_reads(path, piece, first)
     return ReadChunk(*_laid([piece]), piece.text, piece.names, 1, first, piece.comments)
 
 
+@on_timeline("parse reads")
 def _paired(path_1, path_2, first: int, ends: tuple[_Counted | None, _Counted | None]) -> ReadChunk:
     one, two = (
         records and _piece(path, records)
@@ -285,6 +288,7 @@ def _name_in(records: RecordText, record: int) -> bytes:
     return re.sub(rb"(?<=.)/[12]$", b"", re.split(rb"[ \t\r]", header[1:], maxsplit=1)[0])
 
 
+@on_timeline("parse reads")
 def _interleaved(path, records: _Counted) -> ReadChunk:
     piece = _piece(path, records)
     _check_reads(path, piece, piece.batches[0].first_record)

@@ -38,6 +38,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, seed_rows_of
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
@@ -96,6 +97,7 @@ class Candidates(NamedTuple):
     searched: np.ndarray
 
 
+@on_timeline("find candidates")
 def find_candidates(
     index: FMIndex,
     codes: np.ndarray,
