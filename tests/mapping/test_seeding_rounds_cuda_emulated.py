@@ -78,6 +78,9 @@ def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
     reads[3] = reads[3][:7]
     reads[4] = np.empty(0, np.uint8)
     reads[6] = np.full(40, 4, np.uint8)
+    if n_pairs > 4:
+        # The window of the second part holds the first one, which scores more.
+        reads[8] = np.concatenate([genome[100:135], genome[123:148]])
     return reads
 
 
@@ -119,6 +122,8 @@ def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mo
     assert len(candidates.reads) > 0 or orientation != 0
     assert alone.unlocated.any()
     assert not alone.hits.gapless.all()
+    if mode == LOCAL:
+        assert alone.hits.scores[alone.hits.reads == 8].tolist()[:2] == [35, 26]
     pretend(monkeypatch)
     device = seeding_rounds_cuda.prepare(index)
     assert bases_of(device.genome.blocks, bases.size) == bases.tolist()
