@@ -1,6 +1,6 @@
 """Parameters of mapping; the default scores are those of bwa mem."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ __all__ = [
     "SeedRound",
     "good_scores",
     "mapping_parameters",
+    "of_ends",
 ]
 
 #: Scores and costs go up to this, so that int8 tables and int32 sums hold them.
@@ -215,6 +216,12 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
                 f"from 1 to {MOST_INSERT_SIZE:,}"
             )
     return MappingParameters(match=match, **scaled)
+
+
+def of_ends(parameters: MappingParameters, ends: int) -> MappingParameters:
+    """The parameters that hits are scored with: those of pairs (2 ends) are believed with fewer
+    bases, for they may lie where their mates say. One by itself is not reported."""
+    return replace(parameters, least_score=parameters.least_mate_score) if ends == 2 else parameters
 
 
 def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:

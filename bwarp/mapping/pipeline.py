@@ -49,9 +49,10 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     select_paired,
     select_single,
 )
-from bwarp.mapping.parameters import MappingParameters, good_scores
+from bwarp.mapping.pairing.tandem_repeats import lower_tandem_repeats
+from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of
+from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of, take_bounds
 from bwarp.mapping.seeds.candidates_cpu import Candidates, find_candidates
 from bwarp.runtime.threads import in_order
 
@@ -150,6 +151,7 @@ def map_chunks(
 def _score(
     index: FMIndex, genome: Genome, chunk: ReadChunk, parameters: MappingParameters
 ) -> ScoredChunk:
+    parameters = of_ends(parameters, chunk.ends)
     reads = np.arange(chunk.n_reads)
     found = find_candidates(index, chunk.codes, chunk.offsets, reads, parameters.first, parameters)
     return score_chunk(index, genome, chunk, found, parameters)
@@ -243,10 +245,10 @@ def score_chunk(
     lengths = np.diff(chunk.offsets)
     good = good_scores(int(lengths.max(initial=0)), parameters)[lengths]
     hits = extend(genome, both, chunk.offsets, found, parameters)
-    searched, bounds, unlocated = found.searched, found.score_bounds, found.unlocated.copy()
+    searched, bounds, unlocated = found.searched, found.score_bounds.copy(), found.unlocated.copy()
     for number, seeds in rounds_of(parameters):
         needed = needs_round(
-            number, best_scores(hits), bounds, unlocated, good, parameters.resolved_margin,
+            number, lengths, best_scores(hits), bounds, unlocated, good, parameters.resolved_margin,
             parameters.match - parameters.mismatch,
         )  # fmt: skip
         reads = np.flatnonzero(needed)
@@ -257,11 +259,10 @@ def score_chunk(
         searched = searched + found.searched
         if number == SECOND:
             hits = without(hits, needed)
-            bounds = np.where(needed, found.score_bounds, bounds)
-            unlocated[reads] = found.unlocated[reads]
-        else:
-            # A hit that neither round located scores no more than the lower of both bounds.
-            unlocated[reads] = np.minimum(unlocated[reads], found.unlocated[reads])
+        take_bounds(
+            number, reads, lengths, found.score_bounds, found.unlocated, parameters.match, bounds,
+            unlocated,
+        )  # fmt: skip
         hits = merge(hits, more)
     return ScoredChunk(chunk, both, hits, unlocated, searched)
 
@@ -274,9 +275,7 @@ def _add_mates(
         return scored
     both, offsets = scored.both, scored.chunk.offsets
     candidates = rescue_candidates(genome, both, offsets, scored.hits, insert, parameters)
-    # A mate where it is expected is believed with fewer bases.
-    low = replace(parameters, least_score=parameters.least_mate_score)
-    more = extend(genome, both, offsets, candidates, low)
+    more = extend(genome, both, offsets, candidates, of_ends(parameters, scored.chunk.ends))
     return replace(scored, hits=merge(scored.hits, more))
 
 
@@ -305,6 +304,7 @@ def finish_chunk(
             competing, lengths, scored.unlocated, insert, parameters, tie_seeds(chunk),
             genome.contig_starts,
         )  # fmt: skip
+        lower_tandem_repeats(genome, both, offsets, competing, primary, parameters)
     if parameters.hic:
         primary = five_prime_first(competing, lengths, primary, parameters)
     mapped = align_hits(genome, both, offsets, competing, primary.hits, parameters)

@@ -29,7 +29,7 @@ from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.pipeline import (
     MappedChunk,
     ScoredChunk,
@@ -126,10 +126,11 @@ class _ChunkScorer:
 
     def score_first(self, chunk: ReadChunk) -> tuple[list[ScoredReads], ScoredChunk]:
         """The hits of a chunk before mates can be rescued, kept on the GPU for `score`."""
+        parameters = of_ends(self._parameters, chunk.ends)
         with self._pinned.lent() as pinned:
 
             def work(codes, offsets) -> tuple[ScoredReads, _OnHost]:
-                scored = score_reads(self._device, codes, offsets, self._parameters)
+                scored = score_reads(self._device, codes, offsets, parameters)
                 return scored, _on_host(scored, scored.hits, pinned, is_copied=True)
 
             found = self._in_parts(chunk, chunk.codes, work)
@@ -155,6 +156,8 @@ class _ChunkScorer:
             What `score_first` has found.
         """
 
+        parameters = of_ends(self._parameters, chunk.ends)
+
         def with_mates(scored: ScoredReads, is_copied: bool) -> _OnHost:
             hits = scored.hits
             if chunk.ends == 2:
@@ -162,7 +165,7 @@ class _ChunkScorer:
             return _on_host(scored, hits, pinned, is_copied)
 
         def work(codes, offsets) -> _OnHost:
-            scored = score_reads(self._device, codes, offsets, self._parameters)
+            scored = score_reads(self._device, codes, offsets, parameters)
             return with_mates(scored, is_copied=len(offsets) < len(chunk.offsets))
 
         with self._pinned.lent() as pinned:

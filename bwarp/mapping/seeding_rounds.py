@@ -5,17 +5,19 @@
 2. The others are searched again, with as many seeds as fit one after another; what the first round
    found of them is dropped.
 3. Unresolved reads with hits that are not located are searched with longer seeds, which are rarer.
-4. Reads of which an unlocated hit is likely to be as good, or as good but for one mismatch, as the
-   best one get many more hits.
+4. Reads of which an unlocated hit is likely to be better than the best one get many more hits; of
+   a short read one that is as good, or as good but for one mismatch, as well.
 5. Reads with no hit that scores well, and short reads with hits that may be hidden from the seeds,
    are searched with shorter ones that overlap.
 """
 
 import numba
+import numpy as np
 
-from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
+from bwarp.mapping.seeds.candidates_cpu import likely_score
 
-__all__ = ["SECOND", "needs_round", "rounds_of"]
+__all__ = ["SECOND", "bounds_after", "needs_round", "rounds_of", "take_bounds"]
 
 #: The rounds after the first.
 SECOND, LONG, MORE_HITS, SHORT = range(4)
@@ -28,11 +30,13 @@ def rounds_of(parameters: MappingParameters) -> list[tuple[int, SeedRound]]:
 
 
 @numba.njit(cache=True, nogil=True)
-def needs_round(number, best, bound, unlocated, good, margin, loss):
+def needs_round(number, length, best, bound, unlocated, good, margin, loss):
     """Whether a read is searched in a round; arrays of all reads, or numbers of one.
 
     Parameters
     ----------
+    length : int64
+        Bases of the read.
     best : int32
         The best score so far.
     bound : int32
@@ -51,5 +55,32 @@ def needs_round(number, best, bound, unlocated, good, margin, loss):
     if number == LONG:
         return (best < bound + margin) & (unlocated > 0)
     if number == MORE_HITS:
-        return (unlocated > 0) & (best <= unlocated + loss)
+        return (unlocated > 0) & (best < unlocated + (length < SHORT_READ) * (loss + 1))
     return best < good
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def bounds_after(number, length, match, found_bound, found_unlocated, bound, unlocated):
+    """The score bound of loci that a read's rounds have not located, and the likely score of an
+    unlocated hit, after a round that gave `found_bound` and `found_unlocated` by itself.
+
+    A hit that neither of two rounds located scores no more than the lower of both bounds, although
+    the later one may have located all hits of its own seeds: a locus can have none of these.
+    """
+    if number == SECOND:
+        return found_bound, found_unlocated
+    lower = min(bound, found_bound)
+    if unlocated > 0 or (number == SHORT and length < SHORT_READ and found_unlocated > 0):
+        unlocated = likely_score(lower, length, match)
+    return bound, unlocated
+
+
+@numba.njit(cache=True, nogil=True)
+def take_bounds(number, reads, lengths, found_bounds, found_unlocated, match, bounds, unlocated):
+    """Write the bounds of the reads that took part in a round."""
+    for i in range(reads.size):
+        read = reads[i]
+        bounds[read], unlocated[read] = bounds_after(
+            number, np.int64(lengths[read]), match, np.int64(found_bounds[read]),
+            np.int64(found_unlocated[read]), np.int64(bounds[read]), np.int64(unlocated[read]),
+        )  # fmt: skip

@@ -4,7 +4,7 @@ What a chunk needs stays on the GPU between the steps: its reads, its hits, and 
 index and the genome. Hits are copied to the host once, when they are final.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numba import cuda, int64
@@ -24,9 +24,9 @@ from bwarp.mapping.extension.scored_hits_cpu import FIELDS, SCORE
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits, merge
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.mate_rescue_cuda import rescue_candidates
-from bwarp.mapping.parameters import MappingParameters, good_scores
+from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands, marked_reads
-from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of
+from bwarp.mapping.seeding_rounds import SECOND, bounds_after, needs_round, rounds_of
 from bwarp.mapping.seeds.candidates_cuda import find_candidates
 from bwarp.runtime.timeline import on_timeline
 
@@ -117,8 +117,9 @@ def score_reads(
             searched = searched + found.searched
             hits = merge(hits, more, marks if number == SECOND else no_one)
             take_bounds[launch(n_reads)](
-                number, marks, found.score_bounds, found.unlocated, bounds, unlocated
-            )
+                number, marks, reads.offsets, found.score_bounds, found.unlocated,
+                parameters.match, bounds, unlocated,
+            )  # fmt: skip
     return ScoredReads(reads, hits, unlocated, searched)
 
 
@@ -130,9 +131,7 @@ def add_mates(
     if not insert.highest:
         return scored.hits
     candidates = rescue_candidates(device.genome, scored.reads, scored.hits, insert, parameters)
-    # A mate where it is expected is believed with fewer bases.
-    low = replace(parameters, least_score=parameters.least_mate_score)
-    more = extend(device.genome, scored.reads, candidates, low)
+    more = extend(device.genome, scored.reads, candidates, of_ends(parameters, ends=2))
     no_one = cuda.to_device(np.zeros(scored.reads.n_reads, np.uint8))
     return merge(scored.hits, more, no_one)
 
@@ -146,20 +145,23 @@ def mark_reads(number, offsets, hit_offsets, scored, bounds, unlocated, good, ma
     first, best = int64(hit_offsets[read]), int64(0)
     if first < int64(hit_offsets[read + 1]):
         best = scored[FIELDS * first + SCORE]
-    least = good[offsets[read + 1] - offsets[read]]
-    is_needed = needs_round(number, best, bounds[read], unlocated[read], least, margin, loss)
+    length = offsets[read + 1] - offsets[read]
+    is_needed = needs_round(
+        number, length, best, bounds[read], unlocated[read], good[length], margin, loss
+    )
     marks[read] = 1 if is_needed else 0
 
 
 @cuda.jit(cache=True)
-def take_bounds(number, marks, found_bounds, found_unlocated, bounds, unlocated):
-    """Take the bounds of the second round, or of a later one if it is lower. One thread a read."""
+def take_bounds(number, marks, offsets, found_bounds, found_unlocated, match, bounds, unlocated):
+    """Write the bounds of the reads that took part in a round. One thread a read."""
     read = cuda.grid(1)
     if read < marks.size and marks[read]:
-        if number == SECOND:
-            bounds[read], unlocated[read] = found_bounds[read], found_unlocated[read]
-        else:
-            unlocated[read] = min(unlocated[read], found_unlocated[read])
+        length = offsets[read + 1] - offsets[read]
+        bounds[read], unlocated[read] = bounds_after(
+            number, length, match, int64(found_bounds[read]), int64(found_unlocated[read]),
+            int64(bounds[read]), int64(unlocated[read]),
+        )  # fmt: skip
 
 
 _LONGS, _NUMBERS = types.int64[::1], types.uint32[::1]
@@ -170,5 +172,7 @@ KERNEL_SIGNATURES = {
     mark_reads: (
         _INTEGER, _LONGS, _NUMBERS, _LONGS, _SIGNED, _SIGNED, _LONGS, _INTEGER, _INTEGER, _BYTES
     ),
-    take_bounds: (_INTEGER, _BYTES, _SIGNED, _SIGNED, _SIGNED, _SIGNED),
+    take_bounds: (
+        _INTEGER, _BYTES, _LONGS, _SIGNED, _SIGNED, _INTEGER, _SIGNED, _SIGNED
+    ),
 }  # fmt: skip

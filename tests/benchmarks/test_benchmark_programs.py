@@ -14,7 +14,7 @@ GPU = {
 }
 #: Programs that need other programs, or real data.
 MAY_SKIP = GPU | {"allmap_judges.py", "compare_alignments.py", "map_real.py"}
-DRAWING = {"map_figures.py", "speed_table.py", "timeline_picture.py"}
+DRAWING = {"map_figures.py", "map_sets_table.py", "speed_table.py", "timeline_picture.py"}
 
 
 def pytest_generate_tests(metafunc):

@@ -108,3 +108,62 @@ def test_short_reads_have_hits_that_mismatches_hide_from_long_seeds(length, seen
     lines = mapper.map([decode(read).decode()])
     assert lines.scores[0] >= length - 5
     assert lines.mapping_qualities[0] == 0
+
+
+def copies_with_one_change(rng, unit, n, at):
+    """n loci of a unit that differ from it, each in a base of its own, from `at` on."""
+    contig = [random_bases(rng, 300)]
+    for number in range(n):
+        copy = encode(unit).copy()
+        copy[at + number % 3] = (copy[at + number % 3] + 1 + number % 2) & 3
+        contig += [decode(copy), random_bases(rng, 30)]
+    return b"".join(contig)
+
+
+@pytest.mark.parametrize("length", [36, 50, 75])
+def test_seeds_that_are_all_located_do_not_hide_rivals_of_an_earlier_round(length):
+    # 200 copies share 24-mers with the read: too many to locate. Of its 32-mers it has the only
+    # hits, but a copy differs by one base.
+    rng = np.random.default_rng(length)
+    unit = random_bases(rng, length)
+    contigs = [copies_with_one_change(rng, unit, 200, length // 2 - 1), unit]
+    mapper = bwarp.Mapper(index_and_genome(contigs)[0])
+    lines = mapper.map([unit.decode()])
+    assert (lines.contigs[0], lines.scores[0]) == ("contig1", length)
+    assert lines.mapping_qualities[0] < 20
+
+
+def test_pairs_of_which_both_ends_score_little_are_mapped(mapper):
+    bases = codes_in(mapper.genome)
+    rng = np.random.default_rng(1)
+    firsts, seconds = [], []
+    starts = rng.integers(0, 39_000, 60)
+    for start in starts:
+        first, second = (bases[at : at + 30].copy() for at in (start, start + 170))
+        for read, at in ((first, 4), (second, 22)):
+            read[at] = (read[at] + 1) & 3
+        firsts.append(decode(first).decode())
+        seconds.append(decode(opposite(second)).decode())
+    lines = bwarp.Mapper(mapper.index, insert_size=(200, 30)).map(firsts, seconds)
+    assert (lines.flags & 2).all()
+    assert lines.positions[::2].tolist() == starts.tolist()
+    # By itself such a read is not reported.
+    assert (mapper.map(firsts).flags & 4).all()
+
+
+def test_a_mate_in_a_long_tandem_repeat_has_no_quality():
+    rng = np.random.default_rng(3)
+    contigs = [random_bases(rng, 2000) + b"ACAT" * 60 + random_bases(rng, 2000)]
+    contigs += [random_bases(rng, 500) + b"ACAT" * 60 for _ in range(3)]
+    index, genome = index_and_genome(contigs)
+    bases = codes_in(genome)
+    anchor, mate = bases[1850:1900], opposite(bases[2080:2130])
+    own = bases[2300:2350]
+    lines = bwarp.Mapper(index, insert_size=(280, 40)).map(
+        [decode(anchor).decode(), decode(bases[2050:2100]).decode()],
+        [decode(mate).decode(), decode(opposite(own)).decode()],
+    )
+    assert (lines.flags & 2).all()
+    qualities = lines.mapping_qualities.tolist()
+    assert qualities[0] == qualities[3] == 60
+    assert qualities[1] == qualities[2] == 0

@@ -22,7 +22,7 @@ from bwarp.mapping.extension.scored_hits_cpu import merge
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
-from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound
+from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound, of_ends
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend
 
@@ -117,7 +117,7 @@ def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mo
     alone = pipeline._score(index, genome, chunk, parameters)
     insert = INSERT._replace(orientation=orientation)
     candidates = rescue_candidates(genome, alone.both, offsets, alone.hits, insert, parameters)
-    low = replace(parameters, least_score=parameters.least_mate_score)
+    low = of_ends(parameters, 2)
     more = extend(genome, alone.both, offsets, candidates, low)
     assert len(candidates.reads) > 0 or orientation != 0
     assert alone.unlocated.any()
@@ -128,7 +128,7 @@ def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mo
     device = seeding_rounds_cuda.prepare(index)
     assert bases_of(device.genome.blocks, bases.size) == bases.tolist()
     assert 4 in bases
-    scored = seeding_rounds_cuda.score_reads(device, codes, offsets, parameters)
+    scored = seeding_rounds_cuda.score_reads(device, codes, offsets, low)
     assert np.array(scored.reads.both).tolist() == alone.both.tolist()
     assert np.array(scored.unlocated).tolist() == alone.unlocated.tolist()
     assert scored.searched.tolist() == alone.searched.tolist()

@@ -1,16 +1,19 @@
-"""Primary hits and their mapping qualities, by bwa's rules for pairs and single reads.
+"""Primary hits, by bwa's rules for pairs and single reads, and their mapping qualities.
 
 A pair of hits that lie to each other as the run's pairs do scores the sum of both and the logarithm
 of its insert size's probability; it is taken where that beats the two best hits by themselves less
-a penalty. The mapping quality compares the primary hit with the best other one of the same bases:
-of the read by itself, and of the pair.
+a penalty. The mapping quality is the probability that the read lies elsewhere: every other hit of
+the same bases is less likely by `MATCH_QUALITY` decibels a match that it scores less, and the
+likelihoods of all of them are added, and of a pair those of all pairs with another hit of the read.
+A read without another hit has the quality that bwa gives it.
 
 Hits are compared by clip-penalised scores: two mismatches at a read's end are worse than one,
 although both are clipped to the same raw score.
 
 Unlocated hits have a bound (Candidates.unlocated), not a score. They are copies of a repeat of
 which other copies were located; one of them is taken to be as good as the best located copy, or
-`UNLOCATED_LOSS` below the bound, whichever is more.
+`UNLOCATED_LOSS` below the bound, whichever is more; and there are more than one. A short read may
+have a locus that no seed shows at all, too: one with a mismatch in each of its shortest seeds.
 """
 
 import math
@@ -27,12 +30,13 @@ from bwarp.mapping.pairing.insert_size import (
     insert_size_scores,
     signed_insert_size,
 )
-from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
     "PrimarySelection",
+    "quality_beside",
     "read_span",
     "same_bases",
     "select_paired",
@@ -44,6 +48,25 @@ __all__ = [
 UNPAIRED_PENALTY = 17
 UNLOCATED_LOSS = 10
 _SHORTEST_SEED = 19
+
+#: Bases of the seeds of the last round.
+SHORTEST_SEED = MappingParameters.short.length
+
+#: A short read's locus that seeds do not show is there once in so many decibels.
+HIDDEN_QUALITY = 40
+HIDDEN = 10.0 ** (-HIDDEN_QUALITY / 10)
+
+#: Where hits are not located, there are so many times as many rivals as were seen: hits, or pairs;
+#: pairs of short reads, whose frequent seeds are located more often.
+UNLOCATED_RIVALS = 4
+SHORT_RIVALS = 2
+
+#: What a match less makes of a pair's mapping quality.
+MATCH_QUALITY = 4.9
+
+#: How likely a pair is, against one that scores more, by sixteenths of a match.
+ODDS_STEP = SCORE_UNITS // 16
+ODDS = 10.0 ** (-MATCH_QUALITY / 10 * np.arange(20 * 16) / 16)
 
 
 class PrimarySelection(NamedTuple):
@@ -77,7 +100,6 @@ class _Scores(NamedTuple):
     match: int
     mismatch: int
     clip: int
-    margin: int
     least: int
 
 
@@ -125,7 +147,7 @@ def select_paired(
 
 def _scores_of(parameters: MappingParameters) -> _Scores:
     p = parameters
-    return _Scores(p.match, p.mismatch, p.clip, p.most_loss, p.least_score)
+    return _Scores(p.match, p.mismatch, p.clip, p.least_score)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -176,6 +198,12 @@ def suboptimal_of(hits, read, primary, length, clip, margin):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
+def _hidden_score(length, match, loss):
+    """What a locus of a short read scores at most that no seed of the last round shows."""
+    return match * length - loss * (length // SHORTEST_SEED)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
 def _lost_to_others(n):
     """What n suboptimal hits nearly as good take from a mapping quality."""
     return int(4.343 * math.log(n + 1) + 0.499) if n > 0 else 0
@@ -195,18 +223,56 @@ def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, 
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
+def _odds(less, match):
+    """How likely a pair is that scores so much less than the best, which counts as 1."""
+    step = max(less, np.int64(0)) // (match * ODDS_STEP)
+    return ODDS[step] if step < ODDS.size else 0.0
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _quality(others):
+    """The mapping quality of a hit beside which all others are so likely together."""
+    if others < 1e-6:
+        return 60
+    if others >= 1.0:
+        return 0
+    return min(int(4.343 * math.log((1.0 + others) / others) + 0.499), 60)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def quality_beside(less, match):
+    """The mapping quality of a hit beside another whose score is so much less."""
+    return _quality(_odds(SCORE_UNITS * less, match))
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
 def _select(hits, reads, scores, read, hit, primary):
     """Make a hit the primary one of its read; returns the best clip-penalised score of others."""
-    length = reads.lengths[read]
-    primary.hits[read] = hit
-    primary.suboptimal[read], suboptimal, n = suboptimal_of(
-        hits, read, hit, length, scores.clip, scores.margin
+    length, match = reads.lengths[read], scores.match
+    score = _clip_penalised(hits, hit, length, scores.clip)
+    span = read_span(hits, hit, length)
+    best = best_penalised = np.int64(0)
+    others = 0.0
+    for i in range(hits.offsets[read], hits.offsets[read + 1]):
+        if i == hit or not same_bases(span, read_span(hits, i, length)):
+            continue
+        penalised = _clip_penalised(hits, i, length, scores.clip)
+        best = max(best, np.int64(hits.scores[i]))
+        best_penalised = max(best_penalised, penalised)
+        others += _odds(SCORE_UNITS * (score - penalised), match)
+    unlocated = np.int64(reads.unlocated[read])
+    if unlocated:
+        others += _odds(SCORE_UNITS * (score - unlocated + UNLOCATED_LOSS * match), match)
+        others *= UNLOCATED_RIVALS
+    if length < SHORT_READ:
+        hidden = _hidden_score(length, match, match - scores.mismatch)
+        others += HIDDEN * _odds(SCORE_UNITS * (score - hidden), match)
+    alone = single_end_mapq(
+        score, 0, 0, hits.ends[hit] - hits.starts[hit], 0, match, scores.mismatch
     )
-    primary.qualities[read] = single_end_mapq(
-        _clip_penalised(hits, hit, length, scores.clip), suboptimal, n,
-        hits.ends[hit] - hits.starts[hit], reads.unlocated[read], scores.match, scores.mismatch,
-    )  # fmt: skip
-    return suboptimal
+    primary.hits[read], primary.suboptimal[read] = hit, best
+    primary.qualities[read] = min(alone, _quality(others))
+    return best_penalised
 
 
 @numba.njit(cache=True, nogil=True)
@@ -268,10 +334,10 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
         b = a + 1
         first_a, first_b, end_b = hits.offsets[a], hits.offsets[b], hits.offsets[b + 1]
         length_a, length_b = reads.lengths[a], reads.lengths[b]
-        best, second = nothing, nothing
-        n_second = 0
+        best = nothing
+        others_a = others_b = 0.0
         best_a, best_b = np.int64(-1), np.int64(-1)
-        best_tie = np.uint64(0)
+        best_tie, n_pairs = np.uint64(0), 0
         for round_ in range(2):
             for i in range(first_a, first_b):
                 penalised = _clip_penalised(hits, i, length_a, clip)
@@ -289,24 +355,23 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
                     score = penalised + _clip_penalised(hits, j, length_b, clip)
                     score = SCORE_UNITS * score + likely[size]
                     if round_ == 1:
-                        near = second - score <= SCORE_UNITS * scores.margin
-                        n_second += near and (i != best_a or j != best_b)
+                        odds = _odds(best - score, match)
+                        others_a += odds if i != best_a else 0.0
+                        others_b += odds if j != best_b else 0.0
                         continue
                     number = np.uint64((i - first_a) * 7919 + j - first_b)
                     tie = (reads.seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
+                    n_pairs += 1
                     if score > best or (score == best and tie > best_tie):
-                        second = max(second, best)
                         best, best_a, best_b, best_tie = score, i, j, tie
-                    else:
-                        second = max(second, score)
-            if second == nothing:
+            if n_pairs < 2:
                 break
         if best_a < 0:
             continue
-        unpaired = -UNPAIRED_PENALTY * match
-        for read in (a, b):
-            unpaired += _best_clip_penalised(hits, read, reads.lengths[read], clip)
-        if best <= SCORE_UNITS * unpaired:
+        single_a = _best_clip_penalised(hits, a, length_a, clip)
+        single_b = _best_clip_penalised(hits, b, length_b, clip)
+        unpaired = SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
+        if best <= unpaired:
             continue
         primary.proper[a] = primary.proper[b] = True
         rivals = np.int64(0)
@@ -315,12 +380,20 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
             unlocated = np.int64(reads.unlocated[read])
             if unlocated:
                 rivals += max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
-        suboptimal = max(second, SCORE_UNITS * max(unpaired, rivals))
-        together = int(6.02 * (best - suboptimal) / (SCORE_UNITS * match) + 0.499)
-        if second >= SCORE_UNITS * unpaired:
-            together -= _lost_to_others(n_second)
-        together = min(max(together, 0), 60)
-        for read in (a, b):
+        besides = _odds(best - SCORE_UNITS * rivals, match)
+        more = UNLOCATED_RIVALS
+        if length_a < SHORT_READ and length_b < SHORT_READ:
+            more = SHORT_RIVALS
+            loss = match - scores.mismatch
+            hidden = _hidden_score(length_a, match, loss) + _hidden_score(length_b, match, loss)
+            besides += HIDDEN * _odds(best - SCORE_UNITS * hidden, match)
+        apart = _odds(best - unpaired, match)
+        if _clip_penalised(hits, best_a, length_a, clip) < single_a:
+            others_a += apart
+        if _clip_penalised(hits, best_b, length_b, clip) < single_b:
+            others_b += apart
+        for read, others in ((a, others_a + besides), (b, others_b + besides)):
+            if reads.unlocated[a] or reads.unlocated[b]:
+                others *= more
             alone = np.int64(primary.qualities[read])
-            if together > alone:
-                primary.qualities[read] = min(together, alone + 40)
+            primary.qualities[read] = min(_quality(others), alone + 40)

@@ -36,7 +36,7 @@ from numba import int64, uint64
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
-from bwarp.mapping.parameters import MappingParameters, SeedRound
+from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
 from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, seed_rows_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -48,6 +48,7 @@ __all__ = [
     "diagonal_of",
     "differences_of_rest",
     "find_candidates",
+    "likely_score",
     "put_bounds",
 ]
 
@@ -184,12 +185,16 @@ def diagonal_of(key):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def differences_of_rest(differences, n_seeds, n_shared, length, k):
-    """In how many bases a locus with `n_shared` seeds of a read, or fewer, differs at least.
+def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
+    """In how many bases a locus with `n_shared` located seeds or fewer differs at least.
 
-    A difference removes no more seeds than overlap at a base. The result is no more than
-    `differences`, the bound of loci without located hits. Both engines use it.
+    A difference removes no more seeds than overlap at a base. Where seeds are not located, only
+    the `differences` without overlap count that are located in full, less those that it shares. The
+    result is no more than `differences`, the bound of loci without located hits. Both engines use
+    it.
     """
+    if not all_located:
+        return max(int64(0), differences - n_shared)
     overlap = int64(1)
     if n_seeds > 1:
         overlap += (k - 1) // ((length - k) // (n_seeds - 1))
@@ -197,11 +202,22 @@ def differences_of_rest(differences, n_seeds, n_shared, length, k):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
+def likely_score(bound, length, match):
+    """What a locus that was not located is likely to score; both engines use it.
+
+    Of a short read every mismatch may be one that it must have.
+    """
+    times = LIKELY if length >= SHORT_READ else 1
+    return max(int64(0), times * bound - (times - 1) * match * length)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
 def put_bounds(read, length, differences, all_located, match, loss, score_bounds, unlocated):
     """Write what loci that are not among the candidates may score; both engines use it."""
-    score_bounds[read] = max(int64(0), match * length - loss * differences)
+    bound = max(int64(0), match * length - loss * differences)
+    score_bounds[read] = bound
     if not all_located:
-        unlocated[read] = max(int64(0), match * length - LIKELY * loss * differences)
+        unlocated[read] = likely_score(bound, length, match)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -297,8 +313,10 @@ def _group(
             all_located = all_located and taken[item] == counts[item]
         if n_found - first_found > most:
             n_found = first_found + most
-            n_shared = found[n_found, _SEEDS]
-            differences = differences_of_rest(differences, n_seeds, n_shared, length, k)
+            n_shared = np.int64(found[n_found, _SEEDS])
+            differences = differences_of_rest(
+                differences, all_located, n_seeds, n_shared, length, k
+            )
             all_located = False
         put_bounds(reads[i], length, differences, all_located, match, loss, score_bounds, unlocated)
     return n_found

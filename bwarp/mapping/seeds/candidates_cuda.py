@@ -242,7 +242,9 @@ def group_keys(
     n_different = int64(differences[i])
     if n_found > most:
         n_shared = MOST_SEEDS - (int64(entries[begin + most]) >> 32)
-        n_different = differences_of_rest(n_different, n_seeds, n_shared, length, k)
+        n_different = differences_of_rest(
+            n_different, not is_left_out, n_seeds, n_shared, length, k
+        )
         is_left_out = True
         n_found = int64(most)
     counts[read] = n_found

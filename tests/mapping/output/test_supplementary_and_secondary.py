@@ -117,8 +117,8 @@ def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_it
     # The other way round the first line is unsure, and the rest no surer.
     read = np.concatenate([bases[300:360], bases[100:140]])
     _, primary, found, secondary = lines_of(genome, [read], [[(0, 300), (0, 660), (0, 100 - 60)]])
-    assert (primary.qualities[0], primary.suboptimal[0]) == (0, 60)
-    assert found.qualities.tolist() == [0]
+    assert primary.suboptimal[0] == 60
+    assert found.qualities[0] <= primary.qualities[0] < 10
     assert secondary.reads.tolist() == [0]
 
 

@@ -158,6 +158,20 @@ def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
     assert n_reached > 3
 
 
+def test_loci_left_out_may_share_the_seeds_that_are_located():
+    rng = np.random.default_rng(4)
+    unit = random_bases(rng, 60)
+    # The first seed is in few of the copies, all the others are in too many to locate.
+    whole, worn = unit + random_bases(rng, 30), random_bases(rng, 14) + unit[14:] + b"A" * 30
+    index, genome = index_and_genome([whole * 6 + worn * 40])
+    codes, offsets = flat([encode(unit)])
+    parameters = replace(PARAMETERS, candidates_a_read=4)
+    found = candidates(index, codes, offsets, STEP, 10, parameters=parameters)
+    assert len(found.reads) == 4
+    # Two copies that are as good are among those left out.
+    assert (found.score_bounds[0], found.unlocated[0]) == (60, 60)
+
+
 def test_of_frequent_seeds_some_hits_are_located():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 60)
