@@ -34,7 +34,7 @@ from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
-__all__ = ["MappedReads", "align_hits"]
+__all__ = ["MappedReads", "align_hits", "gapless_alignments"]
 
 #: A gap this near to an end may leave no seed beyond it.
 _END = 16
@@ -131,6 +131,15 @@ def align_hits(
         shifts = np.repeat(cigar_offsets[gapped] - (np.cumsum(counts) - counts), counts)
         cigar[shifts + np.arange(operations.size)] = operations
     return MappedReads(positions, strands, read_starts, read_ends, scores, cigar_offsets, cigar)
+
+
+def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
+    """Gapless hits as they are."""
+    lengths = (hits.ends - hits.starts)[rows]
+    return MappedReads(
+        hits.starts[rows], hits.strands[rows], hits.read_starts[rows], hits.read_ends[rows],
+        hits.scores[rows], np.arange(rows.size + 1), (lengths << 4 | MATCH).astype(np.uint32),
+    )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)

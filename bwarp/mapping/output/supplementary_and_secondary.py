@@ -23,8 +23,9 @@ from bwarp.mapping.output.alignment_records import (
     SecondaryHits,
     SecondaryRecords,
     Supplementary,
+    joined_alignments,
 )
-from bwarp.mapping.output.final_alignments import MappedReads, align_hits
+from bwarp.mapping.output.final_alignments import MappedReads, align_hits, gapless_alignments
 from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     PrimarySelection,
     read_span,
@@ -72,14 +73,42 @@ def supplementary_of(
         parameters.least_score, parameters.match, parameters.mismatch, parameters.most_loss,
         rows, qualities, suboptimal,
     )  # fmt: skip
+    rows = rows[:n]
+    found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
+    # A window may hold what the primary record aligns already: then a hit stays what it was.
+    again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
+    order = np.arange(n)
+    if again.any():
+        kept, own = np.flatnonzero(~again), np.flatnonzero(again & hits.gapless[rows])
+        order = np.concatenate([kept, own])
+        found = joined_alignments(
+            align_hits(genome, both, offsets, hits, rows[kept], parameters, threads=threads),
+            gapless_alignments(hits, rows[own]),
+        )
     return Supplementary(
-        hits.reads[rows[:n]].astype(np.int64),
-        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
-        qualities[:n],
-        suboptimal[:n],
-        np.zeros(n, bool),
-        rows[:n],
+        hits.reads[rows[order]].astype(np.int64),
+        found,
+        qualities[order],
+        suboptimal[order],
+        np.zeros(order.size, bool),
+        rows[order],
     )
+
+
+def _same_bases_as_primary(found, reads, mapped, lengths) -> np.ndarray:
+    """Whether each alignment (bool) shares half of the bases of the shorter one, or more, with the
+    primary alignment of its read.
+    """
+    spans = []
+    for alignments, rows in ((found, slice(None)), (mapped, reads)):
+        starts, ends = alignments.read_starts[rows], alignments.read_ends[rows]
+        turned = alignments.strands[rows] == 1
+        length = lengths[reads]
+        spans.append((np.where(turned, length - ends, starts),
+                      np.where(turned, length - starts, ends)))  # fmt: skip
+    (start, end), (start_2, end_2) = spans
+    shared = np.minimum(end, end_2) - np.maximum(start, start_2)
+    return 2 * shared >= np.minimum(end - start, end_2 - start_2)
 
 
 @on_timeline("find secondary hits")

@@ -199,3 +199,18 @@ def test_hits_of_a_supplementary_record_are_secondary_to_it():
     assert mapped.positions.tolist() == [100]
     assert more.alignments.positions.tolist() == [600]
     assert found == [[(1000, 40)]]
+
+
+def test_a_part_does_not_grow_over_the_primary_one():
+    """The window of the second part holds most of the first one, but not the other way round."""
+    rng = np.random.default_rng(11)
+    _, genome = index_and_genome([random_bases(rng, 3000)])
+    bases = codes_in(genome)
+    assert bases[1050] != bases[1250]
+    assert bases[1049] != bases[1249]
+    read = np.concatenate([bases[500:1050], bases[1250:1500]])
+    mapped, _, found, _ = lines_of(genome, [read], [[(0, 500), (0, 700)]])
+    assert spans(mapped) == [(500, 0, 0, 550)]
+    assert spans(found.alignments) == [(1250, 0, 550, 800)]
+    assert found.alignments.cigar.tolist() == [250 << 4]
+    assert found.alignments.scores.tolist() == [250]
