@@ -34,6 +34,7 @@ from bwarp.mapping.pairing.alt_hits_cpu import (
     assembly_rows,
     hits_at,
     on_alt_contigs,
+    unlocated_on_assembly,
 )
 from bwarp.mapping.pairing.five_prime_first_cpu import five_prime_first
 from bwarp.mapping.pairing.insert_size import (
@@ -291,17 +292,18 @@ def finish_chunk(
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
     hits = across_gaps(genome, both, offsets, scored.hits, parameters)
     hits = with_clipped_ends(index, genome, chunk.codes, offsets, hits, parameters)
-    competing = hits
+    competing, unlocated = hits, scored.unlocated
     if parameters.alt:
         hits = with_assembly_hits(index, genome, both, chunk.codes, offsets, hits, parameters)
         on_alt = on_alt_contigs(hits, genome.contig_starts, parameters.alt)
         rows = assembly_rows(hits, on_alt, parameters.least_score)
         competing = hits_at(hits, rows)
+        unlocated = unlocated_on_assembly(hits, on_alt, unlocated)
     if chunk.ends == 1:
-        primary = select_single(competing, lengths, scored.unlocated, parameters, tie_seeds(chunk))
+        primary = select_single(competing, lengths, unlocated, parameters, tie_seeds(chunk))
     else:
         primary = select_paired(
-            competing, lengths, scored.unlocated, insert, parameters, tie_seeds(chunk),
+            competing, lengths, unlocated, insert, parameters, tie_seeds(chunk),
             genome.contig_starts,
         )  # fmt: skip
         lower_tandem_repeats(genome, both, offsets, competing, primary, parameters)

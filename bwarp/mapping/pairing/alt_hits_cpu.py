@@ -25,7 +25,14 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["AltHits", "alt_hits", "assembly_rows", "hits_at", "on_alt_contigs"]
+__all__ = [
+    "AltHits",
+    "alt_hits",
+    "assembly_rows",
+    "hits_at",
+    "on_alt_contigs",
+    "unlocated_on_assembly",
+]
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,17 @@ def assembly_rows(hits: ScoredHits, on_alt: np.ndarray, least_score: int) -> np.
     has_other = np.zeros(len(hits.offsets) - 1, bool)
     has_other[hits.reads[~on_alt & (hits.scores >= least_score)]] = True
     return np.flatnonzero(~(on_alt & has_other[hits.reads]))
+
+
+def unlocated_on_assembly(
+    hits: ScoredHits, on_alt: np.ndarray, unlocated: np.ndarray
+) -> np.ndarray:
+    """What an unlocated hit on the primary assembly is likely to score (Candidates.unlocated).
+
+    Where most hits of a read that were located are on ALT contigs, the others are taken to be, too.
+    """
+    n_alt = np.bincount(hits.reads[on_alt], minlength=len(unlocated))
+    return np.where(2 * n_alt > np.diff(hits.offsets), 0, unlocated).astype(unlocated.dtype)
 
 
 def hits_at(hits: ScoredHits, rows: np.ndarray) -> ScoredHits:

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from bwarp.mapping.pairing.alt_hits_cpu import alt_hits, assembly_rows, hits_at, on_alt_contigs
+from bwarp.mapping.pairing.alt_hits_cpu import (
+    alt_hits,
+    assembly_rows,
+    hits_at,
+    on_alt_contigs,
+    unlocated_on_assembly,
+)
 from bwarp.mapping.pairing.primary_and_mapq_cpu import single_end_mapq
 from bwarp.mapping.parameters import MappingParameters
 from tests.helpers.cases.random_scored_hits import LENGTH, overlap, random_hits
@@ -84,3 +90,15 @@ def test_random_hits():
         assert part.tolist() == want
     assert min(map(np.count_nonzero, vars(found).values())) > 100
     assert np.count_nonzero(found.named_by >= 0) > 100
+
+
+def test_unlocated_hits_are_where_most_hits_are():
+    rng = np.random.default_rng(3)
+    hits = random_hits(rng, 500)
+    on_alt = on_alt_contigs(hits, STARTS, (1,))
+    unlocated = rng.integers(0, 90, 500).astype(np.int32)
+    found = unlocated_on_assembly(hits, on_alt, unlocated)
+    assert found.dtype == np.int32
+    for read in range(500):
+        rows = on_alt[hits.offsets[read] : hits.offsets[read + 1]].tolist()
+        assert found[read] == (0 if rows.count(True) > rows.count(False) else unlocated[read])
