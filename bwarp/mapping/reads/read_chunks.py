@@ -26,6 +26,12 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
 from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
+from bwarp.mapping.reads.read_names import (
+    first_bad_name,
+    first_difference,
+    pair_up,
+    take_headers,
+)
 from bwarp.runtime.threads import in_order, read_ahead
 from bwarp.runtime.timeline import on_timeline
 
@@ -247,7 +253,7 @@ def _paired(path_1, path_2, first: int, ends: tuple[_Counted | None, _Counted | 
         raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
     _check_reads(path_1, one, first)
     _check_reads(path_2, two, first)
-    differing = _first_difference(one.text, one.names, two.text, two.names)
+    differing = first_difference(one.text, one.names, two.text, two.names)
     if differing >= 0:
         raise InputError(
             f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
@@ -293,7 +299,7 @@ def _interleaved(path, records: _Counted) -> ReadChunk:
     piece = _piece(path, records)
     _check_reads(path, piece, piece.batches[0].first_record)
     firsts = np.empty(piece.count, np.int64)
-    firsts = firsts[: _pair_up(piece.text, piece.names, firsts)]
+    firsts = firsts[: pair_up(piece.text, piece.names, firsts)]
     codes, offsets, qualities = _laid([piece])
     names, comments, orphans = piece.names[firsts], piece.comments, None
     if 2 * firsts.size > piece.count:
@@ -356,7 +362,7 @@ def _piece(path, records: _Counted) -> _Piece:
     names, comments = (np.empty((lengths.size, 2), np.int64) for _ in range(2))
     row, at = 0, 0
     for batch, size in zip(batches, sizes, strict=True):
-        _take_headers(batch.text, batch.headers, text, at, names[row:], comments[row:])
+        take_headers(batch.text, batch.headers, text, at, names[row:], comments[row:])
         row, at = row + batch.count, at + size
     return _Piece(batches, lengths, text, names, comments)
 
@@ -385,7 +391,7 @@ def _check_reads(path, piece: _Piece, first_read: int) -> None:
             f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
             f"allows {LONGEST_READ_NAME}: shorten it"
         )
-    bad = _first_bad_name(piece.text, piece.names)
+    bad = first_bad_name(piece.text, piece.names)
     if bad >= 0:
         # As bytes are shown, but without the b.
         shown = repr(piece.first_word(bad))[1:]
@@ -399,74 +405,6 @@ def _check_reads(path, piece: _Piece, first_read: int) -> None:
             f"{piece.lengths[i]:,} bases, and the longest that are mapped have {LONGEST_READ:,}: "
             "map longer reads with a mapper made for them, such as minimap2"
         )
-
-
-@numba.njit(cache=True, nogil=True)
-def _first_bad_name(text, names):
-    """The first name with a byte that is not printable ASCII, or with @ at its start; or -1."""
-    for i in range(len(names)):
-        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
-        bad = start < stop and text[start] == 64
-        # Without a way out of the loop it is one over vectors.
-        for at in range(start, stop):
-            bad |= text[at] < 33 or text[at] > 126
-        if bad:
-            return i
-    return -1
-
-
-@numba.njit(cache=True, nogil=True)
-def _take_headers(text, headers, taken, at, names, comments):
-    """Copy headers to `taken`, from `at` on, and find the name and the comment of each.
-
-    The name is the first word, without a /1 or /2 at its end; the comment is what follows the first
-    blank or tab.
-    """
-    for i in range(len(headers)):
-        begin = at
-        space = np.int64(-1)
-        for source in range(headers[i, 0], headers[i, 1]):
-            letter = text[source]
-            if space < 0 and (letter == 32 or letter == 9):
-                space = at
-            taken[at] = letter
-            at += 1
-        stop = space if space >= 0 else at
-        comments[i, 0] = min(stop + 1, at)
-        comments[i, 1] = at
-        if stop - begin > 2 and taken[stop - 2] == 47 and 49 <= taken[stop - 1] <= 50:
-            stop -= 2
-        names[i, 0] = begin
-        names[i, 1] = stop
-
-
-@numba.njit(cache=True, nogil=True)
-def _pair_up(text, names, firsts):
-    """List the first read of every template; returns how many templates there are."""
-    n, read = 0, 0
-    while read < len(names):
-        firsts[n] = read
-        n += 1
-        start, length = names[read, 0], names[read, 1] - names[read, 0]
-        read += 1
-        if read < len(names) and names[read, 1] - names[read, 0] == length:
-            same = True
-            for at in range(length):
-                same &= text[start + at] == text[names[read, 0] + at]
-            read += same
-    return n
-
-
-@numba.njit(cache=True, nogil=True)
-def _first_difference(text_1, names_1, text_2, names_2):
-    for i in range(len(names_1)):
-        length = names_1[i, 1] - names_1[i, 0]
-        if names_2[i, 1] - names_2[i, 0] != length:
-            return i
-        for at in range(length):
-            if text_1[names_1[i, 0] + at] != text_2[names_2[i, 0] + at]:
-                return i
-    return -1
 
 
 @numba.njit(cache=True, nogil=True)
