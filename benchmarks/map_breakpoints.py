@@ -26,7 +26,7 @@ from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import make_genome
 from frame.timing import run_program
-from map import commands
+from parts.mappers import commands, make_indexes
 
 import bwarp
 from bwarp.sequence import decode, encode
@@ -270,11 +270,8 @@ def main():
             machine=machine(),
             bwarp=bwarp.__version__,
         )
-        for mapper, (build, command) in mappers.items():
-            built = kept / f"{fasta.name}.{mapper.replace(' ', '-')}.built"
-            if not built.exists():
-                run_program(build)
-                built.touch()
+        make_indexes(fasta, mappers)
+        for mapper, (_, command) in mappers.items():
             with open(folder / "mapped.sam", "wb") as sam:
                 run_program(command, stdout=sam)
             starts_of = dict(zip(names, starts.tolist(), strict=False))
