@@ -11,8 +11,8 @@ reaching the end score the same, the end is clipped, as bwa does.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -45,8 +45,7 @@ _AHEAD = 12
 _READ_SENTINEL, _WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
 
 
-@dataclass(frozen=True)
-class MappedReads:
+class MappedReads(NamedTuple):
     """An alignment a row, of a read; rows without one have position -1 and no CIGAR.
 
     Attributes

@@ -1,8 +1,5 @@
 """Clipped ends of alignments that lie across a long gap become a part of the alignment."""
 
-from dataclasses import replace
-from typing import NamedTuple
-
 import numba
 import numpy as np
 from numba import int64
@@ -43,11 +40,10 @@ def across_long_gaps(
         return mapped
     costs = gap_costs(parameters)
     gaps = np.empty((2 * mapped.positions.size, 6), np.int64)
-    gaps = gaps[: _find_gaps(genome, both, offsets, _columns_of(mapped), costs, gaps)]
+    gaps = gaps[: _find_gaps(genome, both, offsets, mapped, costs, gaps)]
     if not len(gaps):
         return mapped
-    joined = replace(
-        mapped,
+    joined = mapped._replace(
         positions=mapped.positions.copy(),
         read_starts=mapped.read_starts.copy(),
         read_ends=mapped.read_ends.copy(),
@@ -55,24 +51,8 @@ def across_long_gaps(
         cigar_offsets=np.zeros_like(mapped.cigar_offsets),
         cigar=np.empty(mapped.cigar.size + 2 * len(gaps), np.uint32),
     )
-    _add_gaps(gaps, np.diff(offsets), mapped.cigar_offsets, mapped.cigar, _columns_of(joined))
+    _add_gaps(gaps, np.diff(offsets), mapped.cigar_offsets, mapped.cigar, joined)
     return joined
-
-
-class _Columns(NamedTuple):
-    """Columns of `MappedReads`, as compiled code takes them."""
-
-    positions: np.ndarray
-    strands: np.ndarray
-    read_starts: np.ndarray
-    read_ends: np.ndarray
-    scores: np.ndarray
-    cigar_offsets: np.ndarray
-    cigar: np.ndarray
-
-
-def _columns_of(mapped: MappedReads) -> _Columns:
-    return _Columns(*(getattr(mapped, name) for name in _Columns._fields))
 
 
 @numba.njit(cache=True, nogil=True)

@@ -72,7 +72,7 @@ def repeated(rng, chunk: ReadChunk, times: int) -> ReadChunk:
 def tiled(part, n_reads: int, times: int):
     """The same alignments for every copy of the reads."""
     if isinstance(part, MappedReads):
-        fields = {name: np.tile(value, times) for name, value in vars(part).items()}
+        fields = {name: np.tile(value, times) for name, value in part._asdict().items()}
         sizes = np.tile(np.diff(part.cigar_offsets), times)
         return MappedReads(**fields | {"cigar_offsets": np.concatenate([[0], np.cumsum(sizes)])})
     if isinstance(part, PrimarySelection):
