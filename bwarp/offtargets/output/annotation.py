@@ -13,7 +13,7 @@ from bwarp.io.names import Names
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import read_only
 
-__all__ = ["Features", "no_features", "overlapping", "read_features"]
+__all__ = ["Features", "overlapping", "read_features"]
 
 #: What a feature of GFF or GTF is called by, the first that it has.
 _NAME_KEYS = ("Name", "gene_name", "gene", "ID", "gene_id")
@@ -34,10 +34,6 @@ class Features(NamedTuple):
     stops: np.ndarray
     reach: np.ndarray
     names: Names
-
-
-def no_features() -> Features:
-    return _features([], [], [])
 
 
 def read_features(path: str | os.PathLike, reference: Reference) -> Features:
