@@ -29,7 +29,8 @@ class PinnedBuffer:
         starts = np.cumsum([0, *sizes]) * self.ALIGNMENT
         if self._bytes.size < starts[-1]:
             # Pinning takes longer than copying: not for every few bytes more.
-            self._bytes = cuda.pinned_array(int(starts[-1]) * 5 // 4, np.uint8)
+            wanted = max(int(starts[-1]) * 5 // 4, 2 * self._bytes.size)
+            self._bytes = cuda.pinned_array(wanted, np.uint8)
         return [
             self._bytes[start : start + count * np.dtype(dtype).itemsize].view(dtype)
             for start, dtype in zip(starts, dtypes, strict=False)

@@ -19,11 +19,11 @@ READS_A_THREAD = 1 << 12
 
 
 def reads_a_chunk(backend: str, threads: int) -> int:
-    """Reads of a chunk that keep an engine busy: a GPU takes more at a time, few threads less."""
+    """Reads of a chunk that keep an engine busy: a GPU takes several at a time, few threads less each."""
     if backend == "cuda":
-        from bwarp.mapping import seeding_rounds_cuda
+        from bwarp.mapping import pipeline_cuda
 
-        return seeding_rounds_cuda.READS_A_CHUNK
+        return pipeline_cuda.READS_A_CHUNK
     return min(READS_A_CHUNK, READS_A_THREAD * max(threads, 2))
 
 

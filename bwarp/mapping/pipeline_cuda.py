@@ -1,37 +1,38 @@
-"""From chunks of reads to alignments with a GPU: several chunks at once, in turn on the GPU.
+"""From chunks of reads to alignments with a GPU: several chunks at once on the GPU, then in threads.
 
-    GPU           chunk 4: scored hits of reads and of their mates
-    threads       chunk 5: on its way to pinned memory
-                  chunks 3, 2, 1: out of it; primary hits, alignments      chunk 0: handed on
+    read ahead    chunks 9, 8
+    GPU           chunks 7, 6, 5, 4: scored hits of reads and of their mates
+    threads       chunks 3, 2, 1: primary hits, alignments, records          chunk 0: handed on
 
-A chunk is mapped by one thread from start to end. The GPU is used by one of them at a time: two
-would take more of its memory and, measured, no less time. Meanwhile the others select primary hits,
-align with gaps, encode and write. Reads and hits pass through pinned memory: between that and the
-GPU a copy takes a tenth of the time, and the rest of the way is outside of the turn.
+The GPU takes all chunks that have been read by the time that it is free, up to what its memory is
+planned for: every kernel that is launched takes the host about as long as thousands of reads take
+the GPU. Groups of chunks are scored by a few threads in turn, of which one uses the GPU: two would
+take more of its memory and, measured, no less time. The others bring reads to pinned memory and
+hits from there: between that and the GPU a copy takes a tenth of the time. Every chunk is then
+mapped by one thread, which selects primary hits, aligns with gaps, and encodes records.
 
-Where the GPU's memory is too small for a chunk it is scored in parts, and so are the chunks that
-follow: reads are independent, but for the two of a pair.
+Where the GPU's memory is too small for a group it is scored in parts, and so are those that follow:
+reads are independent, but for the two of a pair.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu.available_memory import Pieces, attempt
+from bwarp.gpu.available_memory import Pieces
 from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined, part_of
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.pipeline import (
-    MappedChunk,
     ScoredChunk,
     estimate_insert_size,
     finish_chunk,
@@ -41,24 +42,22 @@ from bwarp.mapping.pipeline import (
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds_cuda import (
     DeviceData,
-    ScoredReads,
     add_mates,
     prepare,
     score_reads,
 )
-from bwarp.runtime.threads import in_order
-from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.threads import in_order, read_ahead_in_lists
+from bwarp.runtime.timeline import on_timeline, span
 
-__all__ = ["map_chunks"]
+__all__ = ["READS_A_CHUNK", "map_chunks"]
 
-#: Chunks in work at a time, whatever the threads: each takes memory.
-MOST_IN_WORK = 12
+#: Reads that a thread maps at a time: with more, threads wait longer for the last one in the end.
+READS_A_CHUNK = 1 << 16
 
-#: Chunks that `then` is called for at a time, whatever the threads: so many keep up with a GPU.
-MOST_AFTER = 4
+#: Groups in work: one on the GPU, and one on its way there or from there.
+GROUPS = 2
 
-#: Chunks with pinned memory: one on the GPU, one before it and one after it.
-PINNED = 3
+_NO_BASES = np.empty(0, np.uint8)
 
 
 def map_chunks(
@@ -76,34 +75,23 @@ def map_chunks(
     ----------
     device : DeviceData, optional
         What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned for the index already.
-    then : function of MappedChunk
-        Called in threads of its own; what it returns is yielded instead of the chunk.
     """
-    scorer = _ChunkScorer(device or prepare(index), parameters)
+    scorer = _Scorer(device or prepare(index), parameters)
     chunks = iter(chunks)
-    insert = given_insert_size(parameters)
-    in_work = min(threads, MOST_IN_WORK)
-
-    def finish(one: tuple[ReadChunk, list[ScoredReads] | None]) -> MappedChunk:
-        chunk, scored = one
-        both = both_strands(chunk.codes, chunk.offsets)
-        scored = scorer.score(chunk, both, insert, scored)
-        return finish_chunk(index, genome, scored, insert, parameters)
-
-    first = deque()
+    insert, first = given_insert_size(parameters), []
     if insert is None:
-        on_host = []
-        for chunk in first_chunks(chunks):
-            scored, without_mates = scorer.score_first(chunk)
-            first.append((chunk, scored))
-            on_host.append(without_mates)
-        insert = estimate_insert_size(on_host, genome, parameters)
-        del on_host
-    # A chunk that is scored already is not kept longer than the others.
-    scored_first = (first.popleft() for _ in range(len(first)))
-    others = ((chunk, None) for chunk in chunks)
-    mapped = in_order(finish, chain(scored_first, others), in_work)
-    yield from in_order(then, mapped, min(threads, MOST_AFTER))
+        # These are scored again with their mates, which takes less than to keep their hits there.
+        first = list(first_chunks(chunks))
+        insert = estimate_insert_size(scorer.score(first, None), genome, parameters)
+
+    def finish(scored: ScoredChunk):
+        chunk = scored.chunk
+        scored = replace(scored, both=both_strands(chunk.codes, chunk.offsets))
+        return then(finish_chunk(index, genome, scored, insert, parameters))
+
+    groups = chain([first] if first else [], read_ahead_in_lists(chunks, scorer.chunks_a_group))
+    scored = in_order(lambda group: scorer.score(group, insert), groups, min(threads, GROUPS))
+    yield from in_order(finish, chain.from_iterable(scored), threads)
 
 
 class _OnHost(NamedTuple):
@@ -114,96 +102,82 @@ class _OnHost(NamedTuple):
     searched: np.ndarray
 
 
-class _ChunkScorer:
-    """Scores chunks on the GPU, one at a time, with as many reads at once as fit."""
+class _Scorer:
+    """Scores groups of chunks on the GPU, one at a time, with as many reads at once as fit."""
 
     def __init__(self, device: DeviceData, parameters: MappingParameters):
         self._device, self._parameters = device, parameters
         self._turn = threading.Lock()
-        self._pinned = PinnedBuffers(PINNED)
+        # Of both kinds one is on its way while the GPU uses the other.
+        self._pinned_reads, self._pinned_hits = PinnedBuffers(2), PinnedBuffers(2)
         refusal = GpuMemoryError("mapping a read takes more GPU memory than is free")
         self._pieces = Pieces(device.index.plan.elements, refusal)
 
-    def score_first(self, chunk: ReadChunk) -> tuple[list[ScoredReads], ScoredChunk]:
-        """The hits of a chunk before mates can be rescued, kept on the GPU for `score`."""
-        parameters = of_ends(self._parameters, chunk.ends)
-        with self._pinned.lent() as pinned:
+    @property
+    def chunks_a_group(self) -> int:
+        return max(1, self._pieces.at_once // READS_A_CHUNK)
 
-            def work(codes, offsets) -> tuple[ScoredReads, _OnHost]:
-                scored = score_reads(self._device, codes, offsets, parameters)
-                return scored, _on_host(scored, scored.hits, pinned, is_copied=True)
+    def score(self, chunks: list[ReadChunk], insert: InsertSize | None) -> list[ScoredChunk]:
+        """The hits of the chunks' reads and, where the insert size is known, of their mates.
 
-            found = self._in_parts(chunk, chunk.codes, work)
-        nothing = np.empty(0, np.uint8)
-        on_host = _scored_chunk(chunk, nothing, [there for _, there in found])
-        return [scored for scored, _ in found], on_host
-
-    @on_timeline("wait for the GPU, and copy")
-    def score(
-        self,
-        chunk: ReadChunk,
-        both: np.ndarray,
-        insert: InsertSize | None,
-        scored: list[ScoredReads] | None,
-    ) -> ScoredChunk:
-        """The hits of a chunk's reads and of their mates.
-
-        Parameters
-        ----------
-        both : ndarray, shape=(2 * n_bases,), dtype=uint8
-            The reads, then their reverse complements.
-        scored : list of ScoredReads, optional
-            What `score_first` has found.
+        The reverse complements of the reads are not made.
         """
+        lengths = [np.diff(chunk.offsets) for chunk in chunks]
+        offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        with self._pinned_reads.lent() as pinned_reads, self._pinned_hits.lent() as pinned_hits:
+            (codes,) = pinned_reads.arrays(int(offsets[-1]), [np.uint8])
+            np.concatenate([chunk.codes for chunk in chunks], out=codes)
 
-        parameters = of_ends(self._parameters, chunk.ends)
+            def work(first: int, stop: int) -> _OnHost:
+                part = offsets[first : stop + 1]
+                return self._score_part(
+                    codes[part[0] : part[-1]], part - part[0], chunks[0].ends, insert, pinned_hits,
+                    is_copied=len(part) < len(offsets),
+                )  # fmt: skip
 
-        def with_mates(scored: ScoredReads, is_copied: bool) -> _OnHost:
-            hits = scored.hits
-            if chunk.ends == 2:
-                hits = add_mates(self._device, scored, insert, self._parameters)
-            return _on_host(scored, hits, pinned, is_copied)
+            with span("wait for the GPU"):
+                self._turn.acquire()
+            try:
+                found = self._pieces.each(work, len(offsets) - 1, chunks[0].ends)
+            finally:
+                self._turn.release()
+            return _divided(chunks, found)
 
-        def work(codes, offsets) -> _OnHost:
-            scored = score_reads(self._device, codes, offsets, parameters)
-            return with_mates(scored, is_copied=len(offsets) < len(chunk.offsets))
-
-        with self._pinned.lent() as pinned:
-            codes = chunk.codes
-            if scored is None and chunk.n_reads <= self._pieces.at_once:
-                # What is found comes back through the same memory: not for a chunk in parts.
-                (codes,) = pinned.arrays(chunk.codes.size, [np.uint8])
-                codes[:] = chunk.codes
-            with self._turn:
-                found = None
-                if scored is not None:
-                    found = attempt(lambda: [with_mates(part, is_copied=True) for part in scored])
-                    # What the GPU kept of the chunk is freed.
-                    scored.clear()
-                if found is None:
-                    found = self._in_parts(chunk, codes, work)
-            return _scored_chunk(chunk, both, found)
-
-    def _in_parts(self, chunk: ReadChunk, codes: np.ndarray, work) -> list:
-        """``work(codes, offsets)`` of a chunk's reads, in as few parts as fit."""
-
-        def part(first: int, stop: int):
-            offsets = chunk.offsets[first : stop + 1]
-            source = codes if stop - first == chunk.n_reads else chunk.codes
-            return work(source[offsets[0] : offsets[-1]], offsets - offsets[0])
-
-        return self._pieces.each(part, chunk.n_reads, chunk.ends)
-
-
-def _on_host(scored: ScoredReads, hits, pinned: PinnedBuffer, is_copied: bool) -> _OnHost:
-    on_host = hits_on_host(hits, pinned)
-    if is_copied:
-        on_host = ScoredHits(*map(np.array, on_host))
-    return _OnHost(on_host, scored.unlocated.copy_to_host(), scored.searched)
+    def _score_part(
+        self,
+        codes: np.ndarray,
+        offsets: np.ndarray,
+        ends: int,
+        insert: InsertSize | None,
+        pinned: PinnedBuffer,
+        is_copied: bool,
+    ) -> _OnHost:
+        """`is_copied`: other hits are to come through the pinned memory before these are used."""
+        scored = score_reads(self._device, codes, offsets, of_ends(self._parameters, ends))
+        hits = scored.hits
+        if ends == 2 and insert is not None:
+            hits = add_mates(self._device, scored, insert, self._parameters)
+        with span("copy hits from the GPU"):
+            on_host = hits_on_host(hits, pinned)
+            unlocated = scored.unlocated.copy_to_host()
+        if is_copied:
+            on_host = ScoredHits(*map(np.array, on_host))
+        return _OnHost(on_host, unlocated, scored.searched)
 
 
-def _scored_chunk(chunk: ReadChunk, both: np.ndarray, found: list[_OnHost]) -> ScoredChunk:
-    """The chunk, its hits in memory of their own, so that the pinned memory can be used again."""
-    hits, unlocated, searched = zip(*found, strict=True)
-    hits = joined(hits) if len(found) > 1 else ScoredHits(*map(np.array, hits[0]))
-    return ScoredChunk(chunk, both, hits, np.concatenate(unlocated), sum(searched))
+@on_timeline("divide hits among chunks")
+def _divided(chunks: list[ReadChunk], found: list[_OnHost]) -> list[ScoredChunk]:
+    """The hits of every chunk in memory of their own, so that pinned memory can be used again.
+
+    What was searched is counted with the first chunk.
+    """
+    parts, unlocated, searched = zip(*found, strict=True)
+    hits = joined(parts) if len(parts) > 1 else parts[0]
+    unlocated, searched = np.concatenate(unlocated), sum(searched)
+    scored, first = [], 0
+    for chunk in chunks:
+        stop = first + chunk.n_reads
+        own = part_of(hits, first, stop)
+        scored.append(ScoredChunk(chunk, _NO_BASES, own, unlocated[first:stop].copy(), searched))
+        first, searched = stop, np.zeros_like(searched)
+    return scored

@@ -32,7 +32,7 @@ from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
     "KERNEL_SIGNATURES",
-    "READS_A_CHUNK",
+    "MOST_READS",
     "DeviceData",
     "ScoredReads",
     "add_mates",
@@ -40,8 +40,9 @@ __all__ = [
     "score_reads",
 ]
 
-#: Reads that are copied to the GPU at once: enough to fill it, and as few as small GPUs take.
-READS_A_CHUNK = 1 << 18
+#: Reads that are scored at once: so many that launching kernels takes a small part of the time, and
+#: as few as small GPUs take.
+MOST_READS = 1 << 20
 FEWEST_READS = 1 << 13
 
 #: About what a read takes on the GPU with its seeds and hits; more in poor genomes.
@@ -84,7 +85,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         with_suffixes="yes",
         bytes_an_element=BYTES_A_READ,
         fewest=FEWEST_READS,
-        most=READS_A_CHUNK,
+        most=MOST_READS,
         beside=genome_bytes(index.reference),
     )
     device = make_device_index(index, needs, with_lists=False)

@@ -16,7 +16,14 @@ from functools import partial
 
 from bwarp.runtime.timeline import on_timeline, span
 
-__all__ = ["available_threads", "for_each_range", "in_order", "read_ahead", "run_together"]
+__all__ = [
+    "available_threads",
+    "for_each_range",
+    "in_order",
+    "read_ahead",
+    "read_ahead_in_lists",
+    "run_together",
+]
 
 
 def available_threads() -> int:
@@ -106,6 +113,18 @@ def read_ahead(items: Iterator, most: int = 2) -> Iterator:
 
     The thread begins at once, and ends soon after nobody holds the iterator any more.
     """
+    return _begun(items, most, _handed_on)
+
+
+def read_ahead_in_lists(items: Iterator, most: int) -> Iterator[list]:
+    """The same items, as lists of all that have been made by the time that one is asked for.
+
+    A list has up to `most` items; one is waited for where there is none.
+    """
+    return _begun(items, most, partial(_handed_on_in_lists, most=most))
+
+
+def _begun(items: Iterator, most: int, handed_on: Callable) -> Iterator:
     made = queue.Queue(most)
     is_wanted = threading.Event()
     is_wanted.set()
@@ -129,7 +148,7 @@ def read_ahead(items: Iterator, most: int = 2) -> Iterator:
             hand_on(None, error)
 
     threading.Thread(target=make, daemon=True).start()
-    ahead = _handed_on(made, is_wanted)
+    ahead = handed_on(made, is_wanted)
     # Where nobody ever asks for an item, the generator does not begin, and has no end to reach.
     weakref.finalize(ahead, is_wanted.clear)
     return ahead
@@ -147,3 +166,19 @@ def _handed_on(made: queue.Queue, is_wanted: threading.Event) -> Iterator:
             yield item
     finally:
         is_wanted.clear()
+
+
+def _handed_on_in_lists(made: queue.Queue, is_wanted: threading.Event, most: int) -> Iterator[list]:
+    ahead, end = _handed_on(made, is_wanted), None
+    while end is None:
+        items = []
+        try:
+            items.append(next(ahead))
+            while len(items) < most and not made.empty():
+                items.append(next(ahead))
+        except Exception as error:
+            end = error
+        if items:
+            yield items
+    if not isinstance(end, StopIteration):
+        raise end

@@ -32,8 +32,13 @@ def chunks_of(reads, ends, templates_a_chunk):
         yield ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, ends, first)
 
 
-@pytest.mark.parametrize("ends", [2, 1])
-def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
+def sum_of(mapped) -> list[int]:
+    """What was searched for all chunks: those that share the GPU are counted together."""
+    return sum(one.searched for one in mapped).tolist()
+
+
+@pytest.mark.parametrize(("ends", "threads"), [(2, 2), (1, 2), (2, 1)])
+def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, threads):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 9)
@@ -43,7 +48,10 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends):
     parameters = replace(PARAMETERS, secondary_records=ALL)
     expected = list(pipeline.map_chunks(*arguments, chunks_of(reads, ends, 3), parameters))
     pretend(monkeypatch)
-    got = list(pipeline_cuda.map_chunks(*arguments, chunks_of(reads, ends, 3), parameters, 2))
+    monkeypatch.setattr(pipeline_cuda, "READS_A_CHUNK", 1)
+    chunks = chunks_of(reads, ends, 3)
+    got = list(pipeline_cuda.map_chunks(*arguments, chunks, parameters, threads))
+    assert sum_of(got) == sum_of(expected)
     assert len(got) == len(expected) == 9 // 3 * (3 - ends)
     assert sum(one.recorded.reads.size for one in expected) > 0
     if ends == 2:
@@ -72,8 +80,7 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
     pretend(monkeypatch)
-    for module in (available_memory, pipeline_cuda):
-        monkeypatch.setattr(module, "attempt", attempt_here)
+    monkeypatch.setattr(available_memory, "attempt", attempt_here)
     score_reads, add_mates = pipeline_cuda.score_reads, pipeline_cuda.add_mates
     scored = []
 
@@ -95,12 +102,12 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
     monkeypatch.setattr(pipeline_cuda, "score_reads", score_few)
     monkeypatch.setattr(pipeline_cuda, "add_mates", add_few)
     got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
-    # What was found whole is tried, then a chunk; it is halved, and the others are no larger.
-    assert scored.count(6) <= 3
-    assert sorted(set(scored)) == [2, 6]
+    # The first two chunks are scored together. They are halved, and no part after is larger.
+    assert scored[:2] == [12, 6]
+    assert set(scored[2:]) == {2}
+    assert sum_of(got) == sum_of(expected)
     for one, other in zip(got, expected, strict=True):
         assert one.insert == other.insert
-        assert one.searched.tolist() == other.searched.tolist()
         assert_same(one.hits, other.hits)
         assert_same(one.mapped, other.mapped)
         assert_same(one.primary, other.primary)
@@ -111,8 +118,7 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 6)
     pretend(monkeypatch)
-    for module in (available_memory, pipeline_cuda):
-        monkeypatch.setattr(module, "attempt", attempt_here)
+    monkeypatch.setattr(available_memory, "attempt", attempt_here)
 
     def score_none(*_):
         raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")

@@ -12,6 +12,7 @@ from bwarp.runtime.threads import (
     for_each_range,
     in_order,
     read_ahead,
+    read_ahead_in_lists,
     run_together,
 )
 
@@ -138,6 +139,45 @@ def test_items_are_made_ahead_in_order_and_no_more_than_asked_for():
     time.sleep(0.05)
     assert made == [0, 1, 2, 3]  # two wait, and a third for room
     assert list(ahead) == [1, 2, 3, 4, 5, 6]
+
+
+def test_lists_hold_what_was_made_by_the_time_they_are_asked_for():
+    may_go_on = threading.Event()
+    made = []
+
+    def items():
+        for item in range(6):
+            if item == 1:
+                may_go_on.wait(30)
+            made.append(item)
+            yield item
+        raise ValueError("no more")
+
+    lists = read_ahead_in_lists(items(), most=4)
+    assert next(lists) == [0]
+    may_go_on.set()
+    deadline = time.monotonic() + 30
+    while len(made) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert next(lists) == [1, 2, 3, 4]
+    assert next(lists) == [5]
+    with pytest.raises(ValueError, match="no more"):
+        next(lists)
+
+
+def test_a_list_before_an_error_is_handed_on():
+    def items():
+        yield from range(2)
+        raise ValueError("no more")
+
+    lists = read_ahead_in_lists(items(), most=4)
+    time.sleep(0.2)
+    found = []
+    with pytest.raises(ValueError, match="no more"):
+        for some in lists:
+            found += some
+    assert found == [0, 1]
+    assert list(read_ahead_in_lists(iter(()), most=4)) == []
 
 
 def test_an_error_of_the_maker_is_raised_after_the_items_before_it():

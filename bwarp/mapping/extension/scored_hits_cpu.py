@@ -21,6 +21,7 @@ __all__ = [
     "best_scores",
     "joined",
     "merge",
+    "part_of",
     "put_row",
     "ranked",
     "without",
@@ -91,6 +92,14 @@ def joined(parts: Sequence[ScoredHits]) -> ScoredHits:
     return ScoredHits(*columns)._replace(
         reads=np.concatenate(reads), offsets=np.concatenate([[0], np.cumsum(counts)])
     )
+
+
+def part_of(hits: ScoredHits, first: int, stop: int) -> ScoredHits:
+    """Copies of the hits of reads `first` to `stop`, which are numbered from 0 then."""
+    begin, end = hits.offsets[first], hits.offsets[stop]
+    own = ScoredHits(*(column[begin:end].copy() for column in hits[:-1]), hits.offsets[:0])
+    own.reads[:] -= np.int32(first)
+    return own._replace(offsets=hits.offsets[first : stop + 1] - begin)
 
 
 def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
