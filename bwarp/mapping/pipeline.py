@@ -45,11 +45,8 @@ from bwarp.mapping.pairing.insert_size import (
     unambiguous_insert_sizes,
 )
 from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
-from bwarp.mapping.pairing.primary_and_mapq_cpu import (
-    PrimarySelection,
-    select_paired,
-    select_single,
-)
+from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection, select_single
+from bwarp.mapping.pairing.primary_pairs_cpu import select_paired
 from bwarp.mapping.pairing.tandem_repeats import lower_tandem_repeats
 from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
 from bwarp.mapping.reads.read_chunks import ReadChunk

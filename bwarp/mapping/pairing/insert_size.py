@@ -11,6 +11,7 @@ base of read 1 to that of read 2, counted in the direction in which read 1 is re
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numba
@@ -139,6 +140,7 @@ def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
     return InsertSize(mean, sd, lowest, highest, number)
 
 
+@lru_cache(maxsize=1)
 def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
     """What an insert size, from `lowest` to `highest`, adds to the score of a pair.
 

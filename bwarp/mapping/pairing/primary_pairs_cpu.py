@@ -1,0 +1,213 @@
+"""Primary hits of pairs, by bwa's rules, and their mapping qualities.
+
+A pair of hits that lie to each other as the run's pairs do scores the sum of both and the logarithm
+of its insert size's probability; it is taken where that beats the two best hits by themselves less
+a penalty. The likelihoods of all pairs with another hit of a read are added.
+
+    hits of read 1     ---->            ---->        ---->
+    window of each       [======]         [======]     [======]      where a mate begins
+    hits of read 2      <----   <----             <----              by strand and first base
+
+Of two reads with many hits each only the pairs within these windows are looked at.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.pairing.insert_size import (
+    SCORE_UNITS,
+    InsertSize,
+    five_prime,
+    insert_size_scores,
+    mate_lies,
+)
+from bwarp.mapping.pairing.likelihoods import likelihood, mapping_quality
+from bwarp.mapping.pairing.primary_and_mapq_cpu import (
+    HIDDEN_ONCE_IN,
+    UNLOCATED_LOSS,
+    UNLOCATED_RIVALS,
+    PrimarySelection,
+    Reads,
+    clip_penalised,
+    hidden_score,
+    no_selection,
+    scores_of,
+    select,
+    select_unpaired,
+)
+from bwarp.mapping.parameters import SHORT_READ, MappingParameters
+from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
+
+__all__ = ["UNPAIRED_PENALTY", "select_paired"]
+
+UNPAIRED_PENALTY = 17
+
+#: As UNLOCATED_RIVALS, of pairs of short reads, whose frequent seeds are located more often.
+SHORT_RIVALS = 2
+
+#: Added to the first bases of hits on the reverse strand, so that they come after all others.
+_REVERSE = 1 << 40
+
+#: Less than any score.
+_NOTHING = -(1 << 60)
+
+
+@on_timeline("select primary hits")
+def select_paired(
+    hits: ScoredHits,
+    lengths: np.ndarray,
+    unlocated: np.ndarray,
+    insert: InsertSize,
+    parameters: MappingParameters,
+    seeds: np.ndarray,
+    contig_starts: np.ndarray,
+) -> PrimarySelection:
+    """Primary hits of pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
+    primary = no_selection(len(lengths))
+    reads, scores = Reads(lengths, unlocated, seeds), scores_of(parameters)
+    if insert.highest:
+        most = int(np.diff(hits.offsets).max(initial=0))
+        _select_pairs(
+            hits, reads, scores, contig_starts, insert_size_scores(insert, parameters.match),
+            insert.lowest, insert.orientation, np.empty((4, most), np.int64), primary,
+        )  # fmt: skip
+    select_unpaired(hits, reads, scores, primary)
+    return primary
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _five_prime_of(hits, i, length):
+    return five_prime(
+        hits.strands[i], hits.starts[i], hits.ends[i], hits.read_starts[i], hits.read_ends[i],
+        length,
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _sort_hits(hits, read, length, clip, positions, rows, penalised):
+    """Write a read's hits by strand and first base, with their clip-penalised scores, of which it
+    returns the best.
+    """
+    first, best = hits.offsets[read], np.int64(0)
+    n = hits.offsets[read + 1] - first
+    for number in range(n):
+        row = first + number
+        position = _five_prime_of(hits, row, length) + (_REVERSE if hits.strands[row] else 0)
+        at = number
+        while at > 0 and positions[at - 1] > position:
+            positions[at], rows[at], penalised[at] = (
+                positions[at - 1],
+                rows[at - 1],
+                penalised[at - 1],
+            )
+            at -= 1
+        score = clip_penalised(hits, row, length, clip)
+        positions[at], rows[at], penalised[at] = position, row, score
+        best = max(best, score)
+    return best
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _first_from(positions, n, position):
+    """The number of the first of n sorted positions that is not before `position`."""
+    first = np.int64(0)
+    while n > 1:
+        half = n >> 1
+        # No branch, which nothing could predict.
+        first += half * np.int64(positions[first + half - 1] < position)
+        n -= half
+    return first + np.int64(positions[first] < position)
+
+
+@numba.njit(cache=True, nogil=True)
+def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientation, space, primary):
+    hits, reads, contig_starts = uncounted((hits, reads, contig_starts))
+    likely, primary, space = uncounted((likely, primary, space))
+    positions, rows, penalised_b, firsts = space[0], space[1], space[2], space[3]
+    match, clip = scores.match, scores.clip
+    for a in range(0, hits.offsets.size - 1, 2):
+        b = a + 1
+        first_a, first_b = hits.offsets[a], hits.offsets[b]
+        n_b = hits.offsets[b + 1] - first_b
+        if first_a == first_b or n_b == 0:
+            continue
+        length_a, length_b = reads.lengths[a], reads.lengths[b]
+        single_a = np.int64(0)
+        single_b = _sort_hits(hits, b, length_b, clip, positions, rows, penalised_b)
+        best = np.int64(_NOTHING)
+        others_a = others_b = np.int64(0)
+        best_a, best_b = np.int64(-1), np.int64(-1)
+        best_tie, n_pairs = np.uint64(0), 0
+        for round_ in range(2):
+            for i in range(first_a, first_b):
+                if round_ == 1 and firsts[i - first_a] == n_b:
+                    continue
+                penalised = clip_penalised(hits, i, length_a, clip)
+                single_a = max(single_a, penalised)
+                strand, side = mate_lies(orientation, 0, np.int64(hits.strands[i]))
+                first_base = _five_prime_of(hits, i, length_a)
+                low = first_base + lowest if side > 0 else first_base - lowest - likely.size + 1
+                low += _REVERSE if strand else 0
+                if round_ == 0:
+                    at = _first_from(positions, n_b, low)
+                    near = at < n_b and positions[at] < low + likely.size
+                    firsts[i - first_a] = at if near else n_b
+                at = firsts[i - first_a]
+                if at == n_b:
+                    continue
+                contig = np.searchsorted(contig_starts, hits.ends[i] - 1, side="right")
+                contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
+                while at < n_b and positions[at] < low + likely.size:
+                    j = rows[at]
+                    size = (
+                        positions[at] - low if side > 0 else low + likely.size - 1 - positions[at]
+                    )
+                    score = SCORE_UNITS * (penalised + penalised_b[at]) + likely[size]
+                    at += 1
+                    if not contig_start <= hits.ends[j] - 1 < contig_end:
+                        continue
+                    if round_ == 1:
+                        beside = likelihood(best - score, match)
+                        others_a += beside if i != best_a else 0
+                        others_b += beside if j != best_b else 0
+                        continue
+                    n_pairs += 1
+                    if score < best:
+                        continue
+                    number = np.uint64((i - first_a) * 7919 + j - first_b)
+                    tie = (reads.seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
+                    if score > best or tie > best_tie:
+                        best, best_a, best_b, best_tie = score, i, j, tie
+            if n_pairs < 2:
+                break
+        if best_a < 0:
+            continue
+        unpaired = SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
+        if best <= unpaired:
+            continue
+        primary.proper[a] = primary.proper[b] = True
+        rivals = np.int64(0)
+        for read, hit in ((a, best_a), (b, best_b)):
+            suboptimal = select(hits, reads, scores, read, hit, primary)
+            unlocated = np.int64(reads.unlocated[read])
+            if unlocated:
+                rivals += max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
+        besides = likelihood(best - SCORE_UNITS * rivals, match)
+        more = UNLOCATED_RIVALS
+        if length_a < SHORT_READ and length_b < SHORT_READ:
+            more = SHORT_RIVALS
+            loss = match - scores.mismatch
+            hidden = hidden_score(length_a, match, loss) + hidden_score(length_b, match, loss)
+            besides += likelihood(best - SCORE_UNITS * hidden, match) // HIDDEN_ONCE_IN
+        apart = likelihood(best - unpaired, match)
+        if clip_penalised(hits, best_a, length_a, clip) < single_a:
+            others_a += apart
+        if clip_penalised(hits, best_b, length_b, clip) < single_b:
+            others_b += apart
+        for read, others in ((a, others_a + besides), (b, others_b + besides)):
+            if reads.unlocated[a] or reads.unlocated[b]:
+                others *= more
+            alone = np.int64(primary.qualities[read])
+            primary.qualities[read] = min(mapping_quality(others), alone + 40)
