@@ -8,6 +8,7 @@ import argparse
 from bwarp.cli.program import bounded_int, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import named_like_alt
+from bwarp.io.bam.compression import COMPRESS
 from bwarp.mapping.output.output_options import (
     AlignmentOutput,
     default_sort_bytes,
@@ -289,6 +290,11 @@ def add_output_options(parser) -> None:
         help="write only reads that overlap these regions, with their mates",
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
+    parser.add_argument(
+        "--compress", choices=COMPRESS, default="auto",
+        help="where BAM is compressed: auto is the GPU, if one maps and nvCOMP is installed; the "
+        "records are the same, the bytes of the file are not",
+    )  # fmt: skip
 
 
 def warn_of_names_like_alt(reference: Reference) -> None:

@@ -19,7 +19,7 @@ READS_A_THREAD = 1 << 12
 
 
 def reads_a_chunk(backend: str, threads: int) -> int:
-    """Reads of a chunk that keep an engine busy: a GPU takes several at a time, few threads less each."""
+    """Reads of a chunk: a GPU takes many of them, few threads are to keep little."""
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 

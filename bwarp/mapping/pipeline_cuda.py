@@ -1,4 +1,4 @@
-"""From chunks of reads to alignments with a GPU: several chunks at once on the GPU, then in threads.
+"""From chunks of reads to alignments with a GPU: several at once on the GPU, then in threads.
 
     read ahead    chunks 9, 8
     GPU           chunks 7, 6, 5, 4: scored hits of reads and of their mates

@@ -16,6 +16,7 @@ from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
+from bwarp.io.bam.compression import compression_for
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_file import files_of
@@ -54,6 +55,7 @@ def main(options):
     if options.regions == "-" and "-" in (options.first, options.second):
         raise UsageError("- is given for reads and for --regions: give one of them as a file")
     backend = choose_engine(options.backend)
+    output = replace(output, compression=compression_for(options.compress, backend))
     parameters = mapping_options(options)
     size = reads_a_chunk(backend, options.threads)
     chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)

@@ -19,15 +19,28 @@ from numba.core.extending import intrinsic
 from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
 from bwarp.runtime.timeline import on_timeline
 
-__all__ = ["compressed_blocks", "inflated_blocks", "whole_blocks"]
+__all__ = [
+    "FOOT_BYTES",
+    "HEAD_BYTES",
+    "STORED_BYTES",
+    "compressed_blocks",
+    "finish_block",
+    "inflated_blocks",
+    "is_stored",
+    "sums_of_blocks",
+    "whole_blocks",
+]
 
 #: Room for a block while it is made: more than any takes, so that none is cut short.
 _ROOM = 1 << 17
 
 _WHOLE = 1 << 16
 _HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
-_HEAD_BYTES = 18
-_FOOT_BYTES = 8
+HEAD_BYTES = 18
+FOOT_BYTES = 8
+
+#: What stands before bytes that are stored as they are.
+STORED_BYTES = 5
 
 #: Where in a block's head its size is, and what the head is up to there, but for time and system.
 _SIZE_AT = 16
@@ -65,6 +78,16 @@ def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     finally:
         library.libdeflate_free_compressor(compressor)
     return out[: ends[-1] if n_blocks else 0], ends
+
+
+def sums_of_blocks(data: np.ndarray) -> np.ndarray | None:
+    """The checksums of blocks of `BLOCK_BYTES` each, int64; None where there is no libdeflate."""
+    library = _library()
+    if library is None:
+        return None
+    sums = np.empty(-(-data.size // BLOCK_BYTES), np.int64)
+    _sums_of_blocks(data, *_addresses(library, "libdeflate_crc32"), sums)
+    return sums
 
 
 def whole_blocks(packed: np.ndarray) -> tuple[int, int]:
@@ -161,31 +184,54 @@ def _call_6(_context, address, a, b, c, d, e, f):
 @numba.njit(cache=True, nogil=True)
 def _write_blocks(data, compress, checksum, compressor, out, ends):
     source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
-    at = np.int64(0)
+    begin = np.int64(0)
     for number in range(ends.size):
         first = number * BLOCK_BYTES
         size = min(np.int64(BLOCK_BYTES), data.size - first)
-        begin = at
-        out[at : at + _HEAD.size] = _HEAD
-        at += _HEAD_BYTES
+        at = begin + HEAD_BYTES
         packed = _call_5(
             np.int64(compress), np.int64(compressor), source + first, size, target + at,
-            np.int64(_ROOM - _HEAD_BYTES - _FOOT_BYTES),
+            np.int64(_ROOM - HEAD_BYTES - FOOT_BYTES),
         )  # fmt: skip
-        if packed == 0 or packed > BLOCK_BYTES:
-            # Stored as it is: one deflate block of its own kind.
-            out[at] = 1
-            at = _put(out, at + 1, size, 2)
-            at = _put(out, at, size ^ 0xFFFF, 2)
-            out[at : at + size] = data[first : first + size]
-            at += size
-        else:
-            at += packed
         total = _call_3(np.int64(checksum), np.int64(0), source + first, size)
-        at = _put(out, at, total & 0xFFFFFFFF, 4)
-        at = _put(out, at, size, 4)
-        _put(out, begin + _HEAD.size, at - begin - 1, 2)
-        ends[number] = at
+        begin = finish_block(out, begin, packed, data, first, size, total)
+        ends[number] = begin
+
+
+@numba.njit(cache=True, nogil=True)
+def _sums_of_blocks(data, checksum, sums):
+    source = np.int64(data.ctypes.data)
+    for number in range(sums.size):
+        first = number * BLOCK_BYTES
+        size = min(np.int64(BLOCK_BYTES), data.size - first)
+        sums[number] = _call_3(np.int64(checksum), np.int64(0), source + first, size)
+
+
+@numba.njit(inline="always")
+def is_stored(packed):
+    """Whether bytes are stored as they are, of which `packed` came: 0 is too many."""
+    return packed == 0 or packed > BLOCK_BYTES
+
+
+@numba.njit(inline="always")
+def finish_block(out, begin, packed, data, first, size, checksum):
+    """Write what surrounds the `packed` bytes of a block, which begins there; where it ends.
+
+    Bytes that do not get fewer, ``data[first : first + size]``, are stored as they are.
+    """
+    out[begin : begin + _HEAD.size] = _HEAD
+    at = begin + HEAD_BYTES
+    if is_stored(packed):
+        # One deflate block of its own kind.
+        out[at] = 1
+        _put(out, at + 1, size, 2)
+        _put(out, at + 3, size ^ 0xFFFF, 2)
+        out[at + STORED_BYTES : at + STORED_BYTES + size] = data[first : first + size]
+        packed = STORED_BYTES + size
+    at = _put(out, at + packed, checksum & 0xFFFFFFFF, 4)
+    at = _put(out, at, size, 4)
+    _put(out, begin + _HEAD.size, at - begin - 1, 2)
+    return at
 
 
 @numba.njit(inline="always")
@@ -199,12 +245,12 @@ def _put(out, at, number, count):
 def _whole_blocks(packed):
     at = np.int64(0)
     size = np.int64(0)
-    while at + _HEAD_BYTES + _FOOT_BYTES <= packed.size:
+    while at + HEAD_BYTES + FOOT_BYTES <= packed.size:
         for i in range(_FIXED.size):
             if packed[at + _FIXED_AT[i]] != _FIXED[i]:
                 return at, size
         stop = at + _get(packed, at + _SIZE_AT, 2) + 1
-        if stop > packed.size or stop < at + _HEAD_BYTES + _FOOT_BYTES:
+        if stop > packed.size or stop < at + HEAD_BYTES + FOOT_BYTES:
             break
         of_block = _get(packed, stop - 4, 4)
         if of_block > _WHOLE:
@@ -227,13 +273,13 @@ def _inflate_blocks(packed, inflate, checksum, decompressor, out):
             return False
         # It fails, not with 0, where there are fewer bytes than that, or more.
         failed = _call_6(
-            np.int64(inflate), np.int64(decompressor), source + at + _HEAD_BYTES,
-            stop - at - _HEAD_BYTES - _FOOT_BYTES, target + used, size, np.int64(0),
+            np.int64(inflate), np.int64(decompressor), source + at + HEAD_BYTES,
+            stop - at - HEAD_BYTES - FOOT_BYTES, target + used, size, np.int64(0),
         )  # fmt: skip
         if failed & 0xFFFFFFFF:
             return False
         total = _call_3(np.int64(checksum), np.int64(0), target + used, size)
-        if total & 0xFFFFFFFF != _get(packed, stop - _FOOT_BYTES, 4):
+        if total & 0xFFFFFFFF != _get(packed, stop - FOOT_BYTES, 4):
             return False
         used += size
         at = stop

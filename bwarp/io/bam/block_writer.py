@@ -17,19 +17,13 @@ import numpy as np
 
 from bwarp.io.bam.bai_index import IndexBuilder, record_loci
 from bwarp.io.bam.bgzf import BLOCK_BYTES
-from bwarp.io.bam.bgzf_blocks import compressed_blocks
+from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.runtime.compiled_code import read_only
 
-__all__ = ["BlockWriter", "stored_blocks"]
+__all__ = ["BlockWriter"]
 
-#: Work of a job: milliseconds, so that handing it out costs little.
-_BLOCKS_A_JOB = 16
+#: Work of a job on the index: milliseconds.
 _RECORDS_A_JOB = 1 << 14
-
-
-def stored_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes as they are, for a program that reads them at once."""
-    return data, np.array([data.size])
 
 
 class BlockWriter:
@@ -39,9 +33,8 @@ class BlockWriter:
     ----------
     file : file
     threads : int
-    blocks : callable
-        Bytes of the file for a uint8 array, and where in them each block ends: `compressed_blocks`,
-        or `stored_blocks` for an uncompressed file.
+    compression : Compression
+        How its blocks are made.
     index : IndexBuilder, optional
         Gets every record.
     """
@@ -50,12 +43,13 @@ class BlockWriter:
         self,
         file: IO[bytes],
         threads: int,
-        blocks: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = compressed_blocks,
+        compression: Compression = ON_HOST,
         index: IndexBuilder | None = None,
     ):
         self._file = file
-        self._blocks = blocks
+        self._blocks, self._blocks_a_job = compression.blocks, compression.blocks_a_job
         self._index = index
+        threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
         self._most_jobs = 3 * threads
         self._jobs = deque()
@@ -86,7 +80,7 @@ class BlockWriter:
                 self._submit_loci(data, starts, order, bounds, first)
         rest, total, none = self._rest, int(bounds[-1]), np.empty(0, np.uint8)
         whole = (rest.size + total) // BLOCK_BYTES * BLOCK_BYTES
-        step = _BLOCKS_A_JOB * BLOCK_BYTES
+        step = self._blocks_a_job * BLOCK_BYTES
         for at in range(0, whole, step):
             first, stop = max(at - rest.size, 0), min(at + step, whole) - rest.size
             self._submit_blocks(data, starts, order, bounds, none if at else rest, first, stop)

@@ -12,6 +12,7 @@ import numpy as np
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE, read_bgzf
 from bwarp.io.bam.block_writer import BlockWriter
+from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.bam.merging import merged, whole_records
 from bwarp.io.bam.records import Records
 from bwarp.io.bam.sort_order import sorted_order
@@ -31,9 +32,19 @@ class RecordSorter:
     most_bytes : int
         Records kept in memory; sorting them takes about a sixth more.
     threads : int
+    compression : Compression
+        Of the runs.
     """
 
-    def __init__(self, folder: Path, contig_starts: np.ndarray, most_bytes: int, threads: int):
+    def __init__(
+        self,
+        folder: Path,
+        contig_starts: np.ndarray,
+        most_bytes: int,
+        threads: int,
+        compression: Compression = ON_HOST,
+    ):
+        self._compression = compression
         self._folder = folder
         self._contig_starts = contig_starts
         self._threads = threads
@@ -81,7 +92,7 @@ class RecordSorter:
     def _write_run(self) -> None:
         path = self._folder / f"run{len(self._runs)}"
         with open(path, "wb") as file:
-            writer = BlockWriter(file, self._threads)
+            writer = BlockWriter(file, self._threads, self._compression)
             try:
                 self._write_stored(writer)
                 writer.finish()

@@ -16,6 +16,7 @@ from bwarp.errors import InputError
 from bwarp.io.bam.bam_file import indexed_bam_file, uncompressed_bam
 from bwarp.io.bam.bgzf import read_bgzf
 from bwarp.io.bam.block_writer import BlockWriter
+from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.bam.header import BamHeader, split_header
 from bwarp.io.bam.merging import whole_records
 from bwarp.io.bam.samtools_process import samtools
@@ -33,10 +34,12 @@ _COUNTS = "markdup.txt"
 
 
 @contextmanager
-def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[BlockWriter]:
+def sorted_file(
+    made: Path, header: BamHeader, threads: int, path: str, compression: Compression = ON_HOST
+) -> Iterator[BlockWriter]:
     """Yield a writer for records in order; the file is `made`, and `path` what it will become."""
     if made.suffix == ".bam":
-        with indexed_bam_file(made, header, threads) as writer:
+        with indexed_bam_file(made, header, threads, compression) as writer:
             yield writer
         return
     arguments = ["view", "--no-PG", "-h", *_form(made), "-o", made.name, "-"]
@@ -49,21 +52,29 @@ def sorted_file(made: Path, header: BamHeader, threads: int, path: str) -> Itera
 
 @contextmanager
 def duplicates_marked(
-    made: Path, header: BamHeader, threads: int, path: str, count: Callable[[int], None]
+    made: Path,
+    header: BamHeader,
+    threads: int,
+    path: str,
+    compression: Compression = ON_HOST,
+    *,
+    count: Callable[[int], None],
 ) -> Iterator[BlockWriter]:
     """The same, with all but the best of duplicate pairs and reads flagged.
 
     The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
     have already are removed. In the end `count` is called with the number of flagged records.
     """
-    with _marked(made, header, threads, path) as writer:
+    with _marked(made, header, threads, path, compression) as writer:
         yield writer
     counts = (made.parent / _COUNTS).read_text()
     count(int(re.search(r"^DUPLICATE TOTAL: (\d+)$", counts, re.MULTILINE)[1]))
 
 
 @contextmanager
-def _marked(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[BlockWriter]:
+def _marked(
+    made: Path, header: BamHeader, threads: int, path: str, compression: Compression
+) -> Iterator[BlockWriter]:
     arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup", "-f", _COUNTS]
     if made.suffix != ".bam":
         with (
@@ -74,7 +85,7 @@ def _marked(made: Path, header: BamHeader, threads: int, path: str) -> Iterator[
         return
     with (
         ThreadPoolExecutor(1) as reader,
-        indexed_bam_file(made, header, threads) as marked,
+        indexed_bam_file(made, header, threads, compression) as marked,
         samtools([*arguments, "-u", "-", "-"], made.parent, path) as process,
     ):
         done = reader.submit(_copy, process.stdout, made, header, marked)

@@ -154,14 +154,20 @@ def _bam_or_sorted(
         if output.sort:
             if made.suffix == ".cram":
                 write_sequences(reference, output.reference_file, folder)
-            sorter = RecordSorter(folder, header.contig_starts, output.sort_bytes, threads)
+            compression = output.compression
+            sorter = RecordSorter(
+                folder, header.contig_starts, output.sort_bytes, threads, compression
+            )
             yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
             marked = partial(duplicates_marked, count=count_duplicates)
             open_file = marked if output.mark_duplicates else sorted_file
-            with open_file(made, header, threads, output.path) as writer:
+            with open_file(made, header, threads, output.path, compression) as writer:
                 sorter.finish(writer)
         else:
-            with open(made, "wb") as file, bam_file(file, header, threads) as writer:
+            with (
+                open(made, "wb") as file,
+                bam_file(file, header, threads, output.compression) as writer,
+            ):
                 yield RecordWriter(
                     encode, lambda parts: [writer.write(part.data, part.starts) for part in parts]
                 )

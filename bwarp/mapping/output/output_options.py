@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 from bwarp.errors import UsageError
+from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.program_record import program_record
 from bwarp.mapping.parameters import ALL, MappingParameters
 
@@ -41,6 +42,8 @@ class AlignmentOutput:
         BED: of reads that overlap none of its regions nothing is written.
     reference_file : str or None
         FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
+    compression : Compression
+        Of BAM.
     """
 
     path: str
@@ -54,6 +57,7 @@ class AlignmentOutput:
     eqx: bool = False
     regions_file: str | None = None
     reference_file: str | None = None
+    compression: Compression = ON_HOST
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:

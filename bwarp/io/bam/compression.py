@@ -1,0 +1,69 @@
+"""Where the blocks of BAM files are compressed: by the threads of the host, or on a GPU."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.errors import UsageError
+from bwarp.io.bam.bgzf_blocks import compressed_blocks
+
+__all__ = ["COMPRESS", "ON_HOST", "STORED", "Compression", "compression_for"]
+
+#: What may be asked for; `auto` is the GPU where one maps and nvCOMP is installed.
+COMPRESS = ("auto", "gpu", "host")
+
+
+class Compression(NamedTuple):
+    """How blocks are made.
+
+    Attributes
+    ----------
+    blocks : function of ndarray
+        Bytes of the file for a uint8 array, and where in them each block ends.
+    blocks_a_job : int
+        Blocks that are made at a time, so that handing them out costs little.
+    most_threads : int
+        No more threads take jobs.
+    """
+
+    blocks: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    blocks_a_job: int
+    most_threads: int
+
+
+def _stored(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return data, np.array([data.size])
+
+
+#: A job takes milliseconds.
+ON_HOST = Compression(compressed_blocks, blocks_a_job=16, most_threads=1 << 10)
+
+#: Bytes as they are, for a program that reads them at once.
+STORED = ON_HOST._replace(blocks=_stored)
+
+
+def compression_for(where: str, backend: str) -> Compression:
+    """The compression that was asked for, of a program that runs on a backend.
+
+    Raises
+    ------
+    UsageError
+        For `gpu` where there is none, or no nvCOMP.
+    """
+    if where == "host" or (where == "auto" and backend != "cuda"):
+        return ON_HOST
+    if backend != "cuda":
+        raise UsageError("--compress gpu needs a GPU: leave it out, or give --backend cuda")
+    from bwarp.gpu import nvcomp
+
+    if not nvcomp.is_installed():
+        if where == "auto":
+            return ON_HOST
+        raise UsageError(
+            "--compress gpu needs nvCOMP: pip install nvidia-libnvcomp-cu13 (-cu12 with CUDA 12)"
+        )
+    from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
+
+    # Enough blocks to fill a GPU, and threads that gather as fast as one file can be written.
+    return Compression(BlocksOnGpu(), blocks_a_job=512, most_threads=6)

@@ -1,0 +1,86 @@
+"""BGZF blocks of a GPU: gzip reads what they hold, wherever they end and whatever is in them."""
+
+import gzip
+import zlib
+
+import numpy as np
+import pytest
+
+from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE
+from bwarp.io.bam.bgzf_blocks import compressed_blocks, whole_blocks
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.gpu import nvcomp
+from bwarp.io.bam import bgzf_blocks_cuda
+from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
+from tests.helpers.gpu.pretended_device import device, pretend_gpu
+
+
+def hostile_data() -> np.ndarray:
+    """Blocks that pack well, badly and not at all; the last one is not full."""
+    rng = np.random.default_rng(3)
+    text = rng.choice(np.frombuffer(b"ACGT", np.uint8), 2 * BLOCK_BYTES + 100)
+    noise = rng.integers(0, 256, 2 * BLOCK_BYTES).astype(np.uint8)
+    return np.concatenate([noise[:BLOCK_BYTES], text, noise, np.zeros(BLOCK_BYTES, np.uint8), text])
+
+
+def sizes_to_try() -> list[int]:
+    return [1, 10, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, hostile_data().size]
+
+
+def assert_read_back(data, blocks, ends):
+    assert whole_blocks(blocks) == (ends[-1], data.size)
+    assert gzip.decompress(blocks.tobytes() + END_OF_FILE) == data.tobytes()
+    for number, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
+        own = data[BLOCK_BYTES * number : BLOCK_BYTES * (number + 1)]
+        assert gzip.decompress(blocks[begin:end].tobytes()) == own.tobytes()
+
+
+def deflate_here(raw, sizes, step, out, room):
+    """What `nvcomp.deflate` does, by zlib; where it fails it says 0."""
+    packed = np.zeros(sizes.size, np.uint64)
+    for i, size in enumerate(sizes):
+        compressor = zlib.compressobj(1, zlib.DEFLATED, -15)
+        done = compressor.compress(np.array(raw[step * i : step * i + size]).tobytes())
+        done += compressor.flush()
+        if i != 1:
+            out[room * i : room * i + len(done)] = np.frombuffer(done, np.uint8)
+            packed[i] = len(done)
+    return device(packed)
+
+
+def test_blocks_hold_what_they_are_made_of(monkeypatch):
+    pretend_gpu(monkeypatch, [bgzf_blocks_cuda])
+    monkeypatch.setattr(bgzf_blocks_cuda, "_THREADS", 32)
+    monkeypatch.setattr(bgzf_blocks_cuda.cuda, "pinned_array", np.empty)
+    monkeypatch.setattr(nvcomp, "room_of", lambda size: size + 64)
+    monkeypatch.setattr(nvcomp, "deflate", deflate_here)
+    for size in sizes_to_try():
+        data = hostile_data()[:size]
+        assert_read_back(data, *BlocksOnGpu()(data))
+
+
+def test_the_host_compresses_where_the_memory_of_the_gpu_is_full(monkeypatch):
+    pretend_gpu(monkeypatch, [bgzf_blocks_cuda])
+    monkeypatch.setattr(bgzf_blocks_cuda.cuda, "pinned_array", np.empty)
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
+    data = hostile_data()
+    for got, wanted in zip(BlocksOnGpu()(data), compressed_blocks(data), strict=True):
+        assert np.array_equal(got, wanted)
+    blocks, ends = BlocksOnGpu()(data[:0])
+    assert not blocks.size
+    assert not ends.size
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(
+    not nvcomp.is_installed(), reason="needs nvCOMP: pip install nvidia-libnvcomp-cu13"
+)
+def test_the_gpu_gives_blocks_that_gzip_reads():
+    blocks_on_gpu = BlocksOnGpu()
+    for size in sizes_to_try():
+        data = hostile_data()[:size]
+        blocks, ends = blocks_on_gpu(data)
+        assert_read_back(data, blocks, ends)
+    assert blocks.size < data.size
