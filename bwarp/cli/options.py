@@ -31,6 +31,7 @@ from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 __all__ = [
     "MOST_NAMED",
     "SEQUENCES",
+    "add_gpus_option",
     "add_index_option",
     "add_kmer_options",
     "add_mapping_options",
@@ -75,6 +76,13 @@ def add_stage_input(
     parser.add_argument(
         flag, required=True, metavar=flag[2:].upper(), help=f"file that {program} wrote{or_input}"
     )
+
+
+def add_gpus_option(parser, what: str) -> None:
+    parser.add_argument(
+        "--gpus", **whole(1, 1024), default=1,
+        help=f"share the {what} among up to N GPUs, those that are free",
+    )  # fmt: skip
 
 
 def add_queries_option(parser) -> None:

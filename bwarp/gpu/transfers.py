@@ -13,6 +13,7 @@ import functools
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
@@ -29,7 +30,13 @@ LEAST_A_THREAD = 2 << 20
 #: As many threads copy as fast as the memory can.
 MOST_THREADS = 8
 
-_lock = threading.Lock()
+
+class _Workers(NamedTuple):
+    """Threads that work with one GPU, a slot and a stream for each, and whose turn it is."""
+
+    pool: ThreadPoolExecutor
+    slots: list
+    lock: threading.Lock
 
 
 def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
@@ -41,8 +48,9 @@ def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
         for begin, array in zip(begins, arrays, strict=True)
     ]
     if len(arrays) > 1 and n_bytes <= SLOT:
-        with _lock:
-            slot, _ = _workers(cuda.get_current_device().id)[1][0]
+        workers = _workers(cuda.get_current_device().id)
+        with workers.lock:
+            slot, _ = workers.slots[0]
             for begin, array in zip(begins, arrays, strict=True):
                 slot[begin : begin + array.nbytes] = array.view(np.uint8)
             driver.host_to_device(memory, slot, n_bytes)
@@ -106,9 +114,11 @@ def _through_slots(move, on_host, on_gpu, threads: int) -> None:
         for host, gpu, first in pieces[number::threads]:
             move(host, cut(gpu, first, host.size, np.uint8), slot, stream)
 
-    with _lock:
-        pool, slots = _workers(cuda.get_current_device().id)
-        jobs = [pool.submit(work, number, *slots[number]) for number in range(threads)]
+    workers = _workers(cuda.get_current_device().id)
+    with workers.lock:
+        jobs = [
+            workers.pool.submit(work, number, *workers.slots[number]) for number in range(threads)
+        ]
         for job in jobs:
             job.result()
 
@@ -126,7 +136,7 @@ def _receive(host, gpu, slot, stream) -> None:
 
 
 @functools.lru_cache(maxsize=16)
-def _workers(_gpu):
-    """Threads that work with the current GPU, and a slot and a stream for each."""
+def _workers(_gpu) -> _Workers:
     slots = [(cuda.pinned_array(SLOT, np.uint8), cuda.stream()) for _ in range(MOST_THREADS)]
-    return ThreadPoolExecutor(MOST_THREADS, initializer=cuda.current_context().push), slots
+    pool = ThreadPoolExecutor(MOST_THREADS, initializer=cuda.current_context().push)
+    return _Workers(pool, slots, threading.Lock())

@@ -32,19 +32,21 @@ def reads_a_chunk(backend: str, options: LocusOptions) -> int:
 
 
 def load(
-    index: FMIndex, backend: str = "cpu", threads: int = 1
-) -> tuple[TextAndGenome, object | None]:
-    """What loci are verified against and, at the same time, what a GPU keeps for all chunks."""
+    index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
+) -> tuple[TextAndGenome, list | None]:
+    """What loci are verified against and, at the same time, what each of `gpus` GPUs keeps."""
     make_genome = partial(find_cpu.load, index.reference, threads)
     if backend == "cuda":
+        from bwarp.gpu.several_gpus import on_each
         from bwarp.loci import find_cuda
 
-        return tuple(run_together([make_genome, partial(find_cuda.prepare, index, threads)], 2))
+        prepare = partial(find_cuda.prepare, index, threads)
+        return tuple(run_together([make_genome, partial(on_each, prepare, gpus)], 2))
     return make_genome(), None
 
 
 def loci_finder(
-    index: FMIndex, genome: TextAndGenome, options: LocusOptions, kept: object | None = None
+    index: FMIndex, genome: TextAndGenome, options: LocusOptions, kept: list | None = None
 ) -> Callable:
     """A function that finds all loci of a batch of reads, for several threads at once.
 
@@ -53,16 +55,23 @@ def loci_finder(
 
     Parameters
     ----------
-    kept : optional
-        What `load` has returned with the genome: with it, loci are found on the GPU.
+    kept : list, optional
+        What `load` has returned with the genome: with it, loci are found on the GPUs.
     """
     if kept is None:
         return lambda both, blocks, offsets: find_cpu.find_batch(
             index, genome, both, blocks, offsets, options
         )
+    from bwarp.gpu.several_gpus import LeastBusy
     from bwarp.loci.find_cuda import LociFinder
 
-    return LociFinder(index, genome, kept, options).find_batch
+    finders = LeastBusy([LociFinder(index, genome, device, options) for device in kept])
+
+    def find(both, blocks, offsets):
+        with finders.lent() as finder:
+            return finder.find_batch(both, blocks, offsets)
+
+    return find
 
 
 def steps_of(backend: str) -> ModuleType:

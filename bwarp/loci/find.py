@@ -160,7 +160,7 @@ def find_chunks(
     max_places: int = 0,
     threads: int = 1,
     then: Callable[[FoundChunk], Result] = lambda found: found,
-    kept: object | None = None,
+    kept: list | None = None,
     pairing: PairOptions | None = None,
     extension: Extension | None = None,
 ) -> Iterator[Result]:
@@ -173,7 +173,7 @@ def find_chunks(
     then : function
         What else is done with a chunk in its thread, such as making text of it.
     kept : optional
-        What `bwarp.loci.engine.load` has returned for a GPU: the loci are the same.
+        What `bwarp.loci.engine.load` has returned for GPUs: the loci are the same.
     pairing : PairOptions, optional
         For chunks of pairs; without, their ends are reported one by one. Where the insert size is
         estimated, from the first `FIRST_PAIRS` pairs, the others wait for it.

@@ -27,15 +27,19 @@ def reads_a_chunk(backend: str, threads: int) -> int:
     return min(READS_A_CHUNK, READS_A_THREAD * max(threads, 2))
 
 
-def load(index: FMIndex, backend: str = "cpu", threads: int = 1) -> tuple[Genome, object]:
-    """The genome and, at the same time, what an engine keeps for all chunks."""
+def load(
+    index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
+) -> tuple[Genome, object]:
+    """The genome and, at the same time, what an engine keeps for all chunks: of up to `gpus` GPUs
+    what each keeps.
+    """
     make_genome = partial(genome_of, index.reference, threads)
     if backend == "cuda":
+        from bwarp.gpu.several_gpus import on_each
         from bwarp.mapping import seeding_rounds_cuda
 
-        return tuple(
-            run_together([make_genome, lambda: seeding_rounds_cuda.prepare(index, threads)], 2)
-        )
+        prepare = partial(seeding_rounds_cuda.prepare, index, threads)
+        return tuple(run_together([make_genome, partial(on_each, prepare, gpus)], 2))
     return make_genome(), None
 
 
@@ -61,5 +65,7 @@ def map_chunks(
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 
-        return pipeline_cuda.map_chunks(index, genome, chunks, parameters, threads, kept, then)
+        return pipeline_cuda.map_chunks(
+            index, genome, chunks, parameters, threads, kept or (), then
+        )
     return pipeline.map_chunks(index, genome, chunks, parameters, threads, then)

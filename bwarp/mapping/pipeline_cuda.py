@@ -11,12 +11,15 @@ take more of its memory and, measured, no less time. The others bring reads to p
 hits from there: between that and the GPU a copy takes a tenth of the time. Every chunk is then
 mapped by one thread, which selects primary hits, aligns with gaps, and encodes records.
 
+Of several GPUs each has its turns and its pinned memory, and a group goes to the one with the
+fewest in hand.
+
 Where the GPU's memory is too small for a group it is scored in parts, and so are those that follow:
 reads are independent, but for the two of a pair.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -26,6 +29,7 @@ import numpy as np
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import Pieces
 from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
+from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined, part_of
@@ -54,7 +58,7 @@ __all__ = ["READS_A_CHUNK", "map_chunks"]
 #: Reads that a thread maps at a time: with more, threads wait longer for the last one in the end.
 READS_A_CHUNK = 1 << 16
 
-#: Groups in work: one on the GPU, and one on its way there or from there.
+#: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
 GROUPS = 2
 
 _NO_BASES = np.empty(0, np.uint8)
@@ -66,31 +70,37 @@ def map_chunks(
     chunks: Iterator[ReadChunk],
     parameters: MappingParameters,
     threads: int = 1,
-    device: DeviceData | None = None,
+    devices: Sequence[DeviceData] = (),
     then: Callable = itself,
 ) -> Iterator:
     """Map chunks in their order; as `bwarp.mapping.pipeline.map_chunks`, and with the same result.
 
     Parameters
     ----------
-    device : DeviceData, optional
-        What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned for the index already.
+    devices : sequence of DeviceData, optional
+        What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned on every GPU already.
     """
-    scorer = _Scorer(device or prepare(index), parameters)
+    workers = [_Scorer(device, parameters) for device in devices or [prepare(index)]]
+    scorers, at_once = LeastBusy(workers), min(worker.chunks_a_group for worker in workers)
+
+    def score(group: list[ReadChunk]) -> list[ScoredChunk]:
+        with scorers.lent() as scorer:
+            return scorer.score(group, insert)
+
     chunks = iter(chunks)
     insert, first = given_insert_size(parameters), []
     if insert is None:
         # These are scored again with their mates, which takes less than to keep their hits there.
         first = list(first_chunks(chunks))
-        insert = estimate_insert_size(scorer.score(first, None), genome, parameters)
+        insert = estimate_insert_size(score(first), genome, parameters)
 
     def finish(scored: ScoredChunk):
         chunk = scored.chunk
         scored = replace(scored, both=both_strands(chunk.codes, chunk.offsets))
         return then(finish_chunk(index, genome, scored, insert, parameters))
 
-    groups = chain([first] if first else [], read_ahead_in_lists(chunks, scorer.chunks_a_group))
-    scored = in_order(lambda group: scorer.score(group, insert), groups, min(threads, GROUPS))
+    groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
+    scored = in_order(score, groups, min(threads, GROUPS * len(workers)))
     yield from in_order(finish, chain.from_iterable(scored), threads)
 
 

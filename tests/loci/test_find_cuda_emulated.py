@@ -170,8 +170,8 @@ def test_no_reads_and_none_that_is_searched(monkeypatch):
         assert_same(*both_engines(contigs, reads, LocusOptions(3), monkeypatch))
 
 
-@pytest.mark.parametrize("extension", ["edits", "local"])
-def test_chunks_by_several_threads(monkeypatch, extension):
+@pytest.mark.parametrize(("extension", "gpus"), [("edits", 1), ("local", 1), ("edits", 2)])
+def test_chunks_by_several_threads(monkeypatch, extension, gpus):
     contigs, _, edits, gaps = case(7)
     rng = random.Random(1)
     reads = hard_reads(rng, contigs, 12, edits)
@@ -187,8 +187,9 @@ def test_chunks_by_several_threads(monkeypatch, extension):
     genome, _ = engine.load(index)
     scores = {"extension": extension_of(extension)}
     expected = list(find_chunks(index, genome, chunks(), options, **scores))
-    pretend(monkeypatch)
-    genome, kept = engine.load(index, "cuda")
+    pretend(monkeypatch, gpus)
+    genome, kept = engine.load(index, "cuda", gpus=gpus)
+    assert len(kept) == gpus
     found = list(find_chunks(index, genome, chunks(), options, threads=3, kept=kept, **scores))
     for one, other in zip(found, expected, strict=True):
         assert one.certificate == other.certificate

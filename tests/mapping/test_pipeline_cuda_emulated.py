@@ -15,9 +15,12 @@ from tests.mapping.test_seeding_rounds_cuda_emulated import (
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
+from numba import cuda
+
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
-from bwarp.mapping import pipeline, pipeline_cuda
+from bwarp.gpu.several_gpus import on_each
+from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
 from bwarp.mapping.pairing import insert_size
 from bwarp.mapping.parameters import ALL
 from bwarp.mapping.reads.read_chunks import ReadChunk
@@ -37,8 +40,22 @@ def sum_of(mapped) -> list[int]:
     return sum(one.searched for one in mapped).tolist()
 
 
-@pytest.mark.parametrize(("ends", "threads"), [(2, 2), (1, 2), (2, 1)])
-def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, threads):
+def used_gpus(monkeypatch) -> set[int]:
+    """Where reads are scored from now on."""
+    used, score_reads = set(), pipeline_cuda.score_reads
+
+    def score(*arguments):
+        used.add(cuda.get_current_device().id)
+        return score_reads(*arguments)
+
+    monkeypatch.setattr(pipeline_cuda, "score_reads", score)
+    return used
+
+
+@pytest.mark.parametrize(
+    ("ends", "threads", "gpus"), [(2, 2, 1), (1, 2, 1), (2, 1, 1), (2, 1, 3), (1, 5, 3)]
+)
+def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, threads, gpus):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 9)
@@ -47,10 +64,13 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, thread
     arguments = (index, genome)
     parameters = replace(PARAMETERS, secondary_records=ALL)
     expected = list(pipeline.map_chunks(*arguments, chunks_of(reads, ends, 3), parameters))
-    pretend(monkeypatch)
-    monkeypatch.setattr(pipeline_cuda, "READS_A_CHUNK", 1)
+    pretend(monkeypatch, gpus)
+    monkeypatch.setattr(pipeline_cuda, "READS_A_CHUNK", 1 if gpus == 1 else 10**9)
+    devices = on_each(lambda: seeding_rounds_cuda.prepare(index), gpus)
+    used = used_gpus(monkeypatch)
     chunks = chunks_of(reads, ends, 3)
-    got = list(pipeline_cuda.map_chunks(*arguments, chunks, parameters, threads))
+    got = list(pipeline_cuda.map_chunks(*arguments, chunks, parameters, threads, devices))
+    assert len(used) == min(gpus, threads)
     assert sum_of(got) == sum_of(expected)
     assert len(got) == len(expected) == 9 // 3 * (3 - ends)
     assert sum(one.recorded.reads.size for one in expected) > 0

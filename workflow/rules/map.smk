@@ -43,13 +43,14 @@ rule map_reads:
     params:
         program=program("map_reads.py"),
         gpus=gpus_given,
+        sharing=sharing_flags,
         code=code("map_reads.py"),
         reads=read_files,
         options=map_options,
     shell:
         "python {params.program:q} --index {input.index:q} {params.reads:q} --sort"
         " {params.options:q} -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 
 
 rule merge_alignments:

@@ -24,12 +24,13 @@ rule find_mems:
     params:
         program=program("find_mems.py"),
         gpus=gpus_given,
+        sharing=sharing_flags,
         code=code("find_mems.py"),
         options=options_of("mems", "queries"),
     shell:
         "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
         " -o {output.matches:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 
 
 rule mems:

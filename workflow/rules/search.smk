@@ -22,12 +22,13 @@ rule search_database:
     params:
         program=program("search_database.py"),
         gpus=gpus_given,
+        sharing=sharing_flags,
         code=code("search_database.py"),
         options=options_of("search", "queries", "database"),
     shell:
         "python {params.program:q} --queries {input.queries:q} --database {input.database:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 
 
 rule search:

@@ -34,12 +34,13 @@ rule find_seeds:
     params:
         program=program("find_seeds.py"),
         gpus=gpus_given,
+        sharing=sharing_flags,
         code=code("find_seeds.py"),
         options=seed_options,
     shell:
         "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 
 
 rule seeds:

@@ -11,7 +11,12 @@ from bwarp.cli.locus_options import (
     pair_options,
     write_certificate,
 )
-from bwarp.cli.options import add_index_option, add_output_option, add_read_options
+from bwarp.cli.options import (
+    add_gpus_option,
+    add_index_option,
+    add_output_option,
+    add_read_options,
+)
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
@@ -50,6 +55,7 @@ def parse_options():
         help="drop candidates by a bound before they are verified. Results are the same",
     )  # fmt: skip
     add_locus_output_options(parser)
+    add_gpus_option(parser, "reads")
     return parser
 
 
@@ -59,13 +65,16 @@ def main(options):
     extension = given_extension(options)
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     check_outputs(outputs, [options.index, options.first, options.second])
-    backend = choose_engine(options.backend)
+    backend = choose_engine(options.backend, options.gpus)
     size = reads_a_chunk(backend, what_is_searched(limits, pairing))
     chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first, chunks))
     index = load_index(options.index)
     backend, (genome, kept) = or_on_cpu(
-        options.backend, backend, lambda engine: load(index, engine, options.threads), say
+        options.backend,
+        backend,
+        lambda engine: load(index, engine, options.threads, options.gpus),
+        say,
     )
     compile_first(backend, options, options.first, options.second)
     certificate, paired = Certificate(), pairing is not None

@@ -18,7 +18,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.options import add_index_option, add_output_option, add_queries_option
+from bwarp.cli.options import (
+    add_gpus_option,
+    add_index_option,
+    add_output_option,
+    add_queries_option,
+)
 from bwarp.cli.program import bounded_int, choose_engine, compile_first, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -36,6 +41,7 @@ from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
+from bwarp.runtime.turns import in_turns, on_each_gpu
 
 EXAMPLES = """
 scripts/find_mems.py --index genome.index --queries reads.fq.gz -o reads.mums --strands both
@@ -89,13 +95,14 @@ def parse_options():
         help="search the reference in chunks of N bases, each indexed in its turn: for a reference "
         "whose index exceeds the memory, or the GPU's. Results are the same",
     )  # fmt: skip
+    add_gpus_option(parser, "queries")
     return parser
 
 
 def main(options):
     output_format = format_of(options)
     check_outputs([options.output], [options.index, options.reference, options.queries])
-    search, reference = searcher(options)
+    search, indexes, reference = searcher(options)
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0
     with (
@@ -105,13 +112,18 @@ def main(options):
     ):
         # Indexing the chunks of the reference costs much: once for many queries.
         at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
-        for batch in read_sequences(options.queries, chunk_bytes=at_once):
+        batches = read_sequences(options.queries, chunk_bytes=at_once)
+
+        def search_batch(index, batch):
             refuse_nameless(options.queries, batch)
             text = make_query_text(
                 batch.codes, batch.offsets, strands, options.min_length, options.threads
             )
+            return search(index, text)
+
+        for batch, found in in_turns(search_batch, indexes, batches):
             n_queries += batch.count
-            for matches in write(search(text), batch):
+            for matches in write(found, batch):
                 n_matches += matches.n
                 report(n_queries, f"{n_matches:,} matches")
     say(f"{n_queries:,} queries, {n_matches:,} matches of at least {options.min_length} bases")
@@ -139,44 +151,49 @@ def format_of(options) -> str:
 
 
 def searcher(options):
-    """A function from a query text to its matches, and the reference."""
+    """A function from an index and a query text to its matches, the indexes, and the reference."""
     length, kind, threads = options.min_length, options.kind, options.threads
     alone = options.reference and not options.chunk_bases
     if alone and options.backend == "cuda":
         raise UsageError(
             "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"
         )
-    backend = "cpu" if alone else choose_engine(options.backend)
+    gpus = options.gpus if options.index else 1
+    backend = "cpu" if alone else choose_engine(options.backend, gpus)
     if options.reference:
         reference = read_reference(options.reference, threads)
+        indexes = [None]
     else:
         stored = load_index(options.index)
         reference = stored.reference
-        backend, index = or_on_cpu(
-            options.backend, backend, lambda engine: prepare(stored, kind, engine), say
+        backend, indexes = or_on_cpu(
+            options.backend,
+            backend,
+            lambda engine: on_each_gpu(partial(prepare, stored, kind, engine), engine, gpus),
+            say,
         )
         if backend == "cuda":
-            say(str(index.plan))
+            say(str(indexes[0].plan))
 
     compile_first(backend, options, options.queries)
     if options.chunk_bases:
 
-        def search(text):
+        def search(_index, text):
             size = options.chunk_bases
             return [find_in_chunks(reference, size, text, length, kind, backend, threads)]
 
     elif alone:
         table = build_kmer_table(reference, length, threads)
 
-        def search(text):
+        def search(_index, text):
             return find_table_matches(table, text, length, kind, threads)
 
     else:
 
-        def search(text):
+        def search(index, text):
             return find_matches(index, text, length, kind, backend, threads)
 
-    return search, reference
+    return search, indexes, reference
 
 
 @contextmanager

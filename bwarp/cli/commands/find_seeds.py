@@ -12,7 +12,10 @@ OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries th
 or too long, or stand for too many sequences.
 """
 
+from functools import partial
+
 from bwarp.cli.options import (
+    add_gpus_option,
     add_index_option,
     add_kmer_options,
     add_queries_option,
@@ -27,6 +30,8 @@ from bwarp.io.output_names import check_outputs, table_format
 from bwarp.offtargets.pam import SIDES, parse_pam
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
+from bwarp.runtime.turns import on_each_gpu
+from bwarp.seeding.batches import count_in_batches, find_in_batches
 from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.output.seed_tables import (
@@ -36,7 +41,6 @@ from bwarp.seeding.output.seed_tables import (
     tables_at,
 )
 from bwarp.seeding.queries import read_queries
-from bwarp.seeding.sites import count_sites, find_sites, is_beside_pam
 
 EXAMPLES = """
 scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
@@ -74,6 +78,7 @@ def parse_options():
         "--site-sequence", action="store_true",
         help="one column more, site: the bases of the hit, on its strand",
     )  # fmt: skip
+    add_gpus_option(parser, "queries")
     return parser
 
 
@@ -86,25 +91,31 @@ def main(options):
     check_outputs(tables_at(options.output), [options.index, options.queries])
     if options.count_only and output_format != "tsv":
         raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
-    backend = choose_engine(options.backend)
+    backend = choose_engine(options.backend, options.gpus)
     seed_options = SeedOptions(
         options.mismatches, options.max_hits, options.algorithm, options.locate
     )
     check_options(seed_options, backend)
     stored = load_index(options.index)
-    backend, index = or_on_cpu(
-        options.backend, backend, lambda engine: prepare(stored, seed_options, engine), say
+    backend, indexes = or_on_cpu(
+        options.backend,
+        backend,
+        lambda engine: on_each_gpu(
+            partial(prepare, stored, seed_options, engine), engine, options.gpus
+        ),
+        say,
     )
     compile_first(backend, options, options.queries)
     if backend == "cuda":
-        say(str(index.plan))
+        say(str(indexes[0].plan))
+    searched = indexes, batches, seed_options, backend, options.threads, pam, stored.reference
     if options.count_only:
-        write_counts(options, batches, index, stored.reference, seed_options, backend, pam)
+        write_counts(options, count_in_batches(*searched))
     else:
-        write_hits(options, batches, index, stored.reference, seed_options, backend, pam)
+        write_hits(options, find_in_batches(*searched), stored.reference)
 
 
-def write_hits(options, batches, index, reference, seed_options, backend, pam):
+def write_hits(options, found_in_batches, reference):
     with (
         open_seed_tables(
             options.output, reference, options.threads, options.site_sequence
@@ -112,24 +123,21 @@ def write_hits(options, batches, index, reference, seed_options, backend, pam):
         progress("k-mers", files=[options.queries]) as report,
     ):
         counts = tables.counts
-        for kmers, queries in batches:
+        for (kmers, queries), found_in_passes in found_in_batches:
             done = counts.searched
             tables.add_kmers(kmers, queries)
-            is_site = is_beside_pam(reference, pam, kmers) if pam else None
-            for found in find_sites(index, kmers, seed_options, backend, options.threads, is_site):
+            for found in found_in_passes:
                 for hits in tables.add_found(found, kmers, queries):
                     report(done + int(hits.kmers[-1]) + 1, f"{counts.hits:,} hits")
     say_outcome(options, counts)
 
 
-def write_counts(options, batches, index, reference, seed_options, backend, pam):
+def write_counts(options, counted_batches):
     with (
         open_count_table(options.output) as table,
         progress("k-mers", files=[options.queries]) as report,
     ):
-        for kmers, queries in batches:
-            is_site = is_beside_pam(reference, pam, kmers) if pam else None
-            hits = count_sites(index, kmers, seed_options, backend, options.threads, is_site)
+        for (kmers, queries), hits in counted_batches:
             table.add(kmers, queries, hits)
             report(table.counts.searched, f"{table.counts.hits:,} hits")
     say_outcome(options, table.counts)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from bwarp.cli.options import (
+    add_gpus_option,
     add_index_option,
     add_mapping_options,
     add_output_options,
@@ -42,6 +43,7 @@ def parse_options():
     add_read_options(parser)
     add_output_options(parser)
     add_mapping_options(parser)
+    add_gpus_option(parser, "reads")
     return parser
 
 
@@ -54,7 +56,7 @@ def main(options):
     check_outputs([*files_of(options.output), options.stats], inputs)
     if options.regions == "-" and "-" in (options.first, options.second):
         raise UsageError("- is given for reads and for --regions: give one of them as a file")
-    backend = choose_engine(options.backend)
+    backend = choose_engine(options.backend, options.gpus)
     output = replace(output, compression=compression_for(options.compress, backend))
     parameters = mapping_options(options)
     size = reads_a_chunk(backend, options.threads)
@@ -65,7 +67,10 @@ def main(options):
     # The first chunks are read while the genome is loaded.
     chunks = read_ahead(chunks)
     backend, (genome, kept) = or_on_cpu(
-        options.backend, backend, lambda engine: load(index, engine, options.threads), say
+        options.backend,
+        backend,
+        lambda engine: load(index, engine, options.threads, options.gpus),
+        say,
     )
     reference = replace(index.reference, alt=chosen_alt_contigs(options.alt, index.reference))
     parameters = replace(parameters, alt=reference.alt)

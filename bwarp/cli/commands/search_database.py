@@ -31,7 +31,7 @@ from bwarp.alignment.search.top_hits import (
     hit_pairs,
     significance,
 )
-from bwarp.cli.options import SEQUENCES, add_score_options
+from bwarp.cli.options import SEQUENCES, add_gpus_option, add_score_options
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
@@ -84,10 +84,7 @@ def parse_options():
         "--alignments", metavar="OUT.m8",
         help="align the hits too, and write them in BLAST's tabular form (outfmt 6)",
     )  # fmt: skip
-    parser.add_argument(
-        "--gpus", **whole(1, 1024), default=1,
-        help="distribute the database over up to N GPUs, those that are free",
-    )  # fmt: skip
+    add_gpus_option(parser, "database")
     return parser
 
 

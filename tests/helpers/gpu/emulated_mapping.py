@@ -17,9 +17,9 @@ from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
 
 
-def pretend(monkeypatch):
+def pretend(monkeypatch, gpus=1):
     """Kernels of indexes, searches and mapping run here from now on."""
-    pretend_gpu(monkeypatch, [launch])
+    pretend_gpu(monkeypatch, [launch], gpus=gpus)
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
     monkeypatch.setattr(
         extension_cuda,

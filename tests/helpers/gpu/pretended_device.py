@@ -1,6 +1,7 @@
 """Arrays, launches and the sort of a GPU that is not there."""
 
-import contextlib
+import itertools
+import threading
 import types
 
 import numba
@@ -12,11 +13,50 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.emulated_cuda import WARP, never_written
 
+_numbers = itertools.count()
+
+#: The GPUs that a thread is in, the last one being its current.
+_entered = threading.local()
+
+
+class PretendedGpu:
+    """A GPU as Numba shows it, and its context: a thread works with the one it entered last."""
+
+    def __init__(self, number, capability, memory):
+        self.id, self.compute_capability = number, capability
+        self.get_memory_info = lambda: memory
+
+    def push(self):
+        _entered.__dict__.setdefault("gpus", []).append(self)
+
+    def pop(self):
+        assert _entered.gpus.pop() is self
+
+    def __enter__(self):
+        self.push()
+
+    def __exit__(self, *_):
+        self.pop()
+
+
+def _current():
+    entered = getattr(_entered, "gpus", None)
+    return entered[-1] if entered else numba.cuda.gpus[0]
+
+
+def _current_id():
+    """None where only kernels are pretended, and no GPU."""
+    return _current().id if isinstance(numba.cuda.gpus, list) else None
+
 
 class DeviceArray(np.ndarray):
-    """A NumPy array that passes for one on a device."""
+    """A NumPy array that passes for one on a device: the current one, or that of its base."""
+
+    def __array_finalize__(self, base):
+        self.gpu = base.gpu if isinstance(base, DeviceArray) else _current_id()
 
     def copy_to_host(self, array=None):
+        assert self.gpu == _current_id(), "an array of another GPU"
         if array is None:
             return np.array(self)
         array[...] = self
@@ -64,6 +104,9 @@ class Launcher:
 
         def run(*arguments):
             arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
+            for array in arguments:
+                if isinstance(array, DeviceArray):
+                    assert array.gpu == _current_id(), "an array of another GPU"
             emulated_cuda.launch(self.kernel, grid, block, *arguments)
 
         return run
@@ -99,10 +142,6 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
     from numba.cuda.dispatcher import CUDADispatcher
 
     memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
-    context = types.SimpleNamespace(
-        get_memory_info=lambda: memory, push=lambda: None, pop=lambda: None
-    )
-    gpu = types.SimpleNamespace(compute_capability=capability, id=object())
     monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
     from numba.cuda.cudadrv import driver
 
@@ -124,6 +163,8 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
     monkeypatch.setattr(numba.cuda, "to_device", device)
     monkeypatch.setattr(numba.cuda, "device_array", _device_array)
     monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
-    monkeypatch.setattr(numba.cuda, "current_context", lambda: context)
-    monkeypatch.setattr(numba.cuda, "get_current_device", lambda: gpu)
-    monkeypatch.setattr(numba.cuda, "gpus", [contextlib.nullcontext()] * gpus)
+    # Numbers that no test before this one had: what is kept for a GPU is not for these.
+    gpus = [PretendedGpu(next(_numbers), capability, memory) for _ in range(gpus)]
+    monkeypatch.setattr(numba.cuda, "current_context", _current)
+    monkeypatch.setattr(numba.cuda, "get_current_device", _current)
+    monkeypatch.setattr(numba.cuda, "gpus", gpus)

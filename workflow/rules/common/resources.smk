@@ -60,3 +60,9 @@ def gpus(wildcards):
 def gpus_given(wildcards, resources):
     """The GPUs that a job has got, for params: what is said of resources elsewhere counts too."""
     return resources.get("gpu", 0)
+
+
+def sharing_flags(wildcards, resources):
+    """For programs that share their work among several GPUs, where a profile gives a job several."""
+    given = resources.get("gpu", 0)
+    return ["--gpus", given] if given > 1 else []

@@ -1,0 +1,75 @@
+"""Work on several GPUs, which are pretended: who gets which, and when."""
+
+import threading
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from bwarp.gpu.several_gpus import LeastBusy, on_each, on_gpu
+from bwarp.gpu.transfers import to_gpu
+from tests.helpers.gpu.pretended_device import pretend_gpu
+
+
+@pytest.mark.parametrize(("most", "used"), [(1, 1), (2, 2), (3, 3), (9, 3)])
+def test_work_is_done_on_each(monkeypatch, most, used):
+    pretend_gpu(monkeypatch, [], gpus=3)
+    numbers = np.arange(5)
+    found = on_each(lambda: (cuda.get_current_device().id, to_gpu([numbers])[0]), most)
+    assert [gpu for gpu, _ in found] == [gpu.id for gpu in cuda.gpus[:used]]
+    for gpu, array in found:
+        assert array.gpu == gpu
+
+
+def test_copies_to_several_gpus_do_not_wait_for_one_another(monkeypatch):
+    pretend_gpu(monkeypatch, [], gpus=2)
+    both_copy = threading.Barrier(2, timeout=20)
+    from numba.cuda.cudadrv import driver
+
+    copy = driver.host_to_device
+
+    def wait_and_copy(*arguments):
+        both_copy.wait()
+        copy(*arguments)
+
+    monkeypatch.setattr(driver, "host_to_device", wait_and_copy)
+    arrays = [np.arange(7), np.arange(3)]
+    for one, other in on_each(lambda: to_gpu(arrays), 2):
+        assert (one.tolist(), other.tolist()) == (list(range(7)), list(range(3)))
+
+
+def test_an_error_on_one_gpu_is_raised(monkeypatch):
+    pretend_gpu(monkeypatch, [], gpus=2)
+
+    def fail_on_second():
+        if cuda.get_current_device() is cuda.gpus[1]:
+            raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        on_each(fail_on_second, 2)
+
+
+def test_the_gpu_with_the_least_to_do_is_lent(monkeypatch):
+    pretend_gpu(monkeypatch, [], gpus=3)
+    workers = LeastBusy("abc")
+    with workers.lent() as first:
+        assert cuda.get_current_device() is cuda.gpus[0]
+        with workers.lent() as second, workers.lent(2) as third:
+            assert cuda.get_current_device() is cuda.gpus[2]
+            # They have one, two and one of these.
+            with workers.lent(1), workers.lent() as fourth, workers.lent() as fifth:
+                assert [first, second, third, fourth, fifth] == list("abcac")
+        with workers.lent() as again:
+            assert again == "b"
+    assert cuda.get_current_device() is cuda.gpus[0]
+
+
+def test_what_is_yielded_is_made_on_the_gpu(monkeypatch):
+    pretend_gpu(monkeypatch, [], gpus=2)
+
+    def work(count):
+        for _ in range(count):
+            yield cuda.get_current_device()
+
+    assert list(on_gpu(1, work, 2)) == [cuda.gpus[1]] * 2
+    assert cuda.get_current_device() is cuda.gpus[0]
