@@ -17,9 +17,9 @@ class KernelClock:
     """Adds up the time of every kernel launched inside it, by name."""
 
     def __enter__(self) -> "KernelClock":
-        from numba.cuda.dispatcher import _LaunchConfiguration
+        from bwarp.gpu.quick_launch import Launch
 
-        self.events, self.kind, self.call = [], _LaunchConfiguration, _LaunchConfiguration.__call__
+        self.events, self.kind, self.call = [], Launch, Launch.__call__
         clock = self
 
         def timed(configuration, *arguments):
@@ -27,9 +27,9 @@ class KernelClock:
             before.record()
             clock.call(configuration, *arguments)
             after.record()
-            clock.events.append((configuration.dispatcher.py_func.__name__, before, after))
+            clock.events.append((configuration.kernel.py_func.__name__, before, after))
 
-        _LaunchConfiguration.__call__ = timed
+        Launch.__call__ = timed
         return self
 
     def __exit__(self, *_) -> None:

@@ -17,6 +17,8 @@ from numba.cuda.cudadrv.driver import (
     driver,
 )
 
+from bwarp.gpu import queued_calls
+
 __all__ = ["PooledMemory", "use_pool"]
 
 #: The share of a GPU's memory that a pool keeps though nobody uses it: work on a batch or two.
@@ -61,7 +63,14 @@ class PooledMemory(NumbaCUDAMemoryManager):
         if self._pool is None:
             return super().memalloc(size)
         self._free_given_back()
-        pointer = self._attempt_allocation(lambda: driver.cuMemAllocAsync(size, _DEFAULT_STREAM))
+        address = queued_calls.take(size)
+        if address is not None:
+            pointer = binding.CUdeviceptr(address)
+        else:
+            # Numba frees what it still holds, and says what is wrong.
+            pointer = self._attempt_allocation(
+                lambda: driver.cuMemAllocAsync(size, _DEFAULT_STREAM)
+            )
         self._used += size
         self._keep_enough()
         key, allocations, given_back = int(pointer), self.allocations, self._given_back
@@ -102,7 +111,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
                 pointer, size = self._given_back.popleft()
             except IndexError:
                 return
-            driver.cuMemFreeAsync(pointer, _DEFAULT_STREAM)
+            queued_calls.free(int(pointer))
             self._used -= size
 
     def _keep_enough(self) -> None:

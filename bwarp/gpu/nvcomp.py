@@ -9,12 +9,11 @@ import functools
 import numpy as np
 from numba import cuda
 
-__all__ = ["deflate", "is_installed", "room_of"]
+__all__ = ["addresses", "deflate", "is_installed", "room_of", "scratch_bytes"]
 
 #: Of nvCOMP's levels the one that packs as tightly as libdeflate's first, at 8 GB/s on an H200.
 _ALGORITHM = 2
 
-_DEFAULT_STREAM = 0
 _SUCCESS = 0
 
 
@@ -40,57 +39,55 @@ def room_of(size: int) -> int:
     return -(-room.value // 8) * 8
 
 
-def deflate(raw, sizes: np.ndarray, step: int, out, room: int):
-    """Compress blocks on the current GPU.
+def scratch_bytes(count: int, size: int) -> int:
+    """Bytes that `deflate` needs beside for so many blocks of up to `size` bytes."""
+    n_bytes = ctypes.c_size_t()
+    _check(
+        _library().nvcompBatchedDeflateCompressGetTempSize(
+            count, size, _Options(_ALGORITHM), ctypes.byref(n_bytes), count * size, None
+        )
+    )
+    return max(8, n_bytes.value)
+
+
+def addresses(memory, step: int, count: int):
+    """The addresses of blocks that lie every `step` bytes, a multiple of 8; a device array."""
+    steps = np.uint64(step) * np.arange(count, dtype=np.uint64)
+    return cuda.to_device(np.uint64(_address(memory)) + steps)
+
+
+def deflate(blocks, sizes, largest, count, scratch, outs, packed, stream) -> None:
+    """Compress blocks on the current GPU; the stream is not waited for.
 
     Parameters
     ----------
-    raw : device array, dtype=uint8
-        A block every `step` bytes, a multiple of 8.
-    sizes : ndarray, shape=(n,), dtype=uint64
-        Bytes of each.
-    out : device array, shape=(n * room,), dtype=uint8
-        For what becomes of them: one every `room` bytes.
-
-    Returns
-    -------
-    packed : device array, shape=(n,), dtype=uint64
-        Bytes that each takes in `out`.
+    blocks : device array, shape=(>= count,), dtype=uint64
+        Addresses.
+    sizes : device array, shape=(>= count,), dtype=uint64
+        Bytes of each, up to `largest`.
+    scratch : device array, dtype=uint8
+        As `scratch_bytes` says.
+    outs : device array, shape=(>= count,), dtype=uint64
+        Addresses of `room_of` bytes for each.
+    packed : device array, shape=(>= count,), dtype=uint64
+        Gets the bytes that each takes.
+    stream : CUDA stream
     """
-    library, count, options = _library(), sizes.size, _Options(_ALGORITHM)
-    numbers = np.arange(count, dtype=np.uint64)
-    addresses, out_addresses, sizes_there = map(
-        cuda.to_device,
-        (
-            np.uint64(_address(raw)) + np.uint64(step) * numbers,
-            np.uint64(_address(out)) + np.uint64(room) * numbers,
-            sizes.astype(np.uint64),
-        ),
-    )
-    packed = cuda.device_array(count, np.uint64)
-    n_bytes = ctypes.c_size_t()
     _check(
-        library.nvcompBatchedDeflateCompressGetTempSize(
-            count, step, options, ctypes.byref(n_bytes), count * step, _DEFAULT_STREAM
-        )
-    )
-    scratch = cuda.device_array(max(8, n_bytes.value), np.uint8)
-    _check(
-        library.nvcompBatchedDeflateCompressAsync(
-            _address(addresses),
-            _address(sizes_there),
-            step,
+        _library().nvcompBatchedDeflateCompressAsync(
+            _address(blocks),
+            _address(sizes),
+            largest,
             count,
             _address(scratch),
-            n_bytes.value,
-            _address(out_addresses),
+            scratch.size,
+            _address(outs),
             _address(packed),
-            options,
+            _Options(_ALGORITHM),
             None,
-            _DEFAULT_STREAM,
+            int(stream.handle),
         )  # fmt: skip
     )
-    return packed
 
 
 def _address(array) -> int:

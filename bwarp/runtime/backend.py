@@ -87,9 +87,11 @@ def _starting_problem() -> str | None:
 
     from bwarp.gpu.kernel_loading import load_in_turn
     from bwarp.gpu.memory_pool import use_pool
+    from bwarp.gpu.quick_launch import launch_quickly
 
     use_pool()
     load_in_turn()
+    launch_quickly()
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba.cuda.cudadrv.driver import MemoryInfo
+from numba.cuda.cudadrv.driver import CudaAPIError, MemoryInfo
 
 from bwarp.gpu import memory_pool
 from bwarp.gpu.memory_pool import PooledMemory
@@ -39,17 +39,21 @@ class PretendedDriver:
         """Only here the pool gives to the system what it has above its threshold."""
         self.reserved = max(sum(self.sizes.values()), min(self.reserved, self.thresholds[-1]))
 
-    def cuMemAllocAsync(self, size, stream):  # noqa: N802
-        assert stream == 0
+    def take(self, size):
+        if sum(self.sizes.values()) + size > TOTAL:
+            return None
         self.next += 1
         self.sizes[self.next] = size
         self.reserved = max(self.reserved, sum(self.sizes.values()))
-        return memory_pool.binding.CUdeviceptr(self.next)
+        return self.next
 
-    def cuMemFreeAsync(self, pointer, stream):  # noqa: N802
+    def cuMemAllocAsync(self, size, stream):  # noqa: N802
         assert stream == 0
-        self.freed.append(int(pointer))
-        del self.sizes[int(pointer)]
+        raise CudaAPIError(2, f"no {size} bytes")
+
+    def free(self, address):
+        self.freed.append(address)
+        del self.sizes[address]
 
 
 class Context:
@@ -60,6 +64,7 @@ class Context:
 def driver(monkeypatch):
     driver = PretendedDriver(1)
     monkeypatch.setattr(memory_pool, "driver", driver)
+    monkeypatch.setattr(memory_pool, "queued_calls", driver)
     monkeypatch.setattr(
         memory_pool.NumbaCUDAMemoryManager,
         "get_memory_info",
@@ -116,3 +121,10 @@ def test_memory_that_the_pool_returns_to_the_system_counts_as_free(driver):
     more = memory.memalloc(1000)
     assert memory.get_memory_info().free == TOTAL - 2000
     del small, more
+
+
+def test_numba_says_that_there_is_too_little(driver):
+    memory = PooledMemory(context=Context())
+    memory.initialize()
+    with pytest.raises(CudaAPIError, match="no 2199023255552 bytes"):
+        memory.memalloc(2 * TOTAL)

@@ -1,14 +1,14 @@
 """BGZF blocks compressed on a GPU, by nvCOMP.
 
-    host     | copy to pinned memory, sum up |           | heads and feet |
-    GPU                                      | deflate, close up |
+    lane 0    fill pinned memory, sum up | upload | deflate, close up | download | heads and feet |
+    lane 1        fill pinned memory, sum up | upload | deflate, close up | download | heads ...
 
-Jobs take turns on the GPU. The blocks inflate to what those of `compressed_blocks` do, but they are
-not the same bytes.
+A block is compressed by few threads of the GPU, in 20 milliseconds: it takes thousands of blocks to
+fill it. Each lane has its own memory and stream, so that the GPU works for all of them at once.
+The blocks inflate to what those of `compressed_blocks` do, but they are not the same bytes.
 """
 
-import threading
-from functools import partial
+import queue
 
 import numba
 import numpy as np
@@ -17,7 +17,6 @@ from numba.cuda import types
 
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt
-from bwarp.gpu.pinned_memory import PinnedBuffers
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import (
     FOOT_BYTES,
@@ -37,52 +36,98 @@ _THREADS = 128
 
 
 class BlocksOnGpu:
-    """As `compressed_blocks`, on the current GPU; where its memory is full, on the host."""
+    """As `compressed_blocks`, on the current GPU; on the host where the GPU has no memory left.
 
-    def __init__(self):
-        self._turn = threading.Lock()
-        self._pinned_in, self._pinned_out = PinnedBuffers(2), PinnedBuffers(2)
+    Parameters
+    ----------
+    most_blocks : int
+        As many as are compressed by a call.
+    lanes : int
+        As many calls are served at a time.
+    """
+
+    def __init__(self, most_blocks: int, lanes: int):
+        self._most_blocks = most_blocks
+        # Lanes are made when they are first used.
+        self._free = queue.Queue()
+        for _ in range(lanes):
+            self._free.put(None)
 
     @on_timeline("compress")
     def __call__(self, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         sums = sums_of_blocks(data)
-        if sums is None or not data.size:
+        if sums is None or not 0 < sums.size <= self._most_blocks:
             return compressed_blocks(data)
-        sizes = np.full(sums.size, BLOCK_BYTES)
-        sizes[-1] = data.size - BLOCK_BYTES * (sums.size - 1)
-        with self._pinned_in.lent() as pinned, self._pinned_out.lent() as pinned_out:
-            (source,) = pinned.arrays(data.size, [np.uint8])
-            source[:] = data
-            with self._turn, span("compress on the GPU"):
-                found = attempt(partial(_deflated, source, sizes, pinned_out))
-            if found is None:
-                return compressed_blocks(data)
-            there, packed, starts = found
-            blocks, ends = np.empty(starts[-1], np.uint8), starts[1:]
-            _finish_blocks(there, starts, packed, data, sizes, sums, blocks)
-        return blocks, ends
+        lane = self._free.get()
+        try:
+            lane = lane or attempt(lambda: _Lane(self._most_blocks))
+            return lane.compress(data, sums) if lane else compressed_blocks(data)
+        finally:
+            self._free.put(lane)
 
 
-def _deflated(source, sizes, pinned) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The file's bytes but for heads and feet, bytes that each block was packed into, and where
-    blocks begin in the file.
-    """
-    room = nvcomp.room_of(BLOCK_BYTES)
-    raw = cuda.device_array(sizes.size * BLOCK_BYTES, np.uint8)
-    raw[: source.size].copy_to_device(source)
-    out = cuda.device_array(sizes.size * room, np.uint8)
-    packed_there = nvcomp.deflate(raw, sizes, BLOCK_BYTES, out, room)
-    packed = packed_there.copy_to_host().astype(np.int64)
-    starts = _starts(packed, sizes)
-    file = cuda.device_array(int(starts[-1]), np.uint8)
-    close_up[sizes.size, _THREADS](out, room, packed_there, cuda.to_device(starts), file)
-    (here,) = pinned.arrays(int(starts[-1]), [np.uint8])
-    file.copy_to_host(here)
-    return here, packed, starts
+class _Lane:
+    """What one call needs: a stream, and memory for so many blocks, here and on the GPU."""
+
+    def __init__(self, most_blocks: int):
+        self._stream = cuda.stream()
+        self._room = nvcomp.room_of(BLOCK_BYTES)
+        n_bytes = most_blocks * BLOCK_BYTES
+        self._raw = cuda.device_array(n_bytes, np.uint8)
+        self._out = cuda.device_array(most_blocks * self._room, np.uint8)
+        self._sizes = cuda.device_array(most_blocks, np.uint64)
+        self._packed = cuda.device_array(most_blocks, np.uint64)
+        self._starts = cuda.device_array(most_blocks + 1, np.int64)
+        self._addresses = nvcomp.addresses(self._raw, BLOCK_BYTES, most_blocks)
+        self._out_addresses = nvcomp.addresses(self._out, self._room, most_blocks)
+        self._scratch = cuda.device_array(nvcomp.scratch_bytes(most_blocks, BLOCK_BYTES), np.uint8)
+        # A block that is stored as it is takes a little more.
+        self._file = cuda.device_array(n_bytes + 32 * most_blocks, np.uint8)
+        self._pinned = cuda.pinned_array(self._file.size, np.uint8)
+        self._numbers = cuda.pinned_array(most_blocks + 1, np.int64)
+        cuda.synchronize()
+
+    def compress(self, data: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The blocks of some bytes, whose checksums are given, and where each ends."""
+        n, stream = sums.size, self._stream
+        sizes = np.full(n, BLOCK_BYTES)
+        sizes[-1] = data.size - BLOCK_BYTES * (n - 1)
+        pinned, numbers = self._pinned[: data.size], self._numbers
+        pinned[:] = data
+        with span("compress on the GPU"):
+            self._raw[: data.size].copy_to_device(pinned, stream=stream)
+            self._send(self._sizes, sizes)
+            nvcomp.deflate(
+                self._addresses, self._sizes, BLOCK_BYTES, n, self._scratch, self._out_addresses,
+                self._packed, stream,
+            )  # fmt: skip
+            self._packed[:n].copy_to_host(numbers[:n].view(np.uint64), stream=stream)
+            stream.synchronize()
+            packed = numbers[:n].copy()
+            starts = _starts(packed, sizes)
+            self._send(self._starts, starts)
+            close_up[n, _THREADS, stream](
+                self._out, self._room, self._packed, self._starts, self._file
+            )
+            there = self._pinned[: starts[-1]]
+            self._file[: there.size].copy_to_host(there, stream=stream)
+            stream.synchronize()
+        blocks = np.empty(there.size, np.uint8)
+        _finish_blocks(there, starts, packed, data, sizes, sums, blocks)
+        return blocks, starts[1:]
+
+    def _send(self, numbers_there, numbers: np.ndarray) -> None:
+        """Through pinned memory, which nothing else uses until the stream has been waited for."""
+        pinned = self._numbers[: numbers.size]
+        pinned[:] = numbers
+        numbers_there[: numbers.size].copy_to_device(
+            pinned.view(numbers_there.dtype), stream=self._stream
+        )
 
 
 @numba.njit(cache=True, nogil=True)
 def _starts(packed, sizes):
+    """Where blocks begin in the file, and where the last one ends."""
     starts = np.zeros(packed.size + 1, np.int64)
     for i in range(packed.size):
         contents = STORED_BYTES + sizes[i] if is_stored(packed[i]) else packed[i]

@@ -65,5 +65,6 @@ def compression_for(where: str, backend: str) -> Compression:
         )
     from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
 
-    # Enough blocks to fill a GPU, and threads that gather as fast as one file can be written.
-    return Compression(BlocksOnGpu(), blocks_a_job=512, most_threads=6)
+    # Together enough blocks to fill a GPU, and threads that gather as fast as a file is written.
+    blocks_a_job, lanes = 512, 8
+    return Compression(BlocksOnGpu(blocks_a_job, lanes), blocks_a_job, most_threads=lanes)

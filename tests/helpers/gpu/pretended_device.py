@@ -55,14 +55,14 @@ class DeviceArray(np.ndarray):
     def __array_finalize__(self, base):
         self.gpu = base.gpu if isinstance(base, DeviceArray) else _current_id()
 
-    def copy_to_host(self, array=None):
+    def copy_to_host(self, array=None, stream=0):
         assert self.gpu == _current_id(), "an array of another GPU"
         if array is None:
             return np.array(self)
         array[...] = self
         return array
 
-    def copy_to_device(self, array):
+    def copy_to_device(self, array, stream=0):
         self[...] = array
 
     # Where it was cut out.

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.gpu import nvcomp
 from bwarp.io.bam import bgzf_blocks_cuda
 from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
-from tests.helpers.gpu.pretended_device import device, pretend_gpu
+from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
 def hostile_data() -> np.ndarray:
@@ -37,38 +38,48 @@ def assert_read_back(data, blocks, ends):
         assert gzip.decompress(blocks[begin:end].tobytes()) == own.tobytes()
 
 
-def deflate_here(raw, sizes, step, out, room):
+def deflate_here(blocks, sizes, _largest, count, _scratch, outs, packed, _stream):
     """What `nvcomp.deflate` does, by zlib; where it fails it says 0."""
-    packed = np.zeros(sizes.size, np.uint64)
-    for i, size in enumerate(sizes):
+    (raw, step), (out, room) = blocks, outs
+    for i, size in enumerate(np.array(sizes[:count]).astype(int)):
         compressor = zlib.compressobj(1, zlib.DEFLATED, -15)
         done = compressor.compress(np.array(raw[step * i : step * i + size]).tobytes())
         done += compressor.flush()
+        packed[i] = 0
         if i != 1:
             out[room * i : room * i + len(done)] = np.frombuffer(done, np.uint8)
             packed[i] = len(done)
-    return device(packed)
 
 
-def test_blocks_hold_what_they_are_made_of(monkeypatch):
+@pytest.fixture
+def pretended(monkeypatch):
     pretend_gpu(monkeypatch, [bgzf_blocks_cuda])
     monkeypatch.setattr(bgzf_blocks_cuda, "_THREADS", 32)
-    monkeypatch.setattr(bgzf_blocks_cuda.cuda, "pinned_array", np.empty)
+    monkeypatch.setattr(bgzf_blocks_cuda.cuda, "synchronize", int, raising=False)
     monkeypatch.setattr(nvcomp, "room_of", lambda size: size + 64)
+    monkeypatch.setattr(nvcomp, "scratch_bytes", lambda count, size: 8)
+    monkeypatch.setattr(nvcomp, "addresses", lambda memory, step, _count: (memory, step))
     monkeypatch.setattr(nvcomp, "deflate", deflate_here)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_blocks_hold_what_they_are_made_of():
+    blocks_on_gpu = BlocksOnGpu(most_blocks=20, lanes=1)
     for size in sizes_to_try():
         data = hostile_data()[:size]
-        assert_read_back(data, *BlocksOnGpu()(data))
+        assert_read_back(data, *blocks_on_gpu(data))
 
 
-def test_the_host_compresses_where_the_memory_of_the_gpu_is_full(monkeypatch):
-    pretend_gpu(monkeypatch, [bgzf_blocks_cuda])
-    monkeypatch.setattr(bgzf_blocks_cuda.cuda, "pinned_array", np.empty)
-    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
+@pytest.mark.usefixtures("pretended")
+def test_the_host_compresses_what_the_gpu_has_no_room_for(monkeypatch):
     data = hostile_data()
-    for got, wanted in zip(BlocksOnGpu()(data), compressed_blocks(data), strict=True):
-        assert np.array_equal(got, wanted)
-    blocks, ends = BlocksOnGpu()(data[:0])
+    full = BlocksOnGpu(most_blocks=20, lanes=2)
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
+    for blocks_on_gpu in (BlocksOnGpu(most_blocks=2, lanes=2), full):
+        for _ in range(3):
+            for got, wanted in zip(blocks_on_gpu(data), compressed_blocks(data), strict=True):
+                assert np.array_equal(got, wanted)
+    blocks, ends = full(data[:0])
     assert not blocks.size
     assert not ends.size
 
@@ -78,9 +89,9 @@ def test_the_host_compresses_where_the_memory_of_the_gpu_is_full(monkeypatch):
     not nvcomp.is_installed(), reason="needs nvCOMP: pip install nvidia-libnvcomp-cu13"
 )
 def test_the_gpu_gives_blocks_that_gzip_reads():
-    blocks_on_gpu = BlocksOnGpu()
-    for size in sizes_to_try():
-        data = hostile_data()[:size]
-        blocks, ends = blocks_on_gpu(data)
-        assert_read_back(data, blocks, ends)
-    assert blocks.size < data.size
+    blocks_on_gpu = BlocksOnGpu(most_blocks=20, lanes=2)
+    pieces = [hostile_data()[:size] for size in sizes_to_try()]
+    with ThreadPoolExecutor(5) as pool:
+        for data, found in zip(3 * pieces, pool.map(blocks_on_gpu, 3 * pieces), strict=True):
+            assert_read_back(data, *found)
+    assert found[0].size < data.size

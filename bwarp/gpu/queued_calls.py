@@ -1,0 +1,55 @@
+"""Calls of the driver that only queue work for the GPU, made without letting go of Python's lock.
+
+numba-cuda lets go of it for every call, and gets it back when another thread lets go of it: where
+many threads work, that takes a hundred times as long as the call.
+"""
+
+import ctypes
+import functools
+
+__all__ = ["current_device", "free", "launch_kernel", "take"]
+
+_DEFAULT_STREAM = None
+
+
+def current_device() -> int | None:
+    """The number of the device whose context this thread uses; None where it has none yet."""
+    device = ctypes.c_int()
+    return None if _driver().cuCtxGetDevice(ctypes.byref(device)) else device.value
+
+
+def launch_kernel(function, grid, block, shared_bytes: int, extra) -> bool:
+    """Launch a kernel on the default stream; whether the driver has taken it.
+
+    Parameters
+    ----------
+    function : ctypes.c_void_p
+    grid, block : tuple of three int
+    extra : ctypes array
+        Where the arguments are, as cuLaunchKernel has it.
+    """
+    return not _driver().cuLaunchKernel(
+        function, *grid, *block, shared_bytes, _DEFAULT_STREAM, None, extra
+    )
+
+
+def take(n_bytes: int) -> int | None:
+    """The address of memory from the pool of the current device; None where there is none."""
+    address = ctypes.c_uint64()
+    failed = _driver().cuMemAllocAsync(ctypes.byref(address), n_bytes, _DEFAULT_STREAM)
+    return None if failed else address.value
+
+
+def free(address: int) -> None:
+    """Give memory back to the pool, after what is queued."""
+    _driver().cuMemFreeAsync(address, _DEFAULT_STREAM)
+
+
+@functools.cache
+def _driver():
+    library = ctypes.PyDLL("libcuda.so.1")
+    number, size, pointer = ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
+    library.cuLaunchKernel.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
+    library.cuMemAllocAsync.argtypes = [pointer, size, pointer]
+    library.cuMemFreeAsync.argtypes = [ctypes.c_uint64, pointer]
+    return library
