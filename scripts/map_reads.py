@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Map reads of up to 10,000 bases to an indexed reference: FASTQ in, SAM or BAM out."""
+"""Map reads of up to 10,000 bases to an indexed reference: FASTQ or BAM in, SAM or BAM out."""
 
 import _environment  # noqa: F401
 

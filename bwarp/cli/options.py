@@ -247,8 +247,9 @@ def _mean_and_sd(text: str) -> tuple[float, float]:
 def add_read_options(parser) -> None:
     """Which reads are mapped."""
     parser.add_argument(
-        "-1", dest="first", required=True, metavar="R1.fq[.gz]", help="reads, or first reads"
-    )
+        "-1", dest="first", required=True, metavar="R1.fq[.gz]",
+        help="reads, or first reads; or reads and pairs without alignments, BAM or CRAM",
+    )  # fmt: skip
     parser.add_argument("-2", dest="second", metavar="R2.fq[.gz]", help="second reads of pairs")
     parser.add_argument(
         "-p", "--interleaved", action="store_true",

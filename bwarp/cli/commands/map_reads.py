@@ -1,4 +1,4 @@
-"""Map reads of up to 10,000 bases to an indexed reference: FASTQ in; SAM, BAM or PAF out."""
+"""Map reads of up to 10,000 bases to an indexed reference: FASTQ or BAM in; SAM, BAM or PAF out."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,9 @@ from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
+from bwarp.mapping.output.tags_of_input import with_tags_of
 from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.unaligned_records import holds_records
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
@@ -34,6 +36,7 @@ scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.sam
 scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.paf --all --eqx
 scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
     --read-group '@RG\\tID:1\\tSM:sample'
+scripts/map_reads.py --index genome.index -1 unaligned.bam -o sample.bam --sort
 """
 
 
@@ -49,6 +52,8 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
+    if holds_records(options.first):
+        output = with_tags_of(options.first, output)
     inputs = [
         options.index, options.first, options.second, options.reference, options.alt,
         options.regions,
@@ -84,7 +89,8 @@ def main(options):
             output, parameters, reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
-    if options.interleaved and (orphans := statistics["reads"] - statistics["paired"]):
+    orphans = statistics["reads"] - statistics["paired"]
+    if orphans and (options.interleaved or statistics["paired"]):
         say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
     if options.stats:
         write_statistics(options.stats, statistics)

@@ -31,7 +31,8 @@ def _of_index(options) -> Iterator[str]:
 
 
 def _of_map(options) -> Iterator[str]:
-    yield "pairs" if options.second or options.interleaved else "single"
+    is_pairs = options.second or options.interleaved or _format(options.first) in ("bam", "cram")
+    yield "pairs" if is_pairs else "single"
     yield options.mode
     if options.mark_duplicates:
         yield "marked"

@@ -29,11 +29,13 @@ _FULL = 1 << 16
 
 
 @contextmanager
-def samtools(arguments: list[str], folder: Path, path: str) -> Iterator[subprocess.Popen]:
+def samtools(
+    arguments: list[str], folder: Path, path: str, task: str = "make"
+) -> Iterator[subprocess.Popen]:
     """Run samtools in a folder, with pipes to its standard input and output.
 
-    `path` is what it helps to make, to be named when it fails. Sequences that a CRAM file needs
-    are looked for in the folder, under their checksums, and nowhere else.
+    `path` is what it helps to make, or to read, to be named when it fails. Sequences that a
+    CRAM file needs are looked for in the folder, under their checksums, and nowhere else.
     """
     with ExitStack() as stack:
         with not_ended():
@@ -62,4 +64,4 @@ def samtools(arguments: list[str], folder: Path, path: str) -> Iterator[subproce
         if shutil.disk_usage(folder).free < _FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         reason = " ".join(message.split())[-200:] or f"exit code {process.returncode}"
-        raise BwarpError(f"{path}: samtools could not make it ({reason})")
+        raise BwarpError(f"{path}: samtools could not {task} it ({reason})")

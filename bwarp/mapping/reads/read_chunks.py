@@ -17,22 +17,28 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, takewhile, zip_longest
+from itertools import count, zip_longest
 
 import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
-from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
+from bwarp.io.fastx import SequenceBatch, parse_records
+from bwarp.mapping.reads.counted_records import (
+    MOST_MADE,
+    CountedRecords,
+    counted_records,
+    whole_pairs,
+)
 from bwarp.mapping.reads.read_names import (
     first_bad_name,
     first_difference,
     pair_up,
     take_headers,
 )
-from bwarp.runtime.threads import in_order, read_ahead
+from bwarp.mapping.reads.unaligned_records import has_pairs, holds_records
+from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
@@ -51,10 +57,6 @@ READS_A_CHUNK = 1 << 15
 
 #: Bases of a read. A gap is looked for in as many cells as the square of that: 50 ms.
 LONGEST_READ = 10_000
-
-#: Chunks that are made at a time, whatever the threads: so many keep up with any mapper. Of every
-#: file, if it is BGZF, as many threads inflate.
-MOST_MADE = 4
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,14 @@ def read_chunks(
 ) -> Iterator[ReadChunk]:
     """The reads of one file, or the pairs of one or two, in chunks of `reads` reads.
 
-    Of an interleaved file there may be orphans.
+    Of an interleaved file, and of BAM and CRAM, there may be orphans.
     """
+    for given in filter(None, [path, mates]):
+        if (mates or interleaved) and holds_records(given):
+            raise UsageError(
+                f"{given}: flags of BAM and CRAM tell the ends of pairs: give it with -1, and "
+                "neither -2 nor --interleaved"
+            )
     if mates and interleaved:
         raise UsageError("give either -2 or --interleaved, not both")
     if mates and os.path.realpath(path) == os.path.realpath(mates):
@@ -125,23 +133,8 @@ def read_chunks(
         )
     if mates:
         return paired_chunks(path, mates, reads, threads)
-    make = interleaved_chunks if interleaved else single_chunks
-    return make(path, reads, threads)
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """The text of as many records as a chunk takes of a file, or of those that are left.
-
-    Attributes
-    ----------
-    parts : list of RecordText
-    failure : Exception, optional
-        Why there is no more of the file: an error only after those of the records.
-    """
-
-    parts: list[RecordText]
-    failure: Exception | None = None
+    pairs = has_pairs(path) if holds_records(path) else interleaved
+    return (interleaved_chunks if pairs else single_chunks)(path, reads, threads)
 
 
 @dataclass(frozen=True)
@@ -185,14 +178,16 @@ class _Piece:
 
 def single_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> Iterator[ReadChunk]:
     """The reads of one file, in chunks of `reads`."""
-    return _made(partial(_single, path), _numbered(reads, _counted(path, reads, threads)), threads)
+    return _made(
+        partial(_single, path), _numbered(reads, counted_records(path, reads, threads)), threads
+    )
 
 
 def paired_chunks(
     path_1, path_2, reads: int = READS_A_CHUNK, threads: int = 1
 ) -> Iterator[ReadChunk]:
     """The pairs of two files with equally many reads in the same order."""
-    both = zip_longest(*(_counted(path, reads // 2, threads) for path in (path_1, path_2)))
+    both = zip_longest(*(counted_records(path, reads // 2, threads) for path in (path_1, path_2)))
     return _made(partial(_paired, path_1, path_2), _numbered(reads // 2, both), threads)
 
 
@@ -202,7 +197,7 @@ def interleaved_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> It
     Two reads in a row that have one name are a pair, as for bwa mem -p. A chunk has a read more or
     less than `reads` where a pair would be cut.
     """
-    items = ((records,) for records in _whole_pairs(_counted(path, reads, threads)))
+    items = ((records,) for records in whole_pairs(counted_records(path, reads, threads)))
     first = 0
     for chunk in _made(partial(_interleaved, path), items, threads):
         yield replace(chunk, first_template=first)
@@ -232,14 +227,16 @@ def _made(make: Callable, numbered: Iterator, threads: int) -> Iterator[ReadChun
 
 
 @on_timeline("parse reads")
-def _single(path, first: int, records: _Counted) -> ReadChunk:
+def _single(path, first: int, records: CountedRecords) -> ReadChunk:
     piece = _piece(path, records)
     _check_reads(path, piece, first)
     return ReadChunk(*_laid([piece]), piece.text, piece.names, 1, first, piece.comments)
 
 
 @on_timeline("parse reads")
-def _paired(path_1, path_2, first: int, ends: tuple[_Counted | None, _Counted | None]) -> ReadChunk:
+def _paired(
+    path_1, path_2, first: int, ends: tuple[CountedRecords | None, CountedRecords | None]
+) -> ReadChunk:
     one, two = (
         records and _piece(path, records)
         for path, records in zip((path_1, path_2), ends, strict=True)
@@ -264,38 +261,8 @@ def _paired(path_1, path_2, first: int, ends: tuple[_Counted | None, _Counted | 
     return ReadChunk(*_laid([one, two]), one.text, one.names, 2, first, comments, two.text)
 
 
-def _whole_pairs(counted: Iterator[_Counted]) -> Iterator[_Counted]:
-    """The same records, with a read that may have its mate in what follows moved there."""
-    moved: list[RecordText] = []
-    for records in counted:
-        parts = [*moved, *records.parts]
-        moved = []
-        if records.failure is None and parts and _is_odd(parts):
-            last = parts.pop()
-            if last.count > 1:
-                parts.append(last.part(0, last.count - 1))
-            moved = [last.part(last.count - 1, last.count)]
-        if parts or records.failure is not None:
-            yield _Counted(parts, records.failure)
-    if moved:
-        yield _Counted(moved)
-
-
-def _is_odd(parts: list[RecordText]) -> bool:
-    """Whether an odd number of records at the end have the same name."""
-    names = (_name_in(part, i) for part in reversed(parts) for i in reversed(range(part.count)))
-    last = next(names)
-    return sum(1 for _ in takewhile(lambda name: name == last, names)) % 2 == 0
-
-
-def _name_in(records: RecordText, record: int) -> bytes:
-    start, stop = records.starts[record : record + 2]
-    header = records.text[start:stop].tobytes().partition(b"\n")[0]
-    return re.sub(rb"(?<=.)/[12]$", b"", re.split(rb"[ \t\r]", header[1:], maxsplit=1)[0])
-
-
 @on_timeline("parse reads")
-def _interleaved(path, records: _Counted) -> ReadChunk:
+def _interleaved(path, records: CountedRecords) -> ReadChunk:
     piece = _piece(path, records)
     _check_reads(path, piece, piece.batches[0].first_record)
     firsts = np.empty(piece.count, np.int64)
@@ -321,38 +288,7 @@ def _shorter(path, other, count: int) -> InputError:
     )
 
 
-def _counted(path, count: int, threads: int) -> Iterator[_Counted]:
-    """The records of a file, `count` at a time; those before a failure, and it, are the last."""
-    blocks = read_blocks(path, _block_bytes(count), min(threads, MOST_MADE))
-    texts = cut_records(path, read_ahead(blocks))
-    waiting: list[RecordText] = []
-    n_waiting = 0
-    while True:
-        try:
-            records = next(texts, None)
-        except Exception as error:
-            yield _Counted(waiting, error)
-            return
-        if records is None:
-            break
-        while n_waiting + records.count >= count:
-            cut = count - n_waiting
-            yield _Counted([*waiting, records.part(0, cut)])
-            records = records.part(cut, records.count)
-            waiting, n_waiting = [], 0
-        if records.count:
-            waiting.append(records)
-            n_waiting += records.count
-    if waiting:
-        yield _Counted(waiting)
-
-
-def _block_bytes(count: int) -> int:
-    """Bytes of a file that are read at a time: about so many records, for some wait to be cut."""
-    return min(CHUNK_BYTES, max(count << 9, 1 << 20))
-
-
-def _piece(path, records: _Counted) -> _Piece:
+def _piece(path, records: CountedRecords) -> _Piece:
     batches = [parse_records(path, part) for part in records.parts]
     if records.failure is not None:
         raise records.failure

@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import CHUNK_BYTES
-from bwarp.mapping.reads import read_chunks
+from bwarp.mapping.reads import counted_records
 from bwarp.mapping.reads.read_chunks import (
     interleaved_chunks,
     paired_chunks,
@@ -59,7 +59,7 @@ def expected(records):
 @pytest.mark.parametrize("block_bytes", [100, 1000, CHUNK_BYTES])
 @pytest.mark.parametrize("size", [2, 6, 10, 50, 100, 1000])
 def test_reads_come_back(file, monkeypatch, size, block_bytes, threads):
-    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: block_bytes)
+    monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
     pairs = [record for record in READS for _ in range(2)]
     one, two = file("1.fq", fastq(READS, "/1")), file("2.fq", fastq(READS, "/2"))
     mixed = file("both.fq", fastq(pairs))
@@ -116,7 +116,7 @@ def templates_of(names):
 @pytest.mark.parametrize("size", [2, 4, 10, 1000])
 @pytest.mark.parametrize("runs", [(1, 1, 2, 2), (1,), (1, 2, 3, 4, 5), (50,), (49,), (2, 2, 2, 1)])
 def test_orphans_among_pairs(file, monkeypatch, runs, size, block_bytes, threads):
-    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: block_bytes)
+    monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
     rng = np.random.default_rng(len(runs))
     names = []
     while len(names) < 120:
@@ -198,7 +198,7 @@ BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
 def test_of_several_errors_the_first_one_is_told(
     file, monkeypatch, text, said, size, block_bytes, threads
 ):
-    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: block_bytes)
+    monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
     wrong, fine = file("wrong.fq", text), file("fine.fq", fastq(READS * 60))
     said = f"{wrong}{said}"
     assert message(single_chunks(wrong, size, threads)) == said
@@ -208,7 +208,7 @@ def test_of_several_errors_the_first_one_is_told(
 
 @pytest.mark.parametrize("size", [2, 20, 1000])
 def test_an_error_before_a_damaged_block_is_told_first(file, tmp_path, monkeypatch, size):
-    monkeypatch.setattr(read_chunks, "_block_bytes", lambda count: 100)
+    monkeypatch.setattr(counted_records, "_block_bytes", lambda count: 100)
     damaged, fine = tmp_path / "damaged.fq.gz", file("fine.fq", fastq(READS * 60))
     damaged.write_bytes(gzip.compress((BAD + fastq(READS * 50)).encode())[:-30])
     said = f"{damaged}, line 122: '!' is not a letter of this kind of sequence"

@@ -1,0 +1,85 @@
+"""scripts/map_reads.py on BAM and CRAM without alignments: as on FASTQ with tags for comments."""
+
+import json
+
+import pysam
+import pytest
+
+TAGS = "RX,BC,MI"
+
+
+@pytest.fixture(scope="module")
+def unaligned(folder):
+    """The pairs, of which some have lost an end, as BAM with tags, and other tags of no use."""
+    both = [(folder / f"{end}.fq").read_text().splitlines() for end in (1, 2)]
+    text = "@HD\tVN:1.6\tSO:unsorted\tGO:query\n@RG\tID:g1\tSM:s\tPU:cell.1\n"
+    for number in range(len(both[0]) // 4):
+        for end, lines in enumerate(both):
+            name, letters, _, qualities = lines[4 * number : 4 * number + 4]
+            if (number + end) % 20:
+                tags = f"RG:Z:g1\tRX:Z:ACG{'ACGT'[number % 4]}\tBC:Z:GG\tMI:i:{number}\tNM:i:3"
+                flag = 77 if end == 0 else 141
+                fields = [name[1:].removesuffix(f"/{end + 1}"), str(flag), *"*00**00"]
+                text += "\t".join([*fields, letters, qualities, tags]) + "\n"
+    (folder / "unaligned.sam").write_text(text)
+    for ending in ("bam", "cram"):
+        path = folder / f"unaligned.{ending}"
+        pysam.view("-O", ending, "-o", str(path), f"{folder}/unaligned.sam", catch_stdout=False)
+    return folder / "unaligned.bam"
+
+
+@pytest.fixture(scope="module")
+def fastq(folder, unaligned):
+    pysam.fastq("-T", TAGS, "-o", f"{folder}/unaligned.fq", str(unaligned))
+    return folder / "unaligned.fq"
+
+
+@pytest.mark.parametrize("ending", ["bam", "cram"])
+def test_records_are_those_of_fastq(map_reads, unaligned, fastq, tmp_path, ending):
+    group = ("--read-group", r"@RG\tID:g1\tSM:s\tPU:cell.1")
+    expected = map_reads(
+        "-1", fastq, "-p", "--comments", *group, "-o", "-", "--stats", tmp_path / "a.json"
+    )  # fmt: skip
+    assert expected.rc == 0, expected.stderr
+    assert "\tRX:Z:ACGT\tBC:Z:GG\tMI:i:3" in expected.stdout
+    found = map_reads(
+        "-1", unaligned.with_suffix(f".{ending}"), "-o", "-", "--threads", 3,
+        "--stats", tmp_path / "b.json",
+    )  # fmt: skip
+    assert found.rc == 0, found.stderr
+    assert found.stdout == expected.stdout
+    assert found.stderr == expected.stderr
+    assert json.loads((tmp_path / "a.json").read_text()) == json.loads(
+        (tmp_path / "b.json").read_text()
+    )
+
+
+def test_single_reads(map_reads, folder, tmp_path):
+    with pysam.FastxFile(str(folder / "single.fq.gz")) as file:
+        lines = [f"{r.name}\t4\t*\t0\t0\t*\t*\t0\t0\t{r.sequence}\t{r.quality}\n" for r in file]
+    (tmp_path / "s.sam").write_text("@HD\tVN:1.6\n" + "".join(lines))
+    pysam.view("-b", "-o", f"{tmp_path}/s.bam", f"{tmp_path}/s.sam", catch_stdout=False)
+    found = map_reads("-1", tmp_path / "s.bam", "-o", "-")
+    assert found.stdout == map_reads("-1", folder / "single.fq.gz", "--comments", "-o", "-").stdout
+    assert "no mate" not in found.stderr
+    paf = map_reads("-1", tmp_path / "s.bam", "-o", tmp_path / "s.paf")
+    assert paf.rc == 0, paf.stderr
+
+
+def test_a_read_group_that_is_typed_replaces_theirs(map_reads, unaligned):
+    found = map_reads("-1", unaligned, "-o", "-", "--read-group", r"@RG\tID:mine\tSM:s")
+    assert "@RG\tID:mine\tSM:s\n" in found.stdout
+    assert "RG:Z:g1" not in found.stdout
+    assert "\tRG:Z:mine" in found.stdout
+
+
+def test_several_read_groups_are_refused(map_reads, unaligned, tmp_path):
+    text = (unaligned.with_suffix(".sam")).read_text()
+    (tmp_path / "x.sam").write_text(text.replace("@RG", "@RG\tID:h\tSM:s\n@RG", 1))
+    pysam.view("-b", "-o", f"{tmp_path}/x.bam", f"{tmp_path}/x.sam", catch_stdout=False)
+    done = map_reads("-1", "x.bam", "-o", "-", cwd=tmp_path)
+    assert done.rc == 2
+    assert done.stderr.endswith(
+        "error: x.bam: holds 2 read groups: map each by itself (samtools split), or give one for "
+        "all of its reads (--read-group)\n"
+    )

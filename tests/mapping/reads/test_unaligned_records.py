@@ -1,0 +1,192 @@
+"""Reads of BAM and CRAM come as samtools fastq writes them; what is aligned is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from bwarp.errors import BwarpError, InputError, UsageError
+from bwarp.mapping.reads import counted_records, unaligned_records
+from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.unaligned_records import holds_records, read_groups, read_unaligned
+
+#: Beside the tags of alignments, RG: the header names the group.
+TAGS = [
+    "RX:Z:ACGT-TT",
+    "BC:Z:AC GT",
+    "MI:i:-70000",
+    "CB:A:!",
+    "qs:f:12.5",
+    "mv:B:c,5,1,-1",
+    "xx:H:0A",
+]
+FIRST, SECOND, SINGLE = 77, 141, 4
+
+
+def line(name, flag, letters="ACGT", qualities=None, *tags) -> str:
+    qualities = qualities or "I" * len(letters)
+    return "\t".join([name, str(flag), *"*00**00", letters, qualities, *tags]) + "\n"
+
+
+def random_lines(seed) -> list[str]:
+    """Pairs, some with the second end first, singles, and pairs that have lost an end."""
+    random, lines = np.random.default_rng(seed), []
+    for number in range(60):
+        flags = [[FIRST, SECOND], [SECOND, FIRST], [SINGLE], [FIRST], [SECOND]][random.integers(5)]
+        for flag in flags:
+            length = int(random.integers(1, 40))
+            letters = "".join(random.choice(list("ACGTN"), length))
+            qualities = "".join(map(chr, random.integers(43, 127, length)))
+            tags = [tag for tag in TAGS if random.random() < 0.3]
+            bare = random.random() < 0.1
+            lines.append(line(f"r{number}", flag, letters, "*" if bare else qualities, *tags))
+    return lines
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(lines, ending="bam", header="@HD\tVN:1.6\tSO:unsorted\n"):
+        (tmp_path / "in.sam").write_text(header + "".join(lines))
+        path = tmp_path / f"in.{ending}"
+        pysam.view(
+            "-O", ending, "--no-PG", "-o", str(path), f"{tmp_path}/in.sam", catch_stdout=False
+        )
+        return path
+
+    return written
+
+
+def text_of(path, block_bytes=1 << 20, threads=1) -> str:
+    return b"".join(map(bytes, read_unaligned(path, block_bytes, threads))).decode()
+
+
+def in_order(text: str) -> list[tuple[str, ...]]:
+    """The records of FASTQ that samtools has written, first ends first."""
+    lines = text.splitlines()
+    found = [tuple(lines[i : i + 4]) for i in range(0, len(lines), 4)]
+    for i in range(1, len(found)):
+        names = [record[0].split("\t")[0] for record in found[i - 1 : i + 1]]
+        if names[0].endswith("/2") and names[1] == names[0][:-1] + "1":
+            found[i - 1], found[i] = found[i], found[i - 1]
+    return found
+
+
+def without_ends(records) -> list[tuple[str, ...]]:
+    def named(header):
+        name, *tags = header.split("\t")
+        return "\t".join([name.removesuffix("/1").removesuffix("/2"), *tags])
+
+    return [(named(header), *rest) for header, *rest in records]
+
+
+@pytest.mark.parametrize("ending", ["bam", "cram"])
+@pytest.mark.parametrize("seed", range(3))
+def test_reads_are_those_of_samtools_fastq(write, ending, seed):
+    path = write(random_lines(seed), ending)
+    fastq = str(path.with_suffix(".fq"))
+    pysam.fastq("-N", "-T", "*", "-o", fastq, "-0", fastq, str(path))
+    by_samtools = without_ends(in_order(Path(fastq).read_text()))
+    for block_bytes, threads in ((7, 1), (300, 2), (1 << 20, 4)):
+        text = text_of(path, block_bytes, threads).splitlines()
+        assert [tuple(text[i : i + 4]) for i in range(0, len(text), 4)] == by_samtools
+
+
+def test_tags_of_alignments_and_the_group_are_left_out(write):
+    tags = ["NM:i:3", "RX:Z:A", "RG:Z:g", "AS:i:5", "BC:Z:C", "SA:Z:x", "MC:Z:*"]
+    groups = "@RG\tID:g\tSM:s\n@RG\tID:h\tSM:s\n"
+    path = write([line("r", SINGLE, "A", "I", *tags)], header="@HD\tVN:1.6\n" + groups)
+    assert text_of(path) == "@r\tRX:Z:A\tBC:Z:C\nA\n+\nI\n"
+    assert read_groups(path) == groups.splitlines()
+
+
+def test_a_read_without_bases(write):
+    assert text_of(write([line("r", SINGLE, "*", "*")])) == "@r\n\n+\n\n"
+
+
+def test_no_reads(write):
+    assert text_of(write([])) == ""
+
+
+@pytest.mark.parametrize("block_bytes", [1, 100, 1 << 20])
+def test_chunks(write, monkeypatch, block_bytes):
+    monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
+    path = write(
+        [line("a", SECOND, "GG"), line("a", FIRST, "AA"), line("b", SINGLE, "C", "I", "RX:Z:T")]
+    )
+    pairs, orphan = read_chunks(path, None, False)
+    assert (pairs.ends, pairs.n_orphans, pairs.codes.tolist()) == (2, 0, [0, 0, 2, 2])
+    assert (orphan.ends, orphan.n_orphans, orphan.codes.tolist()) == (2, 1, [1])
+    assert (orphan.name(0), orphan.first_template) == ("b", 1)
+    assert orphan.text[slice(*orphan.comments[0])].tobytes() == b"RX:Z:T"
+
+
+@pytest.mark.parametrize("number", [0, 3, 4, 6])
+def test_a_pair_among_single_reads(write, monkeypatch, number):
+    monkeypatch.setattr(unaligned_records, "_FIRST_RECORDS", 4)
+    path = write(line(f"r{i}", FIRST if i == number else SINGLE) for i in range(7))
+    chunks = read_chunks(path, None, False, 2)
+    if number < 4:
+        assert sum(chunk.n_orphans for chunk in chunks) == 7
+        return
+    with pytest.raises(InputError) as error:
+        list(chunks)
+    assert str(error.value) == (
+        f"{path}: the read 'r{number}' is of a pair, and the first 4 are single: map pairs "
+        "(samtools view -b -f 1) and single reads (-F 1) from files of their own"
+    )
+
+
+@pytest.mark.parametrize("flag", [0, 16, 83, 99, 4 | 16, 4 | 256, 4 | 2048])
+@pytest.mark.parametrize("before", [0, 1])
+def test_alignments_are_refused(write, flag, before):
+    aligned = f"b\t{flag}\tc\t1\t9\t4M\t*\t0\t0\tACGT\tIIII\n"
+    header = "@HD\tVN:1.6\n@SQ\tSN:c\tLN:9\n"
+    path = write([line("b" if before else "a", FIRST), aligned], header=header)
+    with pytest.raises(InputError) as error:
+        text_of(path)
+    assert str(error.value) == (
+        f"{path}: the read 'b' is aligned: take the alignments away first (samtools collate -u -O "
+        f"{path} | samtools reset -o unaligned.bam)"
+    )
+
+
+@pytest.mark.parametrize(
+    "flags", [(SINGLE, SINGLE), (FIRST, FIRST), (SECOND, SECOND), (FIRST, SINGLE)]
+)
+def test_names_that_are_no_pairs_are_refused(write, flags):
+    path = write([line("a", FIRST), *(line("b", flag) for flag in flags)])
+    with pytest.raises(InputError) as error:
+        text_of(path)
+    assert str(error.value) == (
+        f"{path}: two reads in a row are called 'b', and are not the two ends of a pair: give "
+        "every read or pair a name of its own"
+    )
+
+
+def test_what_is_cut_off_or_damaged_is_refused(write):
+    path = write(random_lines(1))
+    whole = path.read_bytes()
+    for content in (whole[:-28], whole[: len(whole) // 2], whole[:200] + b"?" * 50 + whole[250:]):
+        path.write_bytes(content)
+        with pytest.raises(BwarpError, match=f"{path}: "):
+            text_of(path)
+
+
+def test_which_files_hold_records(write, tmp_path):
+    assert all(holds_records(write([], ending)) for ending in ("bam", "cram"))
+    for content in (b"", b"@r\nA\n+\nI\n", b"\x1f\x8b\x08\x04", b"\x1f\x8b\x08\x04" + b"x" * 99):
+        (tmp_path / "other").write_bytes(content)
+        assert not holds_records(tmp_path / "other")
+    assert not any(map(holds_records, (tmp_path, "-", "none")))
+
+
+@pytest.mark.parametrize("others", [("2.fq", False), (None, True)])
+def test_records_stand_alone(write, others):
+    path = write([line("a", SINGLE)])
+    with pytest.raises(UsageError) as error:
+        read_chunks(path, *others)
+    assert str(error.value) == (
+        f"{path}: flags of BAM and CRAM tell the ends of pairs: give it with -1, and neither -2 "
+        "nor --interleaved"
+    )
