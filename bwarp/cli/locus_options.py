@@ -12,6 +12,7 @@ from bwarp.cli.options import (
     add_pair_options,
     add_score_options,
     add_sort_memory_option,
+    read_files,
     sort_bytes,
 )
 from bwarp.cli.program import whole
@@ -34,6 +35,7 @@ from bwarp.loci.pairs_cpu import PairOptions
 from bwarp.mapping.output.output_options import parse_read_group
 from bwarp.mapping.pairing.insert_size import given_insert_size
 from bwarp.mapping.parameters import MOST_SCORE, mapping_parameters
+from bwarp.mapping.reads.read_files import holds_pairs
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
@@ -126,7 +128,7 @@ def add_locus_pair_options(parser: argparse.ArgumentParser) -> None:
 
 def pair_options(options: argparse.Namespace) -> PairOptions | None:
     """What was typed of `add_locus_pair_options`; None for reads that are not paired."""
-    paired = options.second or options.interleaved
+    paired = holds_pairs(read_files(options))
     if paired and not options.unpaired:
         parameters = mapping_parameters(
             insert_size=options.insert_size, orientation=options.orientation

@@ -23,6 +23,7 @@ from bwarp.mapping.parameters import (
     MappingParameters,
     mapping_parameters,
 )
+from bwarp.mapping.reads.read_files import ReadFiles, holds_pairs
 from bwarp.offtargets.pam import SIDES
 from bwarp.reference import Reference
 from bwarp.seeding.hits import ALGORITHMS, LOCATE_MODES, MOST_MISMATCHES
@@ -50,6 +51,7 @@ __all__ = [
     "kmer_options",
     "mapping_options",
     "output_options",
+    "read_files",
     "sort_bytes",
     "warn_of_names_like_alt",
 ]
@@ -219,7 +221,7 @@ def add_orientation_option(parser) -> None:
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
     """The parameters that were typed; what counts in matches grows with --match."""
-    if options.hic and not (options.second or options.interleaved):
+    if options.hic and not holds_pairs(read_files(options)):
         raise UsageError("--hic is for pairs: give -2 or --interleaved, or leave it out")
     if options.max_secondary is not None and not options.all:
         raise UsageError("--max-secondary is for secondary records: give --all, or leave it out")
@@ -247,14 +249,28 @@ def _mean_and_sd(text: str) -> tuple[float, float]:
 def add_read_options(parser) -> None:
     """Which reads are mapped."""
     parser.add_argument(
-        "-1", dest="first", required=True, metavar="R1.fq[.gz]",
+        "-1", dest="first", required=True, nargs="+", action="extend", metavar="R1.fq[.gz]",
         help="reads, or first reads; or reads and pairs without alignments, BAM or CRAM",
     )  # fmt: skip
-    parser.add_argument("-2", dest="second", metavar="R2.fq[.gz]", help="second reads of pairs")
+    parser.add_argument(
+        "-2", dest="second", nargs="+", action="extend", default=[], metavar="R2.fq[.gz]",
+        help="second reads of pairs: as many files as of first ones",
+    )  # fmt: skip
+    parser.add_argument(
+        "-U", "--single", nargs="+", action="extend", default=[], metavar="S.fq[.gz]",
+        help="single reads beside the pairs",
+    )  # fmt: skip
     parser.add_argument(
         "-p", "--interleaved", action="store_true",
         help="both reads of each pair are in R1, one after the other",
     )  # fmt: skip
+
+
+def read_files(options: argparse.Namespace) -> ReadFiles:
+    """The files that were typed of `add_read_options`."""
+    lists = (tuple(files) for files in (options.first, options.second, options.single))
+    first, second, single = lists
+    return ReadFiles(first, second, options.interleaved, single)
 
 
 def add_output_options(parser) -> None:

@@ -15,11 +15,9 @@ from bwarp_configuration import (
     ConfigFile,
     config_file_problems,
     config_problems,
-    read_sheet,
-    sheet_file_problems,
-    sheet_problems,
     with_defaults,
 )
+from bwarp_sheet import read_sheet, sheet_file_problems, sheet_problems
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 fuzzed = settings(max_examples=EXAMPLES * 5, deadline=None, derandomize=EXAMPLES == 40)

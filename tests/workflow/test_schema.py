@@ -7,7 +7,8 @@ import sys
 import pytest
 import yaml
 
-from bwarp_configuration import ConfigFile, config_problems, read_sheet, sheet_problems
+from bwarp_configuration import ConfigFile, config_problems
+from bwarp_sheet import read_sheet, sheet_problems
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,15 @@
-"""Checking a workflow's configuration and sample sheet: every problem at once, with file and line.
+"""Checking a workflow's configuration: every problem at once, with its file and line.
 
 A schema (JSON Schema, draft 2020-12, kept as YAML) says what is allowed. Every property in it has
 a ``write`` entry, half a sentence that completes "write ...", so that each message can say what
 to type instead. A property with ``file: true`` is the path of an input. Nothing here knows of
 Snakemake: texts and parsed values come in, problems go out.
 
-    config text --yaml--> values --+--> config_problems --.
-    schema --------------yaml------+                       +--> list of Problem
-    sheet text --read_sheet--> rows --> sheet_problems ---'
+    config text --yaml--> values --+--> config_problems --> list of Problem
+    schema --------------yaml------'
 """
 
 import difflib
-import io
 import math
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -24,13 +22,14 @@ from jsonschema.validators import extend
 __all__ = [
     "ConfigFile",
     "Problem",
-    "Row",
     "config_file_problems",
     "config_problems",
+    "explain",
+    "file_message",
     "in_reading_order",
-    "read_sheet",
-    "sheet_file_problems",
-    "sheet_problems",
+    "printable",
+    "unknown_message",
+    "validator",
     "with_defaults",
 ]
 
@@ -72,14 +71,6 @@ class ConfigFile:
         return cls(name, lines, tuple(repeated))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of a sample sheet: the line it stands in and its cells that are not empty."""
-
-    line: int
-    cells: Mapping[str, str]
-
-
 def config_problems(
     config: Mapping, schema: Mapping, files: Iterable[ConfigFile] = ()
 ) -> list[Problem]:
@@ -100,8 +91,8 @@ def config_problems(
         for file in files
         for path, line in file.repeated
     ]
-    for error in _validator(schema).iter_errors(config):
-        for path, message in _explain(error, schema):
+    for error in validator(schema).iter_errors(config):
+        for path, message in explain(error, schema):
             file, line = _find_setting(path, files)
             problems.append(Problem(file, line, ".".join(path), message))
     return in_reading_order(problems)
@@ -114,9 +105,9 @@ def config_file_problems(
     files = tuple(files)
     problems = []
     for path, value in _file_settings(config, schema, ()):
-        message = _file_message(value, made)
+        message = file_message(value, made)
         if "{" in value or "}" in value:
-            message = f"{_printable(value)} has a brace, a wildcard to Snakemake; rename it"
+            message = f"{printable(value)} has a brace, a wildcard to Snakemake; rename it"
         if message:
             problems.append(Problem(*_find_setting(path, files), ".".join(path), message))
     return in_reading_order(problems)
@@ -131,103 +122,6 @@ def with_defaults(config: Mapping, schema: Mapping) -> dict:
         if isinstance(filled.get(key), Mapping):
             filled[key] = with_defaults(filled[key], rule)
     return filled
-
-
-def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], list[Problem]]:
-    """The rows of a tab-separated sheet, and the problems of its shape.
-
-    Lines that are empty or begin with ``#`` are passed over. Where the header cannot be used
-    there are problems and no rows.
-    """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        message = "is not plain text; save the sheet as tab-separated text (UTF-8)"
-        return [], [Problem(name, None, "content", message)]
-    lines = [
-        (number, line)
-        for number, line in enumerate(io.StringIO(text, newline=None), 1)
-        if line.strip() and not line.startswith("#")
-    ]
-    if not lines:
-        columns = "  ".join(schema["properties"])
-        return [], [Problem(name, None, "header", f"is missing; begin with the line: {columns}")]
-    header_line, header = lines[0][0], _cells(lines[0][1])
-    problems = list(_header_problems(name, header_line, header, schema))
-    if problems:
-        return [], problems
-    rows = []
-    for number, line in lines[1:]:
-        cells = _cells(line)
-        if len(cells) > len(header):
-            problems.append(
-                Problem(
-                    name,
-                    number,
-                    f"column {len(header) + 1}",
-                    f"there are {len(cells)} cells under {len(header)} columns; "
-                    "remove the tabs that are too many",
-                )
-            )
-        named = zip(header, cells, strict=False)
-        rows.append(Row(number, {column: cell for column, cell in named if cell}))
-    if not rows and not problems:
-        problems.append(Problem(name, None, "rows", "there are none; write a line for each sample"))
-    return rows, problems
-
-
-def sheet_problems(
-    name: str, rows: Iterable[Row], schema: Mapping, unique: tuple[str, ...]
-) -> list[Problem]:
-    """Everything in the rows of a sheet that `schema` does not allow, and rows that repeat.
-
-    `unique` are the columns that together name a row and must not be the same in two of them.
-    """
-    problems = []
-    validator = _validator(schema)
-    line_of_key = {}
-    for row in rows:
-        for error in validator.iter_errors(row.cells):
-            for path, message in _explain(error, schema):
-                problems.append(Problem(name, row.line, f"column {path[0]}", message))
-        key = tuple(
-            row.cells.get(column, schema["properties"][column].get("default")) for column in unique
-        )
-        if None not in key and line_of_key.setdefault(key, row.line) != row.line:
-            columns = " and ".join(unique)
-            problems.append(
-                Problem(
-                    name,
-                    row.line,
-                    f"column {unique[-1]}",
-                    f"{' '.join(key)} stands in line {line_of_key[key]} too; "
-                    f"give each line its own {columns}",
-                )
-            )
-    return in_reading_order(problems)
-
-
-def sheet_file_problems(
-    name: str, rows: Iterable[Row], schema: Mapping, made: Container[str] = ()
-) -> list[Problem]:
-    """The input files named in a sheet that are not there, or are given twice."""
-    problems = []
-    first_use = {}
-    columns = [column for column, rule in schema["properties"].items() if rule.get("file")]
-    for row in rows:
-        for column in columns:
-            path = row.cells.get(column)
-            if path is None:
-                continue
-            message = _file_message(path, made)
-            where = f"column {column}"
-            line, earlier = first_use.setdefault(os.path.normpath(path), (row.line, where))
-            if (line, earlier) != (row.line, where):
-                other = earlier if line == row.line else f"line {line}, {earlier}"
-                message = f"{_printable(path)} stands in {other} too; give each file once"
-            if message:
-                problems.append(Problem(name, row.line, where, message))
-    return problems
 
 
 def in_reading_order(problems: Iterable[Problem]) -> list[Problem]:
@@ -268,29 +162,29 @@ def _file_settings(
             yield from _file_settings(value, rule, (*path, key))
 
 
-def _file_message(path: str, made: Container[str]) -> str | None:
+def file_message(path: str, made: Container[str]) -> str | None:
     """What is wrong with the path of an input, or None."""
     if path in made or os.path.isfile(path):
         return None
-    shown = _printable(path)
+    shown = printable(path)
     if os.path.isdir(path):
         return f"{shown} is a folder; write the path of a file"
     return f"{shown} does not exist; write a path relative to the folder snakemake is started in"
 
 
-def _printable(path: str) -> str:
+def printable(path: str) -> str:
     """A path for a message of one line."""
     return path if path.isprintable() else repr(path)
 
 
-def _explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
+def explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
     """The key and the message of what a validation error is about."""
     path = tuple(str(part) for part in error.absolute_path)
     if error.validator == "additionalProperties":
         for key in error.instance:
             if key not in error.schema["properties"]:
                 gone = error.schema.get("gone", {}).get(key)
-                message = gone or _unknown(str(key), error.schema["properties"])
+                message = gone or unknown_message(str(key), error.schema["properties"])
                 yield (*path, str(key)), message
     elif error.validator == "required":
         for key in error.validator_value:
@@ -301,7 +195,7 @@ def _explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
         yield path, f"{_shown(error.instance)} cannot be used; write {error.schema['write']}"
 
 
-def _unknown(key: str, known: Iterable[str]) -> str:
+def unknown_message(key: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(key, known, n=1)
     if nearest:
         return f"is not known; did you mean {nearest[0]}?"
@@ -319,36 +213,7 @@ def _shown(value) -> str:
     return repr(value)
 
 
-def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -> Iterator[Problem]:
-    known = schema["properties"]
-    for mark, marks in ((",", "commas"), (";", "semicolons")):
-        if len(header) == 1 and mark in header[0]:
-            message = f"has {marks} between its columns; save the sheet with tabs between them"
-            yield Problem(name, line, "header", message)
-            return
-    if len(header) == 1 and len(header[0].split()) > 1:
-        yield Problem(name, line, "header", "has no tabs; put one tab between two columns")
-        return
-    for number, column in enumerate(header, 1):
-        if column not in known:
-            yield Problem(name, line, f"column {number} {column!r}", _unknown(column, known))
-        elif column in header[: number - 1]:
-            yield Problem(name, line, f"column {number} {column!r}", "is there twice; keep one")
-    for column in schema["required"]:
-        if column not in header:
-            yield Problem(
-                name, line, f"column {column}", f"is missing; write {known[column]['write']}"
-            )
-
-
-def _cells(line: str) -> list[str]:
-    cells = [cell.strip() for cell in line.split("\t")]
-    while cells and not cells[-1]:
-        cells.pop()
-    return cells
-
-
-def _validator(schema: Mapping):
+def validator(schema: Mapping):
     """A validator for which 1.0 and true are no whole numbers, and .nan and .inf no numbers.
 
     The programs would refuse them.

@@ -16,13 +16,15 @@ from bwarp.cli.options import (
     add_index_option,
     add_output_option,
     add_read_options,
+    read_files,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import Certificate, find_chunks, what_is_searched
-from bwarp.mapping.reads.read_chunks import pairs_alone, read_chunks
+from bwarp.mapping.reads.read_chunks import pairs_alone
+from bwarp.mapping.reads.read_files import chunks_of_files
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
@@ -64,11 +66,12 @@ def main(options):
     pairing = pair_options(options)
     extension = given_extension(options)
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
-    check_outputs(outputs, [options.index, options.first, options.second])
+    files = read_files(options)
+    check_outputs(outputs, [options.index, *files.names])
     backend = choose_engine(options.backend, options.gpus)
     size = reads_a_chunk(backend, what_is_searched(limits, pairing))
-    chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
-    chunks = read_ahead(pairs_alone(options.first, chunks))
+    chunks = chunks_of_files(files, size, options.threads)
+    chunks = read_ahead(pairs_alone(options.first[0], chunks))
     index = load_index(options.index)
     backend, (genome, kept) = or_on_cpu(
         options.backend,
@@ -76,13 +79,13 @@ def main(options):
         lambda engine: load(index, engine, options.threads, options.gpus),
         say,
     )
-    compile_first(backend, options, options.first, options.second)
+    compile_first(backend, options, *files.names)
     certificate, paired = Certificate(), pairing is not None
     with (
         open_locus_output(
             options, limits, index.reference, genome.blocks, certificate, paired, extension
         ) as (encode, write),
-        progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
+        progress("reads", files=files.names) as report,
     ):
 
         def then(found):

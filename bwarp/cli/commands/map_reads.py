@@ -11,6 +11,7 @@ from bwarp.cli.options import (
     add_read_options,
     mapping_options,
     output_options,
+    read_files,
     warn_of_names_like_alt,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
@@ -22,9 +23,10 @@ from bwarp.io.output_names import check_outputs
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
+from bwarp.mapping.output.platform_unit import AUTO, with_platform_unit
 from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.output.tags_of_input import with_tags_of
-from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.read_files import chunks_of_files, holds_pairs
 from bwarp.mapping.reads.unaligned_records import holds_records
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
@@ -37,6 +39,8 @@ scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.paf --all --e
 scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
     --read-group '@RG\\tID:1\\tSM:sample'
 scripts/map_reads.py --index genome.index -1 unaligned.bam -o sample.bam --sort
+scripts/map_reads.py --index genome.index -1 L1_R1.fq.gz L2_R1.fq.gz -2 L1_R2.fq.gz L2_R2.fq.gz \\
+    -U merged.fq.gz -o sample.bam --sort
 """
 
 
@@ -52,25 +56,26 @@ def parse_options():
 
 def main(options):
     output = output_options(options)
-    if holds_records(options.first):
-        output = with_tags_of(options.first, output)
-    inputs = [
-        options.index, options.first, options.second, options.reference, options.alt,
-        options.regions,
-    ]  # fmt: skip
+    files = read_files(options)
+    if records := list(filter(holds_records, files.first)):
+        output = with_tags_of(records, output)
+    inputs = [options.index, *files.names, options.reference, options.alt, options.regions]
     check_outputs([*files_of(options.output), options.stats], inputs)
-    if options.regions == "-" and "-" in (options.first, options.second):
+    if options.regions == "-" and "-" in files.names:
         raise UsageError("- is given for reads and for --regions: give one of them as a file")
     backend = choose_engine(options.backend, options.gpus)
     output = replace(output, compression=compression_for(options.compress, backend))
     parameters = mapping_options(options)
     size = reads_a_chunk(backend, options.threads)
-    chunks = read_chunks(options.first, options.second, options.interleaved, size, options.threads)
+    chunks = chunks_of_files(files, size, options.threads)
     index = load_index(options.index)
     # Before anything else compiles what it calls.
-    compile_first(backend, options, options.first, options.second)
+    compile_first(backend, options, *files.names)
     # The first chunks are read while the genome is loaded.
     chunks = read_ahead(chunks)
+    if output.read_group and AUTO in output.read_group.split("\t"):
+        group, chunks = with_platform_unit(output.read_group, chunks)
+        output = replace(output, read_group=group)
     backend, (genome, kept) = or_on_cpu(
         options.backend,
         backend,
@@ -81,7 +86,7 @@ def main(options):
     parameters = replace(parameters, alt=reference.alt)
     if options.alt is None:
         warn_of_names_like_alt(reference)
-    with progress("reads", files=[options.first, *filter(None, [options.second])]) as report:
+    with progress("reads", files=files.names) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
         )
@@ -90,7 +95,7 @@ def main(options):
         )
     say(statistics_sentence(statistics))
     orphans = statistics["reads"] - statistics["paired"]
-    if orphans and (options.interleaved or statistics["paired"]):
+    if orphans and holds_pairs(files):
         say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
     if options.stats:
         write_statistics(options.stats, statistics)

@@ -9,12 +9,13 @@ import re
 from itertools import count, islice
 from pathlib import Path
 
-from bwarp.cli.options import add_output_option, add_read_options
+from bwarp.cli.options import add_output_option, add_read_options, read_files
 from bwarp.cli.program import program_parser, say, whole
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.reads.read_chunks import pairs_alone, read_chunks
+from bwarp.mapping.reads.read_chunks import pairs_alone
+from bwarp.mapping.reads.read_files import chunks_of_files
 from bwarp.mapping.reads.stored_reads import write_reads
 from bwarp.runtime.progress import progress
 
@@ -39,18 +40,17 @@ def parse_options():
 
 
 def main(options):
-    check_outputs([], [options.first, options.second], options.output)
+    files = read_files(options)
+    check_outputs([], files.names, options.output)
     # As many chunks, of even numbers of reads, as come nearest to the size.
     n_chunks = -(-options.batch_size // _READS_A_CHUNK)
     reads_a_chunk = max(2, -(-options.batch_size // (2 * n_chunks)) * 2)
-    chunks = read_chunks(
-        options.first, options.second, options.interleaved, reads_a_chunk, options.threads
-    )
-    chunks = pairs_alone(options.first, chunks)
+    chunks = chunks_of_files(files, reads_a_chunk, options.threads)
+    chunks = pairs_alone(options.first[0], chunks)
     n_reads = 0
     with (
         atomic_folder(options.output, batches_in(options.output)) as folder,
-        progress("reads", files=[options.first, *filter(None, [options.second])]) as report,
+        progress("reads", files=files.names) as report,
     ):
         for number in count():
             first = next(chunks, None)

@@ -28,7 +28,7 @@ def after_flags(wildcards, input):
 
 def is_paired(wildcards):
     """Whether the proper pairs of a unit are reported, not its reads one by one."""
-    return len(reads_of(wildcards)) == 2 and not section("allmap")["unpaired"]
+    return holds_pairs(wildcards) and not section("allmap")["unpaired"]
 
 
 def rounds_of(wildcards):

@@ -22,11 +22,9 @@ from bwarp_configuration import (
     config_file_problems,
     config_problems,
     in_reading_order,
-    read_sheet,
-    sheet_file_problems,
-    sheet_problems,
     with_defaults,
 )
+from bwarp_sheet import read_sheet, sheet_file_problems, sheet_problems
 
 # What the rules of demo.smk make; the demo need not be there to be named.
 DEMO_GENOME = "resources/demo/demo.fa.gz"

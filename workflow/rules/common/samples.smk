@@ -2,7 +2,7 @@
 import os
 from pathlib import Path
 
-from bwarp_configuration import read_sheet
+from bwarp_sheet import files_of_cell, read_sheet
 
 
 def read_units():
@@ -11,7 +11,9 @@ def read_units():
     if not isinstance(sheet, str) or not os.path.isfile(sheet):
         return {}
     rows, _ = read_sheet(sheet, Path(sheet).read_bytes(), read_schema("samples"))
-    cells = [{"unit": "1", "platform": "ILLUMINA", **row.cells} for row in rows]
+    cells = [
+        {"unit": "1", "platform": "ILLUMINA", "interleaved": "no", **row.cells} for row in rows
+    ]
     return {(row["sample"], row["unit"]): row for row in cells}
 
 
@@ -27,22 +29,45 @@ def of_samples(files):
     return named
 
 
+# Columns of the sheet that name reads, and the option for each.
+READ_COLUMNS = {"fq1": "-1", "fq2": "-2", "fq_single": "--single"}
+
+# Columns of the sheet that go into a read group.
+GROUP_COLUMNS = {"platform": "PL", "library": "LB", "platform_unit": "PU", "center": "CN"}
+
+
 def reads_of(wildcards):
-    """The one or two files of a unit."""
+    """The files of a unit."""
     row = UNITS[wildcards.sample, wildcards.unit]
-    return [as_named(row[key]) for key in ("fq1", "fq2") if row.get(key)]
+    return [as_named(path) for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+
+
+def holds_pairs(wildcards):
+    """Whether the reads of a unit are pairs; of BAM and CRAM its flags tell."""
+    row = UNITS[wildcards.sample, wildcards.unit]
+    records = [path for path in files_of_cell(row["fq1"]) if path.endswith((".bam", ".cram"))]
+    if not records or not all(map(os.path.isfile, records)):
+        return "fq2" in row or row["interleaved"] == "yes"
+    from bwarp.mapping.reads.unaligned_records import has_pairs
+
+    return any(map(has_pairs, records))
 
 
 def read_files(wildcards, input):
-    """-1 and -2 with the files of a unit."""
-    return [word for pair in zip(("-1", "-2"), input.reads) for word in pair]
+    """-1, -2 and --single with the files of a unit."""
+    row, paths, words = UNITS[wildcards.sample, wildcards.unit], iter(input.reads), []
+    for key, option in READ_COLUMNS.items():
+        named = [next(paths) for _ in files_of_cell(row.get(key))]
+        words += [option, *named] if named else []
+    return [*words, *(["--interleaved"] if row["interleaved"] == "yes" else [])]
 
 
 def read_group(wildcards):
     """The read group of a unit."""
     sample, unit = wildcards.sample, wildcards.unit
-    group = rf"@RG\tID:{sample}.{unit}\tSM:{sample}\tPL:{UNITS[sample, unit]['platform']}"
-    return ["--read-group", group]
+    row = UNITS[sample, unit]
+    tags = [f"{tag}:{row[column]}" for column, tag in GROUP_COLUMNS.items() if column in row]
+    return ["--read-group", r"\t".join(["@RG", f"ID:{sample}.{unit}", f"SM:{sample}", *tags])]
 
 
 def map_options(wildcards):

@@ -108,3 +108,27 @@ def test_pairs_are_those_of_bwa(folder, mixed, sam, tmp_path):
         if b.mapping_quality >= 30
     )
     assert same >= 0.999 * sum(r.mapping_quality >= 30 for r in theirs)
+
+
+def test_several_files_and_single_reads(folder, map_reads, tmp_path):
+    """The output is that of the files one after another, whatever the number of files."""
+    parts = {}
+    for end in "12":
+        lines = (folder / f"{end}.fq").read_text().splitlines(keepends=True)
+        for name, some in (("a", lines[:804]), ("b", lines[804:])):
+            parts[name + end] = tmp_path / f"{name}{end}.fq"
+            parts[name + end].write_text("".join(some))
+    firsts, seconds = ([parts[name + end] for name in "ab"] for end in "12")
+    single = folder / "single.fq.gz"
+    joined = map_reads("-1", folder / "1.fq", "-2", folder / "2.fq", "-U", single, "-o", "-")
+    assert joined.rc == 0, joined.stderr
+    assert "1,000 reads have no mate beside them" in joined.stderr
+    found = map_reads("-1", *firsts, "-2", *seconds, "-U", single, "-o", "-", "-t", 3)
+    assert (found.stdout, found.stderr) == (joined.stdout, joined.stderr)
+    mixed = tmp_path / "mixed.fq"
+    lines = [(folder / f"{end}.fq").read_text().splitlines(keepends=True) for end in "12"]
+    with open(mixed, "w") as file:
+        for i in range(0, len(lines[0]), 4):
+            file.writelines([*lines[0][i : i + 4], *lines[1][i : i + 4]])
+    found = map_reads("-1", mixed, "-p", "--single", single, "-o", "-", "-t", 1)
+    assert (found.stdout, found.stderr) == (joined.stdout, joined.stderr)

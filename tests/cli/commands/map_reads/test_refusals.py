@@ -48,7 +48,8 @@ USAGE = [
 
 @pytest.mark.parametrize(("arguments", "message"), USAGE)
 def test_usage_errors(map_reads, folder, tmp_path, arguments, message):
-    done = map_reads("-1", folder / "1.fq", *arguments, cwd=tmp_path)
+    reads = () if "-1" in arguments else ("-1", folder / "1.fq")
+    done = map_reads(*reads, *arguments, cwd=tmp_path)
     assert (done.rc, done.stdout) == (2, "")
     assert done.stderr == f"map_reads.py: error: {message}\n"
     assert os.listdir(tmp_path) == []

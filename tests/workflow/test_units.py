@@ -1,0 +1,85 @@
+"""Units of every kind of the sample sheet: several files, single reads, BAM; their read groups."""
+
+import pysam
+import pytest
+
+LETTERS = 100
+SHEET = """\
+# as a spreadsheet writes it
+sample;unit;fq1;fq2;fq_single;interleaved;library;platform_unit;center;;
+s;several;"a1.fq; b1.fq";"a2.fq;b2.fq";c.fq;;lib 1;FC.1;here;;
+s;mixed;mixed.fq;;;yes;;auto;;;
+s;bam;r.bam;;;;;;;;
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    """A copy with reads of several kinds, mapped."""
+    copy = make_copy()
+    genome = (copy / "small.fa").read_text().split("\n")[1]
+
+    def read(name, at):
+        return f"@{name}\n{genome[at : at + LETTERS]}\n+\n{'I' * LETTERS}\n"
+
+    cell = "A1:2:HXX:3:1101:5:"
+    for name, reads in {
+        "a1": [("a", 1000)], "a2": [("a", 2000)], "b1": [("b", 3000)], "b2": [("b", 4000)],
+        "c": [("c", 5000)], "mixed": [(f"{cell}1", 6000), (f"{cell}1", 7000), (f"{cell}2", 8000)],
+    }.items():  # fmt: skip
+        (copy / f"{name}.fq").write_text("".join(read(*one) for one in reads))
+    fields = ("r", "4", *"*00**00", genome[9000 : 9000 + LETTERS], "I" * LETTERS, "RX:Z:ACGT")
+    (copy / "r.sam").write_text("@HD\tVN:1.6\n" + "\t".join(fields) + "\n")
+    pysam.view("-b", "-o", f"{copy / 'r.bam'}", f"{copy / 'r.sam'}", catch_stdout=False)
+    (copy / "units.csv").write_bytes(SHEET.replace("\n", "\r\n").encode("utf-8-sig"))
+    (copy / "mine.yaml").write_text("reference: small.fa\nsamples: units.csv\n")
+    copy.said = copy.snakemake("map", "-p", "--configfile", "mine.yaml")
+    return copy
+
+
+def test_every_read_is_mapped(copy):
+    with pysam.AlignmentFile(copy / "results/map/s.bam") as file:
+        groups = {group.pop("ID"): group for group in file.header.to_dict()["RG"]}
+        found = {(r.query_name, r.reference_start, r.get_tag("RG")): r for r in file}
+    cell = "A1:2:HXX:3:1101:5:"
+    assert list(found) == [
+        ("a", 1000, "s.several"), ("a", 2000, "s.several"), ("b", 3000, "s.several"),
+        ("b", 4000, "s.several"), ("c", 5000, "s.several"), (f"{cell}1", 6000, "s.mixed"),
+        (f"{cell}1", 7000, "s.mixed"), (f"{cell}2", 8000, "s.mixed"), ("r", 9000, "s.bam"),
+    ]  # fmt: skip
+    assert found["r", 9000, "s.bam"].get_tag("RX") == "ACGT"
+    assert groups == {
+        "s.several": {"SM": "s", "PL": "ILLUMINA", "LB": "lib 1", "PU": "FC.1", "CN": "here"},
+        "s.mixed": {"SM": "s", "PL": "ILLUMINA", "PU": "HXX.3"},
+        "s.bam": {"SM": "s", "PL": "ILLUMINA"},
+    }
+
+
+def test_the_commands(copy):
+    assert " -1 a1.fq b1.fq -2 a2.fq b2.fq --single c.fq " in copy.said
+    assert " -1 mixed.fq --interleaved " in copy.said
+
+
+def test_nothing_is_left_to_do(copy):
+    assert "Nothing to be done" in copy.snakemake("map", "--configfile", "mine.yaml")
+
+
+def test_allmap_finds_pairs_in_one_file(copy):
+    lines = (copy / "mixed.fq").read_text().splitlines(keepends=True)[:8]
+    (copy / "pair.fq").write_text("".join(lines))
+    records = [
+        "\t".join(["p", str(flag), *"*00**00", letters.strip(), "I" * LETTERS]) + "\n"
+        for flag, letters in zip((77, 141), lines[1::4], strict=True)
+    ]
+    (copy / "p.sam").write_text("@HD\tVN:1.6\n" + "".join(records))
+    pysam.view("-b", "-o", f"{copy / 'p.bam'}", f"{copy / 'p.sam'}", catch_stdout=False)
+    (copy / "pairs.csv").write_text("sample,unit,fq1,interleaved\np,1,pair.fq,yes\np,2,p.bam,\n")
+    (copy / "loci.yaml").write_text(
+        "reference: small.fa\nsamples: pairs.csv\n"
+        "allmap: {edits: 1, insert_size: '1100,50', orientation: FF}\n"
+    )
+    copy.snakemake("allmap", "--configfile", "loci.yaml")
+    with pysam.AlignmentFile(copy / "results/allmap/p.bam") as file:
+        found = [(r.is_proper_pair, r.reference_start, r.get_tag("RG")) for r in file]
+    expected = [(True, at, f"p.{unit}") for at in (6000, 7000) for unit in (1, 2)]
+    assert sorted(found) == sorted(expected)

@@ -1,0 +1,213 @@
+"""The sample sheet: a table as people and spreadsheets write it, and every problem in it at once.
+
+Tabs, commas or semicolons between the columns, cells in quotes, a byte order mark, the line ends of
+any system, comments, empty lines and columns. A cell may hold several files, with ; between them.
+
+    bytes --read_sheet--> rows --+--> sheet_problems -----.
+    schema ----------------------+--> sheet_file_problems +--> list of Problem
+"""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bwarp_configuration import (
+    Problem,
+    explain,
+    file_message,
+    in_reading_order,
+    printable,
+    unknown_message,
+    validator,
+)
+
+__all__ = ["Row", "files_of_cell", "read_sheet", "sheet_file_problems", "sheet_problems"]
+
+#: What spreadsheets and web pages leave around a cell, besides blanks of all kinds.
+_INVISIBLE = "\ufeff\u200b"
+
+_SAVE = "save the sheet as CSV or tab-separated text (UTF-8)"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a sample sheet: the line it stands in and its cells that are not empty."""
+
+    line: int
+    cells: Mapping[str, str]
+
+
+def files_of_cell(cell: str | None) -> list[str]:
+    """The files that a cell names."""
+    return [name.strip() for name in (cell or "").split(";") if name.strip()]
+
+
+def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], list[Problem]]:
+    """The rows of a sheet, and the problems of its shape.
+
+    Lines that are empty or begin with ``#`` are passed over. Where the header cannot be used
+    there are problems and no rows.
+    """
+    text = _text(content)
+    if text is None:
+        what = "is an Excel workbook" if content.startswith(b"PK\3\4") else "is not plain text"
+        return [], [Problem(name, None, "content", f"{what}; {_SAVE}")]
+    lines = [
+        (number, line)
+        for number, line in enumerate(io.StringIO(text, newline=None), 1)
+        if not re.fullmatch(r'[\s,;"]*', line) and not line.startswith(("#", '"#'))
+    ]
+    separator = None
+    if lines and (said := re.fullmatch(r'"?sep=([,;\t])"?\s*', lines[0][1])):
+        separator = said[1]
+        del lines[0]
+    if not lines:
+        columns = "  ".join(schema["properties"])
+        return [], [Problem(name, None, "header", f"is missing; begin with the line: {columns}")]
+    separator = separator or _separator(lines[0][1])
+    table, problems = [], []
+    for number, line in lines:
+        try:
+            table.append((number, _cells(line, separator)))
+        except csv.Error:
+            message = 'a " has no other one in its line; close the quotes, or leave them out'
+            problems.append(Problem(name, number, "quotes", message))
+    if problems:
+        return [], problems
+    (header_line, header), *body = table
+    problems = list(_header_problems(name, header_line, header, schema))
+    if problems:
+        return [], problems
+    rows = []
+    for number, cells in body:
+        if len(cells) > len(header):
+            problems.append(
+                Problem(
+                    name,
+                    number,
+                    f"column {len(header) + 1}",
+                    f"there are {len(cells)} cells under {len(header)} columns; "
+                    f"remove the {_NAMES[separator]} that are too many",
+                )
+            )
+        named = zip(header, cells, strict=False)
+        rows.append(Row(number, {column: cell for column, cell in named if cell}))
+    if not rows and not problems:
+        problems.append(Problem(name, None, "rows", "there are none; write a line for each sample"))
+    return rows, problems
+
+
+_NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+
+
+def _text(content: bytes) -> str | None:
+    """The text of a sheet; that of Excel's "Unicode text" is UTF-16. None if it is no text."""
+    encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def _separator(header: str) -> str:
+    """What stands between the columns of a header."""
+    return next((mark for mark in _NAMES if mark in header), "\t")
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    (cells,) = csv.reader([line.rstrip("\n")], delimiter=separator, strict=True)
+    cells = [re.sub(rf"^[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+$", "", cell) for cell in cells]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -> Iterator[Problem]:
+    known = schema["properties"]
+    if len(header) == 1 and len(header[0].split()) > 1:
+        yield Problem(name, line, "header", "has no tabs; put one tab between two columns")
+        return
+    for number, column in enumerate(header, 1):
+        if column not in known:
+            message = unknown_message(column, known) if column else "has no name; remove the column"
+            yield Problem(name, line, f"column {number} {column!r}", message)
+        elif column in header[: number - 1]:
+            yield Problem(name, line, f"column {number} {column!r}", "is there twice; keep one")
+    for column in schema["required"]:
+        if column not in header:
+            yield Problem(
+                name, line, f"column {column}", f"is missing; write {known[column]['write']}"
+            )
+
+
+def sheet_problems(
+    name: str, rows: Iterable[Row], schema: Mapping, unique: tuple[str, ...]
+) -> list[Problem]:
+    """Everything in the rows of a sheet that `schema` does not allow, and rows that repeat.
+
+    `unique` are the columns that together name a row and must not be the same in two of them.
+    """
+    problems = []
+    check = validator(schema)
+    line_of_key = {}
+    for row in rows:
+        for error in check.iter_errors(row.cells):
+            for path, message in explain(error, schema):
+                problems.append(Problem(name, row.line, f"column {path[0]}", message))
+        for column, message in _problems_of_pairs(row.cells):
+            problems.append(Problem(name, row.line, f"column {column}", message))
+        key = tuple(
+            row.cells.get(column, schema["properties"][column].get("default")) for column in unique
+        )
+        if None not in key and line_of_key.setdefault(key, row.line) != row.line:
+            columns = " and ".join(unique)
+            problems.append(
+                Problem(
+                    name,
+                    row.line,
+                    f"column {unique[-1]}",
+                    f"{' '.join(key)} stands in line {line_of_key[key]} too; "
+                    f"give each line its own {columns}",
+                )
+            )
+    return in_reading_order(problems)
+
+
+def _problems_of_pairs(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What of a row says two things of its pairs: the column, and a message."""
+    first, second = (files_of_cell(cells.get(column)) for column in ("fq1", "fq2"))
+    if second and cells.get("interleaved") == "yes":
+        yield "interleaved", "both ends are in fq1 then; leave fq2 empty, or write no"
+    elif second and len(first) != len(second):
+        yield (
+            "fq2",
+            f"there are {len(second)} files, and {len(first)} in fq1; name as many in both, in "
+            "the same order",
+        )
+
+
+def sheet_file_problems(
+    name: str, rows: Iterable[Row], schema: Mapping, made: Container[str] = ()
+) -> list[Problem]:
+    """The input files named in a sheet that are not there, or are given twice."""
+    problems = []
+    first_use = {}
+    columns = [column for column, rule in schema["properties"].items() if rule.get("file")]
+    for row in rows:
+        for column in columns:
+            where, used = f"column {column}", set()
+            for path in files_of_cell(row.cells.get(column)):
+                message = file_message(path, made)
+                file = os.path.normpath(path)
+                line, earlier = first_use.setdefault(file, (row.line, where))
+                if (line, earlier) != (row.line, where) or file in used:
+                    other = earlier if line == row.line else f"line {line}, {earlier}"
+                    message = f"{printable(path)} stands in {other} too; give each file once"
+                used.add(file)
+                if message:
+                    problems.append(Problem(name, row.line, where, message))
+    return problems
