@@ -106,7 +106,7 @@ def note(array, column, number, small, real, out):
         out[0] = array[3] + array.size + array.shape[0]
         out[1] = column[2] + column.size
         out[2], out[3], out[4] = number, small, int(real * 4)
-    elif at < out.size:
+    elif 4 < at < out.size:
         out[at] = at
 
 
