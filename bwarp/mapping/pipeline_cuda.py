@@ -19,7 +19,7 @@ reads are independent, but for the two of a pair.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -43,6 +43,7 @@ from bwarp.mapping.pipeline import (
     first_chunks,
     itself,
 )
+from bwarp.mapping.reads.chunk_parts import chunk_parts
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds_cuda import (
     DeviceData,
@@ -55,8 +56,11 @@ from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["READS_A_CHUNK", "map_chunks"]
 
-#: Reads that a thread maps at a time: with more, threads wait longer for the last one in the end.
-READS_A_CHUNK = 1 << 16
+#: Reads that a thread maps at a time: with fewer, sixteen threads wait for Python's lock.
+READS_A_CHUNK = 1 << 18
+
+#: The same of the last chunks.
+LAST_READS = 1 << 14
 
 #: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
 GROUPS = 2
@@ -85,9 +89,10 @@ def map_chunks(
 
     def score(group: list[ReadChunk]) -> list[ScoredChunk]:
         with scorers.lent() as scorer:
-            return scorer.score(group, insert)
+            return scorer.score(group, insert, ended)
 
-    chunks = iter(chunks)
+    ended = threading.Event()
+    chunks = _until(ended, chunks)
     insert, first = given_insert_size(parameters), []
     if insert is None:
         # These are scored again with their mates, which takes less than to keep their hits there.
@@ -102,6 +107,12 @@ def map_chunks(
     groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
     scored = in_order(score, groups, min(threads, GROUPS * len(workers)))
     yield from in_order(finish, chain.from_iterable(scored), threads)
+
+
+def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[ReadChunk]:
+    """The chunks; when there are no more `ended` is set."""
+    yield from chunks
+    ended.set()
 
 
 class _OnHost(NamedTuple):
@@ -127,10 +138,13 @@ class _Scorer:
     def chunks_a_group(self) -> int:
         return max(1, self._pieces.at_once // READS_A_CHUNK)
 
-    def score(self, chunks: list[ReadChunk], insert: InsertSize | None) -> list[ScoredChunk]:
+    def score(
+        self, chunks: list[ReadChunk], insert: InsertSize | None, ended: threading.Event
+    ) -> list[ScoredChunk]:
         """The hits of the chunks' reads and, where the insert size is known, of their mates.
 
-        The reverse complements of the reads are not made.
+        The reverse complements of the reads are not made. If no chunks follow, which `ended` says,
+        they come in small ones, so that all threads share them.
         """
         lengths = [np.diff(chunk.offsets) for chunk in chunks]
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
@@ -151,6 +165,8 @@ class _Scorer:
                 found = self._pieces.each(work, len(offsets) - 1, chunks[0].ends)
             finally:
                 self._turn.release()
+            if ended.is_set():
+                chunks = [part for chunk in chunks for part in chunk_parts(chunk, LAST_READS)]
             return _divided(chunks, found)
 
     def _score_part(

@@ -22,9 +22,6 @@ from bwarp.runtime.compiled_code import read_only
 
 __all__ = ["BlockWriter"]
 
-#: Work of a job on the index: milliseconds.
-_RECORDS_A_JOB = 1 << 14
-
 
 class BlockWriter:
     """Writes streams of records to a file; `finish` or `stop` must be called in the end.
@@ -51,7 +48,8 @@ class BlockWriter:
         self._index = index
         threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
-        self._most_jobs = 3 * threads
+        # Of blocks, and of what the index is told of them.
+        self._most_jobs = 6 * threads
         self._jobs = deque()
         #: Bytes that do not fill a block yet, and how many were handed in before those to come.
         self._rest = np.empty(0, np.uint8)
@@ -75,9 +73,6 @@ class BlockWriter:
         if order is None:
             order = np.arange(starts.size - 1, dtype=np.uint32)
         bounds = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
-        if self._index is not None:
-            for first in range(0, order.size, _RECORDS_A_JOB):
-                self._submit_loci(data, starts, order, bounds, first)
         rest, total, none = self._rest, int(bounds[-1]), np.empty(0, np.uint8)
         whole = (rest.size + total) // BLOCK_BYTES * BLOCK_BYTES
         step = self._blocks_a_job * BLOCK_BYTES
@@ -85,6 +80,7 @@ class BlockWriter:
             first, stop = max(at - rest.size, 0), min(at + step, whole) - rest.size
             self._submit_blocks(data, starts, order, bounds, none if at else rest, first, stop)
         done = whole - rest.size if whole else 0
+        self._submit_loci(data, starts, order, bounds, done, total)
         self._rest = _taken(data, starts, order, bounds, none if whole else rest, done, total)
         self._stream_at += total
 
@@ -105,11 +101,14 @@ class BlockWriter:
         """Leave undone what is not written yet."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _submit_loci(self, data, starts, order, bounds, first: int) -> None:
-        chosen = order[first : first + _RECORDS_A_JOB]
-        stream_starts = bounds[first : first + chosen.size + 1] + self._stream_at
+    def _submit_loci(self, data, starts, order, bounds, first: int, stop: int) -> None:
+        """Give the index the records that begin in bytes ``[first, stop)``."""
+        if self._index is None:
+            return
+        rows = slice(*np.searchsorted(bounds[:-1], [first, stop]).tolist())
+        stream_starts = bounds[rows.start : rows.stop + 1] + self._stream_at
         self._submit(
-            lambda: record_loci(data, starts[chosen]),
+            lambda: record_loci(data, starts[order[rows]]),
             lambda loci: self._index.add(loci, stream_starts),
         )
 
@@ -117,6 +116,7 @@ class BlockWriter:
         def run() -> tuple[np.ndarray, np.ndarray]:
             return self._blocks(_taken(data, starts, order, bounds, rest, first, stop))
 
+        self._submit_loci(data, starts, order, bounds, first, stop)
         self._submit(run, self._write_blocks)
 
     def _submit(self, run: Callable, use: Callable) -> None:
