@@ -32,6 +32,9 @@ from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 __all__ = [
     "MOST_NAMED",
     "SEQUENCES",
+    "add_alignment_options",
+    "add_batch_options",
+    "add_estimate_option",
     "add_gpus_option",
     "add_index_option",
     "add_kmer_options",
@@ -51,6 +54,7 @@ __all__ = [
     "kmer_options",
     "mapping_options",
     "output_options",
+    "part_of_parts",
     "read_files",
     "sort_bytes",
     "warn_of_names_like_alt",
@@ -165,6 +169,22 @@ def add_score_options(parser, most: int, most_gap: int, least: int = 0, **helps:
 def add_mapping_options(parser) -> None:
     """How reads are aligned: scores, what may be clipped, and how pairs lie."""
     group = parser.add_argument_group("alignment")
+    add_alignment_options(group)
+    add_pair_options(group)
+    group.add_argument(
+        "--hic", action="store_true",
+        help="pairs of Hi-C: map each end by itself, with the 5' part of a split read as its "
+        "primary record, as bwa mem -5SP does",
+    )  # fmt: skip
+    group.add_argument(
+        "--alt", metavar="FILE|NAMES",
+        help="ALT contigs, instead of those that the index knows: a file with a name in each line, "
+        "names with commas between them, or none",
+    )  # fmt: skip
+
+
+def add_alignment_options(group) -> None:
+    """How a read is aligned by itself."""
     group.add_argument(
         "--mode", choices=MODES, default=LOCAL,
         help="local: ends of reads may be clipped; end-to-end: not",
@@ -176,17 +196,6 @@ def add_mapping_options(parser) -> None:
     group.add_argument(
         "-T", "--min-score", **whole(1, 10**6),
         help="lowest score of an alignment that is reported (default: 30)",
-    )  # fmt: skip
-    add_pair_options(group)
-    group.add_argument(
-        "--hic", action="store_true",
-        help="pairs of Hi-C: map each end by itself, with the 5' part of a split read as its "
-        "primary record, as bwa mem -5SP does",
-    )  # fmt: skip
-    group.add_argument(
-        "--alt", metavar="FILE|NAMES",
-        help="ALT contigs, instead of those that the index knows: a file with a name in each line, "
-        "names with commas between them, or none",
     )  # fmt: skip
 
 
@@ -221,7 +230,7 @@ def add_orientation_option(parser) -> None:
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
     """The parameters that were typed; what counts in matches grows with --match."""
-    if options.hic and not holds_pairs(read_files(options)):
+    if options.hic and not (options.batches or holds_pairs(read_files(options))):
         raise UsageError("--hic is for pairs: give -2 or --interleaved, or leave it out")
     if options.max_secondary is not None and not options.all:
         raise UsageError("--max-secondary is for secondary records: give --all, or leave it out")
@@ -246,10 +255,11 @@ def _mean_and_sd(text: str) -> tuple[float, float]:
     return mean, sd
 
 
-def add_read_options(parser) -> None:
+def add_read_options(parser, required: bool = True) -> None:
     """Which reads are mapped."""
     parser.add_argument(
-        "-1", dest="first", required=True, nargs="+", action="extend", metavar="R1.fq[.gz]",
+        "-1", dest="first", required=required, nargs="+", action="extend", default=[],
+        metavar="R1.fq[.gz]",
         help="reads, or first reads; or reads and pairs without alignments, BAM or CRAM",
     )  # fmt: skip
     parser.add_argument(
@@ -271,6 +281,31 @@ def read_files(options: argparse.Namespace) -> ReadFiles:
     lists = (tuple(files) for files in (options.first, options.second, options.single))
     first, second, single = lists
     return ReadFiles(first, second, options.interleaved, single)
+
+
+def add_batch_options(parser, required: bool = False) -> None:
+    """Reads that were cut into batches."""
+    parser.add_argument(
+        "--batches", required=required, metavar="FOLDER",
+        help="folder of reads that batch_reads.py made",
+    )  # fmt: skip
+
+
+def add_estimate_option(parser, made_by: str) -> None:
+    """What was estimated of the pairs of a unit before."""
+    parser.add_argument(
+        "--estimated-insert-size", metavar="INSERT_SIZE.json", help=f"file that {made_by} wrote"
+    )
+
+
+def part_of_parts(text: str) -> tuple[int, int]:
+    """What was typed as 3/20: one of so many parts."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write which part, and of how many, such as 3/20"
+        )
+    return int(part), int(parts)
 
 
 def add_output_options(parser) -> None:

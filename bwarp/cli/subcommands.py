@@ -36,6 +36,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     "Map reads to it": {
         "map": Subcommand("commands.map_reads", "reads to SAM, BAM or CRAM"),
         "merge": Subcommand("commands.merge_alignments", "sorted BAM files of one sample to one"),
+        "measure-insert-size": Subcommand(
+            "steps.measure_insert_size", "the insert size of pairs that are mapped in parts"
+        ),
     },
     "Find all of something": {
         "seeds": Subcommand("commands.find_seeds", "every hit of k-mers, with mismatches"),

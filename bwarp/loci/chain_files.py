@@ -14,12 +14,9 @@ hits follow, as many as are worked on at a time, and in the end their loci inste
 (`COUNTS`) is carried on. The limits of the search and the index stand in the first line.
 """
 
-import json
-import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import zip_longest
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +29,6 @@ from bwarp.loci.searching.parts import Items, PartHits, items_of
 from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.pairing.insert_size import InsertSize
-from bwarp.mapping.parameters import ORIENTATIONS
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads
 
@@ -46,9 +41,7 @@ __all__ = [
     "frame_of_loci",
     "frame_of_searched",
     "hits_of_frame",
-    "insert_size_text",
     "options_of_file",
-    "read_insert_size",
     "searched_chunks",
     "stored_options",
 ]
@@ -174,39 +167,6 @@ def _by_chunk(reader: ChunkFileReader) -> Iterator[tuple[dict, list[dict]]]:
         searched, loci = arrays, []
     if searched is not None:
         yield searched, loci
-
-
-def insert_size_text(insert: InsertSize) -> str:
-    """An insert size as JSON, with the name of its orientation."""
-    named = insert._asdict() | {"orientation": ORIENTATIONS[insert.orientation]}
-    return json.dumps(named, indent=1) + "\n"
-
-
-def read_insert_size(path: str | os.PathLike) -> InsertSize:
-    """What `insert_size_text` is of.
-
-    Raises
-    ------
-    InputError
-        For a file of anything else.
-    """
-    kinds = {"mean": float, "standard_deviation": float, "lowest": int, "highest": int}
-    try:
-        named = json.loads(Path(path).read_bytes())
-        orientation = ORIENTATIONS.index(named.pop("orientation"))
-        insert = InsertSize(**named, orientation=orientation)
-        whole = {name: type(value) for name, value in named.items()} == kinds
-        whole &= all(0 <= value < 1 << 31 for value in named.values())
-        whole &= insert.lowest <= insert.highest
-        # Either nothing is known, or all of it.
-        whole &= insert.standard_deviation >= (insert.highest > 0)
-    except (ValueError, TypeError, KeyError, AttributeError):
-        whole = False
-    if not whole:
-        raise InputError(
-            f"{path}: not the insert size that estimate_insert_size.py writes: make it again"
-        )
-    return insert
 
 
 def _checked(chunk, searched, reads: ChunkFileReader, reader: ChunkFileReader):

@@ -125,6 +125,8 @@ class MappingParameters:
         Mean and standard deviation of pairs; None: estimated from the first pairs.
     orientation : str or None
         FR, RF, FF or RR; None: the commonest of the first pairs.
+    estimated_insert_size : InsertSize or None
+        What was estimated from the first pairs of a unit that is mapped in parts.
     alt : tuple of int
         Numbers of the ALT contigs.
     hic : bool
@@ -161,6 +163,7 @@ class MappingParameters:
     secondary_records: int = 0
     insert_size: tuple[float, float] | None = None
     orientation: str | None = None
+    estimated_insert_size: tuple | None = None
     alt: tuple[int, ...] = ()
     hic: bool = False
 

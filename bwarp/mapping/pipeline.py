@@ -62,6 +62,7 @@ __all__ = [
     "finish_chunk",
     "finish_chunks",
     "first_chunks",
+    "first_insert_size",
     "itself",
     "map_chunks",
     "score_chunk",
@@ -227,6 +228,22 @@ def estimate_insert_size(
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
     joined = map(np.concatenate, zip(nothing, *insert_sizes, strict=True))
     return insert_size_of(*joined, parameters.orientation)
+
+
+def first_insert_size(
+    index: FMIndex,
+    genome: Genome,
+    chunks: Iterator[ReadChunk],
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> InsertSize:
+    """The insert size that `map_chunks` estimates, for chunks that are mapped elsewhere."""
+
+    def score(chunk: ReadChunk) -> ScoredChunk:
+        return _score(index, genome, chunk, parameters)
+
+    scored = in_order(score, first_chunks(chunks), threads)
+    return estimate_insert_size(scored, genome, parameters)
 
 
 def score_chunk(

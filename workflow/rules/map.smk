@@ -1,7 +1,10 @@
 # Reads to sorted BAM: every unit of a sample is mapped by itself and has a read group of its own.
 
 UNITS = read_units()
-SAMPLES = list(dict.fromkeys(sample for sample, _ in UNITS))
+UNITS_OF = {}
+for sample, unit in UNITS:
+    UNITS_OF.setdefault(sample, []).append((sample, unit))
+SAMPLES = list(UNITS_OF)
 
 # Samples of the demo's reads, whose names tell where they are from.
 SIMULATED = [
@@ -15,6 +18,9 @@ MAPPED = expand(
 for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.bam"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
+
+
+include: "common/parts.smk"
 
 
 rule map_reads:
@@ -53,10 +59,87 @@ rule map_reads:
         " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 
 
+# Of a unit that is cut: the reads in pieces, packed.
+rule cut_reads:
+    input:
+        reads=reads_of,
+    output:
+        pieces=temp(directory("results/map/pieces/{sample}/{unit}")),
+    log:
+        "logs/cut_reads/{sample}/{unit}.log",
+    benchmark:
+        "logs/cut_reads/{sample}/{unit}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 4
+    resources:
+        mem_mb=chunk_memory_mb,
+    params:
+        program=program("batch_reads.py"),
+        code=code("batch_reads.py"),
+        reads=read_files,
+        size=max(1, BATCH_READS // PIECES),
+    shell:
+        "python {params.program:q} {params.reads:q} -o {output.pieces:q}"
+        " --batch-size {params.size} --threads {threads} 2> {log:q}"
+
+
+# Of pairs, once for all parts.
+rule measure_insert_size:
+    input:
+        index=INDEX,
+        reads=rules.cut_reads.output.pieces,
+    output:
+        size=temp("results/map/parts/{sample}/{unit}/insert_size.json"),
+    log:
+        "logs/measure_insert_size/{sample}/{unit}.log",
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 4
+    resources:
+        mem_mb=search_memory_mb,
+    params:
+        program=program("measure_insert_size.py"),
+        code=code("measure_insert_size.py"),
+        options=alignment_flags,
+    shell:
+        "python {params.program:q} --index {input.index:q} --batches {input.reads:q}"
+        " -o {output.size:q} {params.options:q} --threads {threads} 2> {log:q}"
+
+
+use rule map_reads as map_part with:
+    input:
+        index=INDEX,
+        reads=rules.cut_reads.output.pieces,
+        regions=config["map"].get("regions", []),
+        insert_size=measured_insert_size,
+    output:
+        bam=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam"),
+        bai=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam.bai"),
+        stats=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.stats.json"),
+    log:
+        "logs/map_part/{sample}/{unit}/{part}-of-{parts}.log",
+    benchmark:
+        "logs/map_part/{sample}/{unit}/{part}-of-{parts}.benchmark.tsv"
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+        part="[0-9]+",
+        parts="[0-9]+",
+    params:
+        reads=part_flags,
+
+
 rule merge_alignments:
     input:
-        units=units_of(".bam"),
-        stats=units_of(".stats.json"),
+        units=parts_of(".bam"),
+        stats=parts_of(".stats.json"),
     output:
         bam="results/map/{sample}.bam",
         bai="results/map/{sample}.bam.bai",
@@ -72,9 +155,10 @@ rule merge_alignments:
         program=program("merge_alignments.py"),
         code=code("merge_alignments.py"),
         options=["--mark-duplicates"] if config["map"]["mark_duplicates"] else [],
+        names=unit_names,
     shell:
         "python {params.program:q} {input.units:q} -o {output.bam:q} {params.options:q}"
-        " --threads {threads} 2> {log:q}"
+        " {params.names:q} --threads {threads} 2> {log:q}"
 
 
 rule map:

@@ -1,9 +1,12 @@
 """Map reads of up to 10,000 bases to an indexed reference: FASTQ or BAM in; SAM, BAM or PAF out."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 from bwarp.cli.options import (
+    add_batch_options,
+    add_estimate_option,
     add_gpus_option,
     add_index_option,
     add_mapping_options,
@@ -11,6 +14,7 @@ from bwarp.cli.options import (
     add_read_options,
     mapping_options,
     output_options,
+    part_of_parts,
     read_files,
     warn_of_names_like_alt,
 )
@@ -26,7 +30,12 @@ from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.platform_unit import AUTO, with_platform_unit
 from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
 from bwarp.mapping.output.tags_of_input import with_tags_of
-from bwarp.mapping.reads.read_files import chunks_of_files, holds_pairs
+from bwarp.mapping.pairing.insert_size import InsertSize
+from bwarp.mapping.pairing.insert_size_file import read_insert_size
+from bwarp.mapping.parameters import ORIENTATIONS
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files, holds_pairs
+from bwarp.mapping.reads.stored_reads import has_tags, part_of_batches, reads_of_files
 from bwarp.mapping.reads.unaligned_records import holds_records
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
@@ -41,15 +50,23 @@ scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam
 scripts/map_reads.py --index genome.index -1 unaligned.bam -o sample.bam --sort
 scripts/map_reads.py --index genome.index -1 L1_R1.fq.gz L2_R1.fq.gz -2 L1_R2.fq.gz L2_R2.fq.gz \\
     -U merged.fq.gz -o sample.bam --sort
+scripts/map_reads.py --index genome.index --batches batches --part 3/20 -o 3.bam --sort \\
+    --estimated-insert-size insert_size.json --stats 3.stats.json
 """
 
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     add_index_option(parser)
-    add_read_options(parser)
+    add_read_options(parser, required=False)
+    add_batch_options(parser)
+    parser.add_argument(
+        "--part", type=part_of_parts, metavar="K/N",
+        help="of --batches: map the K-th of N equal parts of them; merge_alignments.py merges all",
+    )  # fmt: skip
     add_output_options(parser)
     add_mapping_options(parser)
+    add_estimate_option(parser, "measure_insert_size.py")
     add_gpus_option(parser, "reads")
     return parser
 
@@ -59,22 +76,33 @@ def main(options):
     files = read_files(options)
     if records := list(filter(holds_records, files.first)):
         output = with_tags_of(records, output)
-    inputs = [options.index, *files.names, options.reference, options.alt, options.regions]
+    inputs = [
+        options.index, *files.names, options.batches, options.estimated_insert_size,
+        options.reference, options.alt, options.regions,
+    ]  # fmt: skip
     check_outputs([*files_of(options.output), options.stats], inputs)
     if options.regions == "-" and "-" in files.names:
         raise UsageError("- is given for reads and for --regions: give one of them as a file")
     backend = choose_engine(options.backend, options.gpus)
     output = replace(output, compression=compression_for(options.compress, backend))
     parameters = mapping_options(options)
+    parameters = replace(parameters, estimated_insert_size=estimated_insert_size(options))
     size = reads_a_chunk(backend, options.threads)
-    chunks = chunks_of_files(files, size, options.threads)
+    chunks, names = reads_to_map(options, files, size)
+    if options.batches is not None and has_tags(options.batches):
+        output = replace(output, comments=True)
     index = load_index(options.index)
     # Before anything else compiles what it calls.
-    compile_first(backend, options, *files.names)
+    compile_first(backend, options, *names)
     # The first chunks are read while the genome is loaded.
     chunks = read_ahead(chunks)
     if output.read_group and AUTO in output.read_group.split("\t"):
-        group, chunks = with_platform_unit(output.read_group, chunks)
+        if options.batches is None:
+            group, chunks = with_platform_unit(output.read_group, chunks)
+        else:
+            # Of all parts, that of the first read.
+            first = reads_of_files(part_of_batches(options.batches, 1, 1)[:1], 1)
+            group, _ = with_platform_unit(output.read_group, first)
         output = replace(output, read_group=group)
     backend, (genome, kept) = or_on_cpu(
         options.backend,
@@ -86,7 +114,7 @@ def main(options):
     parameters = replace(parameters, alt=reference.alt)
     if options.alt is None:
         warn_of_names_like_alt(reference)
-    with progress("reads", files=files.names) as report:
+    with progress("reads", files=names) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
         )
@@ -95,7 +123,41 @@ def main(options):
         )
     say(statistics_sentence(statistics))
     orphans = statistics["reads"] - statistics["paired"]
-    if orphans and holds_pairs(files):
+    if orphans and (statistics["paired"] or (files.first and holds_pairs(files))):
         say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
     if options.stats:
         write_statistics(options.stats, statistics)
+
+
+def reads_to_map(options, files: ReadFiles, size: int) -> tuple[Iterator[ReadChunk], list]:
+    """The reads of files, or of a part of the batches, in chunks; and the names of the files."""
+    if options.batches is None:
+        if not files.first:
+            raise UsageError("no reads are given: give them with -1, or a folder with --batches")
+        if options.part:
+            raise UsageError("--part is of --batches: give a folder of batches, or leave it out")
+        return chunks_of_files(files, size, options.threads), files.names
+    if files.names or options.interleaved:
+        raise UsageError(
+            "--batches has reads and their pairs: leave -1, -2, --single and --interleaved out"
+        )
+    names = part_of_batches(options.batches, *(options.part or (1, 1)))
+    return reads_of_files(names, size), names
+
+
+def estimated_insert_size(options) -> InsertSize | None:
+    """What was estimated before."""
+    if options.estimated_insert_size is None:
+        return None
+    if options.insert_size or options.hic:
+        raise UsageError(
+            "--estimated-insert-size says how far the ends of pairs are apart: leave --insert-size "
+            "and --hic out"
+        )
+    insert = read_insert_size(options.estimated_insert_size)
+    if options.orientation not in (None, ORIENTATIONS[insert.orientation]):
+        raise UsageError(
+            f"{options.estimated_insert_size}: was estimated of pairs that lie "
+            f"{ORIENTATIONS[insert.orientation]}, not {options.orientation}: give one orientation"
+        )
+    return insert

@@ -13,10 +13,15 @@ from bwarp.io.bam.merged_file import merge_files
 from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.alignment_file import files_of, put_in_place
-from bwarp.mapping.output.statistics import merged_statistics, read_statistics
+from bwarp.mapping.output.statistics import (
+    merged_statistics,
+    read_statistics,
+    statistics_of_parts,
+)
 
 EXAMPLES = """
 scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam
+scripts/merge_alignments.py 1.bam 2.bam other.bam --units lane1 lane1 lane2 -o sample.bam
 """
 
 
@@ -27,6 +32,11 @@ def parse_options():
         EXAMPLES,
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
+    parser.add_argument(
+        "--units", dest="names", nargs="+", metavar="NAME",
+        help="the unit that each file is of; those of one unit are its parts, in order (default: "
+        "every file is a unit, with the file's name)",
+    )  # fmt: skip
     add_output_option(parser, "OUT.bam", "sorted BAM to write, with an index beside it")
     parser.add_argument(
         "--mark-duplicates", action="store_true",
@@ -42,18 +52,30 @@ def main(options):
     counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
     outputs = [*files_of(options.output), output.with_suffix(".stats.json")]
     check_outputs(outputs, [*options.units, *counts])
-    statistics = {}
-    for unit, file in zip(map(Path, options.units), counts, strict=True):
-        if unit.stem in statistics:
-            raise UsageError(f"{unit}: an earlier unit is called {unit.stem}, too: rename one")
-        statistics[unit.stem] = read_statistics(file)
+    units = files_of_units(options)
+    statistics = {
+        name: statistics_of_parts(
+            [read_statistics(Path(file).with_suffix(".stats.json")) for file in files]
+        )
+        for name, files in units.items()
+    }
     with private_folder(output) as folder:
         made = folder.absolute() / "out.bam"
         duplicates = []
         open_file = sorted_file
+        merged = options.units
         if options.mark_duplicates:
             open_file = partial(duplicates_marked, count=duplicates.append)
-        merge_files(options.units, made, options.threads, options.output, open_file)
+            merged = []
+            for number, (name, files) in enumerate(units.items()):
+                if len(files) == 1:
+                    merged += files
+                    continue
+                # What is marked in a part says nothing of the others.
+                merged.append(folder.absolute() / f"unit{number}.bam")
+                merge_files(files, merged[-1], options.threads, options.output, open_file)
+                statistics[name]["duplicates"] = duplicates.pop()
+        merge_files(merged, made, options.threads, options.output, open_file)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
             merged_counts = merged_statistics(statistics, *(duplicates or [None]))
             file.write(json.dumps(merged_counts, indent=1) + "\n")
@@ -61,3 +83,23 @@ def main(options):
     found = merged_counts["duplicates"]
     marked = "" if found is None else f", {found:,} duplicates"
     say(f"{output}: {len(statistics)} units merged{marked}")
+
+
+def files_of_units(options) -> dict[str, list[str]]:
+    """The files of every unit, by its name."""
+    units = {}
+    if options.names is None:
+        for file in options.units:
+            name = Path(file).stem
+            if name in units:
+                raise UsageError(f"{file}: an earlier unit is called {name}, too: rename one")
+            units[name] = [file]
+        return units
+    if len(options.names) != len(options.units):
+        raise UsageError(
+            f"--units has {len(options.names):,} names of {len(options.units):,} files: name the "
+            "unit of each"
+        )
+    for name, file in zip(options.names, options.units, strict=True):
+        units.setdefault(name, []).append(file)
+    return units

@@ -31,7 +31,8 @@ def _of_index(options) -> Iterator[str]:
 
 
 def _of_map(options) -> Iterator[str]:
-    is_pairs = options.second or options.interleaved or _format(options.first[0]) in ("bam", "cram")
+    records = [path for path in options.first if _format(path) in ("bam", "cram")]
+    is_pairs = options.second or options.interleaved or options.batches or records
     yield "pairs" if is_pairs else "single"
     yield options.mode
     if options.mark_duplicates:

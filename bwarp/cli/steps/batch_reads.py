@@ -1,22 +1,20 @@
-"""Cut reads into batches, a file each, for the other programs of the chain.
+"""Cut reads into batches, a file each, that can be worked on side by side, on as many machines.
 
-The first of six steps that together do what scripts/find_alignments.py does in one: batches can be
-worked on side by side, on as many machines. The output is a folder of chunk files 0.reads, 1.reads
-and so on.
+The first of six steps that together do what scripts/find_alignments.py does in one; and
+scripts/map_reads.py maps some of the batches with --batches and --part. The output is a folder of
+chunk files 0.reads, 1.reads and so on.
 """
 
-import re
 from itertools import count, islice
-from pathlib import Path
 
 from bwarp.cli.options import add_output_option, add_read_options, read_files
 from bwarp.cli.program import program_parser, say, whole
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.reads.read_chunks import pairs_alone
 from bwarp.mapping.reads.read_files import chunks_of_files
-from bwarp.mapping.reads.stored_reads import write_reads
+from bwarp.mapping.reads.stored_reads import batches_in, write_reads
+from bwarp.mapping.reads.unaligned_records import holds_records
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -46,10 +44,10 @@ def main(options):
     n_chunks = -(-options.batch_size // _READS_A_CHUNK)
     reads_a_chunk = max(2, -(-options.batch_size // (2 * n_chunks)) * 2)
     chunks = chunks_of_files(files, reads_a_chunk, options.threads)
-    chunks = pairs_alone(options.first[0], chunks)
+    has_tags = any(map(holds_records, files.first))
     n_reads = 0
     with (
-        atomic_folder(options.output, batches_in(options.output)) as folder,
+        atomic_folder(options.output, own_files(options.output)) as folder,
         progress("reads", files=files.names) as report,
     ):
         for number in count():
@@ -57,7 +55,8 @@ def main(options):
             # Of no reads at all there is one batch.
             if first is None and number:
                 break
-            with write_chunk_file(folder / f"{number}.reads", holds="reads") as writer:
+            path = folder / f"{number}.reads"
+            with write_chunk_file(path, holds="reads", has_tags=has_tags) as writer:
                 for chunk in [first] if first else []:
                     write_reads(writer, chunk)
                     n_reads += chunk.n_reads
@@ -68,7 +67,6 @@ def main(options):
     say(f"{n_reads:,} reads: {max(1, number):,} batches")
 
 
-def batches_in(folder) -> list[str]:
-    """The names of batches that a folder has, if it is there; the first has always the same."""
-    names = [path.name for path in Path(folder).glob("*.reads")] if Path(folder).is_dir() else []
-    return ["0.reads", *(name for name in names if re.fullmatch(r"[1-9][0-9]*\.reads", name))]
+def own_files(folder) -> list[str]:
+    """What a folder of batches may hold, the first of which every one has."""
+    return list(dict.fromkeys(["0.reads", *batches_in(folder)]))

@@ -12,11 +12,12 @@ from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.loci.chain_files import check_all_loci, found_rounds, insert_size_text
+from bwarp.loci.chain_files import check_all_loci, found_rounds
 from bwarp.loci.options import ALL
 from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
 from bwarp.loci.rounds import joined_rounds
 from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
+from bwarp.mapping.pairing.insert_size_file import insert_size_text
 
 EXAMPLES = """
 scripts/estimate_insert_size.py --index genome.index --reads batches/0.reads batches/1.reads \\

@@ -34,6 +34,7 @@ from bwarp.loci.searching.parts import hits_of, items_of
 from bwarp.loci.searching.search_cpu import seed_mismatches
 from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.reads.read_chunks import pairs_alone
 from bwarp.mapping.reads.stored_reads import stored_reads
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
@@ -94,7 +95,8 @@ def main(options):
         ) as writer,
         progress("reads", files=[options.reads]) as report,
     ):
-        chunks = zip(stored_reads(batch), repeat(None), strict=False)
+        chunks = pairs_alone(options.reads, stored_reads(batch))
+        chunks = zip(chunks, repeat(None), strict=False)
         if options.after:
             before = files.enter_context(open_chunk_file(options.after, "loci"))
             before.check_index(index.checksum, index.folder)

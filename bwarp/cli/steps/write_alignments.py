@@ -18,6 +18,7 @@ from bwarp.cli.locus_options import (
     write_certificate,
 )
 from bwarp.cli.options import (
+    add_estimate_option,
     add_index_option,
     add_output_option,
     add_pair_options,
@@ -28,12 +29,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
-from bwarp.loci.chain_files import (
-    check_all_loci,
-    found_rounds,
-    options_of_file,
-    read_insert_size,
-)
+from bwarp.loci.chain_files import check_all_loci, found_rounds, options_of_file
 from bwarp.loci.find import Certificate, finish_chunk
 from bwarp.loci.find_cpu import load
 from bwarp.loci.options import ALL
@@ -41,6 +37,7 @@ from bwarp.loci.rounds import joined_rounds
 from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
+from bwarp.mapping.pairing.insert_size_file import read_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -68,10 +65,7 @@ def parse_options():
         "standard output",
     )  # fmt: skip
     add_pair_options(parser)
-    parser.add_argument(
-        "--estimated-insert-size", metavar="INSERT_SIZE.json",
-        help="file that estimate_insert_size.py wrote",
-    )  # fmt: skip
+    add_estimate_option(parser, "estimate_insert_size.py")
     add_report_option(parser, "of proper pairs")
     add_locus_output_options(parser)
     return parser

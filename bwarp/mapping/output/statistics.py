@@ -20,6 +20,7 @@ __all__ = [
     "merged_statistics",
     "parse_statistics",
     "read_statistics",
+    "statistics_of_parts",
     "statistics_sentence",
     "write_statistics",
 ]
@@ -201,6 +202,16 @@ def _alike(value, like) -> bool:
     if isinstance(like, dict):
         return list(value) == list(like) and all(type(value[name]) is int for name in like)
     return type(value) is int or like is None
+
+
+def statistics_of_parts(parts: list[dict]) -> dict:
+    """The counts of a unit that was mapped in parts; nobody has looked for its duplicates yet."""
+    if len(parts) == 1:
+        return parts[0]
+    unit = empty_statistics()
+    for counts in parts:
+        add_counts(unit, counts)
+    return unit
 
 
 def merged_statistics(units: dict[str, dict], duplicates: int | None) -> dict:

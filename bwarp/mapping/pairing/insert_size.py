@@ -126,14 +126,16 @@ def insert_size_of(
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
-    """What the user gives, or None; proper pairs are within four standard deviations.
+    """What the user gives, or was estimated before, or None.
+
+    Proper pairs are within four standard deviations of what the user gives.
 
     The ends of Hi-C reads are no pair in this sense: there are no proper ones.
     """
     if parameters.hic:
         return InsertSize(0.0, 0.0, 0, 0)
     if parameters.insert_size is None:
-        return None
+        return parameters.estimated_insert_size
     mean, sd = map(float, parameters.insert_size)
     lowest, highest = (max(1, round(mean + 4 * sign * sd)) for sign in (-1, 1))
     number = ORIENTATIONS.index(parameters.orientation or "FR")

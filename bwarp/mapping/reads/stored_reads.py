@@ -1,20 +1,33 @@
-"""Reads in a chunk file: one part for every chunk of them.
+"""Reads in a chunk file: one part for every chunk of them. A folder of such files holds a unit.
 
 packed     ACGTACGT ...                bases, 2 bits each; `ambiguous` lists the others
 letters    r1 r2 ... | comments of reads 1 | comments of reads 2           and their lengths
 """
 
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numba
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.io.checksum import crc32
-from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter
+from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter, open_chunk_file
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.sequence import AMBIGUOUS, pack, unpack
 
-__all__ = ["chunk_tag", "stored_reads", "write_reads"]
+__all__ = [
+    "batches_in",
+    "chunk_tag",
+    "has_tags",
+    "part_of_batches",
+    "reads_of_files",
+    "stored_reads",
+    "write_reads",
+]
 
 
 def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
@@ -23,7 +36,8 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
     spans = [chunk.names]
     if chunk.comments is not None:
         spans += [chunk.comments[end :: chunk.ends] for end in range(chunk.ends)]
-    arrays = {} if chunk.qualities is None else {"qualities": chunk.qualities}
+    arrays = {"qualities": chunk.qualities, "orphans": chunk.orphans}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
     writer.write(
         "reads",
         numbers=np.array([chunk.ends, chunk.first_template, chunk.n_templates]),
@@ -55,7 +69,91 @@ def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
             ends=ends,
             first_template=first_template,
             comments=comments if comments.size else None,
+            orphans=arrays.get("orphans"),
         )
+
+
+def batches_in(folder: str | os.PathLike) -> list[str]:
+    """The names of the files of a folder of batches, in order; none if it is not there."""
+    names = [path.name for path in Path(folder).glob("*.reads")] if Path(folder).is_dir() else []
+    numbers = [int(name[:-6]) for name in names if re.fullmatch(r"(0|[1-9][0-9]*)\.reads", name)]
+    return [f"{number}.reads" for number in sorted(numbers)]
+
+
+def part_of_batches(folder: str | os.PathLike, part: int, parts: int) -> list[Path]:
+    """The files of one of so many parts of a folder of batches, which have about as many files.
+
+    `part` is from 1 to `parts`. A part has no file where there are fewer files than parts.
+
+    Raises
+    ------
+    InputError
+        If the folder has no files of reads.
+    """
+    os.stat(folder)
+    names = batches_in(folder)
+    if not names:
+        raise InputError(f"{folder}: no folder of reads: make one with scripts/batch_reads.py")
+    first, last = ((part - 1 + end) * len(names) // parts for end in (0, 1))
+    return [Path(folder, name) for name in names[first:last]]
+
+
+def has_tags(folder: str | os.PathLike) -> bool:
+    """Whether the comments of the reads of a folder of batches are tags of BAM or CRAM."""
+    with open_chunk_file(part_of_batches(folder, 1, 1)[0], "reads") as reader:
+        return reader.holds.get("has_tags", False)
+
+
+def reads_of_files(paths: Sequence[str | os.PathLike], reads: int) -> Iterator[ReadChunk]:
+    """The reads of files, in chunks of up to `reads` reads, or as many as a stored chunk has."""
+    waiting: list[ReadChunk] = []
+    for path in paths:
+        with open_chunk_file(path, "reads") as reader:
+            for chunk in stored_reads(reader):
+                n_waiting = sum(one.n_reads for one in waiting)
+                unlike = waiting and _kind(waiting[0]) != _kind(chunk)
+                if waiting and (unlike or n_waiting + chunk.n_reads > reads):
+                    yield _joined(waiting)
+                    waiting = []
+                waiting.append(chunk)
+    if waiting:
+        yield _joined(waiting)
+
+
+def _kind(chunk: ReadChunk) -> tuple[int, bool, bool]:
+    """What chunks that are joined have in common."""
+    return chunk.ends, chunk.qualities is None, chunk.comments is None
+
+
+def _joined(chunks: list[ReadChunk]) -> ReadChunk:
+    """Consecutive chunks as one."""
+    if len(chunks) == 1:
+        return chunks[0]
+    shifts = _offsets([chunk.text.size for chunk in chunks])[:-1]
+    first = chunks[0]
+    comments = qualities = orphans = None
+    if first.comments is not None:
+        comments = np.concatenate(
+            [one.comments + at for one, at in zip(chunks, shifts, strict=True)]
+        )
+    if first.qualities is not None:
+        qualities = np.concatenate([chunk.qualities for chunk in chunks])
+    if any(chunk.orphans is not None for chunk in chunks):
+        none = [np.zeros(chunk.n_templates, bool) for chunk in chunks]
+        orphans = [chunk.orphans for chunk in chunks]
+        orphans = np.concatenate(
+            [a if a is not None else b for a, b in zip(orphans, none, strict=True)]
+        )
+    return replace(
+        first,
+        codes=np.concatenate([chunk.codes for chunk in chunks]),
+        offsets=_offsets(np.concatenate([np.diff(chunk.offsets) for chunk in chunks])),
+        qualities=qualities,
+        text=np.concatenate([chunk.text for chunk in chunks]),
+        names=np.concatenate([one.names + at for one, at in zip(chunks, shifts, strict=True)]),
+        comments=comments,
+        orphans=orphans,
+    )
 
 
 def chunk_tag(chunk: ReadChunk) -> np.ndarray:

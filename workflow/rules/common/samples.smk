@@ -72,17 +72,4 @@ def read_group(wildcards):
 
 def map_options(wildcards):
     """The read group of a unit, and the flags for the section map."""
-    return [*read_group(wildcards), *flags(config["map"])]
-
-
-def units_of(ending):
-    """An input function: a file of every unit of a sample."""
-
-    def paths(wildcards):
-        return [
-            f"results/map/units/{sample}/{unit}{ending}"
-            for sample, unit in UNITS
-            if sample == wildcards.sample
-        ]
-
-    return paths
+    return [*read_group(wildcards), *flags(config["map"], "batch_reads")]

@@ -1,0 +1,55 @@
+"""Estimate the insert size of pairs from the best hits of the first ones, as map_reads.py does.
+
+Once for a unit that is mapped in parts, with the same scores as these. The output is JSON: mean,
+standard deviation, the bounds of proper pairs, and their orientation; - is standard output.
+"""
+
+from bwarp.cli.options import (
+    add_alignment_options,
+    add_batch_options,
+    add_index_option,
+    add_orientation_option,
+    add_output_option,
+)
+from bwarp.cli.program import program_parser
+from bwarp.index.store import load_index
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+from bwarp.mapping.engine import load, reads_a_chunk
+from bwarp.mapping.pairing.insert_size_file import insert_size_text
+from bwarp.mapping.parameters import mapping_parameters
+from bwarp.mapping.pipeline import first_insert_size
+from bwarp.mapping.reads.stored_reads import part_of_batches, reads_of_files
+
+EXAMPLES = """
+scripts/measure_insert_size.py --index genome.index --batches batches -o insert_size.json
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    add_index_option(parser)
+    add_batch_options(parser, required=True)
+    add_output_option(parser, "OUT.json", "file to write")
+    add_alignment_options(parser)
+    add_orientation_option(parser)
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.index, options.batches])
+    parameters = mapping_parameters(
+        match=options.match or 1,
+        least_score=options.min_score,
+        **{
+            name: getattr(options, name)
+            for name in ("mode", "mismatch", "gap_open", "gap_extend", "clip", "orientation")
+        },
+    )
+    files = part_of_batches(options.batches, 1, 1)
+    index = load_index(options.index)
+    genome, _ = load(index, "cpu", options.threads)
+    chunks = reads_of_files(files, reads_a_chunk("cpu", options.threads))
+    insert = first_insert_size(index, genome, chunks, parameters, options.threads)
+    with atomic_file(options.output, "wt") as file:
+        file.write(insert_size_text(insert))

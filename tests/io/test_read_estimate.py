@@ -1,0 +1,40 @@
+"""About how many reads files have."""
+
+import bz2
+import gzip
+import random
+
+import pytest
+
+from bwarp.io.read_estimate import estimated_reads
+
+RNG = random.Random(5)
+FASTQ = b"".join(
+    b"@read%d\n%b\n+\n%b\n" % (i, bytes(RNG.choices(b"ACGT", k=100)), b"I" * 100)
+    for i in range(5000)
+)
+FASTA = b"".join(b">%d\n%b\n" % (i, bytes(RNG.choices(b"ACGT", k=100))) for i in range(5000))
+
+
+def pieces(text, size):
+    """As bgzip: many streams."""
+    return b"".join(gzip.compress(text[at : at + size]) for at in range(0, len(text), size))
+
+
+@pytest.mark.parametrize(
+    "content", [FASTQ, FASTA, gzip.compress(FASTQ), gzip.compress(FASTA), pieces(FASTQ, 60_000)]
+)
+def test_reads_alike_are_counted(tmp_path, content):
+    (tmp_path / "reads").write_bytes(content)
+    assert estimated_reads(tmp_path / "reads") == pytest.approx(5000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [(b"", 0), (b"@", 1), (bz2.compress(FASTQ), None), (gzip.compress(FASTQ)[:9], 1),
+     (b"\x1f\x8bno gz at all", 1), (bytes(1000), 10)],
+)  # fmt: skip
+def test_other_files_have_some(tmp_path, content, count):
+    (tmp_path / "reads").write_bytes(content)
+    expected = -(-len(content) // 100) if count is None else count
+    assert estimated_reads(tmp_path / "reads") == expected

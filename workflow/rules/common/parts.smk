@@ -1,0 +1,96 @@
+# Into how many parts the reads of a large unit are cut, each of which is mapped by a job of its own.
+import os
+
+from bwarp.io.read_estimate import estimated_reads
+
+# With `batch_reads: auto`: some minutes of work for 16 cores, beside which a queue counts little.
+AUTO_BATCH_READS = 50_000_000
+
+# Pieces of a part: parts consist of whole ones, and so are alike to an eighth.
+PIECES = 8
+
+BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
+    config["map"]["batch_reads"], config["map"]["batch_reads"]
+)
+
+
+def n_reads_of(row):
+    """About how many reads a unit has; none where its files are not there yet."""
+    paths = [path for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+    if not all(map(os.path.isfile, paths)):
+        return 0
+    return sum(map(estimated_reads, paths))
+
+
+# The units that are cut, and into how many parts. By sizes, not by a checkpoint: what will run is
+# known from the start, and what was cut can be removed once it is mapped.
+PARTS = {}
+if BATCH_READS:
+    for key, row in UNITS.items():
+        n_parts = -(-n_reads_of(row) // BATCH_READS)
+        if n_parts > 1:
+            PARTS[key] = n_parts
+
+
+def parts_of_unit(sample, unit):
+    """The files of a unit without their endings: one, or those of its parts."""
+    n_parts = PARTS.get((sample, unit), 1)
+    if n_parts == 1:
+        return [f"results/map/units/{sample}/{unit}"]
+    return [
+        f"results/map/parts/{sample}/{unit}/{part}-of-{n_parts}" for part in range(1, n_parts + 1)
+    ]
+
+
+def parts_of(ending):
+    """An input function: a file of every unit of a sample, or of each of its parts."""
+
+    def paths(wildcards):
+        return [
+            f"{path}{ending}"
+            for sample, unit in UNITS_OF[wildcards.sample]
+            for path in parts_of_unit(sample, unit)
+        ]
+
+    return paths
+
+
+def unit_names(wildcards, input):
+    """--units with the unit of every file."""
+    names = [
+        unit
+        for sample, unit in UNITS_OF[wildcards.sample]
+        for _ in range(PARTS.get((sample, unit), 1))
+    ]
+    return ["--units", *names]
+
+
+def measured_insert_size(wildcards):
+    """The insert size of a unit of pairs, where the configuration gives none."""
+    settings = config["map"]
+    if settings["hic"] or "insert_size" in settings or not holds_pairs(wildcards):
+        return []
+    return ["results/map/parts/{sample}/{unit}/insert_size.json".format(**wildcards)]
+
+
+def part_flags(wildcards, input):
+    """The flags for a part of a unit, and for what was estimated of the whole."""
+    words = ["--batches", input.reads, "--part", f"{wildcards.part}/{wildcards.parts}"]
+    for path in input.insert_size:
+        words += ["--estimated-insert-size", path]
+    return words
+
+
+def alignment_flags(wildcards):
+    """What the section map says of scores and orientation, by which insert sizes are estimated."""
+    keys = (
+        "mode",
+        "match",
+        "mismatch",
+        "gap_open",
+        "gap_extend",
+        "clip",
+        "min_score",
+        "orientation",
+    )
+    return flags({key: config["map"][key] for key in keys if key in config["map"]})
