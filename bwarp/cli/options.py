@@ -33,8 +33,6 @@ __all__ = [
     "MOST_NAMED",
     "SEQUENCES",
     "add_alignment_options",
-    "add_batch_options",
-    "add_estimate_option",
     "add_gpus_option",
     "add_index_option",
     "add_kmer_options",
@@ -54,7 +52,6 @@ __all__ = [
     "kmer_options",
     "mapping_options",
     "output_options",
-    "part_of_parts",
     "read_files",
     "sort_bytes",
     "warn_of_names_like_alt",
@@ -281,31 +278,6 @@ def read_files(options: argparse.Namespace) -> ReadFiles:
     lists = (tuple(files) for files in (options.first, options.second, options.single))
     first, second, single = lists
     return ReadFiles(first, second, options.interleaved, single)
-
-
-def add_batch_options(parser, required: bool = False) -> None:
-    """Reads that were cut into batches."""
-    parser.add_argument(
-        "--batches", required=required, metavar="FOLDER",
-        help="folder of reads that batch_reads.py made",
-    )  # fmt: skip
-
-
-def add_estimate_option(parser, made_by: str) -> None:
-    """What was estimated of the pairs of a unit before."""
-    parser.add_argument(
-        "--estimated-insert-size", metavar="INSERT_SIZE.json", help=f"file that {made_by} wrote"
-    )
-
-
-def part_of_parts(text: str) -> tuple[int, int]:
-    """What was typed as 3/20: one of so many parts."""
-    part, slash, parts = text.partition("/")
-    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: write which part, and of how many, such as 3/20"
-        )
-    return int(part), int(parts)
 
 
 def add_output_options(parser) -> None:

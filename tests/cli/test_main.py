@@ -120,7 +120,7 @@ def test_errors_and_what_they_say_to_type_are_in_the_words_of_the_command(bwarp,
     )  # fmt: skip
     assert bwarp("map")[::2] == (
         2,
-        "bwarp map: error: the following arguments are required: -x/--index, -1, -o/--output "
+        "bwarp map: error: the following arguments are required: -x/--index, -o/--output "
         "(see bwarp map --help)\n",
     )
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from bwarp.cli.batch_options import add_batch_options, add_estimate_option, part_of_parts
 from bwarp.cli.options import (
-    add_batch_options,
-    add_estimate_option,
     add_gpus_option,
     add_index_option,
     add_mapping_options,
@@ -14,7 +13,6 @@ from bwarp.cli.options import (
     add_read_options,
     mapping_options,
     output_options,
-    part_of_parts,
     read_files,
     warn_of_names_like_alt,
 )

@@ -4,9 +4,9 @@ Once for a unit that is mapped in parts, with the same scores as these. The outp
 standard deviation, the bounds of proper pairs, and their orientation; - is standard output.
 """
 
+from bwarp.cli.batch_options import add_batch_options
 from bwarp.cli.options import (
     add_alignment_options,
-    add_batch_options,
     add_index_option,
     add_orientation_option,
     add_output_option,

@@ -9,6 +9,7 @@ seed_reads.py must have searched all loci.
 from contextlib import ExitStack
 from dataclasses import replace
 
+from bwarp.cli.batch_options import add_estimate_option
 from bwarp.cli.locus_options import (
     add_locus_output_options,
     add_report_option,
@@ -18,7 +19,6 @@ from bwarp.cli.locus_options import (
     write_certificate,
 )
 from bwarp.cli.options import (
-    add_estimate_option,
     add_index_option,
     add_output_option,
     add_pair_options,
