@@ -43,7 +43,7 @@ def parse_options():
         "--sizes", type=float, nargs="+", default=[6, 8, 10, 12, 16, 20, 24, 32, 40, 80],
         metavar="GB", help="memory left free",
     )  # fmt: skip
-    parser.add_argument("--index-sizes", type=float, nargs="*", default=[24, 80], metavar="GB")
+    parser.add_argument("--index-sizes", type=float, nargs="*", default=[8, 12, 24, 80])
     add_folder(parser)
     return read_options(parser, "small_gpus.jsonl", bases=5_000_000, pairs=1000)
 

@@ -2,12 +2,13 @@
 
     python benchmarks/suffix_array.py --sizes 100_000_000 1_000_000_000 3_100_000_000
 
-For every size a genome with human-like repeats is simulated on the GPU, its suffix array is sorted
-there (median of --repeats), and the whole array is checked: it is a permutation, and every row is
-smaller than the next (by first base, then by the rank of the rest); a million random
-neighbours are also compared base by base. One more sort runs while the GPU's used memory is
-polled. With --index the whole index is built from a text on the host to arrays on the host. The
-Burrows-Wheeler blocks are checked by LF steps at random rows. One JSON line a size.
+For every size a genome with human-like repeats is simulated on the GPU, its suffix array is
+sorted there in parts, and long repeats on the host (median of --repeats). The whole array is
+checked: it is a permutation, and every row is smaller than the next (by first base, then by the
+rank of the rest); a million random neighbours are also compared base by base. One more sort
+runs while the GPU's used memory is polled. With --index the whole index is built from a
+reference on the host to arrays on the host. The Burrows-Wheeler blocks are checked by LF steps
+at random rows. One JSON line a size.
 """
 
 import statistics
@@ -20,13 +21,32 @@ from frame.options import new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from numba import cuda
 from parts.genome_on_gpu import THREADS, blocks, simulated_genome
+from parts.seed_data_on_gpu import reference_of_text
 
+from bwarp.gpu.available_memory import free_memory
 from bwarp.index.building.build_cuda import build_forward
-from bwarp.index.building.suffix_array_cuda import suffix_array_bytes, suffix_array_on_device
+from bwarp.index.building.packed_text_cpu import PackedText, pack_text
+from bwarp.index.building.suffix_array_cuda import suffixes_in_parts
+from bwarp.index.building.suffix_parts_plan import suffixes_at_once
+from bwarp.index.building.suffix_sample_cpu import sample_suffixes
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.rank_cpu import lf_step
+from bwarp.runtime.threads import available_threads
 
 COMPARED_BASES = 100_000
+
+
+def suffix_array(text: PackedText, codes, most: int | None = None):
+    """All suffixes on the GPU, sorted there in parts of as many as there is room for."""
+    suffixes, threads = cuda.device_array(text.size, np.uint32), available_threads()
+    # The plan counts the text, which is there already.
+    most = most or suffixes_at_once(text.size, 0, 0, free_memory() + text.size)
+    for part in suffixes_in_parts(
+        text, codes, lambda: sample_suffixes(text, threads), most, threads
+    ):
+        stop = part.first + part.suffixes.size
+        suffixes[part.first : stop].copy_to_device(part.suffixes)
+    return suffixes
 
 
 # --- Proof ---------------------------------------------------------------------------------------
@@ -157,29 +177,30 @@ def seconds(work) -> float:
     return taken
 
 
-def measure(n: int, repeats: int, with_index: bool) -> dict:
+def measure(n: int, repeats: int, most: int | None, with_index: bool) -> dict:
     flush()
     idle = used_memory()
     text = simulated_genome(n)
-    times = [seconds(lambda: suffix_array_on_device(text)) for _ in range(repeats)]
-    peak = peak_memory(lambda: suffix_array_on_device(text)) - idle
+    reference = reference_of_text(text.copy_to_host(), available_threads())
+    packed = pack_text(reference, available_threads())
+    times = [seconds(lambda: suffix_array(packed, text, most)) for _ in range(repeats)]
+    peak = peak_memory(lambda: suffix_array(packed, text, most)) - idle
     flush()
-    suffixes = suffix_array_on_device(text)
+    suffixes = suffix_array(packed, text, most)
     flush()
     line = {
         "letters": n,
         "seconds": [round(t, 4) for t in times],
         "median_seconds": round(statistics.median(times), 4),
         "peak_bytes": peak,
-        "planned_bytes": suffix_array_bytes(n),
+        "suffixes_at_once": most,
         **prove(text, suffixes),
     }
     if with_index:
         flush()
-        host_text = text.copy_to_host()
         parameters = choose_parameters(n)
         start = time.perf_counter()
-        forward = build_forward(host_text, parameters)[0]
+        forward = build_forward(reference, parameters, available_threads())[0]
         line["index_seconds"] = round(time.perf_counter() - start, 3)
         line["index_parameters"] = vars(parameters)
         flush()
@@ -191,13 +212,13 @@ def main() -> None:
     parser = new_parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000_000])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--at-once", type=int, help="suffixes of a part (default: all that fit)")
     parser.add_argument("--index", action="store_true", help="also build the whole index")
     arguments = read_options(parser, "suffix_array.jsonl", sizes=[1_000_000], repeats=1)
     skip_without_gpu()
 
     start = time.perf_counter()
-    suffix_array_on_device(simulated_genome(1_000_000))
-    cuda.synchronize()
+    measure(1_000_000, 1, None, False)
     results = Results(
         arguments.output,
         benchmark="suffix_array",
@@ -207,7 +228,7 @@ def main() -> None:
         first_call_seconds=round(time.perf_counter() - start, 2),
     )
     for n in arguments.sizes:
-        results.add(**measure(n, arguments.repeats, arguments.index))
+        results.add(**measure(n, arguments.repeats, arguments.at_once, arguments.index))
 
 
 if __name__ == "__main__":

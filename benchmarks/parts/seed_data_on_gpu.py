@@ -14,7 +14,13 @@ from bwarp.seeding.hits import SeedOptions
 from bwarp.sequence import kmer_at, pack
 from parts.genome_on_gpu import THREADS, blocks, random_bits, simulated_genome
 
-__all__ = ["hits_by_comparing", "is_correct", "simulated_index", "simulated_kmers"]
+__all__ = [
+    "hits_by_comparing",
+    "is_correct",
+    "reference_of_text",
+    "simulated_index",
+    "simulated_kmers",
+]
 
 
 def reference_of_text(text: np.ndarray, threads: int) -> Reference:
@@ -38,8 +44,8 @@ def simulated_index(n: int, sa_rate: int, threads: int) -> FMIndex:
     text = simulated_genome(n).copy_to_host()
     reference = reference_of_text(text, threads)
     parameters = IndexParameters(64, sa_rate, 4)
-    forward, suffixes, table = build_forward(text, parameters)
-    reverse = build_reverse(text, parameters.occ_rate)
+    forward, suffixes, table = build_forward(reference, parameters, threads)
+    reverse = build_reverse(reference, parameters.occ_rate, threads)
     return FMIndex(reference, forward, reverse, table, suffixes, sa_rate)
 
 

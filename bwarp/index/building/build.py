@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.parameters import IndexParameters
-from bwarp.reference import Reference, text_of
+from bwarp.reference import Reference
 
 __all__ = ["build_index", "build_reverse"]
 
@@ -35,10 +35,9 @@ def build_index(
         Whether the BWT of the reversed text is made as well.
     """
     if backend == "cuda":
-        from bwarp.index.building.build_cuda import build_forward, require_building_memory
+        from bwarp.index.building.build_cuda import build_forward
 
-        require_building_memory(reference.text_length)
-        forward, suffixes, table = build_forward(text_of(reference, threads), parameters)
+        forward, suffixes, table = build_forward(reference, parameters, threads)
     else:
         from bwarp.index.building.build_cpu import build_forward
 
@@ -69,8 +68,7 @@ def build_reverse(
     if backend == "cuda":
         from bwarp.index.building import build_cuda
 
-        build_cuda.require_building_memory(reference.text_length)
-        reverse = build_cuda.build_reverse(text_of(reference, threads), occ_rate)
+        reverse = build_cuda.build_reverse(reference, occ_rate, threads)
     else:
         from bwarp.index.building import build_cpu
 

@@ -12,7 +12,7 @@ from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
-__all__ = ["make_bwt"]
+__all__ = ["count_before_blocks", "make_bwt"]
 
 #: Rows whose bits share a word.
 GROUP = 32
@@ -58,7 +58,7 @@ def make_bwt(
 
         for_each_range(fill, (first + positions.size - 1) // GROUP - first // GROUP + 1, threads)
     separator_rows = np.sort(segment_rows)
-    counts = _count_before_blocks(blocks, separator_rows, text.size)
+    counts = count_before_blocks(blocks, separator_rows, text.size)
     text_start = int(np.searchsorted(separator_rows, segment_rows[0]))
     return BWT(blocks, separator_rows, first_rows_of(counts), text_start), sampled
 
@@ -95,7 +95,7 @@ def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
 
 
 @numba.njit(cache=True, nogil=True)
-def _count_before_blocks(blocks, separator_rows, n_rows):
+def count_before_blocks(blocks, separator_rows, n_rows):
     """Fill the first words of all blocks; returns how many separators, A, C, G and T there are."""
     occ_rate = (blocks.shape[1] - COUNT_WORDS) * 16
     counts = np.zeros(5, np.int64)

@@ -1,152 +1,214 @@
-"""The suffix array on a GPU, by prefix doubling.
+"""The suffix array on a GPU, a part at a time: suffixes that begin alike, in bounded memory.
 
-All suffixes are sorted by their first 27 bases, packed into one 64-bit number each. Suffixes
-that share these stay in one group; a suffix's rank is the row of its group's first member. From
-then on only the groups of two or more are sorted again, each time by the rank of the suffix that
-begins where the bases compared so far end, which doubles their number:
+Suffixes are counted by their first 10 symbols. As many of these buckets as the memory holds are
+one part: a pass over the text gathers its suffixes with their first 27 symbols, packed into a
+64-bit number each, and sorts them. Suffixes that share these stay in one group; from then on only
+groups of two or more are sorted again, by 13 more symbols each time:
 
-    suffix at p   [ compared already: 27 ][ the rank of the suffix at p + 27: 27 more ]
+    key of a suffix   [ its first 27 symbols ]          then   [ its group ][ the next 13 symbols ]
 
-Device memory, for n bases: the text (n bytes), two buffers of keys (16 n) and two of positions
-(8 n). The sorted positions become the suffix array, the other buffer of positions the ranks, and
-the buffers of keys serve all later rounds. Only where m suffixes, more than half of all, share
-their first 27 bases with another one, the later rounds take 16 m bytes more.
+What a thousand symbols do not tell apart is sorted on the host: there a sample of the suffixes,
+whose order is known, decides between any two of them (`suffix_sample_cpu`).
+
+    parts     AAAAAAAAAA ... CCTAGGAACG | CCTAGGAACT ... GTTACATTAA | GTTACATTAC ... TTTTTTTTTT
 """
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
 from numba.cuda import types
 
 from bwarp.gpu.available_memory import require_memory
-from bwarp.gpu.prefix_sum import exclusive_sum
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.prefix_sum import add_up
 from bwarp.gpu.radix_sort import pair_sorter
+from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.index.building.packed_text_cpu import PackedText
+from bwarp.index.building.packed_text_cuda import symbols_at
+from bwarp.index.building.suffix_buckets_cpu import sort_groups
+from bwarp.index.building.suffix_order_cpu import SuffixSample
+from bwarp.index.building.suffix_parts_plan import BUCKET_SYMBOLS, BYTES_A_ROW
+from bwarp.index.building.suffix_sample_cpu import PERIOD
+from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = [
-    "KERNEL_SIGNATURES",
-    "suffix_array",
-    "suffix_array_bytes",
-    "suffix_array_on_device",
-]
+__all__ = ["KERNEL_SIGNATURES", "Part", "suffixes_in_parts"]
 
-#: Bases in a first key: the most of an alphabet of five that 64 bits hold.
-FIRST_BASES = 27
-FIRST_KEY_BITS = (5**FIRST_BASES - 1).bit_length()
+#: Symbols of a first key: the most of an alphabet of five that 64 bits hold.
+FIRST_SYMBOLS = 27
+
+#: Symbols of a later key, and its bits; those above it hold the group.
+NEXT_SYMBOLS = 13
+NEXT_BITS = (5**NEXT_SYMBOLS - 1).bit_length()
+
+#: Suffixes that share so many symbols are sorted on the host, which then compares no symbols.
+DEEPEST = PERIOD
 
 #: Elements one warp counts or gathers; a multiple of 32.
 TILE = 2048
 
-_WARP = 32
 _THREADS = 256
-_ALL_LANES = 0xFFFFFFFF
 
 
-def suffix_array(text: np.ndarray) -> np.ndarray:
-    """The start positions of all suffixes of a text, in the order of the suffixes.
+class Part(NamedTuple):
+    """Rows of a suffix array that follow one another.
+
+    Attributes
+    ----------
+    first : int
+        The first row.
+    suffixes : device array, shape=(n,), dtype=uint32
+        Start positions, in the order of the suffixes.
+    room : pair of device arrays, shape=(n,), dtype=uint32
+        Memory that is free until the next part is asked for.
+    """
+
+    first: int
+    suffixes: object
+    room: tuple
+
+
+def suffixes_in_parts(
+    text: PackedText, codes, sample: Callable[[], SuffixSample], most: int, threads: int = 1
+) -> Iterator[Part]:
+    """All suffixes of a text in their order, part by part.
 
     Parameters
     ----------
-    text : ndarray, shape=(n,), dtype=uint8
-        0 is a separator, 1 to 4 are A C G T. The text ends with a separator, does not begin with
-        one and has no two side by side; n is at most 2**32 - 2.
+    text : PackedText
+        On the host, for what is sorted there.
+    codes : device array, dtype=uint8
+        The same text as `packed_text_cuda.text_on_gpu` gives it.
+    sample : function
+        Called where it is needed: `suffix_sample_cpu.sample_suffixes` of the text.
+    most : int
+        Suffixes of a part.
+    threads : int
 
-    Returns
-    -------
-    suffixes : ndarray, shape=(n,), dtype=uint32
-        Of two suffixes where one begins with the other, the shorter comes first.
+    Yields
+    ------
+    part : Part
+        Overwritten when the next one is asked for.
     """
-    return suffix_array_on_device(cuda.to_device(text)).copy_to_host()
-
-
-def suffix_array_bytes(n: int) -> int:
-    """The device memory that the suffix array of n bases takes at its peak, text included.
-
-    True of texts where at most half of the suffixes share their first 27 bases with another
-    one; a text of nothing but repeats takes 16 bytes a base more.
-    """
-    sort_scratch = n // 4 + (64 << 20)
-    return 25 * n + sort_scratch
-
-
-def suffix_array_on_device(text):
-    """Like `suffix_array`, from a device array to a device array."""
-    n = text.size
-    require_memory(suffix_array_bytes(n) - n, f"sorting the suffixes of {n:,} bases")
-    keys = cuda.device_array(n, np.uint64), cuda.device_array(n, np.uint64)
-    positions = cuda.device_array(n, np.uint32), cuda.device_array(n, np.uint32)
+    starts = _bucket_starts(codes)
+    largest = int(np.diff(starts).max())
+    if largest > most:
+        require_memory(BYTES_A_ROW * largest, f"sorting {largest:,} suffixes that begin alike")
+    ranges = [
+        (first, last)
+        for first, last in bounded_ranges(starts, max(most, largest))
+        if starts[first] < starts[last]
+    ]
+    size = max(int(starts[last] - starts[first]) for first, last in ranges)
+    keys = tuple(cuda.device_array(size, np.uint64) for _ in range(2))
+    positions = tuple(cuda.device_array(size, np.uint32) for _ in range(3))
+    rows = tuple(cuda.device_array(size, np.uint32) for _ in range(2))
     sort_pairs = pair_sorter()
-    first_keys[_blocks(n), _THREADS](text, keys[0], positions[0])
-    keys, positions = sort_pairs(keys, positions, n, FIRST_KEY_BITS)
-    suffixes, ranks = positions
-
-    # What is being sorted: `count` suffixes, their keys and the rows they go to; no `rows` stand
-    # for 0, 1, 2, ... In every pair of buffers the one in use is the first.
-    count, bases, rank_bits = n, FIRST_BASES, n.bit_length()
-    now = keys[0], suffixes, cuda.device_array(0, np.uint32)
-    while True:
-        write_ranks[_blocks(count), _THREADS](*now, count, suffixes, ranks)
-        starts = _starts_of_unsorted(now[0], count)
-        unsorted = int(starts[starts.size - 1])
-        if unsorted == 0:
-            return suffixes
-        if count == n:
-            keys, positions, rows = _buffers_for_later_rounds(keys, unsorted)
-        keys, positions, rows = keys[::-1], positions[::-1], rows[::-1]
-        gather_unsorted[_blocks(_WARP * (starts.size - 1)), _THREADS](
-            *now, count, starts, ranks, bases, rank_bits, keys[0], positions[0], rows[0]
+    below = 5 ** (FIRST_SYMBOLS - BUCKET_SYMBOLS)
+    for first, last in ranges:
+        count = int(starts[last] - starts[first])
+        taken = cuda.to_device(np.zeros(1, np.uint32))
+        take_part[launch(codes.size, _THREADS)](
+            codes, np.uint64(first * below), np.uint64(last * below), keys[0], positions[0], taken
         )
-        count, bases = unsorted, 2 * bases
-        key_bits = rank_bits + (count - 1).bit_length()
-        keys, positions = sort_pairs(keys, positions, count, key_bits)
-        now = keys[0], positions[0], rows[0]
+        key_bits = max(1, ((last - first) * below - 1).bit_length())
+        keys, in_order = sort_pairs(keys, positions[:2], count, key_bits)
+        # What the sort has left over is room for the later rounds.
+        positions = *in_order, positions[2]
+        _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads)
+        yield Part(int(starts[first]), positions[0][:count], tuple(half[:count] for half in rows))
 
 
-def _blocks(threads: int) -> int:
-    return -(-threads // _THREADS)
-
-
-def _starts_of_unsorted(keys, count):
-    """Where each tile's unsorted elements go when all are gathered, and last their number."""
-    tiles = -(-count // TILE)
-    starts = cuda.device_array(tiles + 1, np.uint32)
-    count_unsorted[_blocks(_WARP * (tiles + 1)), _THREADS](keys, count, starts)
-    exclusive_sum(starts)
+def _bucket_starts(codes) -> np.ndarray:
+    """The row of the first suffix of every bucket, and the number of rows, on the host."""
+    counts = cuda.to_device(np.zeros(5**BUCKET_SYMBOLS, np.uint32))
+    count_buckets[launch(codes.size, _THREADS)](codes, counts)
+    starts = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts.copy_to_host(), out=starts[1:])
     return starts
 
 
-def _buffers_for_later_rounds(keys, m):
-    """Pairs of buffers for m keys, positions and rows, in the two buffers of the first keys.
+def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads) -> None:
+    """Sort those suffixes again that share their first key, in place.
 
-    The second of each pair lies where no keys are in use yet.
-
-        buffer of n first keys   [ m keys ][ m positions ][ m rows ]          2 m <= n
+    Parameters
+    ----------
+    keys : pair of device arrays
+        The sorted first keys of `count` suffixes, and as much room.
+    positions : tuple of three device arrays
+        These suffixes, and twice as much room.
+    rows : pair of device arrays
+        Room.
     """
-    if 2 * m <= keys[0].size:
-        words = [buffer.view(np.uint32) for buffer in keys]
-        positions = tuple(half[2 * m : 3 * m] for half in words)
-        rows = tuple(half[3 * m : 4 * m] for half in words)
-    else:
-        require_memory(16 * m, f"sorting again {m:,} suffixes that begin alike")
-        positions = cuda.device_array(m, np.uint32), cuda.device_array(m, np.uint32)
-        rows = cuda.device_array(m, np.uint32), cuda.device_array(m, np.uint32)
-    return tuple(half[:m] for half in keys), positions, rows
+    suffixes, *positions = positions
+    # What is sorted: `count` suffixes, their keys and the rows they go to; no `rows` stand for
+    # 0, 1, 2, ... In every pair of buffers the one in use is the first.
+    now = keys[0], suffixes, cuda.device_array(0, np.uint32)
+    depth = FIRST_SYMBOLS
+    while True:
+        starts = cuda.device_array(-(-count // TILE) + 1, np.uint32)
+        count_unsorted[launch(WARP * starts.size, _THREADS)](now[0], count, starts)
+        unsorted = add_up(starts)
+        if unsorted == 0:
+            return
+        keys, positions, rows = keys[::-1], positions[::-1], rows[::-1]
+        gather_unsorted[launch(WARP * (starts.size - 1), _THREADS)](
+            *now, count, starts, codes, depth, keys[0], positions[0], rows[0]
+        )
+        count = unsorted
+        if depth >= DEEPEST:
+            _sort_on_host(text, sample(), count, keys[0], positions[0], depth, threads)
+        else:
+            key_bits = NEXT_BITS + (count - 1).bit_length()
+            keys, positions = sort_pairs(keys, positions, count, key_bits)
+        put_in_rows[launch(count, _THREADS)](positions[0], rows[0], count, suffixes)
+        if depth >= DEEPEST:
+            return
+        now, depth = (keys[0], positions[0], rows[0]), depth + NEXT_SYMBOLS
+
+
+def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
+    """Sort groups of suffixes that share their first `depth` symbols; `keys` name the groups."""
+    on_host, group_keys = to_host([positions[:count], keys[:count]], threads)
+    group_keys >>= np.uint64(NEXT_BITS)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(group_keys)) + 1, [count]])
+    sort_groups(text, sample, on_host, starts, depth, threads)
+    (in_order,) = to_gpu([on_host], threads)
+    copy_numbers[launch(count, _THREADS)](in_order, count, positions)
 
 
 @cuda.jit(cache=True)
-def first_keys(text, keys, positions):
-    """The first 27 bases of every suffix as a number to base 5; past the end lie zeros.
+def count_buckets(codes, counts):
+    """Count the suffixes by their first symbols. One thread a suffix, one atomic sum each."""
+    i = cuda.grid(1)
+    if i < codes.size:
+        cuda.atomic.add(counts, np.int64(symbols_at(codes, i, BUCKET_SYMBOLS)), 1)
 
-    One thread a suffix. Neighbours read the same bases, so they come from the cache.
+
+@cuda.jit(cache=True)
+def take_part(codes, low, high, keys, positions, taken):
+    """Gather the suffixes with first keys from `low` on and below `high`, in any order.
+
+    One thread a suffix, one atomic sum a warp that has some.
     """
     i = cuda.grid(1)
-    if i < keys.size:
-        key = np.uint64(0)
-        for j in range(i, i + FIRST_BASES):
-            base = np.uint64(0)
-            if j < text.size:
-                base = np.uint64(text[j])
-            key = key * np.uint64(5) + base
-        keys[i] = key
-        positions[i] = i
+    lane = cuda.laneid
+    key = np.uint64(0)
+    is_inside = False
+    if i < codes.size:
+        key = symbols_at(codes, i, FIRST_SYMBOLS)
+        is_inside = low <= key < high
+    votes = np.uint32(cuda.ballot_sync(ALL_LANES, is_inside))
+    if votes != 0:
+        before = np.uint32(0)
+        if lane == 0:
+            before = np.uint32(cuda.atomic.add(taken, 0, np.uint32(cuda.popc(votes))))
+        before = np.uint32(cuda.shfl_sync(ALL_LANES, np.int32(before), 0))
+        if is_inside:
+            at = np.int64(before) + cuda.popc(votes & np.uint32((1 << lane) - 1))
+            keys[at] = key - low
+            positions[at] = i
 
 
 @cuda.jit(device=True)
@@ -175,98 +237,81 @@ def is_unsorted(keys, count, j):
     return (j > 0 and keys[j - 1] == key) or (j + 1 < count and keys[j + 1] == key)
 
 
-@cuda.jit(device=True)
-def row_of(rows, j):
-    """The row of element j; no rows stand for 0, 1, 2, ..."""
-    if rows.size:
-        return np.int64(rows[j])
-    return j
-
-
-@cuda.jit(cache=True)
-def write_ranks(keys, positions, rows, count, suffixes, ranks):
-    """Put every element in its row, and give it the row of its group's first as rank.
-
-    One thread an element; one write to an element of `ranks` that no neighbour shares.
-    """
-    j = cuda.grid(1)
-    if j < count:
-        ranks[positions[j]] = row_of(rows, first_equal(keys, j))
-        if rows.size:
-            suffixes[rows[j]] = positions[j]
-
-
 @cuda.jit(cache=True)
 def count_unsorted(keys, count, counts):
     """The number of unsorted elements in every tile of keys, and after the last tile 0.
 
     One warp a tile, 32 elements a step.
     """
-    tile = cuda.grid(1) // _WARP
+    tile = cuda.grid(1) // WARP
     lane = cuda.laneid
     if tile < counts.size:
         found = 0
-        for step in range(tile * TILE, min((tile + 1) * TILE, count), _WARP):
+        for step in range(tile * TILE, min((tile + 1) * TILE, count), WARP):
             j = step + lane
             unsorted = j < count and is_unsorted(keys, count, j)
-            found += cuda.popc(np.uint32(cuda.ballot_sync(_ALL_LANES, unsorted)))
+            found += cuda.popc(np.uint32(cuda.ballot_sync(ALL_LANES, unsorted)))
         if lane == 0:
             counts[tile] = found
 
 
 @cuda.jit(cache=True)
 def gather_unsorted(
-    keys,
-    positions,
-    rows,
-    count,
-    starts,
-    ranks,
-    bases,
-    rank_bits,
-    next_keys,
-    next_positions,
-    next_rows,
-):
+    keys, positions, rows, count, starts, codes, depth, next_keys, next_positions, next_rows
+):  # fmt: skip
     """Gather the unsorted elements, with the keys of the next round:
 
-        [ where their group begins among the gathered ][ rank of the suffix `bases` on, + 1 ]
+        [ where their group begins among the gathered ][ the symbols `depth` on ]
 
-    and 0 for the suffix that ends there. One warp a tile, 32 elements a step; one read of a rank
-    that no neighbour shares. A suffix that ends sooner shares its bases with no
-    other one, because only the last separator is followed by nothing.
+    One warp a tile, 32 elements a step; one read of the text that no neighbour shares.
     """
-    tile = cuda.grid(1) // _WARP
+    tile = cuda.grid(1) // WARP
     lane = cuda.laneid
     lanes_before = np.uint32((1 << lane) - 1)
     if tile < starts.size - 1:
         gathered = np.int64(starts[tile])
-        for step in range(tile * TILE, min((tile + 1) * TILE, count), _WARP):
+        for step in range(tile * TILE, min((tile + 1) * TILE, count), WARP):
             j = step + lane
             unsorted = j < count and is_unsorted(keys, count, j)
-            votes = np.uint32(cuda.ballot_sync(_ALL_LANES, unsorted))
+            votes = np.uint32(cuda.ballot_sync(ALL_LANES, unsorted))
             if unsorted:
                 at = gathered + cuda.popc(votes & lanes_before)
                 group = at - (j - first_equal(keys, j))
                 position = np.int64(positions[j])
-                rank = np.uint64(0)
-                if position + bases < ranks.size:
-                    rank = np.uint64(ranks[position + bases]) + np.uint64(1)
-                next_keys[at] = (np.uint64(group) << np.uint64(rank_bits)) | rank
+                symbols = symbols_at(codes, position + depth, NEXT_SYMBOLS)
+                next_keys[at] = (np.uint64(group) << np.uint64(NEXT_BITS)) | symbols
                 next_positions[at] = position
-                next_rows[at] = row_of(rows, j)
+                next_rows[at] = np.int64(rows[j]) if rows.size else j
             gathered += cuda.popc(votes)
 
 
-_KEYS, _NUMBERS, _INTEGER = types.uint64[::1], types.uint32[::1], types.int64
-_ELEMENTS = (_KEYS, _NUMBERS, _NUMBERS, _INTEGER)
+@cuda.jit(cache=True)
+def put_in_rows(positions, rows, count, suffixes):
+    """Put sorted elements in the rows that their groups had. One thread an element."""
+    j = cuda.grid(1)
+    if j < count:
+        suffixes[rows[j]] = positions[j]
+
+
+@cuda.jit(cache=True)
+def copy_numbers(source, count, target):
+    """One thread a number."""
+    j = cuda.grid(1)
+    if j < count:
+        target[j] = source[j]
+
+
+_CODES, _KEYS, _NUMBERS = types.uint8[::1], types.uint64[::1], types.uint32[::1]
+_INTEGER = types.int64
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    first_keys: (types.uint8[::1], _KEYS, _NUMBERS),
-    write_ranks: (*_ELEMENTS, _NUMBERS, _NUMBERS),
+    count_buckets: (_CODES, _NUMBERS),
+    take_part: (_CODES, types.uint64, types.uint64, _KEYS, _NUMBERS, _NUMBERS),
     count_unsorted: (_KEYS, _INTEGER, _NUMBERS),
     gather_unsorted: (
-        *_ELEMENTS, _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _KEYS, _NUMBERS, _NUMBERS
+        _KEYS, _NUMBERS, _NUMBERS, _INTEGER, _NUMBERS, _CODES, _INTEGER, _KEYS, _NUMBERS, _NUMBERS
     ),
+    put_in_rows: (_NUMBERS, _NUMBERS, _INTEGER, _NUMBERS),
+    copy_numbers: (_NUMBERS, _INTEGER, _NUMBERS),
 }  # fmt: skip

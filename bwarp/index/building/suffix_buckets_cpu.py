@@ -31,7 +31,7 @@ from bwarp.runtime.threads import run_together
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
-__all__ = ["suffixes_in_order", "workspace_bytes"]
+__all__ = ["sort_groups", "suffixes_in_order", "workspace_bytes"]
 
 #: Symbols by which suffixes go into buckets, and the number of buckets.
 BUCKET_SYMBOLS = 7
@@ -92,16 +92,37 @@ def suffixes_in_order(
             [partial(_fill, text, wanted, *ranges[i], first, to[i], piece) for i in range(threads)],
             threads,
         )
-        _sort_buckets(text, sample, piece, rows, spaces, threads)
+        _sort_side_by_side(text, sample, piece, rows, BUCKET_SYMBOLS, spaces, threads)
         yield int(starts[first]), piece
 
 
-def _sort_buckets(text, sample, positions, rows, spaces: list[Workspace], threads: int) -> None:
-    """Sort every bucket of a piece, side by side."""
+def sort_groups(
+    text: PackedText, sample: SuffixSample, positions: np.ndarray, starts: np.ndarray, depth: int,
+    threads: int,
+) -> None:  # fmt: skip
+    """Sort suffixes in place within groups that share their first `depth` symbols.
+
+    Parameters
+    ----------
+    sample : SuffixSample
+        With ranks.
+    positions : ndarray, shape=(n,), dtype=uint32
+    starts : ndarray, shape=(n_groups + 1,), dtype=int64
+        Where each group begins, and the last one ends.
+    """
+    size = min(int(np.diff(starts).max()), WORKSPACE_ITEMS)
+    spaces = [make_workspace(size, sample.period) for _ in range(threads)]
+    _sort_side_by_side(text, sample, positions, starts, depth, spaces, threads)
+
+
+def _sort_side_by_side(
+    text, sample, positions, rows, depth, spaces: list[Workspace], threads: int
+) -> None:
+    """Sort all groups, which share their first symbols each."""
 
     def sort(first: int, last: int) -> None:
         space = spaces.pop()
-        _sort_each(text, sample, positions, rows[first : last + 1], space)
+        _sort_each(text, sample, positions, rows[first : last + 1], depth, space)
         spaces.append(space)
 
     tasks = list(bounded_ranges(rows, max(1, positions.size // (threads * TASKS_A_THREAD))))
@@ -111,12 +132,11 @@ def _sort_buckets(text, sample, positions, rows, spaces: list[Workspace], thread
 
 
 @numba.njit(cache=True, nogil=True)
-def _sort_each(text, sample, positions, rows, space):
+def _sort_each(text, sample, positions, rows, depth, space):
     text, sample, positions, rows, space = uncounted((text, sample, positions, rows, space))
-    for bucket in range(rows.size - 1):
-        if rows[bucket + 1] > rows[bucket] + 1:
-            group = positions[rows[bucket] : rows[bucket + 1]]
-            sort_suffixes(text, sample, group, BUCKET_SYMBOLS, space)
+    for i in range(rows.size - 1):
+        if rows[i + 1] > rows[i] + 1:
+            sort_suffixes(text, sample, positions[rows[i] : rows[i + 1]], depth, space)
 
 
 @numba.njit(cache=True, nogil=True)

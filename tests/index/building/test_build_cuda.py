@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bwarp.index.building import build_cpu
 from bwarp.index.parameters import IndexParameters
-from bwarp.reference import text_of
 from tests.helpers.oracles.index_oracle import reference_of
 
 pytestmark = pytest.mark.gpu
@@ -22,19 +21,15 @@ parameters = st.builds(
 )
 
 
-def text_of_contigs(contigs) -> np.ndarray:
-    return np.concatenate([np.append(contig, 0) for contig in contigs]).astype(np.uint8)
-
-
 def assert_same(contigs, parameters):
     from bwarp.index.building import build_cuda
 
     reference = reference_of([bytes(b"ACGT"[base - 1] for base in contig) for contig in contigs])
-    text, occ_rate = text_of(reference), parameters.occ_rate
+    occ_rate = parameters.occ_rate
     expected, *expected_others = build_cpu.build_forward(reference, parameters)
-    built, *others = build_cuda.build_forward(text, parameters)
+    built, *others = build_cuda.build_forward(reference, parameters, 2)
     expected_turned = build_cpu.build_reverse(reference, occ_rate)
-    turned = build_cuda.build_reverse(text, occ_rate)
+    turned = build_cuda.build_reverse(reference, occ_rate, 2)
     for one, other in ((built, expected), (turned, expected_turned)):
         for part in fields(other):
             a, b = getattr(one, part.name), getattr(other, part.name)
@@ -62,25 +57,29 @@ def test_millions_of_letters(n_contigs):
 
 def test_kernels_are_launched_with_the_types_they_state():
     from bwarp.gpu import prefix_sum
-    from bwarp.index.building import build_cuda, suffix_array_cuda
+    from bwarp.index.building import (
+        build_cuda,
+        bwt_cuda,
+        packed_text_cuda,
+        prefix_table_cuda,
+        suffix_array_cuda,
+    )
 
-    text = text_of_contigs([np.full(5000, 1), np.arange(3000) % 4 + 1])
-    build_cuda.build_forward(text, IndexParameters(64, 4, 3))
-    build_cuda.build_reverse(text, 64)
-    for module in (build_cuda, prefix_sum, suffix_array_cuda):
+    reference = reference_of([b"A" * 5000, b"ACGT" * 700])
+    build_cuda.build_forward(reference, IndexParameters(64, 4, 3))
+    build_cuda.build_reverse(reference, 64)
+    for module in (bwt_cuda, packed_text_cuda, prefix_sum, prefix_table_cuda, suffix_array_cuda):
         for kernel, types in module.KERNEL_SIGNATURES.items():
             assert set(kernel.overloads) == {types}, kernel.py_func.__name__
 
 
 def test_a_text_that_does_not_fit_the_gpu(monkeypatch):
     from bwarp.errors import UsageError
-    from bwarp.index.building import build_cuda, suffix_array_cuda
+    from bwarp.index.building import build_cuda
 
-    monkeypatch.setattr(suffix_array_cuda, "suffix_array_bytes", lambda n: 10**15 + n)
+    monkeypatch.setattr(build_cuda, "free_memory", lambda: 10**8)
     with pytest.raises(UsageError) as error:
-        build_cuda.build_forward(text_of_contigs([[1]]), IndexParameters(64, 4, 0))
+        build_cuda.build_forward(reference_of([b"A"]), IndexParameters(64, 4, 0))
     message = str(error.value)
-    assert message.startswith(
-        "sorting the suffixes of 2 bases takes 1000000.0 GB of GPU memory and "
-    )
-    assert message.endswith(" GB are free: use --backend cpu, or a GPU with more memory")
+    assert message.startswith("indexing 2 bases takes at least 0.4 GB of GPU memory and 0.1 GB ")
+    assert message.endswith("are free: use --backend cpu, or a GPU with more memory")

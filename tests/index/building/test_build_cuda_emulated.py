@@ -10,40 +10,45 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
-from bwarp.gpu import prefix_sum
-from bwarp.index.building import build_cpu, build_cuda, suffix_array_cuda
+from bwarp.errors import GpuMemoryError
+from bwarp.gpu import available_memory, prefix_sum
+from bwarp.index.building import (
+    build_cpu,
+    build_cuda,
+    bwt_cuda,
+    packed_text_cuda,
+    prefix_table_cuda,
+    suffix_array_cuda,
+)
 from bwarp.index.building.build import build_index, build_reverse
+from bwarp.index.building.packed_text_cpu import pack_text
+from bwarp.index.building.suffix_sample_cpu import sample_suffixes
 from bwarp.index.fm_index import BWT
 from bwarp.index.parameters import IndexParameters
-from bwarp.reference import text_of
-from tests.helpers.gpu import emulated_cuda
-from tests.helpers.gpu.pretended_device import Launcher, device, pair_sorter
+from tests.helpers.gpu.pretended_device import device, pair_sorter, pretend_gpu
 from tests.helpers.oracles.index_oracle import SortedSuffixes, reference_of
 
 
 @pytest.fixture
 def emulated(monkeypatch):
-    for module in (build_cuda, prefix_sum, suffix_array_cuda):
+    pretend_gpu(monkeypatch, [])
+    for module in (
+        bwt_cuda, packed_text_cuda, prefix_sum, prefix_table_cuda, suffix_array_cuda,
+    ):  # fmt: skip
         monkeypatch.setattr(module, "_THREADS", 32)
-        for kernel in module.KERNEL_SIGNATURES:
-            monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
     monkeypatch.setattr(prefix_sum, "TILE", 32)
     monkeypatch.setattr(suffix_array_cuda, "TILE", 64)
     monkeypatch.setattr(suffix_array_cuda, "pair_sorter", pair_sorter)
-    monkeypatch.setattr(suffix_array_cuda, "require_memory", lambda *_: None)
-    population_count = staticmethod(lambda bits: int(bits).bit_count())
-    monkeypatch.setattr(emulated_cuda._Thread, "popc", population_count, raising=False)
-    # What was never written must not look like a sensible number.
-    fresh = lambda shape, dtype: device(np.full(shape, 113, dtype))  # noqa: E731
-    monkeypatch.setattr(cuda, "device_array", fresh)
-    monkeypatch.setattr(cuda, "device_array_like", lambda a: fresh(a.shape, a.dtype))
-    monkeypatch.setattr(cuda, "to_device", device)
+    monkeypatch.setattr(suffix_array_cuda, "BUCKET_SYMBOLS", 2)
+    monkeypatch.setattr(build_cuda, "free_memory", lambda: 10**9)
 
 
-def text_of_contigs(contigs) -> np.ndarray:
-    return np.concatenate([np.append(contig, 0) for contig in contigs]).astype(np.uint8)
+def set_symbols(monkeypatch, first, following, deepest):
+    """How many symbols keys have, and how many are sorted by on the GPU."""
+    monkeypatch.setattr(suffix_array_cuda, "FIRST_SYMBOLS", first)
+    monkeypatch.setattr(suffix_array_cuda, "NEXT_SYMBOLS", following)
+    monkeypatch.setattr(suffix_array_cuda, "NEXT_BITS", (5**following - 1).bit_length())
+    monkeypatch.setattr(suffix_array_cuda, "DEEPEST", deepest)
 
 
 @pytest.mark.parametrize(
@@ -64,43 +69,75 @@ def test_exclusive_sum(emulated, monkeypatch, tile, count, first, stride):
 
 RNG = np.random.default_rng(4)
 UNIT = RNG.integers(1, 5, 30)
+TEXTS = {
+    "one letter": [[2]],
+    "one-letter contigs": [[1], [1], [4]],
+    "all A": [[1] * 130],
+    "first-key lengths": [[2] * 27, [2] * 27, [2] * 54],
+    "repeats": [np.tile(UNIT, 4), RNG.integers(1, 5, 40), np.tile(UNIT, 3)],
+}
 
 
-@pytest.mark.parametrize(
-    "contigs",
-    [
-        [[2]],
-        [[1], [1], [4]],
-        [[1] * 130],
-        [[2] * 27, [2] * 27, [2] * 54],
-        [np.tile(UNIT, 4), RNG.integers(1, 5, 40), np.tile(UNIT, 3)],
-    ],
-    ids=["one letter", "one-letter contigs", "all A", "first-key lengths", "repeats"],
-)
-def test_suffix_array(emulated, contigs):
-    text = text_of_contigs(contigs)
-    assert suffix_array_cuda.suffix_array(text).tolist() == SortedSuffixes(text).suffix_array
+def reference_of_codes(contigs):
+    return reference_of([bytes(b"ACGT"[base - 1] for base in contig) for contig in contigs])
+
+
+@pytest.mark.parametrize("contigs", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("symbols", [(27, 13, 1024), (27, 13, 40), (4, 3, 20), (2, 1, 2)], ids=str)
+@pytest.mark.parametrize("most", [1, 40, 1000])
+def test_suffix_array(emulated, monkeypatch, contigs, symbols, most):
+    """In parts of any size, by any number of symbols at a time, and from any depth on the host."""
+    set_symbols(monkeypatch, *symbols)
+    monkeypatch.setattr(suffix_array_cuda, "require_memory", lambda *_: None)
+    reference = reference_of_codes(contigs)
+    text = pack_text(reference)
+    codes = packed_text_cuda.text_on_gpu(text)
+    expected_codes = np.concatenate([np.append(contig, 0) for contig in contigs])
+    assert codes.tolist() == expected_codes.tolist()
+    found = []
+    for part in suffix_array_cuda.suffixes_in_parts(
+        text, codes, lambda: sample_suffixes(text), most
+    ):
+        assert part.first == len(found)
+        assert [half.size for half in part.room] == [part.suffixes.size] * 2
+        for half in part.room:
+            half[:] = 0x71717171
+        found += part.suffixes.copy_to_host().tolist()
+    assert found == SortedSuffixes(expected_codes.astype(np.uint8)).suffix_array
+
+
+def test_suffixes_that_begin_alike_and_have_no_room(emulated, monkeypatch):
+    monkeypatch.setattr(available_memory, "free_memory", lambda: 1000)
+    text = pack_text(reference_of_codes([[1] * 130]))
+    parts = suffix_array_cuda.suffixes_in_parts(
+        text, packed_text_cuda.text_on_gpu(text), lambda: sample_suffixes(text), 100
+    )
+    message = "sorting 129 suffixes that begin alike takes 0.0 GB of GPU memory and 0.0 GB are free"
+    with pytest.raises(GpuMemoryError, match=message):
+        next(parts)
 
 
 @pytest.mark.parametrize("parameters", [(32, 1, 2), (64, 3, 0), (96, 2, 3)])
-@pytest.mark.parametrize("n_contigs", [1, 40])
-def test_index(emulated, n_contigs, parameters):
-    letters = RNG.choice(np.frombuffer(b"ACGT", np.uint8), 150)
+@pytest.mark.parametrize(("n_contigs", "most"), [(1, 1000), (40, 1000), (1, 17), (40, 30)])
+def test_index(emulated, monkeypatch, n_contigs, most, parameters):
+    monkeypatch.setattr(build_cuda, "suffixes_at_once", lambda *_: most)
+    monkeypatch.setattr(suffix_array_cuda, "require_memory", lambda *_: None)
+    letters = np.random.default_rng(4).choice(np.frombuffer(b"ACGT", np.uint8), 150)
     reference = reference_of([part.tobytes() for part in np.array_split(letters, n_contigs)])
-    text, parameters = text_of(reference), IndexParameters(*parameters)
-    built, *others = build_cuda.build_forward(text, parameters)
+    parameters = IndexParameters(*parameters)
+    built, *others = build_cuda.build_forward(reference, parameters, 2)
     expected, *expected_others = build_cpu.build_forward(reference, parameters)
-    turned = build_cuda.build_reverse(text, parameters.occ_rate)
+    turned = build_cuda.build_reverse(reference, parameters.occ_rate)
     expected_turned = build_cpu.build_reverse(reference, parameters.occ_rate)
     for one, other in ((built, expected), (turned, expected_turned)):
         for part in fields(other):
             assert np.array_equal(getattr(one, part.name), getattr(other, part.name)), part.name
     for one, other in zip(others, expected_others, strict=True):
+        assert one.dtype == other.dtype
         assert np.array_equal(one, other)
 
 
-def test_the_engine_builds_what_is_asked_for_and_adds_the_rest(emulated, monkeypatch):
-    monkeypatch.setattr(build_cuda, "require_memory", lambda *_: None)
+def test_the_engine_builds_what_is_asked_for_and_adds_the_rest(emulated):
     reference = reference_of([b"ACGTTGCATTACGGA" * 3, b"GGATTACA"])
     parameters = IndexParameters(32, 2, 2)
     made = build_index(reference, parameters, "cuda")

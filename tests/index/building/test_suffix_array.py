@@ -154,12 +154,22 @@ def test_sorting_lets_other_threads_run():
     assert turns > 10
 
 
+def suffix_array_by_gpu(text: np.ndarray, most=1 << 40) -> np.ndarray:
+    from bwarp.index.building.packed_text_cuda import text_on_gpu
+    from bwarp.index.building.suffix_array_cuda import suffixes_in_parts
+
+    text = packed(text)
+    parts = suffixes_in_parts(
+        text, text_on_gpu(text, 2), lambda: sample_suffixes(text, 2), min(most, text.size), 2
+    )
+    return np.concatenate([part.suffixes.copy_to_host() for part in parts])
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", TEXTS)
-def test_hostile_text_on_the_gpu(name):
-    from bwarp.index.building.suffix_array_cuda import suffix_array
-
-    suffixes = suffix_array(TEXTS[name])
+@pytest.mark.parametrize("most", [1, 100, 1 << 40])
+def test_hostile_text_on_the_gpu(name, most):
+    suffixes = suffix_array_by_gpu(TEXTS[name], most)
     assert suffixes.dtype == np.uint32
     assert suffixes.tolist() == sorted_suffixes(TEXTS[name])
 
@@ -168,16 +178,13 @@ def test_hostile_text_on_the_gpu(name):
 @settings(deadline=None)
 @given(contigs_with_repeats)
 def test_any_contigs_on_the_gpu(contigs):
-    from bwarp.index.building.suffix_array_cuda import suffix_array
-
     text = text_of_contigs(contigs)
-    assert suffix_array(text).tolist() == sorted_suffixes(text)
+    assert suffix_array_by_gpu(text).tolist() == sorted_suffixes(text)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("contigs", LONG, ids=LONG_NAMES)
-def test_engines_agree_on_millions_of_bases(contigs):
-    from bwarp.index.building import suffix_array_cuda
-
+@pytest.mark.parametrize("most", [300_000, 1 << 40])
+def test_engines_agree_on_millions_of_bases(contigs, most):
     text = text_of_contigs(contigs)
-    assert np.array_equal(suffix_array_cuda.suffix_array(text), suffix_array(text))
+    assert np.array_equal(suffix_array_by_gpu(text, most), suffix_array(text))

@@ -1,0 +1,76 @@
+"""The table of the SA intervals of all k-mers of a length, counted in the text on a GPU."""
+
+import numpy as np
+from numba import cuda
+from numba.cuda import types
+
+from bwarp.gpu.launch import launch
+from bwarp.gpu.prefix_sum import exclusive_sum
+
+__all__ = ["KERNEL_SIGNATURES", "prefix_table"]
+
+_THREADS = 256
+
+
+def prefix_table(text, prefix_length: int) -> np.ndarray:
+    """First row and number of rows of every k-mer of a device text, on the host.
+
+    `bwarp.index.building.prefix_table_cpu` says why counting is enough.
+    """
+    if prefix_length == 0:
+        return np.empty((0, 2), np.uint32)
+    kmers = 4**prefix_length
+    short, counts, firsts = (cuda.to_device(np.zeros(kmers, np.uint32)) for _ in range(3))
+    count_kmers[launch(text.size, _THREADS)](text, prefix_length, short, counts)
+    add_neighbours[launch(kmers, _THREADS)](short, counts, firsts)
+    exclusive_sum(firsts)
+    table = cuda.device_array(2 * kmers, np.uint32)
+    fill_table[launch(kmers, _THREADS)](short, counts, firsts, table)
+    return table.copy_to_host().reshape(kmers, 2)
+
+
+@cuda.jit(cache=True)
+def count_kmers(text, k, short, counts):
+    """Count every k-mer, and every suffix cut short by a separator under its k-mer with A.
+
+    One thread a suffix; neighbours read the same bases, and one atomic sum each.
+    """
+    i = cuda.grid(1)
+    if i < text.size:
+        kmer = 0
+        bases = 0
+        while bases < k and text[i + bases] != 0:
+            kmer = 4 * kmer + np.int64(text[i + bases]) - 1
+            bases += 1
+        if bases == k:
+            cuda.atomic.add(counts, kmer, 1)
+        else:
+            cuda.atomic.add(short, kmer << (2 * (k - bases)), 1)
+
+
+@cuda.jit(cache=True)
+def add_neighbours(short, counts, sums):
+    """What the first row of the next k-mer adds to that of this one. One thread a k-mer."""
+    i = cuda.grid(1)
+    if i < sums.size:
+        following = short[i + 1] if i + 1 < short.size else np.uint32(0)
+        sums[i] = counts[i] + following
+
+
+@cuda.jit(cache=True)
+def fill_table(short, counts, firsts, table):
+    """Interleave first rows and counts; k-mers that do not occur get (0, 0). One thread each."""
+    i = cuda.grid(1)
+    if i < counts.size:
+        table[2 * i] = firsts[i] + short[0] if counts[i] else np.uint32(0)
+        table[2 * i + 1] = counts[i]
+
+
+_CODES, _NUMBERS = types.uint8[::1], types.uint32[::1]
+
+#: The argument types that every kernel is compiled with.
+KERNEL_SIGNATURES = {
+    count_kmers: (_CODES, types.int64, _NUMBERS, _NUMBERS),
+    add_neighbours: (_NUMBERS, _NUMBERS, _NUMBERS),
+    fill_table: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
+}
