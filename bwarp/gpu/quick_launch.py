@@ -35,6 +35,7 @@ _MOST_BYTES = 4096
 _FORMATS = {
     types.int64: "q", types.uint64: "Q", types.int32: "i", types.uint32: "I", types.int16: "h",
     types.uint16: "H", types.int8: "b", types.uint8: "B", types.float64: "d", types.float32: "f",
+    types.boolean: "?",
 }  # fmt: skip
 
 _numba_getitem = CUDADispatcher.__getitem__
@@ -126,16 +127,19 @@ def _add_words(argument, words: list):
     """Add what a kernel gets of an argument; returns what tells its type, or None."""
     if type(argument) is int:
         words.append(argument)
-        return "int"
+        return int
     if isinstance(argument, DeviceNDArray):
         known = argument.__dict__.get("_words")
         if known is None:
             known = argument._words = _words_of(argument)
         words += known[1]
         return known[0]
-    if type(argument) is float:
+    if type(argument) in (float, bool):
         words.append(argument)
-        return "float"
+        return type(argument)
+    if isinstance(argument, tuple):
+        kinds = tuple([_add_words(part, words) for part in argument])
+        return None if None in kinds else kinds
     if isinstance(argument, np.number):
         words.append(argument.item())
         return argument.dtype
@@ -154,13 +158,18 @@ def _plan_of(kernel: CUDADispatcher, arguments: tuple):
     compiled = kernel.overloads.get(tuple(map(kernel.typeof_pyval, arguments)))
     if compiled is None or compiled.debug or compiled.cooperative or compiled.extensions:
         return _NoPlan
-    parts = []
-    for kind in compiled.argument_types:
-        if isinstance(kind, types.Array):
-            parts.append("q" * (5 + 2 * kind.ndim))
-        elif kind in _FORMATS:
-            parts.append(_FORMATS[kind])
-        else:
-            return _NoPlan
+    formats = [_format_of(kind) for kind in compiled.argument_types]
+    if None in formats:
+        return _NoPlan
     function = compiled._codelibrary.get_cufunc().kernel.handle
-    return _Plan(int(function), struct.Struct("@" + "".join(parts)))
+    return _Plan(int(function), struct.Struct("@" + "".join(formats)))
+
+
+def _format_of(kind) -> str | None:
+    """How the words of an argument are packed."""
+    if isinstance(kind, types.Array):
+        return "q" * (5 + 2 * kind.ndim)
+    if isinstance(kind, types.BaseTuple):
+        formats = [_format_of(part) for part in kind]
+        return None if None in formats else "".join(formats)
+    return _FORMATS.get(kind)

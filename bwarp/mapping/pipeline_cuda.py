@@ -60,7 +60,7 @@ __all__ = ["READS_A_CHUNK", "map_chunks"]
 READS_A_CHUNK = 1 << 18
 
 #: The same of the last chunks.
-LAST_READS = 1 << 14
+LAST_READS = 1 << 16
 
 #: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
 GROUPS = 2
