@@ -96,7 +96,7 @@ def compare(folder: Path, name: str, threads: int) -> dict:
     return seconds | {"reads": statistics["reads"], "mapped": statistics["mapped"]}
 
 
-def timeline(folder: Path, threads: int) -> dict:
+def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     """When chunks of a run in this process are done, and how fast its second half is."""
     from bwarp.index.store import load_index
     from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
@@ -120,7 +120,7 @@ def timeline(folder: Path, threads: int) -> dict:
     size = reads_a_chunk(backend, threads)
     chunks = read_ahead(read_chunks(first, second, False, size, threads))
     index = load_index(folder / "index")
-    genome, kept = load(index, backend, threads)
+    genome, kept = load(index, backend, threads, gpus)
     loaded = now()
     parameters = MappingParameters()
     mapped = partial(map_chunks, index, genome, chunks, parameters, backend, threads, kept)
@@ -171,7 +171,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
         n_reads, n_hits, insert = 0, 0, None
-        chunks = paired_chunks(*reads_of(folder, ""), seeding_rounds_cuda.READS_A_CHUNK)
+        chunks = paired_chunks(*reads_of(folder, ""), seeding_rounds_cuda.MOST_READS)
         with context as kernels:
             for number in range(n_chunks + 1):
                 if number == 1:

@@ -12,6 +12,7 @@ is done.
 
 import contextlib
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,10 @@ def parse_options():
         "--sizes", type=float, nargs="+", default=[6, 8, 10, 12, 16, 20, 24, 32, 40, 80],
         metavar="GB", help="memory left free",
     )  # fmt: skip
+    parser.add_argument(
+        "--programs", nargs="+", default=list(programs(Path())), choices=list(programs(Path())),
+        metavar="PROGRAM", help="the programs to run (default: all)",
+    )  # fmt: skip
     parser.add_argument("--index-sizes", type=float, nargs="*", default=[8, 12, 24, 80])
     add_folder(parser)
     return read_options(parser, "small_gpus.jsonl", bases=5_000_000, pairs=1000)
@@ -65,12 +70,19 @@ def gpu_with(gigabytes: float | None) -> Iterator[None]:
         holder.wait()
 
 
-def run(*arguments) -> tuple[float, int, list[str]]:
-    """Run a program of scripts/, which may refuse: seconds, exit code, and what it said."""
+def run(*arguments) -> tuple[float, float, int, list[str]]:
+    """Run a program of scripts/, which may refuse: seconds, GB of the host, exit code, and what it
+    said.
+    """
     start = time.perf_counter()
     command = list(map(str, script(*arguments)))
-    done = subprocess.run(command, capture_output=True, text=True)
-    return round(time.perf_counter() - start, 2), done.returncode, done.stderr.splitlines()
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = round(time.perf_counter() - start, 2)
+        said.seek(0)
+        lines = said.read().splitlines()
+    return seconds, round(1024 * used.ru_maxrss / 1e9, 2), os.waitstatus_to_exitcode(status), lines
 
 
 def programs(folder: Path) -> dict[str, tuple[list, Path]]:
@@ -86,10 +98,7 @@ def programs(folder: Path) -> dict[str, tuple[list, Path]]:
             seeds,
         ),
         "find_mems": ([*queries, "-o", mems, "--min-length", 31, "--strands", "both"], mems),
-        "index_reference": (
-            [folder / "genome.fa", "-o", again, "--with-reverse"],
-            again / "index.json",
-        ),
+        "index_reference": ([folder / "genome.fa", "-o", again], again / "index.json"),
     }
 
 
@@ -99,15 +108,17 @@ def hash_of(path: Path) -> str:
 
 
 def measure(folder: Path, options, results: Results) -> None:
-    expected = {"index_reference": hash_of(folder / "index" / "index.json")}
+    expected = {}
     for size in [None, *options.sizes]:
         with gpu_with(size):
             for program, (arguments, output) in programs(folder).items():
-                if program == "index_reference" and size not in options.index_sizes:
+                if program not in options.programs or (
+                    program == "index_reference" and size not in [None, *options.index_sizes]
+                ):
                     continue
                 output.unlink(missing_ok=True)
-                seconds, code, said = run(program, *arguments, "--backend", "cuda")
-                line = {"program": program, "gb_free": size, "seconds": seconds}
+                seconds, peak, code, said = run(program, *arguments, "--backend", "cuda")
+                line = {"program": program, "gb_free": size, "seconds": seconds, "host_gb": peak}
                 if code == 0:
                     found = hash_of(output)
                     line["same_bytes"] = found == expected.setdefault(program, found)

@@ -6,6 +6,7 @@ GPU = {
     "alignment_gpu.py",
     "allmap_gpu.py",
     "map_gpu.py",
+    "map_gpus.py",
     "offtargets_gpu.py",
     "mems_gpu.py",
     "seeds_gpu.py",

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Time mapping on GPUs that have little memory, and on several at once, against a whole one.
+
+    python benchmarks/map_gpus.py --free 24 12
+    python benchmarks/map_gpus.py --free --gpus 2
+
+Gzipped FASTQ of a simulated genome is mapped to sorted BAM on one whole GPU; then for every size
+while another process takes the GPU's memory but for so many GB, and on several GPUs. Every file
+must hold the same bytes, before they were compressed. A line each: when the index was there and
+chunks were done, and how many reads a second the second half took; seconds of the whole program.
+"""
+
+import gzip
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from frame.environment import gpu_name
+from frame.options import add_folder, add_threads, new_parser, read_options, skip_without_gpu
+from frame.results import Results
+from frame.simulated import run_script
+from map_gpu import hash_of, reads_of, simulate, timeline
+from small_gpus import gpu_with
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--bases", type=int, default=3_100_000_000)
+    parser.add_argument("--contigs", type=int, default=24)
+    parser.add_argument("--pairs", type=int, default=4_000_000)
+    parser.add_argument("--free", type=float, nargs="*", default=[24, 12], metavar="GB")
+    parser.add_argument("--gpus", type=int, nargs="*", default=[], metavar="N")
+    parser.add_argument(
+        "--within", type=int, metavar="N",
+        help="map what is in --folder on N GPUs, in this process, and print when chunks are done",
+    )  # fmt: skip
+    add_threads(parser)
+    add_folder(parser)
+    return read_options(parser, "map_gpus.jsonl", bases=2_000_000, pairs=20_000)
+
+
+def within(folder: Path, gpus: int, threads: int) -> dict:
+    """`map_gpu.timeline` in a process of its own, which takes the GPU's memory as it finds it."""
+    command = [
+        sys.executable, __file__, "--within", str(gpus), "--folder", folder, "--threads",
+        str(threads),
+    ]  # fmt: skip
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def measure(folder: Path, gpus: int, threads: int) -> dict:
+    """The program as a user runs it, what it wrote, and the course of a run."""
+    first, second = reads_of(folder, "")
+    output = folder / "out.bam"
+    output.unlink(missing_ok=True)
+    used = run_script(
+        "map_reads", "--index", folder / "index", "-1", first, "-2", second, "-o", output,
+        "--sort", "--backend", "cuda", "--threads", threads, "--gpus", gpus,
+    )  # fmt: skip
+    return {
+        "seconds": used.wall,
+        "host_gb": round(used.peak / 1e9, 2),
+        "sha256": hash_of(output, gzip.open),
+        **within(folder, gpus, threads),
+    }
+
+
+def main(options):
+    skip_without_gpu()
+    if options.within:
+        print(json.dumps(timeline(options.folder, options.threads, options.within)))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        sizes = {"bases": options.bases, "pairs": options.pairs, "threads": options.threads}
+        results = Results(options.output, gpu=gpu_name(), **sizes)
+        results.add(**simulate(folder, options.bases, options.contigs, options.pairs))
+        expected = None
+        for free, gpus in [(None, 1), *((free, 1) for free in options.free), *(
+            (None, gpus) for gpus in options.gpus
+        )]:  # fmt: skip
+            with gpu_with(free):
+                line = measure(folder, gpus, options.threads)
+            expected = expected or line["sha256"]
+            same = line.pop("sha256") == expected
+            results.add(gb_free=free, gpus=gpus, same_bytes=same, **line)
+
+
+if __name__ == "__main__":
+    main(parse_options())
