@@ -1,14 +1,17 @@
 """What memory a GPU has free, and what to do where it is not enough."""
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
 from numba import cuda
+from numba.cuda.cudadrv.driver import driver
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import workspace
+from bwarp.gpu.queued_calls import current_device
 from bwarp.runtime.backend import is_gpu_memory_error
 
 __all__ = ["Pieces", "attempt", "free_memory", "require_memory"]
@@ -40,7 +43,8 @@ def attempt(work: Callable[[], Result]) -> Result | None:
     What the work held there is free again then, and it can be tried on less.
     """
     try:
-        return work()
+        with _one_context():
+            return work()
     except Exception as error:
         # A plan that was refused is no smaller the next time.
         if isinstance(error, GpuMemoryError) or not is_gpu_memory_error(error):
@@ -50,6 +54,19 @@ def attempt(work: Callable[[], Result]) -> Result | None:
     workspace.give_back()
     free_memory()
     return None
+
+
+@contextmanager
+def _one_context() -> Iterator[None]:
+    """A block in which numba-cuda asks the driver once, and not in every call, for the context.
+
+    It would let go of Python's lock for that, and wait for other threads that take it.
+    """
+    if current_device() is None:
+        yield
+        return
+    with driver.get_active_context():
+        yield
 
 
 class Pieces:

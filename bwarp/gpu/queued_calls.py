@@ -1,4 +1,4 @@
-"""Calls of the driver that only queue work for the GPU, made without letting go of Python's lock.
+"""Calls of the driver that take no time, made without letting go of Python's lock.
 
 numba-cuda lets go of it for every call, and gets it back when another thread lets go of it: where
 many threads work, that takes a hundred times as long as the call.
@@ -14,8 +14,10 @@ _DEFAULT_STREAM = None
 
 def current_device() -> int | None:
     """The number of the device whose context this thread uses; None where it has none yet."""
-    device = ctypes.c_int()
-    return None if _driver().cuCtxGetDevice(ctypes.byref(device)) else device.value
+    device, driver = ctypes.c_int(), _driver()
+    if driver is None or driver.cuCtxGetDevice(ctypes.byref(device)):
+        return None
+    return device.value
 
 
 def launch_kernel(function, grid, block, shared_bytes: int, extra) -> bool:
@@ -47,7 +49,10 @@ def free(address: int) -> None:
 
 @functools.cache
 def _driver():
-    library = ctypes.PyDLL("libcuda.so.1")
+    try:
+        library = ctypes.PyDLL("libcuda.so.1")
+    except OSError:
+        return None
     number, size, pointer = ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p
     library.cuLaunchKernel.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
     library.cuMemAllocAsync.argtypes = [pointer, size, pointer]
