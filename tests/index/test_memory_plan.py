@@ -41,6 +41,39 @@ def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
     assert plan.suffix_rate == 1 or plan.suffix_rate % sa_rate == 0
 
 
+def needs_of(program: str) -> MemoryNeeds:
+    """What programs ask for, as with a human genome."""
+    pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+    from bwarp.index.device_index_cuda import search_needs
+    from bwarp.loci import find_cuda as loci
+    from bwarp.mapping import seeding_rounds_cuda as mapping
+
+    if program == "map":
+        return MemoryNeeds(
+            False, "yes", mapping.BYTES_A_READ, mapping.FEWEST_READS, mapping.MOST_READS, GENOME
+        )
+    if program == "allmap":
+        return MemoryNeeds(
+            False, "yes", loci.BYTES_A_READ, loci.FEWEST_READS, loci.READS_A_CHUNK,
+            GENOME + 16 * 4**13,
+        )  # fmt: skip
+    if program == "seeds":
+        return search_needs(True, "if they fit")
+    return search_needs(True, "yes", beside=ROWS // 4)
+
+
+@pytest.mark.parametrize("program", ["map", "allmap", "seeds", "mems"])
+@pytest.mark.parametrize("free", [8, 12, 16, 24, 40, 48, 80, 141])
+def test_every_program_runs_on_every_gpu(program, free):
+    wanted = needs_of(program)
+    plan = plan_memory(index_of(ROWS), wanted, free * GB)
+    usable = free * GB * (1 - memory_plan.DRIVER_SHARE) - memory_plan.DRIVER_BYTES
+    assert plan.index_bytes + plan.work_bytes <= usable
+    assert plan.work_bytes == wanted.bytes_an_element * plan.elements
+    # Batches that keep a GPU busy; with 8 GB they are a fraction of that.
+    assert plan.elements >= (wanted.most // memory_plan.COMFORTABLE if free > 8 else wanted.fewest)
+
+
 def test_larger_gpus_get_larger_parts():
     rates = [plan_memory(index_of(ROWS), needs(), free * GB).suffix_rate for free in (8, 12, 24)]
     assert rates == [4, 4, 1]

@@ -1,6 +1,7 @@
 """What a run of the workflow builds, when it runs again, and what it does after being killed."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -33,6 +34,15 @@ def test_only_where_a_driver_is_loaded_jobs_take_turns_at_the_gpu(built):
     planned = built.snakemake("index", "-n", "--forceall", *SMALL, "backend=cuda")
     assert "gpu=1, " in planned
     assert "gpu=0, " in built.snakemake("index", "-n", "--forceall", *SMALL, "backend=cpu")
+
+
+def test_a_job_that_is_given_several_gpus_uses_them(built):
+    given = ("--resources", "gpu=4", "--set-resources", "find_mems:gpu=4")
+    words = ("mems", "-n", "-p", "--forceall", *given, *SMALL, "backend=cuda")
+    (command,) = re.findall(r"find_mems\.py .*", built.snakemake(*words))
+    assert "--backend cuda --gpus 4 2> logs/find_mems.log" in command
+    (command,) = re.findall(r"find_mems\.py .*", built.snakemake("mems", "-n", "-p", *SMALL))
+    assert "--gpus" not in command
 
 
 def test_the_log_holds_what_the_program_said(built):

@@ -24,7 +24,7 @@ from bwarp.gpu.available_memory import require_memory
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.gpu.radix_sort import pair_sorter
-from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.gpu.transfers import to_host
 from bwarp.index.building.packed_text_cpu import PackedText
 from bwarp.index.building.packed_text_cuda import symbols_at
 from bwarp.index.building.suffix_buckets_cpu import sort_groups
@@ -174,8 +174,7 @@ def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
     group_keys >>= np.uint64(NEXT_BITS)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(group_keys)) + 1, [count]])
     sort_groups(text, sample, on_host, starts, depth, threads)
-    (in_order,) = to_gpu([on_host], threads)
-    copy_numbers[launch(count, _THREADS)](in_order, count, positions)
+    positions[:count].copy_to_device(on_host)
 
 
 @cuda.jit(cache=True)
@@ -293,14 +292,6 @@ def put_in_rows(positions, rows, count, suffixes):
         suffixes[rows[j]] = positions[j]
 
 
-@cuda.jit(cache=True)
-def copy_numbers(source, count, target):
-    """One thread a number."""
-    j = cuda.grid(1)
-    if j < count:
-        target[j] = source[j]
-
-
 _CODES, _KEYS, _NUMBERS = types.uint8[::1], types.uint64[::1], types.uint32[::1]
 _INTEGER = types.int64
 
@@ -313,5 +304,4 @@ KERNEL_SIGNATURES = {
         _KEYS, _NUMBERS, _NUMBERS, _INTEGER, _NUMBERS, _CODES, _INTEGER, _KEYS, _NUMBERS, _NUMBERS
     ),
     put_in_rows: (_NUMBERS, _NUMBERS, _INTEGER, _NUMBERS),
-    copy_numbers: (_NUMBERS, _INTEGER, _NUMBERS),
 }  # fmt: skip
