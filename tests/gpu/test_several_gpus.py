@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numba import cuda
 
+from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.several_gpus import LeastBusy, on_each, on_gpu
 from bwarp.gpu.transfers import to_gpu
+from bwarp.runtime.turns import in_turns
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
@@ -73,3 +75,20 @@ def test_what_is_yielded_is_made_on_the_gpu(monkeypatch):
 
     assert list(on_gpu(1, work, 2)) == [cuda.gpus[1]] * 2
     assert cuda.get_current_device() is cuda.gpus[0]
+
+
+@pytest.mark.gpu
+def test_arrays_and_kernels_of_each_gpu():
+    if len(cuda.gpus) < 2:
+        pytest.skip("needs two GPUs")
+    counts = [np.full(100_000, number, np.uint32) for number in range(4)]
+
+    def add_up_some(_gpu, number):
+        copy = cuda.to_device(counts[number])
+        exclusive_sum(copy)
+        yield cuda.get_current_device().id, copy.copy_to_host()
+
+    found = [next(results) for _, results in in_turns(add_up_some, [0, 1], range(4))]
+    assert [gpu for gpu, _ in found] == [0, 1, 0, 1]
+    for number, (_, sums) in enumerate(found):
+        assert sums.tolist() == (np.cumsum(counts[number]) - counts[number]).tolist()
