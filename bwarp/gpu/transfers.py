@@ -21,7 +21,7 @@ from numba.cuda.cudadrv import driver
 
 from bwarp.gpu.workspace import are_neighbours, cut, device_array, room_for
 
-__all__ = ["to_gpu", "to_host"]
+__all__ = ["into_host", "to_gpu", "to_host"]
 
 #: Bytes a slot: with less the GPU spends its time on beginning.
 SLOT = 4 << 20
@@ -88,6 +88,14 @@ def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
                     driver.device_to_host(here, arrays[first], here.size)
                 first = last + 1
     return copies
+
+
+def into_host(target: np.ndarray, array, threads: int = 1) -> None:
+    """Copy a 1-d device array to a contiguous one of its size and type on the host."""
+    if threads > 1 and array.nbytes > LEAST_A_THREAD:
+        _through_slots(_receive, [target], [array], threads)
+    elif array.size:
+        driver.device_to_host(target, array, array.nbytes)
 
 
 def _side_by_side(arrays) -> tuple[list[int], int]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bwarp.gpu import transfers
-from bwarp.gpu.transfers import SLOT, to_gpu, to_host
+from bwarp.gpu.transfers import SLOT, into_host, to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
@@ -17,6 +17,9 @@ def check_there_and_back(sizes, threads):
     for array, copy, back in zip(arrays, on_gpu, to_host(on_gpu, threads), strict=True):
         np.testing.assert_array_equal(copy.copy_to_host(), array)
         np.testing.assert_array_equal(back, array)
+        into = np.zeros(array.size + 2, array.dtype)
+        into_host(into[1:-1], copy, threads)
+        np.testing.assert_array_equal(into, [0, *array, 0])
         assert copy.dtype == back.dtype == array.dtype
 
 

@@ -14,7 +14,7 @@ from numba import cuda
 from numba.cuda import types
 
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
-from bwarp.gpu.transfers import to_host
+from bwarp.gpu.transfers import into_host, to_host
 from bwarp.index.building.bwt_cpu import count_before_blocks
 from bwarp.index.building.packed_text_cpu import PackedText
 from bwarp.index.building.suffix_array_cuda import Part, suffixes_in_parts
@@ -75,8 +75,10 @@ def _add_bits(part: Part, codes, bits, rows: list, positions: list, threads: int
     fill_bits[launch(WARP * (end - begin), _THREADS)](
         codes, part.suffixes, first, words, found, *part.room
     )
-    (words,) = to_host([words], threads)
-    bits[begin:end] |= words.reshape(-1, 2)
+    # The first two words have bits of the part before, too, or none.
+    before = bits[begin].copy()
+    into_host(bits[begin:end].reshape(-1), words, threads)
+    bits[begin] |= before
     n_found = int(found.copy_to_host()[0])
     for column, found_here in zip((rows, positions), part.room, strict=True):
         column.extend(to_host([found_here[:n_found]], threads))
@@ -90,7 +92,7 @@ def _add_sampled(part: Part, sa_rate: int, sampled: np.ndarray, threads: int) ->
     if sa_rate > 1:
         kept = cuda.device_array(max(0, -(-(kept.size - offset) // sa_rate)), np.uint32)
         take_every[launch(kept.size, _THREADS)](part.suffixes, offset, sa_rate, kept)
-    (sampled[row : row + kept.size],) = to_host([kept], threads)
+    into_host(sampled[row : row + kept.size], kept, threads)
 
 
 @cuda.jit(cache=True)
