@@ -93,7 +93,7 @@ class MappingParameters:
     resolved_margin : int
         A best score this much above that of any locus without located seeds resolves a read.
     poor_score : float
-        A best score below this share of the read's length is poor (see `good_scores`).
+        A best score below this share of the read's length is poor; see `good_scores`.
     rescue_margin : int
         Mates are looked for near hits that score at most this much below the read's best one.
     candidates_a_read : int
@@ -230,9 +230,8 @@ def of_ends(parameters: MappingParameters, ends: int) -> MappingParameters:
 def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:
     """The least best score that is good enough not to search a read with short seeds.
 
-    Of most reads that is a share of their length. A short read's hit may have a mismatch in every
-    seed of the second round and still score much: its best hit must be more than one mismatch above
-    such a hit.
+    It is a share of the read's length, and more than a hit may score that has a mismatch in every
+    seed of the second round: of a short read, which hides more of them, by a mismatch.
 
     Returns
     -------
@@ -243,7 +242,7 @@ def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:
     good = np.ceil(parameters.poor_score * lengths).astype(np.int64)
     loss = parameters.match - parameters.mismatch
     hidden = parameters.match * lengths - loss * (lengths // parameters.second.length)
-    return np.where(lengths < SHORT_READ, np.maximum(good, hidden + loss + 1), good)
+    return np.maximum(good, hidden + 1 + np.where(lengths < SHORT_READ, loss, 0))
 
 
 def _check(name: str, value: int, least: int, most: int) -> None:

@@ -7,8 +7,8 @@
 3. Unresolved reads with hits that are not located are searched with longer seeds, which are rarer.
 4. Reads of which an unlocated hit is likely to be better than the best one get many more hits; of
    a short read one that is as good, or as good but for one mismatch, as well.
-5. Reads with no hit that scores well, and short reads with hits that may be hidden from the seeds,
-   are searched with shorter ones that overlap.
+5. Reads with no hit that scores well, or with hits that may be hidden from the seeds, are searched
+   with shorter ones that overlap.
 """
 
 import numba

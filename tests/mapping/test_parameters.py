@@ -3,7 +3,7 @@
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.mapping.parameters import MappingParameters, mapping_parameters
+from bwarp.mapping.parameters import MappingParameters, good_scores, mapping_parameters
 
 
 def test_defaults():
@@ -17,6 +17,17 @@ def test_what_is_not_given_grows_with_the_match():
     assert (found.clip, found.least_score, found.least_mate_score) == (10, 50, 38)
     assert (found.rescue_margin, found.poor_score) == (34, 1.4)
     assert mapping_parameters(least_score=10).least_mate_score == 10
+
+
+@pytest.mark.parametrize("match", [1, 2])
+def test_a_score_is_good_above_that_of_a_hit_without_seeds(match):
+    good = good_scores(1000, mapping_parameters(match=match))
+    for length in (60, 100, 150, 250, 1000):
+        # A mismatch in every 20-mer of the second round.
+        hidden = match * (length - 5 * (length // 20))
+        assert good[length] == max(hidden + 1, 0.7 * match * length)
+    # Of short reads, hits with a mismatch less are searched for as well.
+    assert good[50] == match * (50 - 5 * 2 + 5) + 1
 
 
 @pytest.mark.parametrize(

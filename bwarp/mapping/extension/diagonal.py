@@ -130,7 +130,10 @@ def put_stretch(
     window_start = max(lowest - costs.margin, contig_starts[best.contig])
     window_end = min(widest + length + costs.margin, contig_starts[best.contig + 1])
     shows_gap = shows_gap or clips > 0 or lowest < widest
-    is_sure = best.score >= costs.match * length - costs.gap or not shows_gap
+    lost = costs.match * length - best.score
+    # Of two gaps that cancel each other nothing shows but many mismatches between them.
+    shows_gap = shows_gap or (lost > 4 * costs.gap and 5 * lost > 2 * costs.match * length)
+    is_sure = lost <= costs.gap or not shows_gap
     if window_start >= window_end:
         is_sure, window_start, window_end = True, start, end
     score = max(best.score + costs.clip * clips, int64(0))

@@ -7,10 +7,15 @@ added. A read without another hit has the quality that bwa gives it.
 Hits are compared by clip-penalised scores: two mismatches at a read's end are worse than one,
 although both are clipped to the same raw score.
 
+Another hit is near if it scores less by one difference or nothing. Near hits show that the read is
+from a repeat whose copies one difference tells apart, here or in a copy that was not found: each
+counts `NEAR_RIVALS` times. Short reads have too many of them for that.
+
 Unlocated hits have a bound (Candidates.unlocated), not a score. They are copies of a repeat of
-which other copies were located; one of them is taken to be as good as the best located copy, or
-`UNLOCATED_LOSS` below the bound, whichever is more; and there are more than one. A short read may
-have a locus that no seed shows at all, too: one with a mismatch in each of its shortest seeds.
+which other copies were located; one of them is taken to be `UNLOCATED_LOSS` below what it is likely
+to score, and there are more than one. How often it scores more than it is likely to was measured:
+see `BOUND_ROOM`. A short read may have a locus that no seed shows at all, too: one with a mismatch
+in each of its shortest seeds.
 """
 
 import math
@@ -23,11 +28,16 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import SCORE_UNITS
 from bwarp.mapping.pairing.likelihoods import MOST_LESS, likelihood, mapping_quality
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
+from bwarp.mapping.seeds.candidates_cpu import score_bound_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
+    "BOUND_ROOM",
+    "BOUND_SLOPE",
     "HIDDEN_ONCE_IN",
+    "NEAR_RIVALS",
+    "SHORT_UNLOCATED_LOSS",
     "UNLOCATED_LOSS",
     "UNLOCATED_RIVALS",
     "PrimarySelection",
@@ -48,6 +58,7 @@ __all__ = [
 ]
 
 UNLOCATED_LOSS = 10
+SHORT_UNLOCATED_LOSS = 5
 _SHORTEST_SEED = 19
 
 #: Bases of the seeds of the last round.
@@ -56,8 +67,16 @@ SHORTEST_SEED = MappingParameters.short.length
 #: A short read's locus that seeds do not show is there once in so many reads.
 HIDDEN_ONCE_IN = 10_000
 
-#: Where hits are not located, there are so many times as many rivals as were seen: hits, or pairs.
+#: Where hits are not located, there are so many times as many rivals as were seen.
 UNLOCATED_RIVALS = 4
+
+#: A near hit of a read that is not short counts so many times.
+NEAR_RIVALS = 64
+
+#: A read that scores as much as the bound of unlocated hits has another hit once in 1,100 times, as
+#: if that scored 25 / 4 matches less; for every 4 matches that the read scores more, one less.
+BOUND_ROOM = 25
+BOUND_SLOPE = 4
 
 
 class PrimarySelection(NamedTuple):
@@ -88,10 +107,13 @@ class Reads(NamedTuple):
 
 
 class Scores(NamedTuple):
+    """Scores; a hit is near that scores up to `near` less than another."""
+
     match: int
     mismatch: int
     clip: int
     least: int
+    near: int
 
 
 @on_timeline("select primary hits")
@@ -120,7 +142,7 @@ def no_selection(n_reads: int) -> PrimarySelection:
 
 def scores_of(parameters: MappingParameters) -> Scores:
     p = parameters
-    return Scores(p.match, p.mismatch, p.clip, p.least_score)
+    return Scores(p.match, p.mismatch, p.clip, p.least_score, p.most_loss)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -208,7 +230,7 @@ def select(hits, reads, scores, read, hit, primary):
     score = clip_penalised(hits, hit, length, scores.clip)
     span = read_span(hits, hit, length)
     best = best_penalised = np.int64(0)
-    others = np.int64(0)
+    near = others = np.int64(0)
     for i in range(hits.offsets[read], hits.offsets[read + 1]):
         # The others score less still, and count nothing.
         if hits.scores[i] <= min(best_penalised, score - MOST_LESS * match):
@@ -218,11 +240,20 @@ def select(hits, reads, scores, read, hit, primary):
         penalised = clip_penalised(hits, i, length, scores.clip)
         best = max(best, np.int64(hits.scores[i]))
         best_penalised = max(best_penalised, penalised)
-        others += likelihood(SCORE_UNITS * (score - penalised), match)
+        likely = likelihood(SCORE_UNITS * (score - penalised), match)
+        if length >= SHORT_READ and score - penalised <= scores.near:
+            near += likely
+        else:
+            others += likely
     unlocated = np.int64(reads.unlocated[read])
     if unlocated:
-        others += likelihood(SCORE_UNITS * (score - unlocated + UNLOCATED_LOSS * match), match)
+        loss = match * (UNLOCATED_LOSS if length >= SHORT_READ else SHORT_UNLOCATED_LOSS)
+        others += likelihood(SCORE_UNITS * (score - unlocated + loss), match)
         others *= UNLOCATED_RIVALS
+    others += NEAR_RIVALS * near
+    if unlocated and length >= SHORT_READ:
+        above = score - score_bound_of(unlocated, length, match)
+        others += likelihood(SCORE_UNITS * (above + BOUND_ROOM * match) // BOUND_SLOPE, match)
     if length < SHORT_READ:
         hidden = hidden_score(length, match, match - scores.mismatch)
         others += likelihood(SCORE_UNITS * (score - hidden), match) // HIDDEN_ONCE_IN

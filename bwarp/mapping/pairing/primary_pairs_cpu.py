@@ -2,7 +2,9 @@
 
 A pair of hits that lie to each other as the run's pairs do scores the sum of both and the logarithm
 of its insert size's probability; it is taken where that beats the two best hits by themselves less
-a penalty. The likelihoods of all pairs with another hit of a read are added.
+a penalty. The likelihoods of all pairs with another hit of a read are added. Near ones count more
+where hits of both reads were not located, as those of single reads do; of short reads, all count
+half as much again where hits of either were not.
 
     hits of read 1     ---->            ---->        ---->
     window of each       [======]         [======]     [======]      where a mate begins
@@ -25,8 +27,8 @@ from bwarp.mapping.pairing.insert_size import (
 from bwarp.mapping.pairing.likelihoods import likelihood, mapping_quality
 from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     HIDDEN_ONCE_IN,
+    NEAR_RIVALS,
     UNLOCATED_LOSS,
-    UNLOCATED_RIVALS,
     PrimarySelection,
     Reads,
     clip_penalised,
@@ -43,9 +45,6 @@ from bwarp.runtime.uncounted import uncounted
 __all__ = ["UNPAIRED_PENALTY", "select_paired"]
 
 UNPAIRED_PENALTY = 17
-
-#: As UNLOCATED_RIVALS, of pairs of short reads, whose frequent seeds are located more often.
-SHORT_RIVALS = 2
 
 #: Added to the first bases of hits on the reverse strand, so that they come after all others.
 _REVERSE = 1 << 40
@@ -137,7 +136,7 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
         single_a = np.int64(0)
         single_b = _sort_hits(hits, b, length_b, clip, positions, rows, penalised_b)
         best = np.int64(_NOTHING)
-        others_a = others_b = np.int64(0)
+        others_a = others_b = near_a = near_b = np.int64(0)
         best_a, best_b = np.int64(-1), np.int64(-1)
         best_tie, n_pairs = np.uint64(0), 0
         for round_ in range(2):
@@ -170,8 +169,11 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
                         continue
                     if round_ == 1:
                         beside = likelihood(best - score, match)
+                        near = beside if best - score <= SCORE_UNITS * scores.near else 0
                         others_a += beside if i != best_a else 0
                         others_b += beside if j != best_b else 0
+                        near_a += near if i != best_a else 0
+                        near_b += near if j != best_b else 0
                         continue
                     n_pairs += 1
                     if score < best:
@@ -195,9 +197,8 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
             if unlocated:
                 rivals += max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
         besides = likelihood(best - SCORE_UNITS * rivals, match)
-        more = UNLOCATED_RIVALS
-        if length_a < SHORT_READ and length_b < SHORT_READ:
-            more = SHORT_RIVALS
+        is_short = length_a < SHORT_READ and length_b < SHORT_READ
+        if is_short:
             loss = match - scores.mismatch
             hidden = hidden_score(length_a, match, loss) + hidden_score(length_b, match, loss)
             besides += likelihood(best - SCORE_UNITS * hidden, match) // HIDDEN_ONCE_IN
@@ -206,8 +207,12 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
             others_a += apart
         if clip_penalised(hits, best_b, length_b, clip) < single_b:
             others_b += apart
-        for read, others in ((a, others_a + besides), (b, others_b + besides)):
-            if reads.unlocated[a] or reads.unlocated[b]:
-                others *= more
+        unlocated_a, unlocated_b = reads.unlocated[a] > 0, reads.unlocated[b] > 0
+        for read, others, near in ((a, others_a, near_a), (b, others_b, near_b)):
+            others += besides
+            if is_short and (unlocated_a or unlocated_b):
+                others += others >> 1
+            elif unlocated_a and unlocated_b:
+                others += (NEAR_RIVALS - 1) * near
             alone = np.int64(primary.qualities[read])
             primary.qualities[read] = min(mapping_quality(others), alone + 40)

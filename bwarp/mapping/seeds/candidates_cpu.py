@@ -50,6 +50,7 @@ __all__ = [
     "find_candidates",
     "likely_score",
     "put_bounds",
+    "score_bound_of",
 ]
 
 DIAGONAL_SHIFT = 1 << 16
@@ -209,6 +210,13 @@ def likely_score(bound, length, match):
     """
     times = LIKELY if length >= SHORT_READ else 1
     return max(int64(0), times * bound - (times - 1) * match * length)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def score_bound_of(likely, length, match):
+    """The score bound that `likely_score` made `likely` of, where that is not 0."""
+    times = LIKELY if length >= SHORT_READ else 1
+    return (likely + (times - 1) * match * length) // times
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -96,6 +96,25 @@ def test_scores_and_the_rule_that_saves_alignments():
     assert n_gapped > 15
 
 
+@pytest.mark.parametrize(("between", "is_aligned"), [(70, True), (30, True), (6, False)])
+def test_two_gaps_that_cancel_each_other_show_as_mismatches_between_them(between, is_aligned):
+    rng = np.random.default_rng(6)
+    genome = genome_of(random_bases(rng, 400))
+    bases = codes_in(genome)[100:250]
+    # Two bases inserted, and two deleted: both ends lie on the diagonal, with all seeds.
+    read = np.concatenate([bases[:40], 3 - bases[38:40], bases[40 : 40 + between],
+                           bases[42 + between :]])  # fmt: skip
+    codes, offsets = flat([read])
+    hits = extend(
+        genome, both_strands(codes, offsets), offsets, candidates_at([0], [0], [100], 1),
+        MappingParameters(),
+    )  # fmt: skip
+    assert (not hits.gapless[0]) == is_aligned
+    if is_aligned:
+        window = codes_in(genome)[70:280].tolist()
+        assert hits.scores[0] == best_scores(read.tolist(), window, MappingParameters())[0]
+
+
 def stretch_by_stretch(genome, turned, diagonal, costs):
     """The best stretch of a diagonal, its highest raw score, and whether an end is crowded, with
     every mismatch passed by itself.

@@ -9,7 +9,11 @@ import pytest
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.likelihoods import MATCH_QUALITY
 from bwarp.mapping.pairing.primary_and_mapq_cpu import (
+    BOUND_ROOM,
+    BOUND_SLOPE,
     HIDDEN_ONCE_IN,
+    NEAR_RIVALS,
+    SHORT_UNLOCATED_LOSS,
     UNLOCATED_LOSS,
     UNLOCATED_RIVALS,
     select_single,
@@ -37,10 +41,19 @@ def quality(others):
 
 def single_end_mapq(score, others, length, unlocated=0):
     """The probability of all other hits, no more than bwa's mem_approx_mapq_se of a unique one."""
-    rivals = sum(odds(score - other) for other in others)
+    is_short = length < SHORT_READ
+    near = [score - other for other in others if score - other <= 7 and not is_short]
+    far = [score - other for other in others if score - other > 7 or is_short]
+    rivals = sum(map(odds, far))
     if unlocated:
-        rivals = UNLOCATED_RIVALS * (rivals + odds(score - unlocated + UNLOCATED_LOSS))
-    if length < SHORT_READ:
+        loss = SHORT_UNLOCATED_LOSS if is_short else UNLOCATED_LOSS
+        rivals = UNLOCATED_RIVALS * (rivals + odds(score - unlocated + loss))
+    rivals += NEAR_RIVALS * sum(map(odds, near))
+    if unlocated and not is_short:
+        # It is likely to lose twice as much as it must.
+        bound = length - (length - unlocated) // 2
+        rivals += odds((score - bound + BOUND_ROOM) / BOUND_SLOPE)
+    if is_short:
         # A mismatch in each of its 16-mers hides a locus.
         rivals += odds(score - (length - 5 * (length // 16))) / HIDDEN_ONCE_IN
     identity = 1 - (length - score) / 5 / length
@@ -188,10 +201,11 @@ def test_pairs_against_trying_all(orientation):
             mine = primary.hits[end] - end * first_of_second
             score = rows[end][mine][0]
             # Pairs with another hit of this read; the two best hits by themselves; unlocated ones.
-            together = sum(odds(best - pair[0]) for pair in pairs if pair[1 + end] != mine)
+            less = [best - pair[0] for pair in pairs if pair[1 + end] != mine]
+            near = NEAR_RIVALS if all(unlocated) else 1
+            together = sum(odds(d) * (near if d <= 7 else 1) for d in less)
             together += odds(best - unpaired) if score < rows[end][0][0] else 0
             together += odds(best - rivals)
-            together *= UNLOCATED_RIVALS if any(unlocated) else 1
             others = [row[0] for i, row in enumerate(rows[end]) if i != mine]
             alone = single_end_mapq(score, others, 150, unlocated[end])
             expected = min(quality(together), alone + 40)
