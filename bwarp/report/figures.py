@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bwarp.index.index_size import PartSize
-from bwarp.report.mapping_summary import share_at_least, truth_curve
+from bwarp.report.mapping_summary import depth_curve, share_at_least, truth_curve
 from bwarp.report.multiqc_sections import insert_size_curve
 
 __all__ = [
+    "draw_depths",
     "draw_index_sizes",
     "draw_insert_sizes",
     "draw_qualities",
@@ -41,6 +42,17 @@ def draw_qualities(samples: Mapping[str, Mapping]) -> Figure:
         axes.plot(share_at_least(statistics["mapping_qualities"]), label=name, **style)
     axes.set_ylim(0, 102)
     axes.set_xlim(0, 60)
+    return _finished(figure, axes, len(samples))
+
+
+def draw_depths(samples: Mapping[str, Mapping]) -> Figure:
+    """Bases of the reference with at least each depth, a line a sample."""
+    figure, axes = _axes("depth of at least", "bases of the reference (%)")
+    curves = {name: depth_curve(statistics["depths"]) for name, statistics in samples.items()}
+    for name, style, curve in _lines(curves):
+        axes.plot(list(curve), list(curve.values()), label=name, **style)
+    axes.set_ylim(0, 102)
+    axes.set_xlim(left=0)
     return _finished(figure, axes, len(samples))
 
 

@@ -1,5 +1,6 @@
 """Mapping statistics of samples in a few numbers."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,9 +10,11 @@ __all__ = [
     "CONFIDENT",
     "SampleSummary",
     "current_names",
+    "depth_curve",
     "share_at_least",
     "summarise",
     "summary_lines",
+    "summary_table",
     "truth_curve",
 ]
 
@@ -36,6 +39,13 @@ class SampleSummary:
         Reads that are mapped as a proper pair; None for single reads.
     duplicates : float or None
         Reads that are marked as duplicates; None where these were not looked for.
+    errors : float or None
+        Mismatches, inserted and deleted bases of alignments, as a percentage of their bases; this
+        and the next two are None for counts of older programs.
+    split : float or None
+        Reads with a supplementary record.
+    depth : float or None
+        Aligned bases a base of the reference.
     correct : float or None
         Simulated reads of the reference that are mapped to their origin.
     """
@@ -45,6 +55,9 @@ class SampleSummary:
     paired: float | None
     duplicates: float | None
     confident: float
+    errors: float | None
+    split: float | None
+    depth: float | None
     correct: float | None
 
 
@@ -71,8 +84,24 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
         paired=_percent(statistics["properly_paired"], reads) if paired else None,
         duplicates=None if duplicates is None else _percent(duplicates, reads),
         confident=_percent(sum(statistics["mapping_qualities"][CONFIDENT:]), reads),
+        errors=_errors(statistics),
+        split=_percent(statistics["split_reads"], reads) if "split_reads" in statistics else None,
+        depth=_depth(statistics),
         correct=correct,
     )
+
+
+def _errors(statistics: Mapping) -> float | None:
+    """The error rate of `samtools stats`, as a percentage."""
+    if "edits" not in statistics:
+        return None
+    return _percent(statistics["edits"], statistics["aligned_bases"] + statistics["inserted_bases"])
+
+
+def _depth(statistics: Mapping) -> float | None:
+    if not statistics.get("reference_bases"):
+        return None
+    return statistics["aligned_bases"] / statistics["reference_bases"]
 
 
 def current_names(counts: Mapping) -> dict:
@@ -95,6 +124,23 @@ def share_at_least(counts) -> np.ndarray:
     return 100 * above / max(above[0], 1)
 
 
+def depth_curve(depths) -> dict[int, float]:
+    """Percentages of bases with at least each depth, from the depths of some of them.
+
+    It ends where one base in a thousand is left, and has a few hundred points at most.
+
+    >>> depth_curve([0, 1, 1, 3])
+    {0: 100.0, 1: 75.0, 2: 25.0, 3: 25.0}
+    """
+    depths = np.sort(np.asarray(depths, np.int64))
+    if not depths.size:
+        return {}
+    most = int(depths[-1 - depths.size // 1000])
+    at = range(0, most + 1, max(1, most // 300))
+    left = depths.size - np.searchsorted(depths, at)
+    return dict(zip(at, (100 * left / depths.size).round(3).tolist(), strict=True))
+
+
 def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
     """Correct and incorrect reads of at least each mapping quality.
 
@@ -115,11 +161,37 @@ def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
 
 def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
     """A table for a terminal, a line a sample; columns that no sample has are left out."""
+    rows = _rows(samples)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def summary_table(samples: Mapping[str, SampleSummary]) -> str:
+    """The same table in reStructuredText."""
+    rows = (",".join(f'"{_escaped(cell)}"' for cell in row) for row in _rows(samples))
+    return "".join([".. csv-table::\n   :header-rows: 1\n\n", *(f"   {row}\n" for row in rows)])
+
+
+def _escaped(cell: str) -> str:
+    """A cell without markup; a quote in it is written twice."""
+    return re.sub(r"([\\*_`|:])", r"\\\1", cell).replace('"', '""')
+
+
+def _rows(samples: Mapping[str, SampleSummary]) -> list[list[str]]:
     columns = {
         "mapped %": "mapped",
         "proper pairs %": "paired",
         "duplicates %": "duplicates",
         f"quality >= {CONFIDENT} %": "confident",
+        "errors %": "errors",
+        "split %": "split",
+        "mean depth": "depth",
         "correct %": "correct",
     }
     shares = {
@@ -131,11 +203,4 @@ def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
     for i, (name, sample) in enumerate(samples.items()):
         cells = ["-" if column[i] is None else f"{column[i]:.2f}" for column in shares.values()]
         rows.append([name, f"{sample.reads:,}", *cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+    return rows

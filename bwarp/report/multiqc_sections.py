@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from bwarp.index.index_size import PartSize
 from bwarp.mapping.output.statistics import INSERT_BIN
-from bwarp.report.mapping_summary import CONFIDENT, share_at_least, summarise, truth_curve
+from bwarp.report.mapping_summary import (
+    CONFIDENT,
+    depth_curve,
+    share_at_least,
+    summarise,
+    truth_curve,
+)
 
 __all__ = ["index_section", "insert_size_curve", "mapping_sections", "truth_section"]
 
@@ -17,6 +23,12 @@ __all__ = ["index_section", "insert_size_curve", "mapping_sections", "truth_sect
 def mapping_sections(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
     """Sections about mapped reads, by file name, from the samples' statistics."""
     sections = {"general": _general(samples, truths), "mapping_quality": _qualities(samples)}
+    units = _units(samples)
+    if len(units) > len(samples):
+        sections["units"] = _units_section(units)
+    depths = {name: s["depths"] for name, s in samples.items() if s.get("depths")}
+    if depths:
+        sections["depth"] = _depths(depths)
     curves = {name: insert_size_curve(statistics) for name, statistics in samples.items()}
     curves = {name: curve for name, curve in curves.items() if curve}
     if curves:
@@ -44,46 +56,113 @@ def _section(name: str, title: str, description: str, kind: str, data, plot: Map
     }
 
 
-def _general(samples, truths) -> dict:
-    share = {"suffix": "%", "min": 0, "max": 100, "format": "{:,.2f}"}
-    headers = {
-        "reads": {"title": "Reads", "description": "reads in the FASTQ files", "format": "{:,.0f}"},
-        "mapped": {"title": "Mapped", "description": "reads that are aligned", **share},
-        "paired": {
-            "title": "Proper pairs",
-            "description": "reads aligned in a proper pair, with their mate at a usual insert size",
-            **share,
-        },
-        "duplicates": {
-            "title": "Duplicates",
-            "description": "reads marked as duplicates",
-            **share,
-        },
-        "confident": {
-            "title": f"Quality >= {CONFIDENT}",
-            "description": f"reads mapped with a quality of {CONFIDENT} or more: at most "
-            "one in a thousand is incorrect",
-            **share,
-        },
-        "correct": {
-            "title": "Correct",
-            "description": "simulated reads within 20 bases of their origin",
-            **share,
-        },
-    }
+_SHARE = {"suffix": "%", "min": 0, "max": 100, "format": "{:,.2f}"}
+
+_HEADERS = {
+    "reads": {"title": "Reads", "description": "reads in the FASTQ files", "format": "{:,.0f}"},
+    "mapped": {"title": "Mapped", "description": "reads that are aligned", **_SHARE},
+    "paired": {
+        "title": "Proper pairs",
+        "description": "reads aligned in a proper pair, with their mate at a usual insert size",
+        **_SHARE,
+    },
+    "duplicates": {
+        "title": "Duplicates",
+        "description": "reads marked as duplicates",
+        **_SHARE,
+    },
+    "confident": {
+        "title": f"Quality >= {CONFIDENT}",
+        "description": f"reads mapped with a quality of {CONFIDENT} or more: at most "
+        "one in a thousand is incorrect",
+        **_SHARE,
+    },
+    "errors": {
+        "title": "Errors",
+        "description": "mismatches, inserted and deleted bases, of all aligned bases",
+        **_SHARE,
+    },
+    "split": {
+        "title": "Split",
+        "description": "reads with a supplementary record",
+        **_SHARE,
+    },
+    "depth": {
+        "title": "Mean depth",
+        "description": "aligned bases a base of the reference, duplicates included",
+        "min": 0,
+        "format": "{:,.2f}",
+        "suffix": "X",
+    },
+    "correct": {
+        "title": "Correct",
+        "description": "simulated reads within 20 bases of their origin",
+        **_SHARE,
+    },
+}
+
+
+def _table(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
+    """The headers and the data of a table, without columns that no sample has."""
     data = {}
     for name, statistics in samples.items():
         summary = summarise(statistics, truths.get(name))
         data[name] = {key: value for key, value in vars(summary).items() if value is not None}
     known = {key for numbers in data.values() for key in numbers}
-    headers = {key: header for key, header in headers.items() if key in known}
+    headers = {key: header for key, header in _HEADERS.items() if key in known}
+    return {"headers": headers, "data": data}
+
+
+def _general(samples, truths) -> dict:
     return {
         "id": "bwarp_general",
         "namespace": "bwarp",
         "plot_type": "generalstats",
-        "headers": headers,
-        "data": data,
+        **_table(samples, truths),
     }
+
+
+def _units(samples: Mapping[str, Mapping]) -> dict[str, Mapping]:
+    """The statistics of every unit, as SAMPLE.UNIT."""
+    return {
+        f"{name}.{unit}": counts
+        for name, statistics in samples.items()
+        for unit, counts in statistics.get("units", {}).items()
+    }
+
+
+def _units_section(units: Mapping[str, Mapping]) -> dict:
+    table = _table(units, {})
+    return _section(
+        "units",
+        "Lanes",
+        "Each lane or run of each sample by itself. Lanes of a library should be alike: one with "
+        "more errors, fewer mapped reads or more duplicates than the others shows a problem of "
+        "the run. Duplicates here are those within the lane.",
+        "table",
+        table["data"],
+        {"col1_header": "Lane", "namespace": "bwarp"},
+    ) | {"headers": table["headers"]}
+
+
+def _depths(depths) -> dict:
+    return _section(
+        "depth",
+        "Depth",
+        "The share of the reference with at least each depth, from evenly spaced positions. A "
+        "curve that falls at once, around the mean depth, means even coverage. Where it begins is "
+        "what is covered at all: the rest is N, repeats, or not in the sample. Reads of quality 0 "
+        "and duplicates count.",
+        "linegraph",
+        {name: depth_curve(values) for name, values in depths.items()},
+        {
+            "xlab": "depth of at least",
+            "ylab": "bases of the reference (%)",
+            "ymin": 0,
+            "ymax": 100,
+            "tt_label": "depth >= {point.x}: {point.y:.2f} %",
+        },
+    )
 
 
 def _qualities(samples) -> dict:

@@ -17,6 +17,7 @@ DRAWN = {
     "insert sizes": (figures.draw_insert_sizes, {"a": PAIRED}),
     "stages": (figures.draw_stages, {"a": PAIRED, "b": SINGLE, "c": EMPTY}),
     "stages of one": (figures.draw_stages, {"a": PAIRED}),
+    "depth": (figures.draw_depths, {"a": PAIRED, "b": SINGLE}),
     "truth": (figures.draw_truth, {"a": TRUTH}),
     "index sizes": (figures.draw_index_sizes, PARTS),
     "many": (figures.draw_qualities, {str(i): PAIRED for i in range(40)}),

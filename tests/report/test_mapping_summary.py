@@ -1,8 +1,18 @@
 """The numbers of a sample that people see first, recounted by hand."""
 
-import numpy as np
+import re
 
-from bwarp.report.mapping_summary import share_at_least, summarise, summary_lines, truth_curve
+import numpy as np
+from docutils.core import publish_parts
+
+from bwarp.report.mapping_summary import (
+    depth_curve,
+    share_at_least,
+    summarise,
+    summary_lines,
+    summary_table,
+    truth_curve,
+)
 from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 
@@ -11,6 +21,7 @@ def test_a_sample():
     assert (summary.reads, summary.mapped, summary.paired) == (1250, 80.0, 72.0)
     assert summary.confident == 68.0
     assert summary.correct == 96.0
+    assert (summary.errors, summary.split, summary.depth) == (0.5, 2.0, 3.0)
     assert summarise(PAIRED).correct is None
 
 
@@ -18,25 +29,55 @@ def test_a_sample_without_reads():
     summary = summarise(EMPTY, {**TRUTH, "correct": [0] * 61, "incorrect": [0] * 61, "unmapped": 0})
     assert vars(summary) == {
         "reads": 0, "mapped": 0.0, "paired": None, "duplicates": None, "confident": 0.0,
-        "correct": 0.0,
+        "errors": None, "split": None, "depth": None, "correct": 0.0,
     }  # fmt: skip
 
 
 def test_the_table_on_the_terminal():
     samples = {"long_name": summarise(PAIRED, TRUTH), "s": summarise(PAIRED)}
     assert summary_lines(samples) == [
-        "sample     reads  mapped %  proper pairs %  quality >= 30 %  correct %",
-        "long_name  1,250     80.00           72.00            68.00      96.00",
-        "s          1,250     80.00           72.00            68.00          -",
+        "sample     reads  mapped %  proper pairs %  quality >= 30 %  errors %  split %  mean depth"
+        "  correct %",
+        "long_name  1,250     80.00           72.00            68.00      0.50     2.00        3.00"
+        "      96.00",
+        "s          1,250     80.00           72.00            68.00      0.50     2.00        3.00"
+        "          -",
     ]
+
+
+def test_the_table_on_the_front_page():
+    samples = {"a_b_": summarise(PAIRED | {"edits": 0}), "s": summarise(PAIRED)}
+    page = publish_parts(summary_table(samples), writer="html")["body"]
+    rows = re.findall("<tr>(.*?)</tr>", page, re.DOTALL)
+    cells = [re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in rows]
+    assert cells == [
+        ["sample", "reads", "mapped %", "proper pairs %", "quality &gt;= 30 %", "errors %",
+         "split %", "mean depth"],
+        ["a_b_", "1,250", "80.00", "72.00", "68.00", "0.00", "2.00", "3.00"],
+        ["s", "1,250", "80.00", "72.00", "68.00", "0.50", "2.00", "3.00"],
+    ]  # fmt: skip
+
+
+def test_depths():
+    assert depth_curve(PAIRED["depths"]) == {0: 100.0, 1: 75.0, 2: 75.0, 3: 50.0, 4: 25.0}
+    assert depth_curve([]) == {}
+    many = depth_curve(np.concatenate([np.arange(10_000), [10**6]]))
+    assert list(many)[:2] == [0, 33]
+    assert len(many) < 320
+    assert list(many)[-1] < 10_000
 
 
 def test_columns_that_say_nothing_are_left_out():
-    assert summary_lines({"s": summarise(SINGLE)}) == [
+    single, marked = (
+        {key: value for key, value in counts.items() if key not in ("edits", "split_reads")}
+        | {"reference_bases": 0}
+        for counts in (SINGLE, MARKED)
+    )
+    assert summary_lines({"s": summarise(single)}) == [
         "sample  reads  mapped %  quality >= 30 %",
         "s       1,250     80.00            68.00",
     ]
-    assert summary_lines({"s": summarise(SINGLE), "m": summarise(MARKED)}) == [
+    assert summary_lines({"s": summarise(single), "m": summarise(marked)}) == [
         "sample  reads  mapped %  proper pairs %  duplicates %  quality >= 30 %",
         "s       1,250     80.00               -             -            68.00",
         "m       1,250     80.00           72.00          2.00            68.00",

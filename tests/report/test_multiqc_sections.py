@@ -9,12 +9,21 @@ from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUT
 
 def test_the_sections_of_two_samples():
     sections = mapping_sections({"a": PAIRED, "b": SINGLE}, {"a": TRUTH})
-    assert list(sections) == ["general", "mapping_quality", "insert_size", "stages", "truth"]
+    assert list(sections) == [
+        "general", "mapping_quality", "depth", "insert_size", "stages", "truth"
+    ]  # fmt: skip
     sections = json.loads(json.dumps(sections, allow_nan=False))
     assert sections["general"]["data"] == {
-        "a": {"reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "correct": 96.0},
-        "b": {"reads": 1250, "mapped": 80.0, "confident": 68.0},
-    }
+        "a": {
+            "reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "errors": 0.5,
+            "split": 2.0, "depth": 3.0, "correct": 96.0,
+        },
+        "b": {
+            "reads": 1250, "mapped": 80.0, "confident": 68.0, "errors": 0.5, "split": 2.0,
+            "depth": 3.0,
+        },
+    }  # fmt: skip
+    assert sections["depth"]["data"]["b"]["4"] == 25.0
     assert set(sections["general"]["headers"]) == set(sections["general"]["data"]["a"])
     assert sections["mapping_quality"]["data"]["b"]["30"] == 85.0
     assert list(sections["insert_size"]["data"]) == ["a"]
@@ -26,6 +35,19 @@ def test_the_sections_of_two_samples():
             assert len(section["description"]) > 100
             assert section["pconfig"]["xlab"]
             assert section["pconfig"]["ylab"]
+
+
+def test_lanes_have_a_table_where_a_sample_has_several():
+    alone, several = (
+        PAIRED | {"units": {"1": MARKED}},
+        PAIRED | {"units": {"1": PAIRED, "2": MARKED}},
+    )
+    assert "units" not in mapping_sections({"a": alone}, {})
+    section = mapping_sections({"a": alone, "b": several}, {})["units"]
+    assert list(section["data"]) == ["a.1", "b.1", "b.2"]
+    assert section["data"]["b.2"]["duplicates"] == 2.0
+    assert "duplicates" not in section["data"]["b.1"]
+    assert section["plot_type"] == "table"
 
 
 def test_duplicates_are_told_where_they_were_looked_for():

@@ -83,7 +83,11 @@ def test_the_demo_says_how_many_reads_are_correct(demo):
 
 def test_a_run_ends_with_a_table_and_where_the_report_is(demo, checkout):
     rows = re.search(r"\nsample +reads +mapped % .*correct %\ndemo +10,000 +(.*)\n\n", demo.said)
-    assert all(float(share) > 90 for share in rows[1].split())
+    mapped, proper, confident, errors, split, depth, correct = map(float, rows[1].split())
+    assert min(mapped, proper, confident, correct) > 90
+    assert 0.1 < errors < 2
+    assert split < 1
+    assert 1 < depth < 2
     page = (checkout / "docs/report.md").read_text()
     assert re.search(r"^```text\n(sample .*?)^```", page, re.MULTILINE | re.DOTALL)[1] in demo.said
     assert "\n  results/report.html  " in demo.said
@@ -104,7 +108,14 @@ def test_nothing_is_left_to_do_for_the_report(demo):
 def test_the_report_holds_every_plot_and_table_with_its_caption(demo):
     report = (demo / "results/report.html").read_text()
     plots = [path.stem for path in (demo / "results/qc/plots").glob("*.svg")]
-    assert sorted(plots) == ["index_sizes", "insert_size", "mapping_quality", "stages", "truth"]
+    assert sorted(plots) == [
+        "depth",
+        "index_sizes",
+        "insert_size",
+        "mapping_quality",
+        "stages",
+        "truth",
+    ]
     for plot in plots:
         assert f"results/qc/plots/{plot}.svg" in report
     for words in ("what the formulas", "least some mapping", "fragment that was sequenced",
@@ -113,9 +124,30 @@ def test_the_report_holds_every_plot_and_table_with_its_caption(demo):
     assert 'src="http' not in report
 
 
+def test_the_report_begins_with_a_table_of_the_samples(demo):
+    report = (demo / "results/report.html").read_text()
+    front = json.loads(re.search(r"workflow_desc = (\".*?[^\\\\]\")", report)[1])
+    cells = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", front, re.DOTALL)
+    cells = [re.sub("<.*?>", "", cell).strip() for cell in cells]
+    row = re.search(r"^demo +10,000 .*$", demo.said, re.MULTILINE)[0].split()
+    assert cells[-len(row) :] == row
+    assert "mean depth" in cells
+
+
+def test_what_samtools_has_names_for(demo):
+    (path,) = (demo / "results/qc/plots").glob("*.samtools_stats.txt")
+    assert path.name == "demo.samtools_stats.txt"
+    ours = {line for line in path.read_text().splitlines() if line.startswith("SN\t")}
+    theirs = pysam.stats(str(demo / "results/map/demo.bam")).splitlines()
+    assert ours <= {re.sub("\t#.*", "", line) for line in theirs}
+    page = (demo / "results/qc/multiqc.html").read_text()
+    assert "Percent mapped" in page
+    assert re.search(r"Software Versions.*bwarp", page, re.DOTALL)
+
+
 def test_multiqc_has_the_sections_of_bwarp(demo):
     page = (demo / "results/qc/multiqc.html").read_text()
-    for title in ("Mapping quality", "Insert size", "Where candidates went",
+    for title in ("Mapping quality", "Depth", "Insert size", "Where candidates went",
                   "Correct and incorrect reads", "Index sizes"):  # fmt: skip
         assert f"{title}\n" in page or f">{title}<" in page, title
     assert not re.search(r'<(script|link)[^>]*(src|href)="http', page)

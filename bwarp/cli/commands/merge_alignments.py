@@ -1,6 +1,5 @@
 """Merge the sorted BAM files of a sample's units, and the statistics beside them."""
 
-import json
 import os
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from bwarp.mapping.output.statistics import (
     merged_statistics,
     read_statistics,
     statistics_of_parts,
+    statistics_text,
 )
 
 EXAMPLES = """
@@ -78,7 +78,7 @@ def main(options):
         merge_files(merged, made, options.threads, options.output, open_file)
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
             merged_counts = merged_statistics(statistics, *(duplicates or [None]))
-            file.write(json.dumps(merged_counts, indent=1) + "\n")
+            file.write(statistics_text(merged_counts))
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]
     marked = "" if found is None else f", {found:,} duplicates"

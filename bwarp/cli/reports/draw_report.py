@@ -3,7 +3,8 @@
 The statistics of map_reads.py and merge_alignments.py give plots of mapping qualities, insert sizes
 and stages; the table of index_reference.py gives one of its sizes, and the counts of
 count_correct.py one of correct and incorrect reads. Plots without data are left out. The folder has
-a file NAME.svg a plot, and NAME_mqc.yaml a section.
+a file NAME.svg a plot, NAME_mqc.yaml a section, and SAMPLE.samtools_stats.txt the numbers of a
+sample under the names that samtools stats has for them, which MultiQC reads as well.
 """
 
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from bwarp import __version__
 from bwarp.cli.program import program_parser
 from bwarp.errors import InputError
 from bwarp.index.index_size import parse_size_table
@@ -18,8 +20,9 @@ from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.statistics import parse_statistics
 from bwarp.report import figures
-from bwarp.report.mapping_summary import current_names
+from bwarp.report.mapping_summary import current_names, summarise, summary_table
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
+from bwarp.report.samtools_names import samtools_stats
 
 EXAMPLES = """
 scripts/draw_report.py --statistics results/map/*.stats.json -o plots
@@ -27,9 +30,21 @@ scripts/draw_report.py --statistics demo.stats.json --truth demo.json --index-si
     -o plots
 """
 
-PLOTS = ("mapping_quality", "insert_size", "stages", "truth", "index_sizes")
+#: How tables end that have the names of samtools stats.
+SAMTOOLS = ".samtools_stats.txt"
+
+PLOTS = ("mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes")
+#: MultiQC knows it by its name.
+VERSIONS = "bwarp_mqc_versions.yml"
+
+#: What the front page of the workflow's report shows.
+TABLE = "samples.rst"
+
 FILES = (
     "general_mqc.yaml",
+    "units_mqc.yaml",
+    VERSIONS,
+    TABLE,
     *(f"{name}{ending}" for name in PLOTS for ending in ("_mqc.yaml", ".svg")),
 )
 
@@ -56,7 +71,10 @@ def main(options):
     sections = mapping_sections(samples, truths)
     plots = {"mapping_quality": figures.draw_qualities(samples)}
     paired = {name: s for name, s in samples.items() if insert_size_curve(s)}
+    covered = {name: s for name, s in samples.items() if s.get("depths")}
     staged = {name: s for name, s in samples.items() if s.get("stages")}
+    if covered:
+        plots["depth"] = figures.draw_depths(covered)
     if paired:
         plots["insert_size"] = figures.draw_insert_sizes(paired)
     if staged:
@@ -67,12 +85,28 @@ def main(options):
         parts = parse_size_table(Path(options.index_sizes).read_text())
         sections["index_sizes"] = index_section(parts)
         plots["index_sizes"] = figures.draw_index_sizes(parts)
-    with atomic_folder(options.output, FILES) as folder:
+    tables = {
+        f"{name}{SAMTOOLS}": samtools_stats(statistics)
+        for name, statistics in samples.items()
+        if "edits" in statistics
+    }
+    names = [*FILES, *tables, *other_tables(options.output)]
+    with atomic_folder(options.output, names) as folder:
+        summaries = {name: summarise(counts, truths.get(name)) for name, counts in samples.items()}
+        (folder / TABLE).write_text(summary_table(summaries))
+        (folder / VERSIONS).write_text(yaml.safe_dump({"bwarp": __version__}))
+        for name, text in tables.items():
+            (folder / name).write_text(text)
         for name, section in sections.items():
             (folder / f"{name}_mqc.yaml").write_text(yaml.safe_dump(section, sort_keys=False))
         for name, figure in plots.items():
             with open(folder / f"{name}.svg", "wb") as file:
                 figures.save(figure, file)
+
+
+def other_tables(folder: str) -> list[str]:
+    """Tables of samples that an earlier run has left in the folder."""
+    return [path.name for path in Path(folder).glob(f"*{SAMTOOLS}")]
 
 
 def name_of(path: str) -> str:

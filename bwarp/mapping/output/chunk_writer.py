@@ -52,7 +52,7 @@ def write_mapped(
             records = chunk_records(genome, done, output.soft_clip, output.eqx)
             if regions is not None:
                 records = selected_rows(records, in_regions(records, done.chunk.ends, regions))
-            return writer.encode(done.chunk, done.both, records), counts_of(done)
+            return writer.encode(done.chunk, done.both, records), counts_of(done, genome)
 
         for encoded, counts in mapped_chunks(then=encode):
             writer.write(encoded)

@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
+from collections.abc import Iterable
 
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, MATCH
 from bwarp.errors import InputError
 from bwarp.io.atomic_output import atomic_file
+from bwarp.mapping.extension.extension_cpu import Genome
+from bwarp.mapping.output.alignment_counts import count_bases, depth_step
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.parameters import ORIENTATIONS
 from bwarp.mapping.pipeline import MappedChunk
@@ -22,6 +26,7 @@ __all__ = [
     "read_statistics",
     "statistics_of_parts",
     "statistics_sentence",
+    "statistics_text",
     "write_statistics",
 ]
 
@@ -36,7 +41,7 @@ _RENAMED = {
 }
 
 #: What is no sum of what chunks, or units, have.
-_NO_SUMS = ("duplicates", "insert_size")
+_NO_SUMS = ("duplicates", "insert_size", "reference_bases", "depths")
 
 STAGES = (
     "reads",
@@ -56,7 +61,9 @@ def empty_statistics() -> dict:
     `mapping_qualities` has one count of reads a quality from 0 to 60, and `insert_sizes` one of
     proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last. `stages`
     has what there was after each stage, in their order. `paired` counts reads that came in pairs;
-    `duplicates` is None where nobody looked for them.
+    `duplicates` is None where nobody looked for them. `aligned_bases`, `inserted_bases` and `edits`
+    are of primary and supplementary records, and so is the depth of some positions, `depths` (see
+    alignment_counts.py): none before the reference is known.
     """
     return {
         "reads": 0,
@@ -65,30 +72,41 @@ def empty_statistics() -> dict:
         "unmapped": 0,
         "paired": 0,
         "properly_paired": 0,
+        "both_mapped": 0,
         "duplicates": None,
         "insert_size": None,
+        "split_reads": 0,
+        "supplementary": 0,
+        "aligned_bases": 0,
+        "inserted_bases": 0,
+        "edits": 0,
+        "reference_bases": 0,
         "mapping_qualities": [0] * 61,
         "insert_sizes": [0] * INSERT_BINS,
         "stages": dict.fromkeys(STAGES, 0),
+        "depths": [],
     }
 
 
-def counts_of(done: MappedChunk) -> dict:
+def counts_of(done: MappedChunk, genome: Genome) -> dict:
     """The counts of a chunk's reads."""
     chunk, mapped, primary = done.chunk, done.mapped, done.primary
     is_mapped = mapped.positions >= 0
     n_mapped = int(np.count_nonzero(is_mapped))
     n_reads = chunk.n_reads - chunk.n_orphans
     paired = n_reads - chunk.n_orphans if chunk.ends == 2 else 0
+    both = is_mapped.reshape(-1, chunk.ends).all(axis=1) if paired else np.empty(0)
     counts = empty_statistics() | {
         "reads": n_reads,
         "bases": int(chunk.offsets[-1]),
         "mapped": n_mapped,
         "unmapped": n_reads - n_mapped,
         "paired": paired,
+        "both_mapped": 2 * int(np.count_nonzero(both)),
         "properly_paired": int(np.count_nonzero(primary.proper)),
         "mapping_qualities": np.bincount(primary.qualities[is_mapped], minlength=61).tolist(),
         "stages": _stages(done, n_mapped),
+        **_bases(done, genome),
     }
     if done.insert.highest:
         counts["insert_size"] = {
@@ -103,6 +121,29 @@ def counts_of(done: MappedChunk) -> dict:
     return counts
 
 
+def _bases(done: MappedChunk, genome: Genome) -> dict:
+    """Counts of the bases of primary and supplementary records."""
+    chunk, split = done.chunk, done.supplementary
+    n_bases = int(genome.contig_starts[-1])
+    depths = np.zeros(-(-n_bases // depth_step(n_bases)), np.int64)
+    primary, others = (
+        count_bases(genome, chunk.offsets, done.both, reads, alignments, depths)
+        for reads, alignments in (
+            (np.arange(chunk.n_reads), done.mapped),
+            (split.reads, split.alignments),
+        )
+    )
+    return {
+        "split_reads": int(np.unique(split.reads).size),
+        "supplementary": int(split.reads.size),
+        "aligned_bases": primary.aligned + others.aligned,
+        "inserted_bases": primary.inserted + others.inserted,
+        "edits": primary.edits + others.edits,
+        "reference_bases": n_bases,
+        "depths": depths,
+    }
+
+
 def add_counts(statistics: dict, counts: dict) -> None:
     """Add the counts of a chunk to those of the others of its run, in place."""
     sums = {key: statistics[key] for key in statistics if key not in _NO_SUMS}
@@ -110,6 +151,8 @@ def add_counts(statistics: dict, counts: dict) -> None:
     statistics |= sums
     # That of the run; a chunk of single reads has none.
     statistics["insert_size"] = statistics["insert_size"] or counts["insert_size"]
+    statistics["reference_bases"] = counts["reference_bases"]
+    statistics["depths"] = _depths([statistics, counts])
 
 
 def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
@@ -130,6 +173,12 @@ def _add(counts: dict, more: dict) -> None:
             counts[key] = [old + new for old, new in zip(value, more[key], strict=True)]
         else:
             counts[key] = value + more[key]
+
+
+def _depths(parts: Iterable[dict]) -> np.ndarray:
+    """The sums of depths; there are none where nothing was mapped."""
+    some = [counts["depths"] for counts in parts if len(counts["depths"])]
+    return sum(map(np.asarray, some), np.int64(0)) if some else np.empty(0, np.int64)
 
 
 def _insert_sizes(mapped: MappedReads, proper: np.ndarray) -> np.ndarray:
@@ -159,7 +208,16 @@ def statistics_sentence(statistics: dict) -> str:
 
 def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
     with atomic_file(path, "w") as file:
-        file.write(json.dumps(statistics, indent=1) + "\n")
+        file.write(statistics_text(statistics))
+
+
+def statistics_text(statistics: dict) -> str:
+    """The counts as JSON, each list in a line."""
+    text = json.dumps(statistics, indent=1, default=np.ndarray.tolist)
+    return (
+        re.sub(r"\[[^][{}]*\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
+        + "\n"
+    )
 
 
 def parse_statistics(text: str | bytes):
@@ -198,7 +256,8 @@ def read_statistics(path: str | os.PathLike) -> dict:
 def _alike(value, like) -> bool:
     """Whether a count is one, and a list or dictionary has the same ones; sizes may be none."""
     if isinstance(like, list):
-        return len(value) == len(like) and all(type(count) is int for count in value)
+        whole = not like or len(value) == len(like)
+        return whole and all(type(count) is int for count in value)
     if isinstance(like, dict):
         return list(value) == list(like) and all(type(value[name]) is int for name in like)
     return type(value) is int or like is None
@@ -217,12 +276,24 @@ def statistics_of_parts(parts: list[dict]) -> dict:
 def merged_statistics(units: dict[str, dict], duplicates: int | None) -> dict:
     """The sums of the units' counts, and under `units` each by itself; insert sizes are theirs.
 
+    Depths are those of the sum alone: they are many.
+
     `duplicates` are those found among all units, None where only the units' own are marked.
     """
     merged = {key: none for key, none in empty_statistics().items() if key not in _NO_SUMS}
     for statistics in units.values():
         _add(merged, statistics)
+    reference_bases = max(statistics["reference_bases"] for statistics in units.values())
     of_units = [statistics["duplicates"] for statistics in units.values()]
     if duplicates is None and None not in of_units:
         duplicates = sum(of_units)
-    return merged | {"duplicates": duplicates, "units": units}
+    merged |= {
+        "duplicates": duplicates,
+        "reference_bases": reference_bases,
+        "depths": _depths(units.values()),
+    }
+    alone = {
+        name: {key: value for key, value in statistics.items() if key != "depths"}
+        for name, statistics in units.items()
+    }
+    return merged | {"units": alone}

@@ -30,14 +30,21 @@ def test_plots_and_sections(run_program, tmp_path):
         "--index-sizes", "i.txt", "-o", "plots", cwd=tmp_path,
     )  # fmt: skip
     assert done == (0, "", "")
-    plots = {"mapping_quality", "insert_size", "stages", "truth", "index_sizes"}
+    plots = {"mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes"}
     assert set(os.listdir(tmp_path / "plots")) == {
         *(f"{plot}.svg" for plot in plots),
         *(f"{section}_mqc.yaml" for section in plots | {"general"}),
-    }
+        "a.samtools_stats.txt", "b.2.samtools_stats.txt", "samples.rst", "bwarp_mqc_versions.yml",
+    }  # fmt: skip
     section = yaml.safe_load((tmp_path / "plots/mapping_quality_mqc.yaml").read_text())
     assert list(section["data"]) == ["a", "b.2"]
     assert list(section["data"]["a"]) == list(range(61))
+    os.remove(tmp_path / "b.2.stats.json")
+    done = run_program(
+        "draw_report.py", "--statistics", "a.stats.json", "-o", "plots", cwd=tmp_path
+    )
+    assert done == (0, "", "")
+    assert not (tmp_path / "plots/b.2.samtools_stats.txt").exists()
 
 
 def test_the_truth_as_version_0_1_wrote_it(run_program, tmp_path):

@@ -17,11 +17,16 @@ RESULTS = {}
 # What the report calls the plots of draw_report.py.
 PLOTS = {
     "mapping_quality": "Mapping quality",
+    "depth": "Depth",
     "insert_size": "Insert size",
     "stages": "Where candidates went",
     "truth": "Correct and incorrect reads",
     "index_sizes": "Index sizes",
 }
+
+
+# What the report begins with: where samples were mapped, a table of them.
+FRONT_PAGE = "samples.rst" if os.path.exists("results/qc/plots/samples.rst") else "workflow.rst"
 
 
 def print_results():

@@ -1,0 +1,80 @@
+"""scripts/map_reads.py --stats: what is counted while mapping is what others count in the file."""
+
+import json
+
+import numpy as np
+import pysam
+import pytest
+
+from bwarp.mapping.output.alignment_counts import depth_step
+from bwarp.report.samtools_names import samtools_stats
+from tests.helpers.programs.mapped_reads import contigs_of, records
+
+
+@pytest.fixture(scope="module", params=["pairs", "single", "end-to-end", "all"])
+def mapped(request, run_program, folder, tmp_path_factory):
+    """A sorted BAM and its statistics; of reads of which some are split, and some have indels."""
+    out = tmp_path_factory.mktemp(request.param)
+    letters = contigs_of(folder / "genome.fa")["chr1"]
+    split = [
+        f"@split{i}\n{letters[i : i + 80]}{letters[i + 3000 : i + 3040]}AC"
+        f"{letters[i + 3040 : i + 3080]}\n+\n{'I' * 162}\n"
+        for i in range(0, 20_000, 500)
+    ]
+    (out / "split.fq").write_text("".join(split))
+    options = {
+        "pairs": ["-1", folder / "1.fq", "-2", folder / "2.fq", "-U", out / "split.fq"],
+        "single": ["-1", folder / "single.fq.gz", out / "split.fq", "--mark-duplicates"],
+        "end-to-end": ["-1", folder / "single.fq.gz", "--mode", "end-to-end"],
+        "all": ["-1", out / "split.fq", "--all", "--eqx"],
+    }[request.param]
+    done = run_program(
+        "map_reads.py", "--index", folder / "index", *options, "-o", out / "out.bam", "--sort",
+        "--stats", out / "stats.json", "--backend", "cpu", "-t", 3,
+    )  # fmt: skip
+    assert done.rc == 0, done.stderr
+    return out / "out.bam", json.loads((out / "stats.json").read_text())
+
+
+def test_counts_are_those_of_the_records(mapped):
+    path, statistics = mapped
+    kept = [r for r in records(path) if not r.is_unmapped and not r.is_secondary]
+    sums = np.array([r.get_cigar_stats()[0] for r in kept]).sum(axis=0)
+    assert statistics["aligned_bases"] == sums[0] + sums[7] + sums[8]
+    assert statistics["inserted_bases"] == sums[1]
+    assert statistics["edits"] == sum(r.get_tag("NM") for r in kept)
+    supplementary = [r for r in kept if r.is_supplementary]
+    assert statistics["supplementary"] == len(supplementary)
+    names = {(r.query_name, r.is_read2) for r in supplementary}
+    assert statistics["split_reads"] == len(names)
+    with pysam.AlignmentFile(path) as file:
+        assert statistics["reference_bases"] == sum(file.lengths)
+        depths = [
+            np.sum(file.count_coverage(
+                name, quality_threshold=0, read_callback=lambda r: not r.flag & 0x104
+            ), axis=0)
+            for name in file.references
+        ]  # fmt: skip
+    n_ambiguous = sum(base not in "ACGT" for r in kept for base in r.query_sequence)
+    step = depth_step(statistics["reference_bases"])
+    expected = np.concatenate(depths)[::step]
+    found = np.array(statistics["depths"])
+    assert step > 1
+    # pysam leaves out bases that are not A, C, G or T.
+    assert found.shape == expected.shape
+    assert 0 <= np.sum(found - expected) <= n_ambiguous
+    if not n_ambiguous:
+        assert found.tolist() == expected.tolist()
+
+
+def test_samtools_stats_says_the_same(mapped):
+    path, statistics = mapped
+    theirs = lines(pysam.stats(str(path)))
+    ours = lines(samtools_stats(statistics))
+    assert len(ours) > 10
+    assert ours == {name: theirs[name] for name in ours}
+
+
+def lines(text: str) -> dict[str, str]:
+    rows = [line.split("\t") for line in text.splitlines() if line.startswith("SN\t")]
+    return {row[1]: row[2] for row in rows}
