@@ -70,6 +70,13 @@ class MappedReads(NamedTuple):
     cigar: np.ndarray
 
 
+#: No alignments, of the types that `_align_with_gaps` gives.
+_NOTHING = MappedReads(
+    np.empty(0, np.int64), np.empty(0, np.uint8), *np.empty((3, 0), np.int32),
+    np.zeros(1, np.int64), np.empty(0, np.uint32),
+)  # fmt: skip
+
+
 @on_timeline("align")
 def align_hits(
     genome: Genome,
@@ -90,46 +97,23 @@ def align_hits(
     pair_alignments : callable
         That of the CPU's engine or of the GPU's.
     """
-    mapped = selected >= 0
-    hit = selected[mapped]
-    positions = np.full(selected.size, -1)
-    strands, scores = np.zeros(selected.size, np.uint8), np.zeros(selected.size, np.int32)
-    read_starts, read_ends = scores.copy(), scores.copy()
-    positions[mapped], strands[mapped] = hits.starts[hit], hits.strands[hit]
-    read_starts[mapped], read_ends[mapped] = hits.read_starts[hit], hits.read_ends[hit]
-    scores[mapped] = hits.scores[hit]
-    gapped = np.flatnonzero(mapped)[~hits.gapless[hit]]
-    gapless = np.flatnonzero(mapped)[hits.gapless[hit]]
-    if gapless.size:
-        shows_gap = _gaps_near_ends(
-            genome.blocks, both, offsets, hits.reads[selected[gapless]], strands[gapless],
-            positions[gapless], read_starts[gapless], read_ends[gapless], parameters.match,
-            parameters.mismatch, parameters.gap_open + parameters.gap_extend, parameters.clip,
-        )  # fmt: skip
-        gapped = np.sort(np.concatenate([gapped, gapless[shows_gap]]))
-    n_operations = mapped.astype(np.int64)
-    if gapped.size:
+    n = selected.size
+    mapped = MappedReads(
+        np.full(n, -1), np.zeros(n, np.uint8), *np.zeros((3, n), np.int32),
+        np.zeros(n + 1, np.int64), np.empty(0, np.uint32),
+    )  # fmt: skip
+    _as_scored(hits, selected, mapped)
+    rows = _rows_with_gaps(
+        genome.blocks, both, offsets, hits, selected, parameters.match, parameters.mismatch,
+        parameters.gap_open + parameters.gap_extend, parameters.clip,
+    )  # fmt: skip
+    found, ends_on = _NOTHING, rows
+    if rows.size:
         found, ends_on = _align_with_gaps(
-            genome, both, offsets, hits, selected[gapped], parameters, pair_alignments, threads
+            genome, both, offsets, hits, selected[rows], parameters, pair_alignments, threads
         )
-        counts = np.diff(found.cigar_offsets)
-        here = ~_is_elsewhere(hits, selected[gapped], found, ends_on, parameters.largest_gap)
-        gapped, counts, operations = (
-            gapped[here],
-            counts[here],
-            found.cigar[np.repeat(here, counts)],
-        )
-        positions[gapped], scores[gapped] = found.positions[here], found.scores[here]
-        read_starts[gapped], read_ends[gapped] = found.read_starts[here], found.read_ends[here]
-        n_operations[gapped] = counts
-    cigar_offsets = np.concatenate([[0], np.cumsum(n_operations)])
-    cigar = np.zeros(cigar_offsets[-1], np.uint32)
-    mapped[gapped] = False
-    cigar[cigar_offsets[:-1][mapped]] = (read_ends - read_starts)[mapped] << 4 | MATCH
-    if gapped.size:
-        shifts = np.repeat(cigar_offsets[gapped] - (np.cumsum(counts) - counts), counts)
-        cigar[shifts + np.arange(operations.size)] = operations
-    return MappedReads(positions, strands, read_starts, read_ends, scores, cigar_offsets, cigar)
+    cigar = _take_found(hits, selected, rows, found, ends_on, parameters.largest_gap, mapped)
+    return mapped._replace(cigar=cigar)
 
 
 def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
@@ -142,34 +126,100 @@ def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
 
 
 @numba.njit(cache=True, nogil=True)
-def _gaps_near_ends(
-    blocks, both, offsets, reads, strands, positions, read_starts, read_ends, match, mismatch, gap,
-    clip,
+def _as_scored(hits, selected, mapped):
+    """Rows as their hits were scored, without CIGARs."""
+    hits, mapped = uncounted((hits, mapped))
+    for row in range(selected.size):
+        hit = selected[row]
+        if hit >= 0:
+            mapped.positions[row], mapped.strands[row] = hits.starts[hit], hits.strands[hit]
+            mapped.read_starts[row] = hits.read_starts[hit]
+            mapped.read_ends[row] = hits.read_ends[hit]
+            mapped.scores[row] = hits.scores[hit]
+
+
+@numba.njit(cache=True, nogil=True)
+def _rows_with_gaps(blocks, both, offsets, hits, selected, match, mismatch, gap, clip):
+    """The rows whose alignments have gaps, or may have."""
+    blocks, both, hits = uncounted((blocks, both, hits))
+    rows = np.empty(selected.size, np.int64)
+    n = 0
+    for row in range(selected.size):
+        if row + _AHEAD < selected.size and selected[row + _AHEAD] >= 0:
+            prefetch_bases(blocks, hits.starts[selected[row + _AHEAD]])
+        hit = selected[row]
+        if hit < 0:
+            continue
+        first = offsets[hits.reads[hit]]
+        length = offsets[hits.reads[hit] + 1] - first
+        first += both.size // 2 if hits.strands[hit] else 0
+        if not hits.gapless[hit] or _shows_gap(
+            blocks, both, first, length, hits.starts[hit], np.int64(hits.read_starts[hit]),
+            np.int64(hits.read_ends[hit]), match, mismatch, gap, clip,
+        ):  # fmt: skip
+            rows[n] = row
+            n += 1
+    return rows[:n].copy()
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _shows_gap(
+    blocks, both, first, length, position, begin, end, match, mismatch, gap, clip
 ):  # fmt: skip
     """Whether a short gap may improve a stretch of one diagonal near one of its ends.
 
     It may where it saves clipped bases worth more than it costs, or mismatches: enough of them
     within `_END` bases of an end. Elsewhere the seeds on both sides show a gap.
     """
-    blocks, both = uncounted((blocks, both))
-    found = np.zeros(reads.size, np.bool_)
-    for i in range(reads.size):
-        if i + _AHEAD < reads.size:
-            prefetch_bases(blocks, positions[i + _AHEAD])
-        length = offsets[reads[i] + 1] - offsets[reads[i]]
-        base = offsets[reads[i]] + (both.size // 2 if strands[i] else 0)
-        begin, end = np.int64(read_starts[i]), np.int64(read_ends[i])
-        if max(begin, length - end) * match + clip > gap:
-            found[i] = True
-            continue
-        n = min(_END, end - begin)
-        last = end - n
-        mismatches = max(
-            population_count(differing(blocks, positions[i], both, base + begin, n)),
-            population_count(differing(blocks, positions[i] + last - begin, both, base + last, n)),
-        )
-        found[i] = np.int64(mismatches) * (match - mismatch) > gap
-    return found
+    if max(begin, length - end) * match + clip > gap:
+        return True
+    n = min(_END, end - begin)
+    last = end - n
+    mismatches = max(
+        population_count(differing(blocks, position, both, first + begin, n)),
+        population_count(differing(blocks, position + last - begin, both, first + last, n)),
+    )
+    return np.int64(mismatches) * (match - mismatch) > gap
+
+
+@numba.njit(cache=True, nogil=True)
+def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
+    """Give rows the alignments found for them, and all rows their CIGARs, which are returned.
+
+    Where a window gave another part of a split read, or another copy of a tandem repeat, than the
+    stretch of the hit, which is known, the row stays as it is.
+    """
+    hits, found, mapped = uncounted((hits, found, mapped))
+    is_taken = np.zeros(rows.size, np.bool_)
+    n_operations = np.int64(0)
+    for row in range(selected.size):
+        n_operations += selected[row] >= 0
+    for i in range(rows.size):
+        hit = selected[rows[i]]
+        start, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
+        shared = min(end, np.int64(found.read_ends[i])) - max(start, np.int64(found.read_starts[i]))
+        is_away = abs(ends_on[i] - (hits.ends[hit] - end)) > largest_gap
+        is_taken[i] = not (hits.gapless[hit] and (is_away or 2 * shared < end - start))
+        if is_taken[i]:
+            n_operations += found.cigar_offsets[i + 1] - found.cigar_offsets[i] - 1
+    cigar = np.empty(n_operations, np.uint32)
+    used, i = np.int64(0), 0
+    for row in range(selected.size):
+        taken = i < rows.size and rows[i] == row and is_taken[i]
+        if taken:
+            mapped.positions[row], mapped.scores[row] = found.positions[i], found.scores[i]
+            mapped.read_starts[row] = found.read_starts[i]
+            mapped.read_ends[row] = found.read_ends[i]
+            for at in range(found.cigar_offsets[i], found.cigar_offsets[i + 1]):
+                cigar[used] = found.cigar[at]
+                used += 1
+        elif selected[row] >= 0:
+            length = np.int64(mapped.read_ends[row]) - np.int64(mapped.read_starts[row])
+            cigar[used] = np.uint32(length << 4 | MATCH)
+            used += 1
+        i += i < rows.size and rows[i] == row
+        mapped.cigar_offsets[row + 1] = used
+    return cigar
 
 
 @cache
@@ -230,16 +280,6 @@ def _windows(genome, offsets, hits, hit, largest_gap) -> tuple[np.ndarray, np.nd
         np.maximum(starts - wider, genome.contig_starts[contigs - 1]),
         np.minimum(ends + wider, genome.contig_starts[contigs]),
     )
-
-
-def _is_elsewhere(hits, hit, found, ends_on, largest_gap) -> np.ndarray:
-    """Where a window gave another part of a split read, or another copy of a tandem repeat, than
-    the stretch of the hit, which is known.
-    """
-    starts, ends = hits.read_starts[hit], hits.read_ends[hit]
-    shared = np.minimum(ends, found.read_ends) - np.maximum(starts, found.read_starts)
-    away = np.abs(ends_on - (hits.ends[hit] - ends)) > largest_gap
-    return hits.gapless[hit] & (away | (2 * shared < ends - starts))
 
 
 def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
