@@ -14,7 +14,7 @@ from bwarp.gpu import workspace
 from bwarp.gpu.queued_calls import current_device
 from bwarp.runtime.backend import is_gpu_memory_error
 
-__all__ = ["Pieces", "attempt", "free_memory", "require_memory"]
+__all__ = ["Pieces", "attempt", "free_memory", "require_memory", "total_memory"]
 
 Result = TypeVar("Result")
 
@@ -25,6 +25,11 @@ def free_memory() -> int:
     context = cuda.current_context()
     context.memory_manager.deallocations.clear()
     return context.get_memory_info().free
+
+
+def total_memory() -> int:
+    """Bytes of memory that the current GPU has, free or not."""
+    return cuda.current_context().get_memory_info().total
 
 
 def require_memory(needed: int, purpose: str) -> None:

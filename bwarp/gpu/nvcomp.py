@@ -9,6 +9,8 @@ import functools
 import numpy as np
 from numba import cuda
 
+from bwarp.errors import UsageError
+
 __all__ = ["addresses", "deflate", "is_installed", "room_of", "scratch_bytes"]
 
 #: Of nvCOMP's levels the one that packs as tightly as libdeflate's first, at 8 GB/s on an H200.
@@ -96,7 +98,7 @@ def _address(array) -> int:
 
 def _check(status: int) -> None:
     if status != _SUCCESS:
-        raise RuntimeError(f"nvCOMP failed with status {status}")
+        raise UsageError(f"nvCOMP failed with status {status}: give --compress host")
 
 
 @functools.cache

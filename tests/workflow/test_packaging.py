@@ -9,7 +9,10 @@ import tomllib
 import pytest
 import yaml
 
-DISTRIBUTIONS = {"yaml": "pyyaml", "Bio": "biopython", "cuda": "cuda-cccl", "llvmlite": "numba"}
+DISTRIBUTIONS = {
+    "yaml": "pyyaml", "Bio": "biopython", "cuda": "cuda-cccl", "llvmlite": "numba",
+    "nvidia": "nvidia-libnvcomp-cu13",
+}  # fmt: skip
 NOT_IMPORTED = {"snakemake"}  # it imports us
 
 

@@ -48,7 +48,7 @@ class BlockWriter:
         self._index = index
         threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
-        # Of blocks, and of what the index is told of them.
+        # Of blocks, and of what goes to the index.
         self._most_jobs = 6 * threads
         self._jobs = deque()
         #: Bytes that do not fill a block yet, and how many were handed in before those to come.

@@ -54,17 +54,21 @@ def compression_for(where: str, backend: str) -> Compression:
     if where == "host" or (where == "auto" and backend != "cuda"):
         return ON_HOST
     if backend != "cuda":
-        raise UsageError("--compress gpu needs a GPU: leave it out, or give --backend cuda")
+        raise UsageError("--compress gpu: this run uses no GPU: leave it out")
     from bwarp.gpu import nvcomp
 
     if not nvcomp.is_installed():
         if where == "auto":
             return ON_HOST
         raise UsageError(
-            "--compress gpu needs nvCOMP: pip install nvidia-libnvcomp-cu13 (-cu12 with CUDA 12)"
+            "--compress gpu: nvCOMP is not installed: pip install nvidia-libnvcomp-cu13, or "
+            "nvidia-libnvcomp-cu12 for an older driver"
         )
+    from bwarp.gpu.available_memory import total_memory
     from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
 
-    # Together enough blocks to fill a GPU, and threads that gather as fast as a file is written.
-    blocks_a_job, lanes = 512, 8
-    return Compression(BlocksOnGpu(blocks_a_job, lanes), blocks_a_job, most_threads=lanes)
+    # Together enough blocks to fill a large GPU, and no more than a thirtieth of any one's memory;
+    # and as many threads as gather records faster than a file is written.
+    lanes = min(8, max(1, total_memory() >> 32))
+    blocks_a_job = 512
+    return Compression(BlocksOnGpu(blocks_a_job, lanes), blocks_a_job, most_threads=8)
