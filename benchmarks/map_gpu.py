@@ -5,26 +5,29 @@
 
 First a small genome, so that everything is compiled: its reads are mapped by the CPU and by the
 GPU, and the two BAM files must hold the same bytes. Then the large one: a part of its reads by both
-engines, compared again; scripts/map_reads.py as a user runs it, twice; the same in this process,
-with the times when chunks are done; and the first chunks step by step, with the time of every
-kernel. One JSON line each.
+engines, compared again; scripts/map_reads.py as a user runs it, twice, and with input that is
+packed in BGZF and not at all; the same in this process, with the times when chunks are done; and
+the first chunks step by step, with the time of every kernel. One JSON line each. --timeline keeps
+the timeline of a run.
 """
 
 import contextlib
 import gzip
 import hashlib
 import json
-import os
 import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from frame.environment import gpu_name
 from frame.options import add_folder, new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from frame.simulated import run_script
+
+from bwarp.runtime.threads import available_threads, run_together
 
 
 def parse_options():
@@ -34,7 +37,8 @@ def parse_options():
     parser.add_argument("--pairs", type=int, default=5_000_000)
     parser.add_argument("--compared-pairs", type=int, default=500_000, help="mapped on the CPU too")
     parser.add_argument("--chunks", type=int, default=4, help="profiled step by step")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--threads", type=int, default=available_threads())
+    parser.add_argument("--timeline", metavar="OUT.json", help="the timeline of one more run")
     add_folder(parser)
     small = {"bases": 2_000_000, "pairs": 20_000, "compared_pairs": 5_000}
     return read_options(parser, "map_h200.jsonl", **small)
@@ -61,10 +65,27 @@ def make_reads(folder: Path, name: str, pairs: int) -> float:
 
 
 def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
-    return folder / f"{name}1.fq.gz", folder / f"{name}2.fq.gz"
+    ending = "fq" if name == "plain" else "fq.gz"
+    return folder / f"{name}1.{ending}", folder / f"{name}2.{ending}"
 
 
-def map_reads(folder: Path, name: str, backend: str, threads: int) -> float:
+def repack(folder: Path) -> None:
+    """The reads once more as BGZF, and as they are."""
+    from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE
+    from bwarp.io.bam.bgzf_blocks import compressed_blocks
+
+    def one(path: Path, packed: Path, plain: Path) -> None:
+        with gzip.open(path) as source, open(packed, "wb") as blocks, open(plain, "wb") as text:
+            while piece := source.read(128 * BLOCK_BYTES):
+                text.write(piece)
+                blocks.write(compressed_blocks(np.frombuffer(bytearray(piece), np.uint8))[0])
+            blocks.write(END_OF_FILE)
+
+    ends = zip(*(reads_of(folder, name) for name in ("", "bgzf", "plain")), strict=True)
+    run_together([partial(one, *paths) for paths in ends], 2)
+
+
+def map_reads(folder: Path, name: str, backend: str, threads: int, *more) -> float:
     first, second = reads_of(folder, name)
     output = folder / f"{name}{backend}.bam"
     # Removing a file of gigabytes takes time that is not the mapper's.
@@ -72,7 +93,7 @@ def map_reads(folder: Path, name: str, backend: str, threads: int) -> float:
     return run_script(
         "map_reads", "--index", folder / "index", "-1", first, "-2", second,
         "-o", output, "--sort", "--backend", backend,
-        "--threads", threads, "--stats", folder / f"{name}{backend}.json",
+        "--threads", threads, "--stats", folder / f"{name}{backend}.json", *more,
     ).wall  # fmt: skip
 
 
@@ -99,6 +120,7 @@ def compare(folder: Path, name: str, threads: int) -> dict:
 def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     """When chunks of a run in this process are done, and how fast its second half is."""
     from bwarp.index.store import load_index
+    from bwarp.io.bam.compression import compression_for
     from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
     from bwarp.mapping.output.chunk_writer import write_mapped
     from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
@@ -107,16 +129,21 @@ def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     from bwarp.runtime.backend import choose_backend
     from bwarp.runtime.threads import read_ahead
 
+    backend = choose_backend("cuda")
     first, second = map(str, reads_of(folder, ""))
     output = folder / "timeline.bam"
     output.unlink(missing_ok=True)
-    form = AlignmentOutput(str(output), default_sort_bytes(threads), sort=True)
+    form = AlignmentOutput(
+        str(output),
+        default_sort_bytes(threads),
+        sort=True,
+        compression=compression_for("auto", "cuda"),
+    )
     start, marks = time.perf_counter(), []
 
     def now() -> float:
         return round(time.perf_counter() - start, 2)
 
-    backend = choose_backend("cuda")
     size = reads_a_chunk(backend, threads)
     chunks = read_ahead(read_chunks(first, second, False, size, threads))
     index = load_index(folder / "index")
@@ -143,13 +170,12 @@ def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
 
 def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     """Seconds of every step of the first chunks, one after the other, and of every kernel."""
-    import numpy as np
     from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
     from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.mapping import pipeline, seeding_rounds_cuda
+    from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
     from bwarp.mapping.extension.extension_cpu import both_strands, genome_of
     from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
     from bwarp.mapping.output.bam_records import bam_records
@@ -171,7 +197,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
         n_reads, n_hits, insert = 0, 0, None
-        chunks = paired_chunks(*reads_of(folder, ""), seeding_rounds_cuda.MOST_READS)
+        chunks = paired_chunks(*reads_of(folder, ""), pipeline_cuda.READS_A_CHUNK)
         with context as kernels:
             for number in range(n_chunks + 1):
                 if number == 1:
@@ -200,7 +226,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                     parameters,
                 )
                 hits = step("hits to the host", hits_on_host, there, pinned)
-                both = step("turn reads", both_strands, chunk.codes, chunk.offsets, threads)
+                both = step("turn reads", both_strands, chunk.codes, chunk.offsets)
                 unlocated = scored.unlocated.copy_to_host()
                 on_host = pipeline.ScoredChunk(chunk, both, hits, unlocated, scored.searched)
                 done = step(
@@ -237,14 +263,17 @@ def main(options):
         make_reads(large, "part", options.compared_pairs)
         both = compare(large, "part", options.threads)
         results.add(what="large, both engines", **sizes, **both)
-        for _ in range(2):
-            seconds = map_reads(large, "", "cuda", options.threads)
+        repack(large)
+        for name in ("", "", "bgzf", "plain"):
+            seconds = map_reads(large, name, "cuda", options.threads)
             results.add(
-                what="gzipped FASTQ to sorted BAM",
+                what=f"{name or 'gzipped'} FASTQ to sorted BAM",
                 **sizes,
                 seconds=seconds,
                 reads_a_second=round(2 * options.pairs / seconds),
             )
+        if options.timeline:
+            map_reads(large, "", "cuda", options.threads, "--timeline", options.timeline)
         results.add(what="seconds within a run", **timeline(large, options.threads), **sizes)
         for line in profile(large, options.chunks, options.threads):
             results.add(**line, **sizes)

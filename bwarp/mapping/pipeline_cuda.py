@@ -59,7 +59,10 @@ __all__ = ["READS_A_CHUNK", "map_chunks"]
 #: Reads that a thread maps at a time: with fewer, sixteen threads wait for Python's lock.
 READS_A_CHUNK = 1 << 18
 
-#: The same of the last chunks.
+#: Chunks in work at a time, whatever the threads: each takes memory.
+MOST_IN_WORK = 12
+
+#: Reads of the last chunks.
 LAST_READS = 1 << 16
 
 #: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
@@ -106,7 +109,7 @@ def map_chunks(
 
     groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
     scored = in_order(score, groups, min(threads, GROUPS * len(workers)))
-    yield from in_order(finish, chain.from_iterable(scored), threads)
+    yield from in_order(finish, chain.from_iterable(scored), min(threads, MOST_IN_WORK))
 
 
 def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[ReadChunk]:

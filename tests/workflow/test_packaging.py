@@ -35,7 +35,7 @@ def imported(paths):
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 found.add(node.module.partition(".")[0])
-    found -= {"bwarp", "_environment", *sys.stdlib_module_names}
+    found -= {"bwarp", "_environment", *(path.stem for path in paths), *sys.stdlib_module_names}
     return {DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in found}
 
 
