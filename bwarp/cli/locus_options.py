@@ -18,6 +18,7 @@ from bwarp.cli.options import (
 from bwarp.cli.program import whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
+from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.program_record import program_record
 from bwarp.loci.find import Certificate
 from bwarp.loci.options import (
@@ -196,6 +197,7 @@ def open_locus_output(
     certificate: Certificate,
     paired: bool = False,
     extension: Extension | None = None,
+    compression: Compression = ON_HOST,
 ) -> AbstractContextManager:
     """What makes records or lines of a chunk, and what writes them."""
     if format_of(options.output) != "bam":
@@ -206,7 +208,9 @@ def open_locus_output(
     limits = {"edits": edits, "gaps": loci.gaps, "report": report}
     limits |= {"max-places": options.max_places or None, "xa": options.xa}
     program = program_record("allmap", limits | _scores_of(options.extension, extension))
-    bam = BamOptions(program, read_group, read_group_id, sort_bytes(options), options.xa)
+    bam = BamOptions(
+        program, read_group, read_group_id, sort_bytes(options), options.xa, compression
+    )
     return open_bam(options.output, bam, reference, genome, certificate, options.threads)
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "add_read_options",
     "add_score_options",
     "add_search_options",
+    "add_compress_option",
     "add_sort_memory_option",
     "add_stage_input",
     "add_table_option",
@@ -322,11 +323,7 @@ def add_output_options(parser) -> None:
         help="write only reads that overlap these regions, with their mates",
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
-    parser.add_argument(
-        "--compress", choices=COMPRESS, default="auto",
-        help="where BAM is compressed: auto is the GPU, if one maps and nvCOMP is installed; the "
-        "records are the same, the bytes of the file are not",
-    )  # fmt: skip
+    add_compress_option(parser)
 
 
 def warn_of_names_like_alt(reference: Reference) -> None:
@@ -346,6 +343,14 @@ def add_sort_memory_option(parser: argparse.ArgumentParser) -> None:
         "--sort-memory", type=bounded_int(1, 1 << 20), metavar="MB",
         help="memory for sorting; more records are sorted in parts, on disk beside the output "
         "(default: 512 a thread, at most a quarter of the machine's memory)",
+    )  # fmt: skip
+
+
+def add_compress_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--compress", choices=COMPRESS, default="auto",
+        help="where BAM is compressed: auto is the GPU, if one maps and nvCOMP is installed; the "
+        "records are the same, the bytes of the file are not",
     )  # fmt: skip
 
 

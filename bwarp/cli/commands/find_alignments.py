@@ -12,6 +12,7 @@ from bwarp.cli.locus_options import (
     write_certificate,
 )
 from bwarp.cli.options import (
+    add_compress_option,
     add_gpus_option,
     add_index_option,
     add_output_option,
@@ -20,6 +21,7 @@ from bwarp.cli.options import (
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
+from bwarp.io.bam.compression import compression_for
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import Certificate, find_chunks, what_is_searched
@@ -57,6 +59,7 @@ def parse_options():
         help="drop candidates by a bound before they are verified. Results are the same",
     )  # fmt: skip
     add_locus_output_options(parser)
+    add_compress_option(parser)
     add_gpus_option(parser, "reads")
     return parser
 
@@ -69,6 +72,7 @@ def main(options):
     files = read_files(options)
     check_outputs(outputs, [options.index, *files.names])
     backend = choose_engine(options.backend, options.gpus)
+    compression = compression_for(options.compress, backend)
     size = reads_a_chunk(backend, what_is_searched(limits, pairing))
     chunks = chunks_of_files(files, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first[0], chunks))
@@ -83,7 +87,14 @@ def main(options):
     certificate, paired = Certificate(), pairing is not None
     with (
         open_locus_output(
-            options, limits, index.reference, genome.blocks, certificate, paired, extension
+            options,
+            limits,
+            index.reference,
+            genome.blocks,
+            certificate,
+            paired,
+            extension,
+            compression,
         ) as (encode, write),
         progress("reads", files=files.names) as report,
     ):

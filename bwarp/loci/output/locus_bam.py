@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from bwarp.io.atomic_output import atomic_files, private_folder
+from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.sorted_file_and_duplicates import sorted_file
 from bwarp.io.names import Names
@@ -51,6 +52,7 @@ class BamOptions:
         Records kept in memory while they are sorted.
     in_tag : bool
         Name all but the primary locus of a read in its tag XA.
+    compression : Compression
     """
 
     program: str
@@ -58,6 +60,7 @@ class BamOptions:
     read_group_id: bytes
     sort_bytes: int
     in_tag: bool = False
+    compression: Compression = ON_HOST
 
 
 @contextmanager
@@ -83,7 +86,8 @@ def open_bam(
         made = folder.absolute() / "out.bam"
         starts = bam_header(text, reference).contig_starts
         contigs = Names.of(reference.names)
-        sorter = RecordSorter(folder, starts, options.sort_bytes, threads)
+        compression = options.compression
+        sorter = RecordSorter(folder, starts, options.sort_bytes, threads, compression)
 
         def encode(found: FoundChunk) -> list:
             records = locus_records(
@@ -100,6 +104,6 @@ def open_bam(
 
         yield encode, write
         header = bam_header(text + certificate_line(certificate), reference)
-        with sorted_file(made, header, threads, os.fspath(path)) as writer:
+        with sorted_file(made, header, threads, os.fspath(path), compression) as writer:
             sorter.finish(writer)
         put_in_place(made, os.path.realpath(path))
