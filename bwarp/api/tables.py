@@ -6,6 +6,7 @@
 .mums             matches as MUMmer prints them, whose positions count from 1
 .m8               BLAST's names (outfmt 6)
 .parquet          as TSV
+.stats.json       the statistics of map, a row a unit
 """
 
 import csv
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from bwarp.api.frames import DTYPES
+from bwarp.api.statistics_frame import statistics_frame
 from bwarp.errors import InputError, UsageError
 from bwarp.io.file_blocks import read_blocks
 
@@ -62,6 +64,8 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix
     if ending in _ALIGNMENTS:
         raise UsageError(f"{path}: these are alignments: read them with pysam.AlignmentFile")
+    if ending == ".json":
+        return statistics_frame(path)
     if ending == ".parquet":
         return _read_parquet(path)
     text = b"".join(read_blocks(path))

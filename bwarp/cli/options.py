@@ -4,6 +4,7 @@ Short names are those of bwa mem, samtools, minimap2 and bowtie where these agre
 """
 
 import argparse
+import re
 
 from bwarp.cli.program import bounded_int, say, whole
 from bwarp.errors import UsageError
@@ -30,6 +31,7 @@ from bwarp.seeding.hits import ALGORITHMS, LOCATE_MODES, MOST_MISMATCHES
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 
 __all__ = [
+    "add_barcode_tag_option",
     "MOST_NAMED",
     "SEQUENCES",
     "add_alignment_options",
@@ -293,6 +295,7 @@ def add_output_options(parser) -> None:
         "--mark-duplicates", action="store_true",
         help="flag all but the best of duplicate pairs and reads, as samtools markdup does",
     )  # fmt: skip
+    add_barcode_tag_option(parser)
     parser.add_argument(
         "--reference", metavar="REF.fa[.gz]",
         help="for CRAM, if the reference has IUPAC letters other than N",
@@ -324,6 +327,20 @@ def add_output_options(parser) -> None:
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
     add_compress_option(parser)
+
+
+def add_barcode_tag_option(parser) -> None:
+    """What tells duplicates apart besides their position."""
+    parser.add_argument(
+        "--barcode-tag", type=_tag, metavar="TAG",
+        help="with --mark-duplicates: duplicates have the same value of this tag, too, such as RX",
+    )  # fmt: skip
+
+
+def _tag(text: str) -> str:
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9]", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a tag, such as RX")
+    return text
 
 
 def warn_of_names_like_alt(reference: Reference) -> None:
@@ -367,6 +384,7 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         path=options.output,
         sort=options.sort,
         mark_duplicates=options.mark_duplicates,
+        barcode_tag=options.barcode_tag,
         read_group=line,
         read_group_id=group,
         comments=options.comments,

@@ -89,6 +89,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "count-steps": Subcommand("reports.count_steps", "what every step of allmap made of reads"),
         "draw-report": Subcommand("reports.draw_report", "plots, and sections for MultiQC"),
         "preview-table": Subcommand("reports.preview_table", "the first rows of a table as a page"),
+        "write-manifest": Subcommand(
+            "reports.write_manifest", "checksums of files, versions and parameters as JSON"
+        ),
     },
 }
 

@@ -31,6 +31,7 @@ ARGUMENTS = {
     "filter_candidates": ["--index", "index", "--reads", "r", "--hits", "IN", "-o", "IN"],
     "count_correct": ["IN", "-o", "IN"],
     "preview_table": ["IN", "-o", "IN"],
+    "write_manifest": ["--inputs", "IN", "-o", "IN"],
     "simulate_reads": ["--reference", "IN", "-1", "IN", "--reads", "1"],
 }  # fmt: skip
 

@@ -145,6 +145,34 @@ def test_what_samtools_has_names_for(demo):
     assert re.search(r"Software Versions.*bwarp", page, re.DOTALL)
 
 
+def test_every_file_is_explained_beside_the_results(demo):
+    page = (demo / "results/README.md").read_text()
+    patterns = []
+    for cell in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE):
+        first, *others = re.findall(r"`([^`]+)`", cell)
+        # .bam.bai goes with map/<sample>, and another name into the same folder.
+        start, folder = re.match(r"[^>]*>?", first)[0], first.rpartition("/")[0]
+        patterns += [first, *(start + n if n[0] == "." else f"{folder}/{n}" for n in others)]
+    known = [re.sub(r"<\w+>", "[^/]+", re.escape(pattern)) for pattern in patterns]
+    files = [p.relative_to(demo / "results") for p in (demo / "results").rglob("*") if p.is_file()]
+    for file in map(str, files):
+        found = any(re.fullmatch(p + ".*" if p.endswith("/") else p, file) for p in known)
+        assert found or file == "README.md", file
+
+
+def test_the_manifest(demo):
+    demo.snakemake("manifest")
+    made = json.loads((demo / "results/manifest.json").read_text())
+    assert made["parameters"]["configuration"]["map"]["mode"] == "local"
+    assert made["parameters"]["units"][0]["sample"] == "demo"
+    assert [file["path"] for file in made["outputs"]] == [
+        f"results/map/demo.{ending}" for ending in ("bam", "bam.bai", "stats.json")
+    ]
+    assert {"resources/demo/demo.fa.gz", "resources/demo/reads_1.fq.gz"} < {
+        file["path"] for file in made["inputs"]
+    }
+
+
 def test_multiqc_has_the_sections_of_bwarp(demo):
     page = (demo / "results/qc/multiqc.html").read_text()
     for title in ("Mapping quality", "Depth", "Insert size", "Where candidates went",

@@ -64,6 +64,29 @@ def test_nothing_is_left_to_do(copy):
     assert "Nothing to be done" in copy.snakemake("map", "--configfile", "mine.yaml")
 
 
+def test_cram_and_umis(copy):
+    lines = (copy / "r.sam").read_text().splitlines(keepends=True)
+    others = [lines[1].replace("r\t4", f"{i}\t4").replace("ACGT\n", f"{i}{i}\n") for i in "AAC"]
+    others = [line.replace("A\t4", f"A{i}\t4") for i, line in enumerate(others)]
+    (copy / "umis.sam").write_text("".join([lines[0], *others]))
+    pysam.view("-b", "-o", f"{copy / 'umis.bam'}", f"{copy / 'umis.sam'}", catch_stdout=False)
+    (copy / "umis.csv").write_text("sample,fq1\nu,umis.bam\n")
+    (copy / "cram.yaml").write_text(
+        "reference: small.fa\nsamples: umis.csv\n"
+        "map: {output: cram, mark_duplicates: true, barcode_tag: RX}\n"
+    )
+    copy.snakemake("map", "--configfile", "cram.yaml")
+    assert not (copy / "results/map/u.bam").exists()
+    assert (copy / "results/map/u.cram.crai").exists()
+    with pysam.AlignmentFile(
+        copy / "results/map/u.cram", reference_filename=str(copy / "small.fa")
+    ) as file:
+        found = {r.query_name: (r.is_duplicate, r.reference_start) for r in file}
+    assert {start for _, start in found.values()} == {9000}
+    assert sorted(name[0] for name, (marked, _) in found.items() if marked) == ["A"]
+    assert "Nothing to be done" in copy.snakemake("map", "--configfile", "cram.yaml")
+
+
 def test_allmap_finds_pairs_in_one_file(copy):
     lines = (copy / "mixed.fq").read_text().splitlines(keepends=True)[:8]
     (copy / "pair.fq").write_text("".join(lines))

@@ -8,15 +8,21 @@ SAMPLES = list(UNITS_OF)
 
 # Samples of the demo's reads, whose names tell where they are from.
 SIMULATED = [
-    sample for (sample, _), row in UNITS.items() if [row.get("fq1"), row.get("fq2")] == DEMO_READS
+    sample
+    for (sample, _), row in UNITS.items()
+    if [row.get("fq1"), row.get("fq2")] == DEMO_READS and config["map"]["output"] == "bam"
 ]
 
+# The files of a sample: BAM or CRAM, and its index.
+MAP_FORMAT = config["map"]["output"]
+MAP_INDEX = {"bam": "bam.bai", "cram": "cram.crai"}[MAP_FORMAT]
+
 MAPPED = expand(
-    "results/map/{sample}.{ending}", sample=SAMPLES, ending=["bam", "bam.bai", "stats.json"]
+    "results/map/{sample}.{ending}", sample=SAMPLES, ending=[MAP_FORMAT, MAP_INDEX, "stats.json"]
 )
 
 for sample in SAMPLES:
-    RESULTS[f"results/map/{sample}.bam"] = f"the reads of {sample}, mapped"
+    RESULTS[f"results/map/{sample}.{MAP_FORMAT}"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
 
 
@@ -140,9 +146,11 @@ rule merge_alignments:
     input:
         units=parts_of(".bam"),
         stats=parts_of(".stats.json"),
+        index=[INDEX] if MAP_FORMAT == "cram" else [],
+        reference=[as_named(config["reference"])] if MAP_FORMAT == "cram" else [],
     output:
-        bam="results/map/{sample}.bam",
-        bai="results/map/{sample}.bam.bai",
+        alignments=f"results/map/{{sample}}.{MAP_FORMAT}",
+        index=f"results/map/{{sample}}.{MAP_INDEX}",
         stats="results/map/{sample}.stats.json",
     log:
         "logs/merge_alignments/{sample}.log",
@@ -154,10 +162,12 @@ rule merge_alignments:
     params:
         program=program("merge_alignments.py"),
         code=code("merge_alignments.py"),
-        options=["--mark-duplicates"] if config["map"]["mark_duplicates"] else [],
+        options=merging_flags,
+        cram=cram_flags,
         names=unit_names,
     shell:
-        "python {params.program:q} {input.units:q} -o {output.bam:q} {params.options:q}"
+        "python {params.program:q} {input.units:q} -o {output.alignments:q} {params.options:q}"
+        " {params.cram:q}"
         " {params.names:q} --threads {threads} 2> {log:q}"
 
 

@@ -75,6 +75,32 @@ rule multiqc:
         " --filename {output.html:q} {input.plots:q} 2> {log:q}"
 
 
+# What the mapped samples were made of; it reads all files once more, so it is a target of its own.
+rule write_manifest:
+    input:
+        inputs=manifest_inputs,
+        outputs=of_samples(MAPPED),
+    output:
+        manifest="results/manifest.json",
+    log:
+        "logs/write_manifest.log",
+    conda:
+        CPU_ENVIRONMENT
+    threads: 4
+    params:
+        program=program("write_manifest.py"),
+        code=code("write_manifest.py"),
+        parameters=manifest_parameters,
+    shell:
+        "python {params.program:q} --inputs {input.inputs:q} --outputs {input.outputs:q}"
+        " --parameters {params.parameters:q} -o {output.manifest:q} --threads {threads} 2> {log:q}"
+
+
+rule manifest:
+    input:
+        rules.write_manifest.output.manifest,
+
+
 rule preview_table:
     input:
         table=previewed_table,

@@ -1,17 +1,19 @@
-"""Merge the sorted BAM files of a sample's units, and the statistics beside them."""
+"""Merge the sorted BAM files of a sample's units to BAM or CRAM, and the statistics beside them."""
 
 import os
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.options import add_output_option
+from bwarp.cli.options import add_barcode_tag_option, add_output_option
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import UsageError
+from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bam.merged_file import merge_files
 from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.alignment_file import files_of, put_in_place
+from bwarp.mapping.output.cram_reference import write_sequences
 from bwarp.mapping.output.statistics import (
     merged_statistics,
     read_statistics,
@@ -21,6 +23,7 @@ from bwarp.mapping.output.statistics import (
 
 EXAMPLES = """
 scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam
+scripts/merge_alignments.py lane1.bam lane2.bam -o sample.cram --index genome.index
 scripts/merge_alignments.py 1.bam 2.bam other.bam --units lane1 lane1 lane2 -o sample.bam
 """
 
@@ -37,21 +40,29 @@ def parse_options():
         help="the unit that each file is of; those of one unit are its parts, in order (default: "
         "every file is a unit, with the file's name)",
     )  # fmt: skip
-    add_output_option(parser, "OUT.bam", "sorted BAM to write, with an index beside it")
+    add_output_option(parser, "OUT.bam|OUT.cram", "sorted file to write, with an index beside it")
+    parser.add_argument(
+        "-x", "--index", metavar="INDEX",
+        help="for CRAM, the folder that the units were mapped to: it has the reference",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reference", metavar="REF.fa[.gz]",
+        help="for CRAM, if the reference has IUPAC letters other than N",
+    )  # fmt: skip
     parser.add_argument(
         "--mark-duplicates", action="store_true",
         help="mark duplicates across units that map_reads.py --mark-duplicates wrote",
     )  # fmt: skip
+    add_barcode_tag_option(parser)
     return parser
 
 
 def main(options):
     output = Path(options.output)
-    if output.suffix != ".bam":
-        raise UsageError(f"{output}: the output must end in .bam")
+    check_format(options)
     counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
     outputs = [*files_of(options.output), output.with_suffix(".stats.json")]
-    check_outputs(outputs, [*options.units, *counts])
+    check_outputs(outputs, [*options.units, *counts, options.index, options.reference])
     units = files_of_units(options)
     statistics = {
         name: statistics_of_parts(
@@ -60,12 +71,16 @@ def main(options):
         for name, files in units.items()
     }
     with private_folder(output) as folder:
-        made = folder.absolute() / "out.bam"
+        made = folder.absolute() / f"out{output.suffix}"
+        if output.suffix == ".cram":
+            write_sequences(load_index(options.index).reference, options.reference, folder)
         duplicates = []
         open_file = sorted_file
         merged = options.units
         if options.mark_duplicates:
-            open_file = partial(duplicates_marked, count=duplicates.append)
+            open_file = partial(
+                duplicates_marked, count=duplicates.append, barcode_tag=options.barcode_tag
+            )
             merged = []
             for number, (name, files) in enumerate(units.items()):
                 if len(files) == 1:
@@ -83,6 +98,21 @@ def main(options):
     found = merged_counts["duplicates"]
     marked = "" if found is None else f", {found:,} duplicates"
     say(f"{output}: {len(statistics)} units merged{marked}")
+
+
+def check_format(options) -> None:
+    """Refuse outputs that are not BAM or CRAM, and options that do not go with them."""
+    ending = Path(options.output).suffix
+    if ending not in (".bam", ".cram"):
+        raise UsageError(f"{options.output}: the output must end in .bam or .cram")
+    if ending == ".cram" and options.index is None:
+        raise UsageError(f"{options.output}: CRAM needs the reference: give --index")
+    if ending == ".bam" and (options.index or options.reference):
+        raise UsageError(
+            f"{options.output}: only CRAM needs --index and --reference: leave them out"
+        )
+    if options.barcode_tag and not options.mark_duplicates:
+        raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
 
 
 def files_of_units(options) -> dict[str, list[str]]:

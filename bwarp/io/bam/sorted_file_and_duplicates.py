@@ -59,13 +59,16 @@ def duplicates_marked(
     compression: Compression = ON_HOST,
     *,
     count: Callable[[int], None],
+    barcode_tag: str | None = None,
 ) -> Iterator[BlockWriter]:
     """The same, with all but the best of duplicate pairs and reads flagged.
+
+    With `barcode_tag` duplicates have the same value of this tag, too, such as a UMI in RX.
 
     The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
     have already are removed. In the end `count` is called with the number of flagged records.
     """
-    with _marked(made, header, threads, path, compression) as writer:
+    with _marked(made, header, threads, path, compression, barcode_tag) as writer:
         yield writer
     counts = (made.parent / _COUNTS).read_text()
     count(int(re.search(r"^DUPLICATE TOTAL: (\d+)$", counts, re.MULTILINE)[1]))
@@ -73,9 +76,16 @@ def duplicates_marked(
 
 @contextmanager
 def _marked(
-    made: Path, header: BamHeader, threads: int, path: str, compression: Compression
+    made: Path,
+    header: BamHeader,
+    threads: int,
+    path: str,
+    compression: Compression,
+    barcode_tag: str | None,
 ) -> Iterator[BlockWriter]:
     arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup", "-f", _COUNTS]
+    if barcode_tag:
+        arguments += ["--barcode-tag", barcode_tag]
     if made.suffix != ".bam":
         with (
             samtools([*arguments, *_form(made), "-", made.name], made.parent, path) as process,

@@ -79,6 +79,8 @@ def _check(output: AlignmentOutput) -> None:
         raise UsageError(f"{output.path}: CRAM is written sorted: add --sort")
     if output.mark_duplicates and not output.sort:
         raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
+    if output.barcode_tag and not output.mark_duplicates:
+        raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
     if output.reference_file and ending != ".cram":
         raise UsageError(f"{output.path}: only CRAM needs --reference: leave it out")
 
@@ -159,7 +161,9 @@ def _bam_or_sorted(
                 folder, header.contig_starts, output.sort_bytes, threads, compression
             )
             yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
-            marked = partial(duplicates_marked, count=count_duplicates)
+            marked = partial(
+                duplicates_marked, count=count_duplicates, barcode_tag=output.barcode_tag
+            )
             open_file = marked if output.mark_duplicates else sorted_file
             with open_file(made, header, threads, output.path, compression) as writer:
                 sorter.finish(writer)

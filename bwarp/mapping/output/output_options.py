@@ -28,6 +28,8 @@ class AlignmentOutput:
         By position; a BAM or CRAM gets an index.
     mark_duplicates : bool
         Of sorted pairs and reads that are alike, flag all but the best, as samtools markdup does.
+    barcode_tag : str or None
+        Duplicates have the same value of this tag as well.
     read_group : str or None
         The @RG record of the header.
     read_group_id : bytes
@@ -50,6 +52,7 @@ class AlignmentOutput:
     sort_bytes: int
     sort: bool = False
     mark_duplicates: bool = False
+    barcode_tag: str | None = None
     read_group: str | None = None
     read_group_id: bytes = b""
     comments: bool = False
@@ -84,6 +87,7 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
             "regions": output.regions_file is not None,
             "sort": output.sort,
             "mark-duplicates": output.mark_duplicates,
+            "barcode-tag": output.barcode_tag,
             "comments": output.comments,
         },
     )

@@ -75,7 +75,8 @@ def test_refusals_leave_nothing(run_program, units, tmp_path):
     output = tmp_path / "new" / "s.bam"
     done = run_program(SCRIPT, *units, "-o", tmp_path / "s.sam")
     assert done == (
-        2, "", f"merge_alignments.py: error: {tmp_path}/s.sam: the output must end in .bam\n"
+        2, "", f"merge_alignments.py: error: {tmp_path}/s.sam: the output must end in .bam or "
+        ".cram\n",
     )  # fmt: skip
     other = tmp_path / "lane" / "1.bam"
     done = run_program(SCRIPT, *units, other, "-o", output)

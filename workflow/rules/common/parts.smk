@@ -65,6 +65,18 @@ def unit_names(wildcards, input):
     return ["--units", *names]
 
 
+def merging_flags(wildcards):
+    """How duplicates are found, if they are looked for."""
+    keys = ("mark_duplicates", "barcode_tag")
+    return flags({key: config["map"][key] for key in keys if key in config["map"]})
+
+
+def cram_flags(wildcards, input):
+    """Where the bases of the reference are that CRAM refers to."""
+    words = [word for path in input.index for word in ("--index", path)]
+    return words + [word for path in input.reference for word in ("--reference", path)]
+
+
 def measured_insert_size(wildcards):
     """The insert size of a unit of pairs, where the configuration gives none."""
     settings = config["map"]

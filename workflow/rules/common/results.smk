@@ -2,6 +2,7 @@
 import atexit
 import json
 import os
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,6 +32,8 @@ FRONT_PAGE = "samples.rst" if os.path.exists("results/qc/plots/samples.rst") els
 
 def print_results():
     """Say what became of the reads, and where the results lie, at the end of a run."""
+    if os.path.isdir("results"):
+        shutil.copyfile(CHECKOUT / "workflow" / "report" / "results.md", "results/README.md")
     summaries = {sample: summary_of(sample) for sample in SAMPLES}
     summaries = {sample: summary for sample, summary in summaries.items() if summary}
     if summaries:
@@ -73,6 +76,23 @@ def print_truth():
                 f"Of the demo's {counts.total:,} reads, {sum(counts.correct):,} are mapped "
                 f"correctly ({100 * sum(counts.correct) / counts.total:.2f} %)."
             )
+
+
+def manifest_inputs(wildcards):
+    """The files that the samples were mapped from."""
+    reads = [
+        as_named(path)
+        for row in UNITS.values()
+        for key in READ_COLUMNS
+        for path in files_of_cell(row.get(key))
+    ]
+    named = [config["reference"], config["samples"], config["map"].get("regions")]
+    return [*map(as_named, filter(None, named)), *reads]
+
+
+def manifest_parameters(wildcards):
+    """The configuration, and the units of the sheet."""
+    return json.dumps({"configuration": config, "units": list(UNITS.values())})
 
 
 def plot_labels(wildcards):

@@ -72,4 +72,4 @@ def read_group(wildcards):
 
 def map_options(wildcards):
     """The read group of a unit, and the flags for the section map."""
-    return [*read_group(wildcards), *flags(config["map"], "batch_reads")]
+    return [*read_group(wildcards), *flags(config["map"], "batch_reads", "output")]

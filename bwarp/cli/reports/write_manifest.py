@@ -1,0 +1,44 @@
+"""Write what a run was made of as JSON: checksums of its files, versions, parameters."""
+
+import json
+
+from bwarp.cli.options import add_output_option
+from bwarp.cli.program import program_parser
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+from bwarp.report.manifest import manifest
+
+EXAMPLES = """
+scripts/write_manifest.py --inputs genome.fa R1.fq.gz R2.fq.gz --outputs sample.bam -o manifest.json
+"""
+
+
+def parse_options():
+    parser = program_parser(
+        __doc__ + " Every file is read once: checksums are those of md5sum.", EXAMPLES
+    )
+    parser.add_argument(
+        "--inputs", nargs="+", required=True, metavar="FILE", help="files, or folders of files"
+    )
+    parser.add_argument(
+        "--outputs", nargs="*", default=[], metavar="FILE", help="files, or folders of files"
+    )
+    parser.add_argument(
+        "--parameters", default="{}", metavar="JSON", help="what else to keep (default: nothing)"
+    )
+    add_output_option(parser, "OUT.json", "file to write")
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [*options.inputs, *options.outputs])
+    try:
+        parameters = json.loads(options.parameters)
+    except ValueError:
+        parameters = None
+    if not isinstance(parameters, dict):
+        raise UsageError('--parameters is no JSON object: write one such as {"mode": "local"}')
+    made = manifest(options.inputs, options.outputs, parameters, options.threads)
+    with atomic_file(options.output, "w") as file:
+        file.write(json.dumps(made, indent=1) + "\n")

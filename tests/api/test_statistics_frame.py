@@ -1,0 +1,46 @@
+"""Statistics of mapped reads as a data frame."""
+
+import json
+import math
+
+import pytest
+
+import bwarp
+from bwarp.mapping.output.statistics import empty_statistics, merged_statistics, statistics_text
+
+COUNTS = empty_statistics() | {
+    "reads": 10, "mapped": 8, "aligned_bases": 900, "inserted_bases": 100, "edits": 5,
+    "reference_bases": 450, "insert_size": {"mean": 300.5, "standard_deviation": 20.0},
+}  # fmt: skip
+
+
+def test_units_are_rows(tmp_path):
+    path = tmp_path / "liver.stats.json"
+    other = COUNTS | {"reads": 20, "insert_size": None, "duplicates": 3}
+    path.write_text(statistics_text(merged_statistics({"L1": COUNTS, "007": other}, None)))
+    frame = bwarp.read_table(path)
+    assert frame["unit"].tolist() == ["L1", "007"]
+    assert frame["reads"].tolist() == [10, 20]
+    assert frame["error_rate"].tolist() == [0.005, 0.005]
+    assert frame["mean_depth"].tolist() == [2.0, 2.0]
+    assert frame["insert_size_mean"][0] == 300.5
+    assert math.isnan(frame["insert_size_mean"][1])
+    assert math.isnan(frame["duplicates"][0])
+    assert frame["duplicates"][1] == 3
+
+
+def test_one_run(tmp_path):
+    path = tmp_path / "a.b.stats.json"
+    path.write_text(json.dumps(COUNTS))
+    frame = bwarp.read_table(path)
+    assert frame["unit"].tolist() == ["a.b"]
+    assert set(COUNTS) - set(frame) == {
+        "insert_size", "mapping_qualities", "insert_sizes", "stages", "depths"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"reads": 3}', '{"units": 3}', "null"])
+def test_what_is_none(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(bwarp.InputError, match=r"a\.json: not the counts that map_reads\.py"):
+        bwarp.read_table(tmp_path / "a.json")

@@ -1,0 +1,93 @@
+"""Mapped units merged to CRAM; duplicates that have one UMI."""
+
+import pysam
+import pytest
+
+from tests.helpers.programs.mapped_reads import contigs_of, records
+
+
+@pytest.fixture(scope="module")
+def units(run_program, folder, tmp_path_factory):
+    """Two units, mapped: each read stands in both, with one UMI or another."""
+    out = tmp_path_factory.mktemp("units")
+    letters = contigs_of(folder / "genome.fa")["chr2"]
+    starts = range(1000, 9000, 400)
+    for unit in (1, 2):
+        text = "".join(
+            f"@u{unit}.{number}\tRX:Z:{'ACGT' if unit == 1 or number % 2 else 'TTTT'}\n"
+            f"{letters[start : start + 100]}\n+\n{chr(60 + unit) * 100}\n"
+            for number, start in enumerate(starts)
+        )
+        (out / f"{unit}.fq").write_text(text)
+        done = run_program(
+            "map_reads.py", "--index", folder / "index", "-1", f"{unit}.fq", "-o", f"{unit}.bam",
+            "--sort", "--mark-duplicates", "--barcode-tag", "RX", "--comments", "--stats",
+            f"{unit}.stats.json", "--backend", "cpu", "-R", rf"@RG\tID:{unit}\tSM:s", cwd=out,
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        assert done.stderr == "20 reads, 20 mapped, 0 duplicates\n"
+    return out
+
+
+def merge(run_program, units, *arguments):
+    return run_program("merge_alignments.py", "1.bam", "2.bam", *arguments, cwd=units)
+
+
+@pytest.mark.parametrize(("options", "count"), [((), 20), (("--barcode-tag", "RX"), 10)])
+def test_duplicates_have_one_umi(run_program, units, tmp_path, options, count):
+    out = tmp_path / "s.bam"
+    done = merge(run_program, units, "-o", out, "--mark-duplicates", *options)
+    assert done.stderr == f"{out}: 2 units merged, {count} duplicates\n"
+    marked = {r.query_name for r in records(out) if r.is_duplicate}
+    step = 2 if options else 1
+    assert marked == {f"u1.{number}" for number in range(step - 1, 20, step)}
+
+
+@pytest.mark.parametrize("options", [(), ("--mark-duplicates", "--barcode-tag", "RX")])
+def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, options):
+    bam, cram = tmp_path / "s.bam", tmp_path / "s.cram"
+    assert merge(run_program, units, "-o", bam, *options).rc == 0
+    reference = ("--reference", folder / "genome.fa")
+    done = merge(run_program, units, "-o", cram, "--index", folder / "index", *reference, *options)
+    assert done.rc == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "s.bam", "s.bam.bai", "s.cram", "s.cram.crai", "s.stats.json"
+    ]  # fmt: skip
+    again = tmp_path / "again.cram"
+    assert merge(run_program, units, "-o", again, "--index", folder / "index", *options).rc == 0
+    assert again.read_bytes() == cram.read_bytes()
+    text = [
+        pysam.view("-h", "--no-PG", "-T", str(folder / "genome.fa"), str(path))
+        for path in (bam, cram)
+    ]
+    # CRAM keeps NM, MD and RG apart from the other tags.
+    of_bam, of_cram = (
+        [(line.split("\t")[:11], sorted(line.split("\t")[11:])) for line in lines.splitlines()]
+        for lines in text
+    )
+    assert of_bam == of_cram
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "s.sam"), "s.sam: the output must end in .bam or .cram"),
+        (("-o", "s.cram"), "s.cram: CRAM needs the reference: give --index"),
+        (
+            ("-o", "s.bam", "--index", "index"),
+            "s.bam: only CRAM needs --index and --reference: leave them out",
+        ),
+        (
+            ("-o", "s.bam", "--barcode-tag", "RX"),
+            "--barcode-tag tells duplicates apart: add --mark-duplicates",
+        ),
+        (
+            ("-o", "s.bam", "--mark-duplicates", "--barcode-tag", "RXX"),
+            "argument --barcode-tag: 'RXX' is not the name of a tag, such as RX (see "
+            "merge_alignments.py --help)",
+        ),
+    ],
+)
+def test_refusals(run_program, units, arguments, message):
+    done = merge(run_program, units, *arguments)
+    assert (done.rc, done.stderr) == (2, f"merge_alignments.py: error: {message}\n")
