@@ -154,7 +154,11 @@ def test_every_file_is_explained_beside_the_results(demo):
         start, folder = re.match(r"[^>]*>?", first)[0], first.rpartition("/")[0]
         patterns += [first, *(start + n if n[0] == "." else f"{folder}/{n}" for n in others)]
     known = [re.sub(r"<\w+>", "[^/]+", re.escape(pattern)) for pattern in patterns]
-    files = [p.relative_to(demo / "results") for p in (demo / "results").rglob("*") if p.is_file()]
+    files = [
+        p.relative_to(demo / "results")
+        for p in (demo / "results").rglob("*")
+        if p.is_file() and p.name[0] != "."
+    ]
     for file in map(str, files):
         found = any(re.fullmatch(p + ".*" if p.endswith("/") else p, file) for p in known)
         assert found or file == "README.md", file

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pysam
 import pytest
@@ -68,3 +69,24 @@ use rule * from bwarp as bwarp_*
     read_only.snakemake("bwarp_map", "--cores", 2, cwd=folder)
     check_results(folder / "mapping")
     assert {path.name for path in folder.iterdir()} - names == {"mapping", ".snakemake"}
+
+
+def test_single_rules_of_the_page(checkout, tmp_path):
+    """They index and map as the page shows them."""
+    page = (checkout / "docs/gpu-and-cluster.md").read_text()
+    section = page[page.index("## A single rule") : page.index("## Inside another workflow")]
+    rules = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
+    (tmp_path / "Snakefile").write_text(re.sub("^    ", "", "".join(rules), flags=re.MULTILINE))
+    letters = write_genome(tmp_path / "genome.fa", 5_000).read_text().splitlines()[1]
+    for mate, start in ((1, 1000), (2, 2000)):
+        read = letters[start : start + 100]
+        (tmp_path / f"a_R{mate}.fq").write_text(f"@a\n{read}\n+\n{'I' * 100}\n")
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "a.bam"]
+    bin_folder = os.path.dirname(sys.executable)
+    environment = os.environ | {
+        "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": str(checkout)
+    }  # fmt: skip
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    with pysam.AlignmentFile(tmp_path / "a.bam") as file:
+        assert [(r.reference_start, r.get_tag("RG")) for r in file] == [(1000, "a"), (2000, "a")]
