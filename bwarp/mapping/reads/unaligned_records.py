@@ -17,6 +17,7 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.bam.samtools_process import samtools
+from bwarp.io.line_scan import find_byte
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["has_pairs", "holds_records", "read_groups", "read_unaligned"]
@@ -193,17 +194,20 @@ def _columns(lines, at, columns):
 
     The twelfth, of tags, begins behind the line's end where there are none.
     """
+    feed = find_byte(lines, at, lines.size, 10)
+    if feed >= lines.size:
+        return np.int64(-1)
     columns[0] = at
     found = 1
-    while at < lines.size and lines[at] != 10:
-        if lines[at] == 9 and found < 12:
-            columns[found] = at + 1
-            found += 1
-        at += 1
-    if at >= lines.size:
-        return np.int64(-1)
-    columns[found:] = at + 1
-    return at
+    while found < 12:
+        at = find_byte(lines, at, feed, 9) + 1
+        if at > feed:
+            break
+        columns[found] = at
+        found += 1
+    for i in range(found, 12):
+        columns[i] = feed + 1
+    return feed
 
 
 @numba.njit(cache=True, nogil=True)
@@ -266,10 +270,11 @@ def _put(lines, columns, feed, left_out, out, size):
 
 @numba.njit(cache=True, nogil=True)
 def _copy(lines, start, stop, out, size):
-    for i in range(start, stop):
-        out[size] = lines[i]
-        size += 1
-    return size
+    # Only unsigned indexes let LLVM copy in vectors.
+    source, to = np.uint64(start), np.uint64(size)
+    for i in range(np.uint64(stop - start)):
+        out[to + i] = lines[source + i]
+    return size + stop - start
 
 
 @numba.njit(cache=True, nogil=True)
