@@ -36,6 +36,7 @@ from bwarp.mapping.output.record_text import (
     put_secondary,
     put_supplementary,
 )
+from bwarp.mapping.reads.base_bits_cpu import prefetch_bases
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.threads import for_each_range
@@ -113,6 +114,10 @@ def written_records(
         return out[: starts[-1]], starts
 
     return for_each_range(write, records.n_rows, threads)
+
+
+#: How many records ahead the genome is fetched.
+_AHEAD = 12
 
 
 @numba.njit(cache=True, nogil=True)
@@ -299,6 +304,8 @@ def _write_records(
     at = np.int64(0)
     for row in range(first_row, last_row):
         starts[row - first_row] = begin_of_record = at
+        if row + _AHEAD < last_row and positions[row + _AHEAD] >= 0:
+            prefetch_bases(blocks, positions[row + _AHEAD])
         read, mate, flag = reads[row], mates[row], np.int64(flags[row])
         is_mapped, turned = flag & UNMAPPED == 0, flag & REVERSE != 0
         begin, end = cigar_offsets[row], cigar_offsets[row + 1]
