@@ -82,7 +82,8 @@ checkpoint batch_reads:
 
 rule seed_reads:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         with_reverse=reverse_for(
             "allmap", lambda settings: settings["seed_mismatches"] not in ("auto", 0)
         ),
@@ -118,7 +119,8 @@ rule seed_reads:
 
 rule locate_seeds:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         seeds=rules.seed_reads.output.seeds,
     output:
         hits=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.hits"),
@@ -144,7 +146,8 @@ rule locate_seeds:
 
 rule filter_candidates:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=batch_of,
         hits=rules.locate_seeds.output.hits,
     output:
@@ -175,7 +178,8 @@ rule filter_candidates:
 
 rule extend_candidates:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=batch_of,
         candidates=to_verify,
     output:
@@ -206,7 +210,8 @@ rule extend_candidates:
 
 rule estimate_insert_size:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=first_batches("results/allmap/batches/{sample}/{unit}/{batch}.reads"),
         loci=first_batches("results/allmap/units/{sample}/{unit}/{batch}.1.loci"),
     output:
@@ -231,7 +236,8 @@ rule estimate_insert_size:
 
 rule write_alignments:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=batch_of,
         loci=rounds_of,
         insert_size=estimated_insert_size,

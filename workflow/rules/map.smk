@@ -31,7 +31,8 @@ include: "common/parts.smk"
 
 rule map_reads:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=reads_of,
         regions=config["map"].get("regions", []),
     output:
@@ -96,7 +97,8 @@ rule cut_reads:
 # Of pairs, once for all parts.
 rule measure_insert_size:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=rules.cut_reads.output.pieces,
     output:
         size=temp("results/map/parts/{sample}/{unit}/insert_size.json"),
@@ -121,7 +123,8 @@ rule measure_insert_size:
 
 use rule map_reads as map_part with:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         reads=rules.cut_reads.output.pieces,
         regions=config["map"].get("regions", []),
         insert_size=measured_insert_size,

@@ -6,7 +6,8 @@ RESULTS[result_of("offtargets", ".guides.tsv")] = "sites and specificities of ev
 
 rule find_offtargets:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         guides=file_of("offtargets", "guides"),
         annotation=annotation_of,
     output:

@@ -13,7 +13,8 @@ if "seeds" not in config or (
 
 rule find_seeds:
     input:
-        index=INDEX,
+        index=ancient(INDEX),
+        made_of=GENOME,
         with_reverse=reverse_for("seeds", lambda settings: settings["mismatches"] > 0),
         queries=file_of("seeds", "queries"),
     output:
@@ -31,6 +32,7 @@ rule find_seeds:
         gpu=gpus,
         mem_mb=search_memory_mb,
         backend=config["backend"],
+        locate=lambda wildcards: section("seeds")["locate"],
     params:
         program=program("find_seeds.py"),
         gpus=gpus_given,
@@ -40,7 +42,7 @@ rule find_seeds:
     shell:
         "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
+        " --backend {resources.backend} --locate {resources.locate} {params.sharing:q} 2> {log:q}"
 
 
 rule seeds:

@@ -54,7 +54,7 @@ def reverse_for(name, needs):
     """
 
     def table(wildcards):
-        return [WITH_REVERSE] if needs(section(name)) else []
+        return [ancient(WITH_REVERSE)] if needs(section(name)) else []
 
     return table
 
@@ -75,3 +75,8 @@ def stem(path):
 REFERENCE = stem(config["reference"])
 INDEX = f"results/index/{REFERENCE}"
 WITH_REVERSE = f"{INDEX}.with_reverse.txt"
+
+# What the index is made of: results depend on that, and not on how the index is stored. So rules
+# search an `ancient` index, and have these files as inputs: one that is made again, with other
+# rates of sampling, makes no search run again.
+GENOME = [as_named(config["reference"]), *alt_list(config["reference"])]

@@ -54,9 +54,13 @@ def options_of(name, *files):
 
 
 def seed_options(wildcards):
-    """The flags for the section seeds; whole queries have no step."""
+    """The flags for the section seeds; whole queries have no step.
+
+    `locate` is a resource, as the engine is: neither changes the result.
+    """
     settings = section("seeds")
-    return flags(settings, "queries", *(["step"] if settings["k"] == "whole" else []))
+    left_out = ["step"] if settings["k"] == "whole" else []
+    return flags(settings, "queries", "locate", *left_out)
 
 
 def annotation_flags(wildcards, input):

@@ -1,0 +1,97 @@
+"""What runs again when something has changed: what depends on it, and nothing else."""
+
+import re
+
+import pytest
+
+REPORT = {"draw_report", "multiqc", "report"}
+
+CONFIG = {
+    "reference": "small.fa",
+    "samples": "units.tsv",
+    "backend": "cpu",
+    "index": {"sa_rate": 4, "occ_rate": 64},
+    "map": {"clip": 5},
+    "seeds": {"queries": "a.fq", "k": 20, "mismatches": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def built(make_copy):
+    """A copy in which two samples have been mapped, and one has been searched for seeds."""
+    copy = make_copy()
+    letters = (copy / "small.fa").read_text().split("\n")[1]
+    for name, at in (("a", 500), ("b", 900), ("c", 1300)):
+        (copy / f"{name}.fq").write_text(f"@{name}\n{letters[at : at + 80]}\n+\n{'I' * 80}\n")
+    (copy / "units.tsv").write_text("sample\tunit\tfq1\na\t1\ta.fq\na\t2\tb.fq\nb\t1\tc.fq\n")
+    copy.snakemake(*with_settings(copy))
+    assert copy.planned(*with_settings(copy)) == []
+    return copy
+
+
+def with_settings(copy, section=None, **changed):
+    """Arguments for a run with some settings of a section changed."""
+    settings = {**CONFIG, **({section: CONFIG[section] | changed} if section else {})}
+    (copy / "mine.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
+    return ("map", "seeds", "--configfile", "mine.yaml")
+
+
+@pytest.mark.parametrize(
+    ("section", "changed", "planned"),
+    [
+        ("index", {"sa_rate": 8}, {"index_reference", "add_reverse"}),
+        ("index", {"occ_rate": 128, "prefix_length": 4}, {"index_reference", "add_reverse"}),
+        ("seeds", {"locate": "cpu"}, set()),
+        ("seeds", {"max_hits": 3}, {"find_seeds", "preview_table"}),
+        ("map", {"clip": 6}, {"map_reads", "merge_alignments"}),
+    ],
+)
+def test_what_a_key_makes_run_again(built, section, changed, planned):
+    assert set(built.planned(*with_settings(built, section, **changed))) == planned
+
+
+def test_another_sampling_rate_leaves_results_as_they_are(built):
+    made = built / "results/map/a.bam"
+    before = made.stat().st_mtime_ns
+    built.snakemake(*with_settings(built, "index", sa_rate=16))
+    assert built.planned(*with_settings(built, "index", sa_rate=16)) == []
+    assert made.stat().st_mtime_ns == before
+    built.snakemake(*with_settings(built))
+
+
+def test_another_genome_runs_everything_again(built):
+    text = (built / "small.fa").read_text()
+    try:
+        (built / "small.fa").write_text(text[:-9] + "ACGTACGT\n")
+        planned = set(built.planned(*with_settings(built)))
+    finally:
+        (built / "small.fa").write_text(text)
+    # Small files are compared, not their times alone.
+    assert built.planned(*with_settings(built)) == []
+    assert planned >= {"index_reference", "map_reads", "merge_alignments", "find_seeds"}
+
+
+def test_a_deleted_sample_is_made_again_and_no_other(built):
+    before = (built / "results/map/b.bam").stat().st_mtime_ns
+    (built / "results/map/a.bam").unlink()
+    said = built.snakemake("-n", *with_settings(built))
+    assert re.findall(r"^rule (\w+):\n(?:.+\n)*?.*wildcards: sample=(\w+)", said, re.MULTILINE) == [
+        ("map_reads", "a"), ("map_reads", "a"), ("merge_alignments", "a")
+    ]  # fmt: skip
+    built.snakemake(*with_settings(built))
+    assert (built / "results/map/b.bam").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("section", "changed", "reason"),
+    [
+        ("map", {"clip": 6}, "Params have changed since last execution"),
+        ("index", {"sa_rate": 8}, "Params have changed since last execution"),
+    ],
+)
+def test_a_dry_run_says_why(built, section, changed, reason):
+    said = built.snakemake("-n", *with_settings(built, section, **changed))
+    jobs = re.findall(r"^rule \w+:\n(?: .+\n)+", said, re.MULTILINE)
+    assert jobs
+    assert all("    reason: " in job for job in jobs)
+    assert re.search(f"^    reason: .*{reason}", said, re.MULTILINE)
