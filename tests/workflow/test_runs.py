@@ -64,7 +64,7 @@ def test_another_backend_reruns_nothing(built):
 
 def test_another_parameter_reruns_the_index(built):
     (built / "mine.yaml").write_text("reference: small.fa\nindex:\n  occ_rate: 128\n")
-    assert built.planned("index", "--configfile", "mine.yaml") == ["index_reference"]
+    assert built.planned("index", "--configfile", "mine.yaml") == ["resample_index"]
 
 
 @pytest.mark.parametrize(

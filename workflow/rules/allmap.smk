@@ -82,8 +82,7 @@ checkpoint batch_reads:
 
 rule seed_reads:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         with_reverse=reverse_for(
             "allmap", lambda settings: settings["seed_mismatches"] not in ("auto", 0)
         ),
@@ -119,8 +118,7 @@ rule seed_reads:
 
 rule locate_seeds:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         seeds=rules.seed_reads.output.seeds,
     output:
         hits=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.hits"),
@@ -146,8 +144,7 @@ rule locate_seeds:
 
 rule filter_candidates:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=batch_of,
         hits=rules.locate_seeds.output.hits,
     output:
@@ -178,8 +175,7 @@ rule filter_candidates:
 
 rule extend_candidates:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=batch_of,
         candidates=to_verify,
     output:
@@ -210,8 +206,7 @@ rule extend_candidates:
 
 rule estimate_insert_size:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=first_batches("results/allmap/batches/{sample}/{unit}/{batch}.reads"),
         loci=first_batches("results/allmap/units/{sample}/{unit}/{batch}.1.loci"),
     output:
@@ -236,8 +231,7 @@ rule estimate_insert_size:
 
 rule write_alignments:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=batch_of,
         loci=rounds_of,
         insert_size=estimated_insert_size,

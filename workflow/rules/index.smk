@@ -32,10 +32,46 @@ rule index_reference:
         program=program("index_reference.py"),
         gpus=gpus_given,
         code=code("index_reference.py"),
-        options=flags(config["index"]),
+        options=sampling_flags,
     shell:
         "python {params.program:q} {input.reference:q} -o {output.index:q} {params.options:q}"
         " --threads {threads} --backend {resources.backend} > {output.table:q} 2> {log:q}"
+
+
+# An index that is there, with other sampling rates. Results do not depend on these: so for Snakemake
+# it stays as old as it is, and no job that searches it waits for this one, or runs again. Jobs that
+# have begun go on with the files of the old one.
+rule resample_index:
+    input:
+        index=INDEX,
+        reference=as_named(config["reference"]),
+        alt=alt_list(config["reference"]),
+    output:
+        table=f"{INDEX}.resampled.txt",
+    log:
+        f"logs/resample_index/{REFERENCE}.log",
+    benchmark:
+        f"logs/resample_index/{REFERENCE}.benchmark.tsv"
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=index_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("index_reference.py"),
+        gpus=gpus_given,
+        stored=stored_sampling(),
+        options=flags(config["index"]),
+        also=reverse_flag,
+    shell:
+        "cp -p {input.index:q}/.snakemake_timestamp {output.table:q}.time"
+        " && python {params.program:q} {input.reference:q} -o {input.index:q} {params.options:q}"
+        " {params.also:q} --threads {threads} --backend {resources.backend}"
+        " > {output.table:q} 2> {log:q}"
+        " && mv {output.table:q}.time {input.index:q}/.snakemake_timestamp"
+        " && cp {output.table:q} {input.index:q}.txt"
 
 
 # What searches with mismatches and for unique matches need beside. It is added to the folder of the
@@ -68,3 +104,4 @@ rule add_reverse:
 rule index:
     input:
         INDEX,
+        RESAMPLED,

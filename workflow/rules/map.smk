@@ -31,8 +31,7 @@ include: "common/parts.smk"
 
 rule map_reads:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=reads_of,
         regions=config["map"].get("regions", []),
     output:
@@ -52,6 +51,7 @@ rule map_reads:
     resources:
         gpu=gpus,
         mem_mb=map_memory_mb,
+        runtime=map_minutes,
         backend=config["backend"],
     params:
         program=program("map_reads.py"),
@@ -84,6 +84,7 @@ rule cut_reads:
     threads: 4
     resources:
         mem_mb=chunk_memory_mb,
+        runtime=read_minutes,
     params:
         program=program("batch_reads.py"),
         code=code("batch_reads.py"),
@@ -97,8 +98,7 @@ rule cut_reads:
 # Of pairs, once for all parts.
 rule measure_insert_size:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=rules.cut_reads.output.pieces,
     output:
         size=temp("results/map/parts/{sample}/{unit}/insert_size.json"),
@@ -123,8 +123,7 @@ rule measure_insert_size:
 
 use rule map_reads as map_part with:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         reads=rules.cut_reads.output.pieces,
         regions=config["map"].get("regions", []),
         insert_size=measured_insert_size,
@@ -176,4 +175,5 @@ rule merge_alignments:
 
 rule map:
     input:
+        RESAMPLED,
         of_samples(MAPPED),

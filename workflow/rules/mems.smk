@@ -5,8 +5,7 @@ RESULTS[result_of("mems", ".mums")] = "the maximal exact matches, in MUMmer's fo
 
 rule find_mems:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         with_reverse=reverse_for("mems", lambda settings: settings["kind"] != "maxmatch"),
         queries=file_of("mems", "queries"),
     output:

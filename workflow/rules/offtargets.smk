@@ -6,8 +6,7 @@ RESULTS[result_of("offtargets", ".guides.tsv")] = "sites and specificities of ev
 
 rule find_offtargets:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         guides=file_of("offtargets", "guides"),
         annotation=annotation_of,
     output:

@@ -6,8 +6,7 @@ RESULTS[result_of("primers", ".pairs.tsv")] = "sites and products of every pair"
 
 rule find_products:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         with_reverse=reverse_for("primers", lambda settings: settings["mismatches"] > 0),
         pairs=file_of("primers", "pairs"),
     output:

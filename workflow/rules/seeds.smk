@@ -13,8 +13,7 @@ if "seeds" not in config or (
 
 rule find_seeds:
     input:
-        index=ancient(INDEX),
-        made_of=GENOME,
+        index=INDEX,
         with_reverse=reverse_for("seeds", lambda settings: settings["mismatches"] > 0),
         queries=file_of("seeds", "queries"),
     output:
@@ -47,5 +46,6 @@ rule find_seeds:
 
 rule seeds:
     input:
+        RESAMPLED,
         result_of("seeds", ".tsv"),
         "results/qc/previews/seeds.html",

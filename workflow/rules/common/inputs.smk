@@ -1,10 +1,13 @@
 # What the user named to be searched, and the index of it; what targets make of that.
+import json
+import os
 from pathlib import Path
 
 from snakemake.io import flag
 from snakemake.path_modifier import PATH_MODIFIER_FLAG
 
 from bwarp.index.alt_list import alt_list_beside
+from bwarp.index.parameters import choose_parameters
 
 # Targets with a table, and how its name ends.
 TABLES = {
@@ -54,7 +57,7 @@ def reverse_for(name, needs):
     """
 
     def table(wildcards):
-        return [ancient(WITH_REVERSE)] if needs(section(name)) else []
+        return [WITH_REVERSE] if needs(section(name)) else []
 
     return table
 
@@ -76,7 +79,46 @@ REFERENCE = stem(config["reference"])
 INDEX = f"results/index/{REFERENCE}"
 WITH_REVERSE = f"{INDEX}.with_reverse.txt"
 
-# What the index is made of: results depend on that, and not on how the index is stored. So rules
-# search an `ancient` index, and have these files as inputs: one that is made again, with other
-# rates of sampling, makes no search run again.
-GENOME = [as_named(config["reference"]), *alt_list(config["reference"])]
+
+def sampling_flags(wildcards, input):
+    """The sampling rates of the index.
+
+    What depends on inputs is not compared with that of an earlier run: see `resample_index`.
+    """
+    return flags(config["index"])
+
+
+def reverse_flag(wildcards, input):
+    """--with-reverse where the index has its reverse BWT."""
+    return ["--with-reverse"] if os.path.exists(f"{input.index}.with_reverse.txt") else []
+
+
+def path_here(path):
+    """A path of a result, under the prefix of a module."""
+    return workflow.modifier.path_modifier.replace_prefix(path)
+
+
+def stored_sampling():
+    """The sampling rates of the index that is there, and how long its genome is; or nothing."""
+    try:
+        stored = json.loads(Path(path_here(INDEX), "index.json").read_text())
+        keys = ("occ_rate", "sa_rate", "prefix_length", "text_length")
+        return [int(stored[key]) for key in keys]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def is_sampled_otherwise():
+    """Whether the index is there, with other sampling rates than the configuration asks for."""
+    stored = stored_sampling()
+    if not stored or not Path(path_here(INDEX), ".snakemake_timestamp").exists():
+        return False
+    settings = dict(config["index"])
+    if settings["prefix_length"] == "auto":
+        settings["prefix_length"] = None
+    wanted = choose_parameters(stored[3], **settings)
+    return stored[:3] != [wanted.occ_rate, wanted.sa_rate, wanted.prefix_length]
+
+
+# What a target makes besides where the index has other sampling rates.
+RESAMPLED = [f"{INDEX}.resampled.txt"] if is_sampled_otherwise() else []

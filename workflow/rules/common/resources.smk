@@ -33,6 +33,24 @@ def map_memory_mb(wildcards, attempt, threads):
     return search_memory_mb(wildcards, attempt) + 512 * threads
 
 
+def unit_megabytes(wildcards):
+    """The size of the reads of a unit, or of one of its parts; 0 where they are not there yet."""
+    row = UNITS[wildcards.sample, wildcards.unit]
+    paths = [path for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    return size / int(wildcards.get("parts", 1)) / 1e6
+
+
+def read_minutes(wildcards, attempt):
+    """Time to read a unit once, of which gz is slowest: 20 MB a second."""
+    return attempt * (20 + round(unit_megabytes(wildcards) / 20 / 60))
+
+
+def map_minutes(wildcards, attempt, threads):
+    """Time to load an index, and to map reads: one core 0.5 MB of gz a second, or more."""
+    return attempt * (60 + round(unit_megabytes(wildcards) / 0.5 / threads / 60))
+
+
 def jobs_run_here():
     """Whether jobs run on this machine.
 
