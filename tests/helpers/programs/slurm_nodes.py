@@ -95,6 +95,7 @@ class Slurm:
         #: What the environment needs to use it.
         self.environment = {
             "SLURM_CONF": str(folder / "slurm.conf"),
+            "SNAKEMAKE_SLURM_PARTITIONS": "profiles/slurm/partitions.yaml",
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         }
 
