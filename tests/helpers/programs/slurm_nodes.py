@@ -128,12 +128,13 @@ class Slurm:
     def start_node(self, name: str) -> None:
         self._start("slurmd", "-N", name)
 
-    def kill_node(self, name: str) -> None:
-        """Kill a slurmd and all that runs on its node, as a node does that loses its power."""
+    def kill_node(self, name: str) -> list[str]:
+        """Kill a slurmd and all that runs on its node, as when it loses its power; its jobs."""
         jobs = self.said("squeue", "-h", "-w", name, "-o", "%A").split()
         self._signal(name, signal.SIGKILL)
         for job in jobs:
             self.kill_processes(job)
+        return jobs
 
     def kill_processes(self, job: str) -> None:
         """Kill all processes of a job."""
