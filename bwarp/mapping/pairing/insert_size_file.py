@@ -39,6 +39,6 @@ def read_insert_size(path: str | os.PathLike) -> InsertSize:
         whole = False
     if not whole:
         raise InputError(
-            f"{path}: not the insert size that estimate_insert_size.py writes: make it again"
+            f"{path}: not an estimated insert size: make it again with measure_insert_size.py"
         )
     return insert
