@@ -89,7 +89,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         # The table of the index as well.
         beside=genome_bytes(index.reference) + 16 * 4**index.prefix_length,
     )
-    device = make_device_index(index, needs, with_lists=False)
+    device = make_device_index(index, needs, with_lists=False, threads=threads)
     return DeviceData(device, text_on_gpu(index.reference, device.sort_pairs, threads))
 
 

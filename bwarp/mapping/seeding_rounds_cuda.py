@@ -88,7 +88,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         most=MOST_READS,
         beside=genome_bytes(index.reference),
     )
-    device = make_device_index(index, needs, with_lists=False)
+    device = make_device_index(index, needs, with_lists=False, threads=threads)
     return DeviceData(device, genome_on_gpu(index.reference, threads))
 
 
