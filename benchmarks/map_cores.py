@@ -39,7 +39,7 @@ from bwarp.mapping.engine import load, map_chunks
 from bwarp.mapping.output import alignment_file, chunk_writer
 from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads import read_chunks
+from bwarp.mapping.reads import counted_records, read_chunks
 from bwarp.runtime.threads import read_ahead
 
 FORMS = ("fq", "bgzf.gz", "gzip.gz")
@@ -47,8 +47,8 @@ PIECE = 1 << 20
 
 #: Stages, and the functions that do them.
 STAGES = {
-    "inflate or read (a thread a file)": (read_chunks, "read_blocks"),
-    "cut into records (one thread)": (read_chunks, "cut_records"),
+    "inflate or read (a thread a file)": (counted_records, "read_blocks"),
+    "cut into records (one thread)": (counted_records, "cut_records"),
     "parse": (read_chunks, "parse_records"),
     "lay out reads": (read_chunks, "_laid"),
     "seed and score": (pipeline, "_score"),
