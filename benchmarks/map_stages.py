@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""The processor time of each stage of mapping pairs on the CPU, in one thread.
+
+    python benchmarks/map_stages.py
+    python benchmarks/map_stages.py --index h133.index --reads r1.fq r2.fq \
+        -o benchmarks/results/map_stages_cpu.json
+
+Without an index, on a simulated genome. The reads are mapped twice, to SAM; what is written is the
+second time. One JSON object a stage: microseconds a read. `--draw` prints the table of
+docs/map.md of the results.
+"""
+
+import itertools
+import json
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+from frame.environment import machine
+from frame.options import CHECKOUT, new_parser, read_options
+from frame.results import overwrite
+from frame.simulated import make_genome, make_index, make_reads
+from frame.stage_clock import StageClock
+
+import bwarp
+from bwarp.index.store import load_index
+from bwarp.mapping import pipeline
+from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.extension import extension_cpu
+from bwarp.mapping.output import alignment_file, chunk_writer
+from bwarp.mapping.output.output_options import AlignmentOutput
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.reads import read_chunks
+from bwarp.mapping.seeds import candidates_cpu
+
+RESULTS = CHECKOUT / "benchmarks/results/map_stages_cpu.json"
+READS_A_CHUNK = 8192
+
+#: Stages, and the functions that do them.
+STAGES = {
+    "FASTQ: count records": (read_chunks, "counted_records"),
+    "FASTQ: parse, pair": (read_chunks, "_paired"),
+    "reverse complements": (pipeline, "both_strands"),
+    "seeds: cut, search, select": (candidates_cpu, "seed_rows_of"),
+    "hits: locate": (candidates_cpu, "locate"),
+    "hits: list rows": (candidates_cpu, "_list_rows"),
+    "hits: diagonals": (candidates_cpu, "_make_keys"),
+    "hits: group": (candidates_cpu, "_group"),
+    "candidates: without gaps": (extension_cpu, "score_diagonals"),
+    "candidates: windows": (extension_cpu, "window_sequences"),
+    "candidates: with gaps": (extension_cpu, "pair_ends"),
+    "scored hits: rank": (extension_cpu, "ranked"),
+    "scored hits: merge rounds": (pipeline, "merge"),
+    "mates: rescue": (pipeline, "rescue_candidates"),
+    "long gaps": (pipeline, "across_gaps"),
+    "primary hits, mapping qualities": (pipeline, "select_paired"),
+    "tandem repeats": (pipeline, "lower_tandem_repeats"),
+    "final alignments": (pipeline, "align_hits"),
+    "supplementary hits": (pipeline, "supplementary_of"),
+    "secondary hits": (pipeline, "secondary_of"),
+    "records: which": (chunk_writer, "chunk_records"),
+    "records: SAM": (alignment_file, "sam_records"),
+    "count": (chunk_writer, "counts_of"),
+}
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--index", type=Path, help="folder that index_reference.py made")
+    parser.add_argument("--reads", type=Path, nargs=2, metavar=("R1", "R2"))
+    parser.add_argument("--pairs", type=int, default=131_072, help="as many of them")
+    parser.add_argument("--bases", type=int, default=20_000_000, help="of the simulated genome")
+    parser.add_argument("--draw", action="store_true", help="print the table of docs/map.md")
+    return read_options(parser, "map_stages_cpu.json", pairs=2000, bases=200_000)
+
+
+def map_once(index, genome, kept, reads, pairs: int, output: Path) -> int:
+    """Map to SAM in this thread; returns how many reads."""
+    chunks = read_chunks.paired_chunks(*map(str, reads), READS_A_CHUNK, 1)
+    chunks = itertools.islice(chunks, -(-2 * pairs // READS_A_CHUNK))
+    parameters = MappingParameters()
+    mapped = partial(map_chunks, index, genome, chunks, parameters, "cpu", 1, kept)
+    counted = chunk_writer.write_mapped(
+        AlignmentOutput(str(output), 1 << 28), parameters, index.reference, genome, mapped,
+        lambda *_: None,
+    )  # fmt: skip
+    return counted["reads"]
+
+
+def measured(options, folder: Path) -> list[dict]:
+    path, reads = options.index, options.reads
+    if path is None:
+        fasta = make_genome(folder, options.bases)
+        path, reads = make_index(folder, fasta), make_reads(folder, fasta, options.pairs)
+    index = load_index(path)
+    genome, kept = load(index, "cpu", 1)
+    map_once(index, genome, kept, reads, options.pairs, folder / "first.sam")
+    with StageClock(STAGES) as clock:
+        start = time.process_time()
+        n_reads = map_once(index, genome, kept, reads, options.pairs, folder / "second.sam")
+        total = time.process_time() - start
+    common = {"reads": n_reads, "machine": machine(), "bwarp": bwarp.__version__}
+    seconds = {name: stage.processor for name, stage in clock.stages.items()}
+    seconds["other"] = total - sum(seconds.values())
+    seconds["total"] = total
+    return [
+        {"stage": name, "microseconds_a_read": round(1e6 * used / n_reads, 3)} | common
+        for name, used in seconds.items()
+    ]
+
+
+def draw() -> None:
+    print("| stage | us a read |\n|---|---|")
+    for line in RESULTS.read_text().splitlines():
+        row = json.loads(line)
+        print(f"| {row['stage']} | {row['microseconds_a_read']:.2f} |")
+
+
+def main():
+    options = parse_options()
+    if options.draw:
+        draw()
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as name:
+        overwrite(options.output, measured(options, Path(name)))
+
+
+if __name__ == "__main__":
+    main()
