@@ -1,0 +1,25 @@
+"""What the Snakemake workflow catalog asks of a repository with standardised usage."""
+
+import yaml
+
+
+def test_what_the_catalog_looks_for(checkout):
+    usage = yaml.safe_load((checkout / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
+    assert usage["mandatory-flags"]["flags"] == ""
+    for way in ("conda", "apptainer", "apptainer+conda"):
+        assert isinstance(usage["software-stack-deployment"][way], bool)
+    assert (checkout / "workflow/Snakefile").is_file()
+    assert (checkout / "config/README.md").is_file()
+    assert (checkout / "config/config.yaml").is_file()
+    page = (checkout / "README.md").read_text().lower()
+    assert "snakemake" in page
+    assert "workflow" in page
+
+
+def test_every_rule_that_runs_a_command_has_an_environment(checkout):
+    """The file for the catalog says that all can be run with conda."""
+    for file in (checkout / "workflow/rules").glob("*.smk"):
+        for rule in file.read_text().split("\nrule ")[1:]:
+            if "\n    shell:" in rule:
+                assert "\n    conda:\n" in rule.partition("\n    shell:")[0], rule.partition(":")[0]
