@@ -9,6 +9,7 @@ import gzip
 import re
 from pathlib import Path
 
+import pysam
 import pytest
 
 from bwarp.index.store import load_index
@@ -53,6 +54,10 @@ def records(path: Path, letters: bytes = NUCLEOTIDES):
 
 def names_of(path: Path) -> list[str]:
     return [header.split()[0].decode() for header, *_ in records(path)]
+
+
+def is_bam(path: Path) -> bool:
+    return content(path).startswith(b"BAM\x01")
 
 
 def is_alignments(path: Path) -> bool:
@@ -126,6 +131,8 @@ def test_index_reference(files, given, tmp_path):
 def test_map_reads(files, given, tmp_path):
     accepted = 0
     for path in files:
+        if is_bam(path):
+            continue
         output = tmp_path / "out.sam"
         arguments = ("--index", given / "i", "-1", path, "-o", output)
         if not check("map_reads", path, arguments, tmp_path):
@@ -151,8 +158,30 @@ def test_map_reads(files, given, tmp_path):
     assert accepted == 50
 
 
+def test_map_reads_of_bam(files, given, tmp_path):
+    """Alignments are refused, and what the message says to type makes reads of them."""
+    paths = [path for path in files if is_bam(path)]
+    assert len(paths) > 5
+    for path in paths:
+        arguments = ("--index", given / "i", "-o", tmp_path / "o.sam", "-1")
+        done = run_here("map_reads", *arguments, path, folder=tmp_path)
+        assert (done.rc, done.left) == (1, [])
+        assert re.search(r": the read '.*' is aligned: take the alignments away", done.last_line)
+        collated, reads = str(tmp_path / "collated.bam"), str(tmp_path / "reads.bam")
+        pysam.collate("-u", "-o", collated, str(path), catch_stdout=False)
+        pysam.reset("-o", reads, collated, catch_stdout=False)
+        done = run_here("map_reads", *arguments, reads, folder=tmp_path)
+        assert done.rc == 0, (path, done.said)
+        n_reads = int(pysam.view("-c", "-F", "0x900", str(path)))
+        assert f"{n_reads:,} reads, " in done.said
+        for file in tmp_path.iterdir():
+            file.unlink()
+
+
 def test_map_reads_interleaved(files, given, tmp_path):
     for path in files:
+        if is_bam(path):
+            continue
         arguments = ("--index", given / "i", "-1", path, "--interleaved", "-o", tmp_path / "o.sam")
         if check("map_reads", path, arguments, tmp_path):
             names = [
