@@ -75,7 +75,7 @@ def test_both_engines_score_long_reads_alike(monkeypatch):
     expected = mapper._score(index, genome, chunk, parameters)
     pretend(monkeypatch)
     scored = seeding_rounds_cuda.score_reads(
-        seeding_rounds_cuda.prepare(index, genome), codes, offsets, parameters
+        seeding_rounds_cuda.prepare(index), codes, offsets, parameters
     )
     got = hits_on_host(scored.hits, PinnedBuffer())
     for name, values in expected.hits._asdict().items():
