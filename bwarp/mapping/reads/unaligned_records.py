@@ -6,6 +6,7 @@ The ends of a pair come one after the other, the first end first, as `interleave
 """
 
 import os
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,10 @@ _NO_QUALITY = 66
 # Flags of SAM.
 _PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
 _EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
+
+#: The last container of a CRAM file, which holds nothing: how many bytes it takes at most, and a
+#: part of it.
+_CRAM_END, _CRAM_END_MARK = 38, b"\xe0EOF"
 
 # What the converter reports besides success.
 _ALIGNED = 1
@@ -77,8 +82,17 @@ def _opened(path: str | os.PathLike) -> Iterator:
     """A file of records, of which pysam knows whether it ends too early."""
     import pysam  # which FASTQ does not need
 
-    # It would print what the error says.
-    before = pysam.set_verbosity(0)
+    with open(path, "rb") as file:
+        is_cram = file.read(4) == b"CRAM"
+        file.seek(-min(_CRAM_END, os.path.getsize(path)), os.SEEK_END)
+        if is_cram and _CRAM_END_MARK not in file.read():
+            # Which nobody else asks for.
+            raise InputError(
+                f"{path}: the file is damaged (it has no end): fetch or write it again"
+            )
+    # It would print what the error says, and that what is damaged cannot be closed.
+    before, hooks = pysam.set_verbosity(0), (sys.excepthook, sys.unraisablehook)
+    sys.excepthook = sys.unraisablehook = lambda *_: None
     try:
         file = pysam.AlignmentFile(os.fspath(path), check_sq=False)
         try:
@@ -87,12 +101,13 @@ def _opened(path: str | os.PathLike) -> Iterator:
             # Closing what is damaged fails, and says less.
             with suppress(OSError):
                 file.close()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, NotImplementedError) as error:
         raise InputError(
             f"{path}: the file is damaged ({error}): fetch or write it again"
         ) from None
     finally:
         pysam.set_verbosity(before)
+        sys.excepthook, sys.unraisablehook = hooks
 
 
 @on_timeline("read and inflate")

@@ -164,13 +164,37 @@ def test_names_that_are_no_pairs_are_refused(write, flags):
     )
 
 
-def test_what_is_cut_off_or_damaged_is_refused(write):
-    path = write(random_lines(1))
+@pytest.mark.parametrize("ending", ["bam", "cram"])
+def test_what_is_cut_off_or_damaged_is_refused(write, capfd, ending):
+    path = write(random_lines(1), ending)
     whole = path.read_bytes()
-    for content in (whole[:-28], whole[: len(whole) // 2], whole[:200] + b"?" * 50 + whole[250:]):
+    for content in (
+        whole[:-38], whole[:-28], whole[: len(whole) // 2], whole[:100],
+        whole[:200] + b"?" * 50 + whole[250:], whole[:30] + b"?" * 50 + whole[80:],
+    ):  # fmt: skip
         path.write_bytes(content)
         with pytest.raises(BwarpError, match=f"{path}: "):
             text_of(path)
+        assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("ending", ["bam", "cram"])
+def test_no_read_is_lost_of_what_was_changed(write, ending):
+    """Files with some other bytes, or cut off, are refused, or nothing is missing."""
+    lines = random_lines(2)
+    path, random = write(lines, ending), np.random.default_rng(3)
+    whole = np.frombuffer(path.read_bytes(), np.uint8)
+    for _ in range(15):
+        changed = whole.copy()
+        changed[random.integers(4, whole.size, random.integers(1, 5))] = random.integers(256)
+        if random.random() < 0.3:
+            changed = changed[: random.integers(4, whole.size)]
+        path.write_bytes(changed.tobytes())
+        try:
+            found = sum(chunk.n_reads - chunk.n_orphans for chunk in read_chunks(path, None, False))
+        except BwarpError:
+            continue
+        assert found == len(lines)
 
 
 def test_which_files_hold_records(write, tmp_path):
