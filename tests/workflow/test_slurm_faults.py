@@ -46,7 +46,8 @@ time.sleep(float(Path("pause.txt").read_text()))
 if Path("full.txt").exists() and part.startswith("2/"):
     Path("full.txt").unlink()
     sys.exit("map_reads.py: error: out.bam: no space is left on the device")
-code = subprocess.run([sys.executable, "scripts/the_real_one.py", *words]).returncode
+real_one = Path(__file__).with_name("the_real_one.py")
+code = subprocess.run([sys.executable, real_one, *words]).returncode
 if code == 0:
     record("done")
 sys.exit(code)
@@ -83,16 +84,18 @@ def written(copy):
     return [(copy / f"results/map/s.{ending}").read_bytes() for ending in endings]
 
 
-def begin(copy, slurm, backend="cpu", parts=4):
-    """A run of the workflow in parts; a process."""
-    (copy / "pause.txt").write_text("0")
+def begin(copy, slurm, backend="cpu", parts=4, folder=None):
+    """A run of the workflow in parts, in its own folder or another one; a process."""
+    folder = folder or copy.folder
+    (folder / "pause.txt").write_text("0")
     settings = {
         "reference": "small.fa", "samples": "units.tsv", "backend": backend,
         "map": {"batch_reads": 2 * N_PAIRS // parts + 40},
     }  # fmt: skip
-    (copy / "parts.yaml").write_text(json.dumps(settings))
+    (folder / "parts.yaml").write_text(json.dumps(settings))
     words = copy.command(
-        "map", "--configfile", "parts.yaml", "--workflow-profile", "profiles/slurm",
+        "map", "--snakefile", copy / "Snakefile", "--configfile", "parts.yaml",
+        "--workflow-profile", copy / "profiles/slurm",
         "--set-threads", "map_part=1", "cut_reads=1", "measure_insert_size=1",
         "merge_alignments=1", "--default-resources", "mem_mb=1000", "runtime=5",
         "--set-resources", "map_part:mem_mb=500", "measure_insert_size:mem_mb=500",
@@ -101,8 +104,8 @@ def begin(copy, slurm, backend="cpu", parts=4):
         "--latency-wait", 5,
     )  # fmt: skip
     return subprocess.Popen(
-        words, cwd=copy.folder, env=os.environ | slurm.environment, stdin=subprocess.DEVNULL,
-        stdout=open(copy / "said.txt", "w"), stderr=subprocess.STDOUT, text=True,
+        words, cwd=folder, env=os.environ | slurm.environment, stdin=subprocess.DEVNULL,
+        stdout=open(folder / "said.txt", "w"), stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
 
 
@@ -191,6 +194,24 @@ def test_the_controller_is_started_again(copy, slurm):
     slurm.restart_controller()
     ended(copy, process)
     check(copy, 4)
+
+
+def test_two_workflows_on_one_index(copy, slurm):
+    """Two runs in folders of their own, at once."""
+    folders = [copy / "first", copy / "second"]
+    for folder in folders:
+        (folder / "results").mkdir(parents=True)
+        (folder / "results/index").symlink_to(copy / "results/index")
+        for name in ("small.fa", "units.tsv", "r1.fq", "r2.fq"):
+            (folder / name).symlink_to(copy / name)
+    before = sorted(path.stat().st_mtime_ns for path in (copy / "results/index/small").iterdir())
+    processes = [begin(copy, slurm, parts=2, folder=folder) for folder in folders]
+    for process, folder in zip(processes, folders, strict=True):
+        assert process.wait(280) == 0, (folder / "said.txt").read_text()
+        for name, content in zip(("bam", "bam.bai", "stats.json"), copy.expected, strict=True):
+            assert (folder / f"results/map/s.{name}").read_bytes() == content
+    after = sorted(path.stat().st_mtime_ns for path in (copy / "results/index/small").iterdir())
+    assert after == before
 
 
 def test_random_kills(copy, slurm):

@@ -18,6 +18,8 @@ import psutil
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue")
 
+PROFILE = Path(__file__).resolve().parents[3] / "profiles/slurm"
+
 CONF = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -25,7 +27,7 @@ SlurmctldPort={port}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -95,7 +97,7 @@ class Slurm:
         #: What the environment needs to use it.
         self.environment = {
             "SLURM_CONF": str(folder / "slurm.conf"),
-            "SNAKEMAKE_SLURM_PARTITIONS": "profiles/slurm/partitions.yaml",
+            "SNAKEMAKE_SLURM_PARTITIONS": str(PROFILE / "partitions.yaml"),
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
         }
 
