@@ -47,7 +47,7 @@ def test_a_job_that_fails_is_sent_again_with_more_memory_and_a_gpu(slurm, make_c
     wanted = [slurm.job(job) for job in jobs]
     assert [re.search(r"JobState=(\w+)", job)[1] for job in wanted] == ["FAILED", "COMPLETED"]
     memory = [int(re.search(r"MinMemoryNode=(\d+)M", job)[1]) for job in wanted]
-    assert memory == [1000, 2000]
+    assert memory == [1500, 3000]
     for job in wanted:
         assert "Partition=gpu" in job
         assert "TRES=cpu=2," in job

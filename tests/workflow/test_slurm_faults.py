@@ -221,14 +221,14 @@ def test_random_kills(copy, slurm):
     killed, jobs, over = [], [], threading.Event()
 
     def kill():
-        while len(killed) < KILLS and not over.wait(rng.uniform(2, 6)):
+        while len(killed) < KILLS and not over.wait(rng.uniform(1, 4)):
             lines = slurm.said("squeue", "-h", "-t", "R", "-o", "%A %N").split("\n")
             running = [line.split() for line in lines if line.strip()]
             if not running:
                 continue
             job, node = rng.choice(running)
             killed.append(f"{job} on {node}")
-            if rng.random() < 0.25:
+            if rng.random() < 0.15:
                 jobs.extend(slurm.kill_node(node))
                 time.sleep(1)
                 slurm.start_node(node)

@@ -35,5 +35,6 @@ rule find_mems:
 
 rule mems:
     input:
+        RESAMPLED,
         result_of("mems", ".mums"),
         "results/qc/previews/mems.html",

@@ -37,6 +37,7 @@ rule find_offtargets:
 
 rule offtargets:
     input:
+        RESAMPLED,
         result_of("offtargets", ".tsv"),
         result_of("offtargets", ".guides.tsv"),
         "results/qc/previews/offtargets.html",

@@ -36,6 +36,7 @@ rule find_products:
 
 rule primers:
     input:
+        RESAMPLED,
         result_of("primers", ".tsv"),
         result_of("primers", ".pairs.tsv"),
         "results/qc/previews/primers.html",

@@ -135,20 +135,19 @@ class Slurm:
         jobs = self.said("squeue", "-h", "-w", name, "-o", "%A").split()
         self._signal(name, signal.SIGKILL)
         for job in jobs:
-            self.kill_processes(job)
+            self.kill_processes(job, with_slurm=True)
         return jobs
 
-    def kill_processes(self, job: str) -> None:
-        """Kill all processes of a job."""
+    def kill_processes(self, job: str, with_slurm: bool = False) -> None:
+        """Kill all processes of a job, also those of Slurm that watch them if the node is lost."""
         for process in psutil.process_iter():
-            try:
-                if process.environ().get("SLURM_JOB_ID") == job or (
-                    process.name().startswith("slurmstepd")
-                    and f"[{job}." in " ".join(process.cmdline())
-                ):
+            with suppress(psutil.Error):
+                if process.name().startswith("slurmstepd"):
+                    is_of_job = with_slurm and f"[{job}." in " ".join(process.cmdline())
+                else:
+                    is_of_job = process.environ().get("SLURM_JOB_ID") == job
+                if is_of_job:
                     process.kill()
-            except psutil.Error:
-                continue
 
     def restart_controller(self) -> None:
         self._signal("slurmctld", signal.SIGTERM)
