@@ -221,9 +221,12 @@ def test_random_kills(copy, slurm):
     killed, jobs, over = [], [], threading.Event()
 
     def kill():
-        while len(killed) < KILLS and not over.wait(rng.uniform(1, 4)):
+        while len(killed) < KILLS and not over.wait(rng.uniform(0.5, 3)):
             lines = slurm.said("squeue", "-h", "-t", "R", "-o", "%A %N").split("\n")
-            running = [line.split() for line in lines if line.strip()]
+            mapping = {job for _, job, _ in runs(copy, "begun")}
+            running = [
+                line.split() for line in lines if line.split()[:1] and line.split()[0] in mapping
+            ]
             if not running:
                 continue
             job, node = rng.choice(running)
