@@ -1,9 +1,13 @@
 """scripts/map_reads.py on BAM and CRAM without alignments: as on FASTQ with tags for comments."""
 
 import json
+import shutil
+import subprocess
 
 import pysam
 import pytest
+
+from tests.helpers.programs.mapped_reads import records
 
 TAGS = "RX,BC,MI"
 
@@ -52,6 +56,31 @@ def test_records_are_those_of_fastq(map_reads, unaligned, fastq, tmp_path, endin
     assert json.loads((tmp_path / "a.json").read_text()) == json.loads(
         (tmp_path / "b.json").read_text()
     )
+
+
+@pytest.mark.skipif(shutil.which("bwa") is None, reason="needs bwa")
+def test_reads_and_tags_are_those_of_bwa(map_reads, folder, unaligned, fastq, tmp_path):
+    shutil.copy(folder / "genome.fa", tmp_path)
+    subprocess.run(["bwa", "index", "genome.fa"], cwd=tmp_path, check=True, capture_output=True)
+    command = ["bwa", "mem", "-C", "-p", "-o", "bwa.sam", "genome.fa", fastq]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert map_reads("-1", unaligned, "-o", tmp_path / "ours.sam").rc == 0
+    tags = TAGS.split(",")
+    ours, theirs = (
+        [
+            (
+                r.query_name,
+                r.flag & 0xC1,
+                r.get_forward_sequence(),
+                *map(r.get_tag, TAGS.split(",")),
+            )
+            for r in records(tmp_path / name)
+            if not r.is_supplementary
+        ]
+        for name in ("ours.sam", "bwa.sam")
+    )
+    assert len(ours) > 2500
+    assert ours == theirs
 
 
 def test_single_reads(map_reads, folder, tmp_path):
