@@ -65,7 +65,6 @@ def test_reads_and_tags_are_those_of_bwa(map_reads, folder, unaligned, fastq, tm
     command = ["bwa", "mem", "-C", "-p", "-o", "bwa.sam", "genome.fa", fastq]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     assert map_reads("-1", unaligned, "-o", tmp_path / "ours.sam").rc == 0
-    tags = TAGS.split(",")
     ours, theirs = (
         [
             (
