@@ -40,15 +40,17 @@ def small():
 )
 @pytest.mark.parametrize("hits", [None, 500])
 def test_as_the_cpu(small, options, hits):
+    from bwarp.loci import find_cuda
+
     index, reads = small
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     blocks = blocks_of(both)
     genome, kept = engine.load(index, "cuda", 2)
-    on_gpu = engine.loci_finder(index, genome, options, kept)
+    finder = find_cuda.LociFinder(index, genome, kept[0], options)
     if hits:
-        on_gpu.__self__._most_hits = hits
-    found, gpu_counts = on_gpu(both, blocks, offsets)
+        finder._most_hits = hits
+    found, gpu_counts = finder.find_batch(both, blocks, offsets)
     expected, counts = engine.loci_finder(index, genome, options)(both, blocks, offsets)
     for name, column in vars(expected).items():
         assert np.array_equal(getattr(found, name), column), name
