@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 
+import pytest
+
 from tests.helpers.programs.mapped_reads import outcome, records
 
 
@@ -31,6 +33,16 @@ def test_where_pairs_are_from(folder, pairs_sam):
     assert 0 < stages["hits with gaps"] < stages["hits scored"]
     assert stages["reads mapped"] == 2942
     assert stages["reads of quality 30"] == sum(qualities[q] for q in range(30, 61))
+    bases = Counter()
+    for record in records(output):
+        for operation, length in record.cigartuples or ():
+            bases[operation] += length
+    assert statistics.pop("aligned_bases") == bases[0]
+    assert statistics.pop("inserted_bases") == bases[1]
+    edits = sum(r.get_tag("NM") for r in records(output) if not r.is_unmapped)
+    assert statistics.pop("edits") == edits
+    # That of every 14th position of 140,000.
+    assert 14 * sum(statistics.pop("depths")) == pytest.approx(bases[0], rel=0.01)
     assert statistics == {
         "reads": 3000,
         "bases": 450000,
@@ -38,6 +50,10 @@ def test_where_pairs_are_from(folder, pairs_sam):
         "unmapped": 58,
         "paired": 3000,
         "properly_paired": 2942,
+        "both_mapped": 2942,
+        "split_reads": 0,
+        "supplementary": 0,
+        "reference_bases": 140_000,
         "duplicates": None,
         "insert_size": {
             "mean": 399.323,
