@@ -19,6 +19,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.bam.samtools_process import samtools
 from bwarp.io.line_scan import find_byte
+from bwarp.io.put_text import put_bytes
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["has_pairs", "holds_records", "read_groups", "read_unaligned"]
@@ -253,7 +254,7 @@ def _same_name(lines, columns, others):
 def _put(lines, columns, feed, left_out, out, size):
     """Write a read as FASTQ; returns where it ends."""
     out[size] = 64
-    size = _copy(lines, columns[0], columns[1] - 1, out, size + 1)
+    size = put_bytes(out, size + 1, lines, columns[0], columns[1] - 1)
     at = columns[11]
     while at < feed:
         stop = at
@@ -261,35 +262,26 @@ def _put(lines, columns, feed, left_out, out, size):
             stop += 1
         if not _is_left_out(lines, at, left_out):
             out[size] = 9
-            size = _copy(lines, at, stop, out, size + 1)
+            size = put_bytes(out, size + 1, lines, at, stop)
         at = stop + 1
     out[size] = 10
     first, stop = columns[9], columns[10] - 1
     # A read without bases, and one without qualities, has a * there.
     if stop - first == 1 and lines[first] == 42:
         stop = first
-    size = _copy(lines, first, stop, out, size + 1)
+    size = put_bytes(out, size + 1, lines, first, stop)
     out[size] = 10
     out[size + 1] = 43
     out[size + 2] = 10
     size += 3
     if lines[columns[10]] != 42 or columns[11] - columns[10] > 2:
-        size = _copy(lines, columns[10], columns[11] - 1, out, size)
+        size = put_bytes(out, size, lines, columns[10], columns[11] - 1)
     else:
         for _ in range(stop - first):
             out[size] = _NO_QUALITY
             size += 1
     out[size] = 10
     return size + 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _copy(lines, start, stop, out, size):
-    # Only unsigned indexes let LLVM copy in vectors.
-    source, to = np.uint64(start), np.uint64(size)
-    for i in range(np.uint64(stop - start)):
-        out[to + i] = lines[source + i]
-    return size + stop - start
 
 
 @numba.njit(cache=True, nogil=True)
