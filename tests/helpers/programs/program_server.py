@@ -9,6 +9,7 @@ standard streams and exit code. Most of what the tests of programs used to wait 
 """
 
 import atexit
+import contextlib
 import json
 import os
 import runpy
@@ -62,7 +63,7 @@ class ProgramServer:
             os.write(self._requests, json.dumps(request).encode() + b"\n")
             process = int(self._answers.readline())
             number, seconds = end or (signal.SIGKILL, timeout)
-            killer = threading.Timer(seconds, os.kill, (process, number))
+            killer = threading.Timer(seconds, _end, (process, number))
             killer.start()
             rc = int(self._answers.readline())
             killer.cancel()
@@ -75,6 +76,12 @@ class ProgramServer:
         os.close(self._requests)
         self._answers.close()
         self._process.wait()
+
+
+def _end(process: int, number: int) -> None:
+    """Send a signal to a process that may have ended by itself a moment ago."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)
 
 
 def _serve(requests: int, answers: int) -> None:
