@@ -104,7 +104,7 @@ FORMER_NAMES = {"count-right": "count-correct"}
 GONE = {"expand-primers": "bwarp seeds takes primers with IUPAC letters as they are"}
 
 #: Subcommands that compile what they need side by side, where it was not compiled before.
-COMPILED_FIRST = ("index", "map", "seeds", "mems", "scan", "pairs", "search")
+COMPILED_FIRST = ("index", "map", "allmap", "seeds", "mems", "scan", "pairs", "search")
 
 _OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
 _PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")

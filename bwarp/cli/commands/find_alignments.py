@@ -77,13 +77,14 @@ def main(options):
     chunks = chunks_of_files(files, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first[0], chunks))
     index = load_index(options.index)
+    # Before anything else compiles what it calls.
+    compile_first(backend, options, *files.names)
     backend, (genome, kept) = or_on_cpu(
         options.backend,
         backend,
         lambda engine: load(index, engine, options.threads, options.gpus),
         say,
     )
-    compile_first(backend, options, *files.names)
     certificate, paired = Certificate(), pairing is not None
     with (
         open_locus_output(

@@ -43,6 +43,13 @@ def _of_map(options) -> Iterator[str]:
         yield "bam" if _format(options.output) in ("bam", "cram") else "sam"
 
 
+def _of_allmap(options) -> Iterator[str]:
+    is_pairs = (options.second or options.interleaved) and not options.unpaired
+    yield "pairs" if is_pairs else "single"
+    yield options.extension
+    yield "bam" if _format(options.output) == "bam" else "tsv"
+
+
 def _of_seeds(options) -> Iterator[str]:
     yield "mismatches" if options.mismatches else "exact"
     yield "count" if options.count_only else _format(options.output)
@@ -60,6 +67,7 @@ def _of_pairs(options) -> Iterator[str]:
 
 
 _WORDS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+    "allmap": _of_allmap,
     "index": _of_index,
     "map": _of_map,
     "mems": _of_mems,

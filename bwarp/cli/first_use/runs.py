@@ -34,6 +34,11 @@ RUNS = {
         "merge unit.bam -o sample.bam",
         "map --index index -1 1.fq -2 2.fq -o marked.bam --sort --mark-duplicates",
     ),
+    "every locus of reads": (
+        "allmap --index index -1 single.fq -o loci.bam --edits 4",
+        "allmap --index index -1 1.fq -2 2.fq -o loci.bam --edits 4",
+        "allmap --index index -1 single.fq -o loci.tsv --edits 4 --report best",
+    ),
     "a database search": (
         "search --queries proteins.fa --database database.fa -o hits.tsv --evalue"
         " --alignments hits.m8",
@@ -80,6 +85,11 @@ MORE_KINDS = {
         "map --index index -1 single.fq -o single.bam --sort",
         "map --index index -1 single.fq -o single.bam --mode end-to-end",
         "map --index index -1 single.fq -o single.bam --mode end-to-end --sort",
+    ),
+    "every locus of reads": (
+        "allmap --index index -1 1.fq -2 2.fq -o loci.tsv --edits 4",
+        "allmap --index index -1 single.fq -o loci.bam --edits 4 --extension local",
+        "allmap --index index -1 1.fq -2 2.fq -o loci.bam --edits 4 --extension local",
     ),
     "seeds": (
         "seeds --index index --queries 1.fq -o exact.tsv -k 20 --step 10",

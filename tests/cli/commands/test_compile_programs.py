@@ -22,7 +22,7 @@ def listed(monkeypatch):
 def test_what_is_named_is_compiled_or_all(listed, tmp_path):
     assert run_here("compile_programs", "map", "index", folder=tmp_path).rc == 0
     assert run_here("compile_programs", folder=tmp_path).rc == 0
-    everything = ["index", "map", "mems", "pairs", "scan", "search", "seeds"]
+    everything = ["allmap", "index", "map", "mems", "pairs", "scan", "search", "seeds"]
     assert listed == [(["index", "map"], 1), (everything, 1)]
 
 
@@ -30,7 +30,7 @@ def test_a_program_that_is_not_compiled_before_is_refused(listed, tmp_path):
     done = run_here("compile_programs", "map", "doctor", folder=tmp_path)
     assert (done.rc, listed) == (2, [])
     assert done.last_line.endswith(
-        "error: program doctor is not one of index, map, seeds, mems, scan, pairs, search"
+        "error: program doctor is not one of index, map, allmap, seeds, mems, scan, pairs, search"
     )
 
 
