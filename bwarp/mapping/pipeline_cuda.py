@@ -100,7 +100,7 @@ def map_chunks(
     if insert is None:
         # These are scored again with their mates, which takes less than to keep their hits there.
         first = list(first_chunks(chunks))
-        insert = estimate_insert_size(score(first), genome, parameters)
+        insert = estimate_insert_size(score(first) if first else (), genome, parameters)
 
     def finish(scored: ScoredChunk):
         chunk = scored.chunk

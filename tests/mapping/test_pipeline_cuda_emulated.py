@@ -177,6 +177,12 @@ def attempt_here(work):
         return None
 
 
+def test_there_may_be_no_reads(monkeypatch):
+    index, genome = index_and_genome(hostile_contigs(np.random.default_rng(6)))
+    pretend(monkeypatch)
+    assert list(pipeline_cuda.map_chunks(index, genome, iter(()), PARAMETERS, 2)) == []
+
+
 def test_a_reader_that_fails_is_heard(monkeypatch):
     rng = np.random.default_rng(6)
     index, genome = index_and_genome(hostile_contigs(rng))

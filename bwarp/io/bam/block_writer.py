@@ -48,8 +48,8 @@ class BlockWriter:
         self._index = index
         threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
-        # Of blocks, and of what goes to the index.
-        self._most_jobs = 6 * threads
+        # What goes to the index is a job beside that of its blocks.
+        self._most_jobs = (3 if index is None else 6) * threads
         self._jobs = deque()
         #: Bytes that do not fill a block yet, and how many were handed in before those to come.
         self._rest = np.empty(0, np.uint8)
