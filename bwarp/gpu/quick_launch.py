@@ -1,8 +1,8 @@
 """Kernels are launched in a few microseconds, and without waiting for other threads of Python.
 
-numba-cuda looks at every argument of every launch, which takes a tenth of a millisecond, and lets
-go of Python's lock while it calls the driver: a thread that launches hundreds of kernels while
-others work gets it back hundreds of times, each time when one of these lets go of it. Here
+numba-cuda looks at every argument of every launch, which takes longer than to queue it, and lets go
+of Python's lock while it calls the driver: a thread that launches hundreds of kernels while others
+work gets it back hundreds of times, each time when one of these lets go of it. Here
 
     arguments    array, array, number                what they are is the key to a plan
     plan         the kernel compiled for them, and how their words are packed

@@ -318,8 +318,8 @@ def test_a_file_that_is_no_insert_size_is_refused(steps, tmp_path, text):
     done = run_here("write_alignments", "--index", steps / "i", *files, *out, folder=tmp_path)
     assert (done.rc, done.left) == (1, ["size.json"])
     assert done.last_line == (
-        f"write_alignments.py: error: {tmp_path}/size.json: not an estimated insert size: "
-        "make it again with measure_insert_size.py"
+        f"write_alignments.py: error: {tmp_path}/size.json: not an insert size that "
+        "measure_insert_size.py or estimate_insert_size.py wrote: make it again"
     )
 
 
