@@ -13,6 +13,9 @@ suffix_array.npy             every sa_rate-th entry
 An index with both BWTs has format version 1, which bwarp knew before one could be left out: it
 refuses version 2, an index without the reverse. The reverse is added in place: the files that are
 there stay as they are, and it counts from the moment that index.json names it.
+
+A folder may be replaced while programs open it. All files are opened at once and in one folder, by
+its descriptor: who has opened an index goes on with it, whatever has its name by then.
 """
 
 import errno
@@ -29,7 +32,7 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.io.atomic_folder import added_to_folder, atomic_folder
-from bwarp.io.checksum import checked_map, save_with_sums, text_sum
+from bwarp.io.checksum import checked_array, map_file, save_with_sums, text_sum
 from bwarp.reference import Reference
 from bwarp.runtime.threads import run_together
 
@@ -210,20 +213,45 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
         For a folder that is no index, is damaged, or is of another version.
     """
     folder = Path(folder)
-    path = folder / "index.json"
-    if not folder.exists():
-        raise InputError(
-            f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o {folder}"
-        )
-    if not folder.is_dir():
-        raise InputError(f"{folder}: is a file; an index is a folder that index_reference.py makes")
+    while True:
+        try:
+            opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError):
+            is_file = folder.exists() and not folder.is_dir()
+            raise InputError(
+                f"{folder}: is a file; an index is a folder that index_reference.py makes"
+                if is_file
+                else f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o "
+                f"{folder}"
+            ) from None
+        try:
+            text = map_file(folder / "index.json", opened)
+            files = {name: map_file(folder / name, opened) for name in _FILES[1:]}
+            if _is_at(folder, opened):
+                break
+        finally:
+            os.close(opened)
+    return StoredIndex(folder, _description(folder, text), files)
+
+
+def _is_at(folder: Path, opened: int) -> bool:
+    """Whether the folder that was opened still has that name."""
     try:
-        description = json.loads(path.read_bytes())
+        return os.path.samestat(os.stat(folder), os.fstat(opened))
     except FileNotFoundError:
+        return False
+
+
+def _description(folder: Path, text: np.ndarray | None) -> dict:
+    """What index.json says, checked."""
+    path = folder / "index.json"
+    if text is None:
         raise InputError(
             f"{folder}: not a bwarp index, for it has no index.json: "
             f"make one with scripts/index_reference.py REF.fa -o {folder}"
-        ) from None
+        )
+    try:
+        description = json.loads(text.tobytes())
     except ValueError:
         raise InputError(f"{path}: the file is damaged: build the index again") from None
     if not isinstance(description, dict) or description.get("format") != _FORMAT:
@@ -241,7 +269,7 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
     recorded = description.pop("sum", None)
     if recorded != text_sum(_canonical(description)):
         raise InputError(f"{path}: the file is damaged: build the index again")
-    return StoredIndex(folder, description)
+    return description
 
 
 def _canonical(description: dict) -> str:
@@ -251,9 +279,10 @@ def _canonical(description: dict) -> str:
 class StoredIndex:
     """An `FMIndex` in a folder: the same attributes, each read when it is first asked for."""
 
-    def __init__(self, folder: Path, description: dict):
+    def __init__(self, folder: Path, description: dict, files: dict[str, np.ndarray | None]):
         self.folder = folder
         self.description = description
+        self._files = files
         self.occ_rate: int = description["occ_rate"]
         self.sa_rate: int = description["sa_rate"]
         self.prefix_length: int = description["prefix_length"]
@@ -280,7 +309,7 @@ class StoredIndex:
         with self._lock:
             if name not in self._arrays:
                 recorded = self.description["files"][file]
-                self._arrays[name] = checked_map(self.folder / file, recorded)
+                self._arrays[name] = checked_array(self.folder / file, self._files[file], recorded)
             return self._arrays[name]
 
     def _bwt(self, direction: str) -> BWT:

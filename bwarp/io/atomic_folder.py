@@ -2,9 +2,11 @@
 
 Replacing a folder removes what is in it, so it is done only where every file in it is one that the
 program itself makes: a mistyped name must not delete anything else. Files that are added later come
-one by one, and last the one that speaks of them.
+one by one, and last the one that speaks of them. Where the disk can, a folder and the one that
+replaces it change names at one moment: who opens it by its name finds one of them.
 """
 
+import ctypes
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,10 +16,13 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import part_folder, real_path, usual_mode
 from bwarp.runtime.signals import naming_outputs
 
-__all__ = ["added_to_folder", "atomic_folder"]
+__all__ = ["added_to_folder", "atomic_folder", "exchange"]
 
 #: Snakemake leaves this file in the folders that rules make.
 _SNAKEMAKE = ".snakemake_timestamp"
+
+#: Of renameat2(2): AT_FDCWD and RENAME_EXCHANGE.
+_HERE, _EXCHANGE = -100, 2
 
 
 @contextmanager
@@ -46,9 +51,12 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
         _check(path, own)
         old = part.with_suffix(".old")
         with naming_outputs():
-            if path.exists():
-                os.replace(path, old)
-            os.replace(part, path)
+            if path.exists() and exchange(part, path):
+                os.replace(part, old)
+            else:
+                if path.exists():
+                    os.replace(path, old)
+                os.replace(part, path)
             _remove_own(old, own)
 
 
@@ -71,6 +79,14 @@ def added_to_folder(path: str | os.PathLike, last: str) -> Iterator[Path]:
         with naming_outputs():
             for name in sorted(os.listdir(part), key=lambda name: (name == last, name)):
                 os.replace(part / name, path / name)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Give each of two folders the other's name, at one moment; whether the disk can do that."""
+    swap = getattr(ctypes.CDLL(None), "renameat2", None)
+    return swap is not None and not swap(
+        _HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE
+    )
 
 
 def _check(path: Path, own: Sequence[str]) -> None:

@@ -1,7 +1,9 @@
 """CRC-32 of files in pieces, so that many threads can check one large file."""
 
+import io
 import os
 import zlib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +17,13 @@ try:
 except ImportError:
     from zlib import crc32
 
-__all__ = ["PIECE_BYTES", "checked_map", "crc32", "save_with_sums", "text_sum"]
+__all__ = ["PIECE_BYTES", "checked_array", "crc32", "map_file", "save_with_sums", "text_sum"]
 
 #: A sum covers this many bytes of a file; the last one what is left.
 PIECE_BYTES = 16 << 20
+
+#: More than the header of an .npy file that `save_with_sums` writes.
+_HEADER_BYTES = 4096
 
 
 def text_sum(text: str) -> str:
@@ -48,16 +53,31 @@ def save_with_sums(path: Path, array: np.ndarray) -> dict:
     return {"bytes": os.stat(path).st_size, "crc32": [f"{value:08x}" for value in sums]}
 
 
-@on_timeline("check a file of the index")
-def checked_map(path: Path, recorded: dict) -> np.ndarray:
-    """Map an array from a file after checking every byte of it against the recorded sums."""
-    remedy = "build the index again"
+def map_file(path: Path, folder: int) -> np.ndarray | None:
+    """The bytes of a file, mapped and not read: none where the file is missing or empty.
+
+    `folder` is a descriptor of the folder that it is in, whatever has its name by now.
+    """
     try:
-        data = np.memmap(path, np.uint8, "r")
+        with open(path.name, "rb", opener=partial(os.open, dir_fd=folder)) as file:
+            return np.memmap(file, np.uint8, "r")
     except FileNotFoundError:
-        raise InputError(f"{path}: the file is missing from the index: {remedy}") from None
+        return None
     except ValueError:
-        raise InputError(f"{path}: the file is empty, so it was cut off: {remedy}") from None
+        return np.empty(0, np.uint8)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+@on_timeline("check a file of the index")
+def checked_array(path: Path, data: np.ndarray | None, recorded: dict) -> np.ndarray:
+    """An array in what `map_file` gave, after checking every byte against the recorded sums."""
+    remedy = "build the index again"
+    if data is None:
+        raise InputError(f"{path}: the file is missing from the index: {remedy}")
+    if not data.size:
+        raise InputError(f"{path}: the file is empty, so it was cut off: {remedy}")
     if data.size != recorded["bytes"]:
         raise InputError(
             f"{path}: the file has {data.size:,} bytes where {recorded['bytes']:,} were written: "
@@ -75,5 +95,8 @@ def checked_map(path: Path, recorded: dict) -> np.ndarray:
                 )
 
     for_each_range(check, len(recorded["crc32"]), available_threads(), smallest=1)
+    header = io.BytesIO(data[:_HEADER_BYTES])
+    np.lib.format.read_magic(header)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(header)
     # A view of a memmap runs Python code each time it is made, a view of an array does not.
-    return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    return data[header.tell() :].view(dtype).reshape(shape).view(np.ndarray)

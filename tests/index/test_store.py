@@ -1,6 +1,7 @@
 """The index folder: what is written is what is loaded, and nothing damaged or foreign is."""
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -15,7 +16,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.index import store
 from bwarp.index.store import load_index, new_index_folder, save_index
 from bwarp.io import checksum
-from bwarp.io.checksum import checked_map, save_with_sums, text_sum
+from bwarp.io.checksum import checked_array, map_file, save_with_sums, text_sum
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
 FILES = [
@@ -95,11 +96,11 @@ def test_only_plain_arrays_that_numpy_reads_by_itself(saved):
 def test_arrays_are_mapped_when_they_are_asked_for(saved, monkeypatch):
     opened = []
 
-    def spy(path, recorded):
+    def spy(path, data, recorded):
         opened.append(path.name)
-        return checked_map(path, recorded)
+        return checked_array(path, data, recorded)
 
-    monkeypatch.setattr(store, "checked_map", spy)
+    monkeypatch.setattr(store, "checked_array", spy)
     index = load_index(saved)
     assert (index.occ_rate, index.sa_rate, index.prefix_length) == (64, 3, 2)
     assert opened == []
@@ -119,16 +120,16 @@ def test_threads_that_ask_for_an_array_at_the_same_time_share_it(saved, monkeypa
     opened = []
     together = threading.Barrier(4)
 
-    def slow(path, recorded):
+    def slow(path, data, recorded):
         opened.append(path.name)
         time.sleep(0.05)
-        return checked_map(path, recorded)
+        return checked_array(path, data, recorded)
 
     def ask(_):
         together.wait()
         return index._array(name) if name == "suffix_array" else getattr(index, name)
 
-    monkeypatch.setattr(store, "checked_map", slow)
+    monkeypatch.setattr(store, "checked_array", slow)
     index = load_index(saved)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(4)))
@@ -275,6 +276,57 @@ def test_an_older_index_is_replaced_and_a_damaged_one_too(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
+@pytest.fixture(scope="module")
+def sampled():
+    """Two indexes of one text."""
+    return [index_of(HOSTILE["with gaps"], *rates) for rates in ((64, 3, 2), (32, 1, 4))]
+
+
+def test_an_index_that_was_opened_is_what_it_was(tmp_path, sampled):
+    """Arrays are asked for when the folder has been replaced, and when it has gone."""
+    folder = tmp_path / "index"
+    for index in sampled:
+        save_index(index, folder)
+        before = load_index(folder)
+        if index is sampled[0]:
+            save_index(sampled[1], folder)
+        else:
+            shutil.rmtree(folder)
+        assert_equal(index, before)
+
+
+def test_an_index_is_replaced_while_others_open_it(tmp_path, sampled):
+    folder = tmp_path / "index"
+    save_index(sampled[0], folder)
+    ended = threading.Event()
+
+    def replace_it():
+        while not ended.is_set():
+            for index in reversed(sampled):
+                save_index(index, folder)
+
+    with ThreadPoolExecutor(1) as pool:
+        replaced = pool.submit(replace_it)
+        seen = {}
+        try:
+            while not replaced.done() and (len(seen) < 2 or min(seen.values()) < 100):
+                loaded = load_index(folder)
+                seen[loaded.sa_rate] = seen.get(loaded.sa_rate, 0) + 1
+                assert_equal(sampled[loaded.sa_rate == 1], loaded)
+        finally:
+            ended.set()
+        replaced.result()
+
+
+def test_files_of_another_index_are_noticed(tmp_path, sampled):
+    """Such as a copy makes over an index, file by file."""
+    for name, index in zip("ab", sampled, strict=True):
+        save_index(index, tmp_path / name)
+    shutil.copy(tmp_path / "b" / "suffix_array.npy", tmp_path / "a")
+    with pytest.raises(InputError, match=r"suffix_array\.npy: the file has .* build the index"):
+        load_all(tmp_path / "a")
+
+
 def test_the_folder_of_another_program_is_kept(tmp_path):
     folder = tmp_path / "web"
     folder.mkdir()
@@ -310,6 +362,15 @@ def test_strange_names_survive(tmp_path):
     assert load_index(tmp_path / "index").reference.names == names
 
 
+def array_of(path, recorded) -> np.ndarray:
+    """The array in a file, checked."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        return checked_array(path, map_file(path, folder), recorded)
+    finally:
+        os.close(folder)
+
+
 @pytest.mark.parametrize("piece", [129, 200, 1000, 4096])
 def test_sums_of_many_pieces(tmp_path, monkeypatch, piece):
     """Each sum covers its piece of the file, and damage is named by it."""
@@ -323,13 +384,13 @@ def test_sums_of_many_pieces(tmp_path, monkeypatch, piece):
         assert recorded["crc32"] == [
             f"{checksum.crc32(whole[i : i + piece]):08x}" for i in range(0, len(whole), piece)
         ]
-        assert np.array_equal(checked_map(path, recorded), array)
+        assert np.array_equal(array_of(path, recorded), array)
         damaged = bytearray(whole)
         damaged[-1] ^= 4
         path.write_bytes(damaged)
         start = (len(whole) - 1) // piece * piece
         with pytest.raises(InputError) as error:
-            checked_map(path, recorded)
+            array_of(path, recorded)
         assert str(error.value) == (
             f"{path}: the file is damaged between bytes {start:,} and {len(whole):,}: "
             "build the index again"
@@ -339,7 +400,7 @@ def test_sums_of_many_pieces(tmp_path, monkeypatch, piece):
 def test_arrays_of_any_layout_are_stored_as_they_are(tmp_path):
     array = np.arange(24, dtype=np.uint64).reshape(4, 6).T[::2]
     recorded = save_with_sums(tmp_path / "a.npy", array)
-    assert np.array_equal(checked_map(tmp_path / "a.npy", recorded), array)
+    assert np.array_equal(array_of(tmp_path / "a.npy", recorded), array)
 
 
 def test_the_sum_of_a_text():

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io import atomic_folder as module
+from bwarp.io.atomic_folder import atomic_folder, exchange
 from tests.helpers.programs.left_behind import dead_process, names
 
 OWN = ("index.json", "table.npy")
@@ -51,12 +52,24 @@ def test_a_folder_appears_when_it_is_complete(tmp_path):
     assert names(tmp_path) == ["index"]
 
 
-def test_an_older_folder_is_replaced_as_a_whole(tmp_path, index):
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_an_older_folder_is_replaced_as_a_whole(tmp_path, index, monkeypatch, can_exchange):
+    if not can_exchange:
+        monkeypatch.setattr(module, "exchange", lambda one, other: False)
     (index / ".snakemake_timestamp").touch()
     write(index)
     assert names(index) == ["index.json"]
     assert (index / "index.json").read_text() == "new"
     assert names(tmp_path) == ["index"]
+
+
+def test_two_folders_exchange_their_names(tmp_path, index):
+    other = tmp_path / "ein Ordner"
+    other.mkdir()
+    assert exchange(other, index)
+    assert names(other) == sorted(OWN)
+    assert names(index) == []
+    assert not exchange(other, tmp_path / "absent")
 
 
 def test_a_failed_folder_leaves_the_old_one(tmp_path, index):

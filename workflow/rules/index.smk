@@ -39,8 +39,8 @@ rule index_reference:
 
 
 # An index that is there, with other sampling rates. Results do not depend on these: so for Snakemake
-# it stays as old as it is, and no job that searches it waits for this one, or runs again. Jobs that
-# have begun go on with the files of the old one.
+# it stays as old as it is, and no job that searches it waits for this one, or runs again. The folder
+# is replaced at one moment: each job opens the old one or the new one, and goes on with that.
 rule resample_index:
     input:
         index=INDEX,
