@@ -37,7 +37,8 @@ snakemake --configfile my_config.yaml
 ```
 
 Keys that are left out keep the values of `config/config.yaml`, and those that are left out there
-have the defaults below. On the command line, `--config backend=cpu` sets a single top-level key.
+have the defaults below. On the command line, `--config backend=cpu` sets a single top-level
+key, and `--config 'map={match: 2, hic: true}'` some of a section.
 An unknown key or an invalid value is reported with its file and line before anything runs.
 [The sample sheet](../config/README.md#the-sample-sheet) is a table of its own.
 """

@@ -217,11 +217,12 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
         try:
             opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except (FileNotFoundError, NotADirectoryError):
-            is_file = folder.exists() and not folder.is_dir()
+            if folder.exists() and not folder.is_dir():
+                raise InputError(
+                    f"{folder}: is a file; an index is a folder that index_reference.py makes"
+                ) from None
             raise InputError(
-                f"{folder}: is a file; an index is a folder that index_reference.py makes"
-                if is_file
-                else f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o "
+                f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o "
                 f"{folder}"
             ) from None
         try:

@@ -14,7 +14,7 @@ import yaml
 from bwarp.errors import InputError
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.atomic_output import atomic_file, private_folder
-from bwarp.io.checksum import checked_map, save_with_sums
+from bwarp.io.checksum import checked_array, map_file, save_with_sums
 from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
@@ -72,8 +72,10 @@ def test_an_array_with_a_pickle_in_it_is_not_opened(tmp_path, monkeypatch):
     np.save(tmp_path / "good.npy", np.arange(4))
     recorded = save_with_sums(tmp_path / "x.npy", np.arange(4))
     np.save(tmp_path / "x.npy", array, allow_pickle=True)
+    folder = os.open(tmp_path, os.O_RDONLY)
     with pytest.raises(InputError):
-        checked_map(tmp_path / "x.npy", recorded)
+        checked_array(tmp_path / "x.npy", map_file(tmp_path / "x.npy", folder), recorded)
+    os.close(folder)
     with pytest.raises(ValueError, match="pickle"):
         np.load(tmp_path / "x.npy")
     assert not (tmp_path / "made-by-a-pickle").exists()

@@ -54,6 +54,21 @@ config/README.md explains every key and column.
     assert copy.snakemake("--configfile", "mine.yaml", rc=2) == EXTENDED + expected
 
 
+def test_a_section_on_the_command_line(copy):
+    """Snakemake makes text of the numbers in it."""
+    typed = "map={clip: 4, mark_duplicates: true, insert_size: '400,60', batch_reads: auto}"
+    said = copy.snakemake("-n", "-p", "map", "--config", typed)
+    assert "--clip 4 --mark-duplicates --insert-size 400,60" in said
+    typed = "map={clip: 4, hic: maybe, batch_reads: -1}"
+    assert copy.snakemake("-n", "map", "--config", typed, rc=2) == (
+        EXTENDED + "Nothing was run: there are 2 problems in the configuration.\n"
+        "  --config, map.batch_reads: '-1' cannot be used; write auto, or a whole number from 0 "
+        "(a unit is mapped by one job) to 1000000000000\n"
+        "  --config, map.hic: 'maybe' cannot be used; write true or false\n"
+        "config/README.md explains every key and column.\n"
+    )
+
+
 def test_one_problem(copy):
     assert copy.snakemake("--config", "backend=fast", rc=2) == (
         EXTENDED + "Nothing was run: there is a problem in the configuration.\n"

@@ -7,6 +7,7 @@ from bwarp_configuration import (
     ConfigFile,
     config_file_problems,
     config_problems,
+    typed_values,
     with_defaults,
 )
 
@@ -153,3 +154,65 @@ def test_defaults_fill_what_is_left_out_and_nothing_else():
     assert config == {"reference": "a.fa", "index": {"length": 3}}
     assert with_defaults({}, SCHEMA)["index"] == {"rate": 64}
     assert SCHEMA["properties"]["index"]["default"] == {}
+
+
+# What may be typed on the command line, where all in braces is text.
+TYPED = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "write": "a name"},
+        "map": {
+            "type": "object",
+            "properties": {
+                "match": {"type": "integer", "minimum": 1, "write": "a whole number"},
+                "share": {"type": "number", "write": "a number"},
+                "hic": {"type": "boolean", "write": "true or false"},
+                "filter": {"enum": ["auto", "on", "off"], "write": "auto, on or off"},
+                "length": {"anyOf": [{"const": "auto"}, {"type": "integer"}], "write": "a number"},
+                "side": {"enum": [3, 5], "write": "3 or 5"},
+                "size": {"type": "string", "write": "a text"},
+            },
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("match", "2", 2),
+        ("match", "0", "0"),
+        ("match", "2.0", "2.0"),
+        ("match", "true", "true"),
+        ("match", "{", "{"),
+        ("share", "0.5", 0.5),
+        ("share", ".inf", ".inf"),
+        ("hic", "true", True),
+        ("hic", "False", False),
+        ("hic", "1", "1"),
+        ("filter", "on", "on"),
+        ("length", "auto", "auto"),
+        ("length", "12", 12),
+        ("side", "5", 5),
+        ("side", "4", "4"),
+        ("size", "12", "12"),
+        ("unknown", "12", "12"),
+    ],
+)
+def test_text_of_the_command_line_is_what_it_would_be_in_a_file(key, text, value):
+    typed = {"map": {key: text}}
+    read = typed_values({"name": "7", "map": {"match": "3", key: text}}, TYPED, typed)
+    assert read["map"][key] == value
+    assert type(read["map"][key]) is type(value)
+    # What stands in a file is what its author wrote.
+    assert read["name"] == "7"
+    assert key == "match" or read["map"]["match"] == "3"
+
+
+def test_the_command_line_is_blamed_for_a_key_in_braces():
+    file = ConfigFile.parse("config.yaml", "reference: a.fa\nindex:\n  rate: 64\n")
+    typed = ConfigFile.of_values("--config", {"index": {"rate": "x"}})
+    config = {"reference": "a.fa", "index": {"rate": "x"}}
+    assert [str(problem) for problem in config_problems(config, SCHEMA, [file, typed])] == [
+        "--config, index.rate: 'x' cannot be used; write a multiple of 32"
+    ]

@@ -29,6 +29,7 @@ __all__ = [
     "in_reading_order",
     "printable",
     "unknown_message",
+    "typed_values",
     "validator",
     "with_defaults",
 ]
@@ -69,6 +70,11 @@ class ConfigFile:
                 repeated.append((path, line))
             lines[path] = line
         return cls(name, lines, tuple(repeated))
+
+    @classmethod
+    def of_values(cls, name: str, values: Mapping) -> "ConfigFile":
+        """The keys of values that stand in no file."""
+        return cls(name, dict.fromkeys(_paths(values, ())), ())
 
 
 def config_problems(
@@ -113,6 +119,30 @@ def config_file_problems(
     return in_reading_order(problems)
 
 
+def typed_values(config: Mapping, schema: Mapping, typed: Mapping) -> dict:
+    """A copy of `config` in which texts of `typed` are numbers, true or false where those are due.
+
+    Of ``--config 'map={match: 2}'`` Snakemake makes the text ``2``, as of all that is in braces.
+    """
+    read = dict(config)
+    for key, value in typed.items():
+        rule = schema.get("properties", {}).get(key, {})
+        if isinstance(value, Mapping) and isinstance(read.get(key), Mapping):
+            read[key] = typed_values(read[key], rule, value)
+        elif isinstance(value, str) and rule and not validator(rule).is_valid(value):
+            meant = _plain_value(value)
+            read[key] = meant if validator(rule).is_valid(meant) else value
+    return read
+
+
+def _plain_value(text: str):
+    """What a text in a YAML file would be."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
 def with_defaults(config: Mapping, schema: Mapping) -> dict:
     """A copy of `config` in which every key that is left out of a section has its default."""
     filled = dict(config)
@@ -148,6 +178,14 @@ def _keys(node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
     for key, value in node.value:
         yield (*path, key.value), key.start_mark.line + 1
         yield from _keys(value, (*path, key.value))
+
+
+def _paths(values: Mapping, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The path of every key of some values."""
+    for key, value in values.items():
+        yield (*path, str(key))
+        if isinstance(value, Mapping):
+            yield from _paths(value, (*path, str(key)))
 
 
 def _file_settings(

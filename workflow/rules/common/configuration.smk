@@ -22,6 +22,7 @@ from bwarp_configuration import (
     config_file_problems,
     config_problems,
     in_reading_order,
+    typed_values,
     with_defaults,
 )
 from bwarp_sheet import read_sheet, sheet_file_problems, sheet_problems
@@ -44,7 +45,7 @@ def config_files():
         ConfigFile.parse(os.path.relpath(name), Path(name).read_text(encoding="utf-8"))
         for name in [*names, *typed.configfiles]
     ]
-    return [*files, ConfigFile("--config", {(key,): None for key in typed.config}, ())]
+    return [*files, ConfigFile.of_values("--config", typed.config)]
 
 
 def check_configuration():
@@ -85,6 +86,7 @@ def section(name):
     return config[name]
 
 
+config.update(typed_values(config, read_schema("config"), workflow.config_settings.config))
 problems = check_configuration()
 if problems:
     refuse(problems)
