@@ -25,7 +25,7 @@ from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
 from bwarp.io.standard_streams import fill_closed_streams, flush_standard_output
-from bwarp.runtime.backend import BACKENDS, choose_backend
+from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability
 from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.progress import announce_compilation, say
 from bwarp.runtime.signals import ended_by_signals
@@ -159,7 +159,7 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
 
 
 def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None) -> None:
-    """Compile side by side what a run with these options needs on a CPU, if that is not done yet.
+    """Compile side by side what a run with these options needs, if that is not done yet.
 
     Before that, `inputs` that are not there are reported: standard input is ``-``.
     """
@@ -167,8 +167,9 @@ def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None
         if path not in (None, "-"):
             os.stat(path)
     name = subcommand_name()
-    if backend == "cpu" and name in COMPILED_FIRST:
-        compile_once([kind_of(name, options)], available_threads())
+    if name in COMPILED_FIRST:
+        capability = gpu_capability() if backend == "cuda" else None
+        compile_once([kind_of(name, options)], available_threads(), capability)
 
 
 def run_program(

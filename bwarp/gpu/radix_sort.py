@@ -13,7 +13,7 @@ from numba import cuda
 
 from bwarp.errors import UsageError
 
-__all__ = ["pair_sorter"]
+__all__ = ["compiled_sort", "pair_sorter"]
 
 
 def pair_sorter() -> Callable:
@@ -39,7 +39,7 @@ def pair_sorter() -> Callable:
             f"(or gpu-cu12), or use --backend cpu ({error})"
         ) from None
 
-    sort = deserialize(_compiled_sort(cuda.get_current_device().compute_capability))
+    sort = deserialize(compiled_sort(cuda.get_current_device().compute_capability))
 
     def sort_pairs(keys, values, count: int, key_bits: int):
         arguments = {
@@ -60,7 +60,7 @@ def pair_sorter() -> Callable:
 
 
 @functools.cache
-def _compiled_sort(capability: tuple[int, int]) -> bytes:
+def compiled_sort(capability: tuple[int, int]) -> bytes:
     """The sort compiled for this GPU. That takes seconds, so it is kept where Numba keeps its
     compiled functions; where nothing can be written it is compiled in every process."""
     folder = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__")

@@ -9,6 +9,7 @@ from bwarp.errors import GpuMemoryError, UsageError
 __all__ = [
     "BACKENDS",
     "choose_backend",
+    "gpu_capability",
     "gpu_problem",
     "is_gpu_memory_error",
     "may_have_gpu",
@@ -76,6 +77,15 @@ def gpu_problem() -> str | None:
     if capability < (7, 5):
         return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
     return None
+
+
+def gpu_capability() -> tuple[int, int] | None:
+    """The compute capability of the GPU that is in use; None where one is simulated."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return None
+    from numba import cuda
+
+    return tuple(cuda.get_current_device().compute_capability)
 
 
 def _starting_problem() -> str | None:

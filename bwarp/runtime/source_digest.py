@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["files_digest", "program_digest"]
+__all__ = ["files_digest", "imported_sources", "program_digest"]
 
 #: A quick look for imports: parsing every module would be felt at each start of a program.
 _IMPORT = re.compile(
@@ -39,11 +39,27 @@ def files_digest(package: Path) -> str:
     return hashlib.sha256("\n".join([version, *sorted(states)]).encode()).hexdigest()
 
 
-def program_digest(program: Path, package: Path) -> str:
-    """The digest of the source file `program` and what it imports of the folder `package`.
+def imported_sources(program: Path, package: Path) -> list[Path]:
+    """The source file `program` and what it imports of the folder `package`, sorted by name.
 
     Imports inside functions count too, so the code of every engine is included.
     """
+    return sorted(_imported(program, package))
+
+
+def program_digest(program: Path, package: Path) -> str:
+    """The digest of a program's `imported_sources`."""
+    found = _imported(program, package)
+    digest = hashlib.sha256()
+    for source in sorted(found):
+        # The same code in another folder has the same digest.
+        name = source.relative_to(package) if source.is_relative_to(package) else source.name
+        digest.update(f"{name} {found[source]}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _imported(program: Path, package: Path) -> dict[Path, str]:
+    """A program's file and what it imports of a package, and the digest of each alone."""
     waiting, found = [program], {}
     while waiting:
         source = waiting.pop()
@@ -51,12 +67,7 @@ def program_digest(program: Path, package: Path) -> str:
             status = source.stat()
             found[source], imported = _read(source, package, status.st_mtime_ns, status.st_size)
             waiting += imported
-    digest = hashlib.sha256()
-    for source in sorted(found):
-        # The same code in another folder has the same digest.
-        name = source.relative_to(package) if source.is_relative_to(package) else source.name
-        digest.update(f"{name} {found[source]}\n".encode())
-    return digest.hexdigest()[:16]
+    return found
 
 
 @functools.cache

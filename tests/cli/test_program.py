@@ -265,9 +265,12 @@ def test_an_input_that_is_not_there_is_reported_before_anything_is_compiled(monk
     options = map_reads.parse_options().parse_args(words)
     compiled = []
     monkeypatch.setattr(program, "compile_once", lambda *words: compiled.append(words))
+    monkeypatch.setattr(program, "gpu_capability", lambda: (9, 0))
     with pytest.raises(FileNotFoundError):
         program.compile_first("cpu", options, None, str(tmp_path / "reads.fq"))
     assert not compiled
     program.compile_first("cpu", options, None, "-", str(tmp_path))
     program.compile_first("cuda", options)
-    assert [kinds for kinds, _ in compiled] == [["map pairs local sorted"]]
+    assert [(kinds, capability) for kinds, _, capability in compiled] == [
+        (["map pairs local sorted"], None), (["map pairs local sorted"], (9, 0))
+    ]  # fmt: skip

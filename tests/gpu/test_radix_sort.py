@@ -46,11 +46,11 @@ def test_pairs_are_sorted_by_the_lowest_bits(count, key_bits):
 def test_the_compiled_sort_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(radix_sort.numba.config, "CACHE_DIR", str(tmp_path / "new"))
     capability = cuda.get_current_device().compute_capability
-    compiled = radix_sort._compiled_sort.__wrapped__(capability)
+    compiled = radix_sort.compiled_sort.__wrapped__(capability)
     (kept,) = (tmp_path / "new").iterdir()
     assert kept.read_bytes() == compiled
     kept.write_bytes(b"read back")
-    assert radix_sort._compiled_sort.__wrapped__(capability) == b"read back"
+    assert radix_sort.compiled_sort.__wrapped__(capability) == b"read back"
 
 
 @pytest.mark.gpu

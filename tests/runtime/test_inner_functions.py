@@ -26,7 +26,7 @@ compiling.leave_inner_functions_to_callers()
 outer.compile(types_of_text(KINDS))
 print(is_inner(next(iter(INNER.overloads.values())).library))
 print(is_inner(next(iter(outer.overloads.values())).library))
-compiling._work([f"{name}\\t{KINDS}\\n"])
+compiling._compile_function(name, KINDS)
 print(is_inner(next(iter(INNER.overloads.values())).library))
 """
 

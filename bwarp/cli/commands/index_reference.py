@@ -118,8 +118,7 @@ def build(options):
         say(
             f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
         )
-        # Long repeats are sorted on the CPU by either engine.
-        compile_first("cpu", options)
+        compile_first(backend, options)
         memory = options.memory or available_bytes()
         with steps() as done:
             _, index = or_on_cpu(

@@ -4,11 +4,15 @@ Numba compiles in one thread at a time. So worker processes each compile one fun
 another, first those that take longest, and keep them (`bwarp.runtime.kept_functions`); the program
 that waits for them finds them there. Where nothing can be kept, each program compiles what it
 needs by itself.
+
+Where there is a GPU, kernels are compiled in the same way, by workers that do not use it
+(`bwarp.gpu.compile_ahead`).
 """
 
 import fcntl
 import gc
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +25,8 @@ from pathlib import Path
 import bwarp
 from bwarp.cli.first_use.listed_functions import ListedFunction, listed_functions
 from bwarp.cli.first_use.type_text import types_of_text
+from bwarp.cli.subcommands import SUBCOMMANDS
+from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import kept_functions
 from bwarp.runtime.inner_functions import leave_inner_functions_to_callers
 from bwarp.runtime.progress import duration, say, status_line
@@ -32,7 +38,9 @@ __all__ = ["compile_once"]
 WORTH_IT = 3.0
 
 
-def compile_once(kinds: Sequence[str], processes: int) -> None:
+def compile_once(
+    kinds: Sequence[str], processes: int, capability: tuple[int, int] | None = None
+) -> None:
     """Compile what these kinds of run need, unless that was done for this version and processor.
 
     Parameters
@@ -41,26 +49,39 @@ def compile_once(kinds: Sequence[str], processes: int) -> None:
         Kinds of run (`bwarp.cli.first_use.kinds`), or names of subcommands for all of theirs.
     processes : int
         How many to compile in.
+    capability : tuple of int, optional
+        The compute capability of the GPU that they will use.
     """
     kept = kept_functions()
-    words = ("compiled", kept.state, ",".join(kinds))
+    words = ("compiled", kept.state, ",".join(kinds), str(capability))
     if kept.get(*words) is not None:
         return
     with _one_at_a_time(kept.path):
         # Another program may have done it meanwhile.
         if kept.get(*words) is None and kept.can_be_written():
             missing = [one for one in listed_functions(kinds) if _is_missing(one)]
-            if sum(one.seconds for one in missing) > WORTH_IT:
-                _compile(missing, processes)
+            lines = [json.dumps(["function", one.function, one.types]) for one in missing]
+            if capability:
+                programs = {kind.partition(" ")[0] for kind in kinds}
+                sources = map(_source_of, sorted(programs))
+                kernels = kernels_of(sources, capability)
+                lines += [json.dumps(["kernel", *one, capability]) for one in kernels]
+            if capability or sum(one.seconds for one in missing) > WORTH_IT:
+                _compile(lines, processes)
             kept.put(b"done", *words)
 
 
-def _compile(listed: Sequence[ListedFunction], processes: int) -> None:
-    """Have workers compile functions, one after the other of those that are left."""
-    processes = min(processes, len(listed))
-    say(f"compiling for this machine, once: {len(listed)} functions, {processes} at a time")
+def _source_of(program: str) -> Path:
+    module = SUBCOMMANDS[program].module.replace(".", "/")
+    return Path(bwarp.__file__).parent / "cli" / f"{module}.py"
+
+
+def _compile(lines: Sequence[str], processes: int) -> None:
+    """Have workers compile what lines name, one after the other of those that are left."""
+    processes = min(processes, len(lines))
+    say(f"compiling for this machine, once: {len(lines)} functions, {processes} at a time")
     start = time.monotonic()
-    left, done = iter(listed), []
+    left, done = iter(lines), []
     paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     workers: list[subprocess.Popen] = []
@@ -72,13 +93,13 @@ def _compile(listed: Sequence[ListedFunction], processes: int) -> None:
     def feed(worker: subprocess.Popen) -> None:
         # A worker that fails or is killed leaves the rest to others, or to who calls the function.
         with suppress(OSError):
-            while (one := next(left, None)) is not None:
-                worker.stdin.write(f"{one.function}\t{one.types}\n")
+            while (line := next(left, None)) is not None:
+                worker.stdin.write(f"{line}\n")
                 worker.stdin.flush()
                 if not worker.stdout.readline():
                     return
-                done.append(one)
-                show(lambda _: f"{len(done)} functions done, {len(listed) - len(done)} left")
+                done.append(line)
+                show(lambda _: f"{len(done)} functions done, {len(lines) - len(done)} left")
 
     with (
         undone_if_ended(end_workers),
@@ -140,18 +161,28 @@ def _is_missing(one: ListedFunction) -> bool:
 
 
 def _work(lines: Iterable[str]) -> None:
-    """What a worker does: compile the functions that it reads of, and say when each is done."""
+    """What a worker does: compile what it reads of, and say when each is done."""
     # Much is made, and little of it in circles: collecting takes a fifth of the time.
     gc.set_threshold(1_000_000)
     leave_inner_functions_to_callers()
+    compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
-        function, types = line.rstrip("\n").split("\t")
+        what, *words = json.loads(line)
         with suppress(Exception):  # the program that calls it will say what is wrong
-            dispatcher, types = _dispatcher(function), types_of_text(types)
-            # As part of another function it has no code of its own.
-            dispatcher.overloads.pop(types, None)
-            dispatcher.compile(types)
+            compilers[what](*words)
         print(flush=True)
+
+
+def _compile_function(function: str, text: str) -> None:
+    dispatcher, types = _dispatcher(function), types_of_text(text)
+    # As part of another function it has no code of its own.
+    dispatcher.overloads.pop(types, None)
+    dispatcher.compile(types)
+
+
+def _compile_kernel(module: str, number: int, capability: list[int]) -> None:
+    pretend_to_have(tuple(capability))
+    compile_kernel(module, number)
 
 
 if __name__ == "__main__":

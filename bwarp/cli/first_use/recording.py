@@ -82,7 +82,7 @@ def _record(file: str, line: list[str]) -> None:
     Overloads.load_overload = notes.noting(Overloads.load_overload)
     kinds = [line[0]]
     # What the table has is not compiled before it is called.
-    program.compile_once = lambda said, _: kinds.extend(said)
+    program.compile_once = lambda said, *_: kinds.extend(said)
     # With --debug the program returns.
     sys.argv = ["bwarp", *line, "--debug", "--backend", "cpu"]
     main()

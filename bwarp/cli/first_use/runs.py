@@ -1,21 +1,9 @@
-"""What the programs are usually run for, on a small data set: so kernels for a GPU are compiled.
+"""What the programs are usually run for, on a small data set.
 
-Several processes that each run some programs keep all cores busy. What they compile is kept (see
-`bwarp.runtime.compiled_code`), and found by every later run. The table of functions for the CPU is
-made of these runs as well (`bwarp.cli.first_use.recording`).
+The table of functions for the CPU is made of these runs (`bwarp.cli.first_use.recording`).
 """
 
-import os
-import subprocess
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
-
-import bwarp
-from bwarp.cli.first_use.small_data import write_data
-from bwarp.gpu.device_selection import HELD
-
-__all__ = ["INDEXING", "MORE_KINDS", "RUNS", "run_all"]
+__all__ = ["INDEXING", "MORE_KINDS", "RUNS"]
 
 INDEXING = "an index"
 
@@ -100,65 +88,3 @@ MORE_KINDS = {
         "mems --reference genome.fa --queries windows.fa -o all.mums --kind maxmatch",
     ),
 }
-
-
-def run_all(
-    command: Sequence[str], folder: Path, options: Sequence[str], processes: int
-) -> Iterator[tuple[str, str | None]]:
-    """Run all of `RUNS`, so many at a time; what fails beside others is run again alone.
-
-    Parameters
-    ----------
-    command : sequence of str
-        What stands in front of every line: the command `bwarp`.
-    folder : Path
-        Where the data go and the programs write.
-    options : sequence of str
-        Given to every program.
-
-    Yields
-    ------
-    name : str
-        What has ended, in `RUNS`.
-    problem : str or None
-        The last line of a program that failed.
-    """
-    write_data(folder)
-    # Programs that wait for each other's GPU would not compile at a time.
-    environment = os.environ | {HELD: os.environ.get(HELD, "shared")}
-    # They run in another folder, with the library that runs here.
-    paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    started, waiting, failed = [], {}, []
-
-    def run(name: str) -> str | None:
-        if name != INDEXING and "index" in " ".join(RUNS[name]).split():
-            waiting[INDEXING].result()
-        for line in RUNS[name]:
-            process = subprocess.Popen(
-                [*command, *line.split(), *options],
-                cwd=folder, env=environment, text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            )  # fmt: skip
-            started.append(process)
-            _, said = process.communicate()
-            if process.returncode:
-                return (said.strip().splitlines() or [f"{line}: {process.returncode}"])[-1]
-        return None
-
-    with ThreadPoolExecutor(processes) as pool:
-        try:
-            for name in RUNS:
-                waiting[name] = pool.submit(run, name)
-            names = {future: name for name, future in waiting.items()}
-            for future in as_completed(names):
-                if future.result() is None:
-                    yield names[future], None
-                else:
-                    failed.append(names[future])
-            for name in failed:
-                yield name, run(name)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in started:
-                process.kill()

@@ -1,32 +1,17 @@
-"""The runs that compile the programs go well, in their order, and say what failed."""
+"""The runs that the table of functions is made of go well, and it has what they call."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
-from bwarp.cli.first_use import runs as compilation_runs
 from bwarp.cli.first_use.listed_functions import listed_functions
-from bwarp.cli.first_use.runs import MORE_KINDS, RUNS, run_all
+from bwarp.cli.first_use.runs import MORE_KINDS, RUNS
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.subcommands import SUBCOMMANDS
 from tests.conftest import CHECKOUT
-
-#: Notes its arguments, and fails or waits if asked to.
-PROGRAM = """
-import os, sys, time
-again = os.path.exists("log") and sys.argv[1] in open("log").read()
-with open("log", "a") as log:
-    log.write(" ".join(sys.argv[1:]) + "\\n")
-if sys.argv[1] == "fail" or (sys.argv[1] == "once" and not again):
-    sys.exit("progress\\nprogram.py: error: no luck")
-if sys.argv[1] == "wait":
-    time.sleep(60)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -68,63 +53,3 @@ def test_reads_of_every_kind_are_among_the_data(data, run_program):
     cigars = "".join(line[5] for line in lines)
     assert all(sum(flag & bit > 0 for flag in flags) > 10 for bit in (0x2, 0x4, 0x10, 0x800))
     assert {"M", "S", "I", "D"} <= set(cigars)
-
-
-@pytest.fixture
-def programs(monkeypatch, tmp_path):
-    """Programs that note what they are called with, and a folder to run them in."""
-    (tmp_path / "program.py").write_text(PROGRAM)
-    (tmp_path / "folder").mkdir()
-
-    def run(runs, processes=1):
-        monkeypatch.setattr(compilation_runs, "RUNS", {name: tuple(runs[name]) for name in runs})
-        command = [sys.executable, str(tmp_path / "program.py")]
-        done = list(run_all(command, tmp_path / "folder", ["--last"], processes))
-        return done, (tmp_path / "folder/log").read_text().splitlines()
-
-    return run
-
-
-def test_lines_follow_each_other_and_get_the_options(programs):
-    done, log = programs({"an index": ["a"], "b": ["b 1", "b 2 index"], "c": ["c"]})
-    assert done == [("an index", None), ("b", None), ("c", None)]
-    assert log == [f"{line} --last" for line in ("a", "b 1", "b 2 index", "c")]
-
-
-def test_a_failure_is_named_and_ends_its_own_lines_alone(programs):
-    done, log = programs({"an index": ["a"], "b": ["fail", "b"], "c": ["c"]}, processes=2)
-    # Of what runs side by side either may end first.
-    assert sorted(done[:2]) == [("an index", None), ("c", None)]
-    assert done[2:] == [("b", "program.py: error: no luck")]
-    assert "b --last" not in log
-
-
-def test_what_failed_beside_others_is_run_again_alone(programs):
-    done, log = programs({"an index": ["once"], "b": ["b index"], "c": ["c"]})
-    assert done == [("b", None), ("c", None), ("an index", None)]
-    assert log == [f"{line} --last" for line in ("once", "b index", "c", "once")]
-
-
-COMPILE = """
-import sys
-from pathlib import Path
-from bwarp.cli.first_use import runs as compilation_runs
-compilation_runs.RUNS |= dict.fromkeys(compilation_runs.RUNS, ("wait",))
-command = [sys.executable, sys.argv[1] + "/program.py"]
-for _ in compilation_runs.run_all(command, Path(sys.argv[1]), [], 2):
-    pass
-"""
-
-
-def test_what_is_interrupted_leaves_no_program_behind(tmp_path):
-    (tmp_path / "program.py").write_text(PROGRAM)
-    process = subprocess.Popen([sys.executable, "-c", COMPILE, tmp_path], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "log").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    start = time.monotonic()
-    os.kill(process.pid, signal.SIGINT)
-    process.wait(timeout=30)
-    assert time.monotonic() - start < 30
-    assert process.returncode != 0

@@ -70,7 +70,9 @@ def test_kernels_are_launched_with_the_types_they_state():
     build_cuda.build_reverse(reference, 64)
     for module in (bwt_cuda, packed_text_cuda, prefix_sum, prefix_table_cuda, suffix_array_cuda):
         for kernel, types in module.KERNEL_SIGNATURES.items():
-            assert set(kernel.overloads) == {types}, kernel.py_func.__name__
+            # Texts that are this short have a single tile, and none to add.
+            launched = set() if kernel is prefix_sum.add_tiles else {types}
+            assert launched <= set(kernel.overloads) <= {types}, kernel.py_func.__name__
 
 
 def test_a_text_that_does_not_fit_the_gpu(monkeypatch):

@@ -1,0 +1,74 @@
+"""Kernels are compiled before a program launches them, in processes that use no GPU.
+
+numba-cuda compiles a kernel when it is first launched, in one thread, for the GPU in use. A module
+with kernels says in KERNEL_SIGNATURES which types each is launched with. So all that is needed of
+a GPU is its compute capability, and the compiled kernel is kept where the launch looks for it.
+"""
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import bwarp
+from bwarp.runtime.compiled_code import save_one_at_a_time
+from bwarp.runtime.source_digest import imported_sources
+
+__all__ = ["compile_kernel", "kernels_of", "pretend_to_have", "stated_types"]
+
+_PACKAGE = Path(bwarp.__file__).parent
+
+
+def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tuple[str, int]]:
+    """The kernels that programs may launch on such a GPU: modules, and numbers within them.
+
+    Parameters
+    ----------
+    programs : iterable of Path
+        Source files; what they import counts, also within functions.
+    """
+    sources = {source for program in programs for source in imported_sources(program, _PACKAGE)}
+    listed = []
+    for source in sorted(sources):
+        if b"\nKERNEL_SIGNATURES" in source.read_bytes():
+            parts = source.relative_to(_PACKAGE.parent).with_suffix("").parts
+            module = importlib.import_module(".".join(parts))
+            if capability >= getattr(module, "LOWEST_ARCHITECTURE", capability):
+                listed += [(module.__name__, number) for number in range(len(stated_types(module)))]
+    return listed
+
+
+def stated_types(module) -> list[tuple]:
+    """The kernels of a module, each with the types of its arguments; some with several."""
+    return [
+        (kernel, types)
+        for kernel, stated in module.KERNEL_SIGNATURES.items()
+        for types in (stated if isinstance(stated, list) else [stated])
+    ]
+
+
+def pretend_to_have(capability: tuple[int, int]) -> None:
+    """Let numba-cuda compile, in this process, as if there were a GPU of a compute capability."""
+    from numba.cuda import api
+    from numba.cuda.core import caching
+    from numba.cuda.cudadrv import devices
+
+    save_one_at_a_time(caching.IndexDataCacheFile)
+
+    class Device:
+        compute_capability = capability
+
+    class Context:
+        device = Device
+
+    devices.get_context = api.current_context = lambda *_: Context
+
+
+def compile_kernel(module: str, number: int) -> None:
+    """Compile a kernel of a module, and keep it, unless that is done."""
+    from numba.cuda.dispatcher import _Kernel
+
+    kernel, types = stated_types(importlib.import_module(module))[number]
+    if kernel._cache.load_overload(types, kernel.targetctx) is None:
+        compiled = _Kernel(kernel.py_func, types, **kernel.targetoptions)
+        compiled._codelibrary.get_cubin()
+        kernel._cache.save_overload(types, compiled)

@@ -1,0 +1,75 @@
+"""Kernels that are compiled without a GPU are found where a launch looks for them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bwarp
+from bwarp.cli.subcommands import SUBCOMMANDS
+from bwarp.gpu.compile_ahead import kernels_of
+from tests.conftest import CHECKOUT
+from tests.helpers.gpu.cuda_compiler import missing_compiler
+
+if missing_compiler():
+    pytest.skip(missing_compiler(), allow_module_level=True)
+
+pytestmark = pytest.mark.compiler
+
+PACKAGE = Path(bwarp.__file__).parent
+
+#: Compiles what a scan needs for a GPU, and says what a launch on one finds then.
+COMPILE = """
+from pathlib import Path
+import sys
+from bwarp.cli.first_use import compiling
+compiling.listed_functions = lambda programs: []
+for capability in ((8, 0), (9, 0)):
+    compiling.compile_once(["scan"], 2, capability)
+from bwarp.gpu import compile_ahead
+from numba.cuda import dispatcher
+def refuse(*words, **options):
+    raise AssertionError("this is compiled again")
+dispatcher._Kernel.__init__ = refuse
+for capability in ((8, 0), (9, 0)):
+    kernels = compile_ahead.kernels_of([compiling._source_of("scan")], capability)
+    compile_ahead.pretend_to_have(capability)
+    for kernel in kernels:
+        compile_ahead.compile_kernel(*kernel)
+    print(len(kernels))
+compile_ahead.pretend_to_have((12, 0))
+try:
+    compile_ahead.compile_kernel(*kernels[0])
+except AssertionError as error:
+    print(error)
+"""
+
+
+def test_what_was_compiled_is_not_compiled_again(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILE], capture_output=True, text=True, cwd=tmp_path,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(CHECKOUT)},
+    )  # fmt: skip
+    older, newer, another = done.stdout.splitlines()
+    assert older == newer != "0"
+    assert another == "this is compiled again"
+    assert done.stderr.count("compiling for this machine, once: done after ") == 2
+
+
+def modules_of(program, capability=(9, 0)) -> set[str]:
+    """The modules with kernels of a program on GPUs of a compute capability."""
+    source = PACKAGE / "cli" / f"{SUBCOMMANDS[program].module.replace('.', '/')}.py"
+    return {module for module, _ in kernels_of([source], capability)}
+
+
+def test_a_program_needs_the_kernels_of_what_it_imports():
+    assert "bwarp.mapping.seeds.seed_selection_cuda" in modules_of("map")
+    assert "bwarp.loci.verifying.hits_cuda" in modules_of("allmap") - modules_of("map")
+    assert "bwarp.alignment.search.profile_kernel_cuda" in modules_of("search")
+
+
+def test_kernels_for_newer_gpus_are_left_out_on_older_ones():
+    newer = {"bwarp.alignment.matrix.packed_int16_kernel_cuda"}
+    assert modules_of("map") - modules_of("map", (8, 9)) == newer
