@@ -3,12 +3,16 @@
     lane 0    fill pinned memory, sum up | upload | deflate, close up | download | heads and feet |
     lane 1        fill pinned memory, sum up | upload | deflate, close up | download | heads ...
 
+Lanes are made as soon as it is clear that blocks will be: pinned memory takes long to get.
+
 A block is compressed by few threads of the GPU, in 20 milliseconds: it takes thousands of blocks to
 fill it. Each lane has its own memory and stream, so that the GPU works for all of them at once.
 The blocks inflate to what those of `compressed_blocks` do, but they are not the same bytes.
 """
 
 import queue
+import threading
+from collections.abc import Callable
 
 import numba
 import numpy as np
@@ -27,6 +31,7 @@ from bwarp.io.bam.bgzf_blocks import (
     is_stored,
     sums_of_blocks,
 )
+from bwarp.io.bam.compression import filled
 from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu"]
@@ -36,7 +41,8 @@ _THREADS = 128
 
 
 class BlocksOnGpu:
-    """As `compressed_blocks`, on the current GPU; on the host where the GPU has no memory left.
+    """`bwarp.io.bam.compression.Compression.blocks` of the current GPU; on the host where the GPU
+    has no memory left.
 
     Parameters
     ----------
@@ -48,20 +54,27 @@ class BlocksOnGpu:
 
     def __init__(self, most_blocks: int, lanes: int):
         self._most_blocks = most_blocks
-        # Lanes are made when they are first used.
         self._free = queue.Queue()
-        for _ in range(lanes):
-            self._free.put(None)
+        threading.Thread(target=self._make_lanes, args=(lanes,), daemon=True).start()
+
+    def _make_lanes(self, count: int) -> None:
+        for _ in range(count):
+            try:
+                self._free.put(attempt(lambda: _Lane(self._most_blocks)))
+            except Exception as error:
+                self._free.put(error)
 
     @on_timeline("compress")
-    def __call__(self, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums = sums_of_blocks(data)
-        if sums is None or not 0 < sums.size <= self._most_blocks:
-            return compressed_blocks(data)
+    def __call__(
+        self, size: int, fill: Callable[[np.ndarray], None]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if not 0 < size <= self._most_blocks * BLOCK_BYTES:
+            return compressed_blocks(filled(size, fill))
         lane = self._free.get()
         try:
-            lane = lane or attempt(lambda: _Lane(self._most_blocks))
-            return lane.compress(data, sums) if lane else compressed_blocks(data)
+            if isinstance(lane, Exception):
+                raise lane
+            return lane.compress(size, fill) if lane else compressed_blocks(filled(size, fill))
         finally:
             self._free.put(lane)
 
@@ -87,15 +100,20 @@ class _Lane:
         self._numbers = cuda.pinned_array(most_blocks + 1, np.int64)
         cuda.synchronize()
 
-    def compress(self, data: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks of some bytes, whose checksums are given, and where each ends."""
-        n, stream = sums.size, self._stream
+    def compress(
+        self, size: int, fill: Callable[[np.ndarray], None]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The blocks of some bytes, and where each ends."""
+        data, stream = self._pinned[:size], self._stream
+        fill(data)
+        sums = sums_of_blocks(data)
+        if sums is None:
+            return compressed_blocks(data)
+        n, numbers = sums.size, self._numbers
         sizes = np.full(n, BLOCK_BYTES)
-        sizes[-1] = data.size - BLOCK_BYTES * (n - 1)
-        pinned, numbers = self._pinned[: data.size], self._numbers
-        pinned[:] = data
+        sizes[-1] = size - BLOCK_BYTES * (n - 1)
         with span("compress on the GPU"):
-            self._raw[: data.size].copy_to_device(pinned, stream=stream)
+            self._raw[:size].copy_to_device(data, stream=stream)
             self._send(self._sizes, sizes)
             nvcomp.deflate(
                 self._addresses, self._sizes, BLOCK_BYTES, n, self._scratch, self._out_addresses,
@@ -109,6 +127,9 @@ class _Lane:
             close_up[n, _THREADS, stream](
                 self._out, self._room, self._packed, self._starts, self._file
             )
+            if _count_stored(packed):
+                # What comes back takes its place.
+                data = data.copy()
             there = self._pinned[: starts[-1]]
             self._file[: there.size].copy_to_host(there, stream=stream)
             stream.synchronize()
@@ -123,6 +144,15 @@ class _Lane:
         numbers_there[: numbers.size].copy_to_device(
             pinned.view(numbers_there.dtype), stream=self._stream
         )
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_stored(packed):
+    """How many blocks are stored as they are."""
+    count = 0
+    for size in packed:
+        count += is_stored(size)
+    return count
 
 
 @numba.njit(cache=True, nogil=True)

@@ -10,6 +10,7 @@ a record crosses from one block into the next, each job copies its part.
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import IO
 
 import numba
@@ -17,8 +18,9 @@ import numpy as np
 
 from bwarp.io.bam.bai_index import IndexBuilder, record_loci
 from bwarp.io.bam.bgzf import BLOCK_BYTES
-from bwarp.io.bam.compression import ON_HOST, Compression
+from bwarp.io.bam.compression import ON_HOST, Compression, filled
 from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["BlockWriter"]
 
@@ -59,7 +61,7 @@ class BlockWriter:
 
     def write_header(self, data: bytes) -> None:
         """Bytes before the records, in blocks of their own."""
-        blocks, _ = self._blocks(np.array(bytearray(data), np.uint8))
+        blocks, _ = self._blocks(len(data), partial(_copy, np.array(bytearray(data), np.uint8)))
         self._file.write(blocks)
         self._file_at += blocks.size
 
@@ -81,7 +83,9 @@ class BlockWriter:
             self._submit_blocks(data, starts, order, bounds, none if at else rest, first, stop)
         done = whole - rest.size if whole else 0
         self._submit_loci(data, starts, order, bounds, done, total)
-        self._rest = _taken(data, starts, order, bounds, none if whole else rest, done, total)
+        kept = none if whole else rest
+        fill = partial(_fill, data, starts, order, bounds, kept, done, total)
+        self._rest = filled(kept.size + total - done, fill)
         self._stream_at += total
 
     @property
@@ -95,7 +99,7 @@ class BlockWriter:
             self._finish_job()
         self._pool.shutdown()
         if self._rest.size:
-            self._write_blocks(self._blocks(self._rest))
+            self._write_blocks(self._blocks(self._rest.size, partial(_copy, self._rest)))
 
     def stop(self) -> None:
         """Leave undone what is not written yet."""
@@ -114,7 +118,8 @@ class BlockWriter:
 
     def _submit_blocks(self, data, starts, order, bounds, rest, first: int, stop: int) -> None:
         def run() -> tuple[np.ndarray, np.ndarray]:
-            return self._blocks(_taken(data, starts, order, bounds, rest, first, stop))
+            fill = partial(_fill, data, starts, order, bounds, rest, first, stop)
+            return self._blocks(rest.size + stop - first, fill)
 
         self._submit_loci(data, starts, order, bounds, first, stop)
         self._submit(run, self._write_blocks)
@@ -136,12 +141,15 @@ class BlockWriter:
         self._file.write(blocks)
 
 
-def _taken(data, starts, order, bounds, rest, first: int, stop: int) -> np.ndarray:
-    """`rest` and then the bytes ``[first, stop)`` of the records in order."""
-    taken = np.empty(rest.size + stop - first, np.uint8)
-    taken[: rest.size] = rest
-    _gather(data, starts, order, bounds, first, stop, taken, rest.size)
-    return taken
+def _copy(data: np.ndarray, out: np.ndarray) -> None:
+    out[:] = data
+
+
+@on_timeline("put records in order")
+def _fill(data, starts, order, bounds, rest, first: int, stop: int, out: np.ndarray) -> None:
+    """Write `rest` and then the bytes ``[first, stop)`` of the records in order."""
+    out[: rest.size] = rest
+    _gather(data, starts, order, bounds, first, stop, out, rest.size)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.io.bam.bgzf_blocks import compressed_blocks
 
-__all__ = ["COMPRESS", "ON_HOST", "STORED", "Compression", "compression_for"]
+__all__ = ["COMPRESS", "ON_HOST", "STORED", "Compression", "compression_for", "filled"]
 
 #: What may be asked for; `auto` is the GPU where one maps and nvCOMP is installed.
 COMPRESS = ("auto", "gpu", "host")
@@ -19,25 +19,37 @@ class Compression(NamedTuple):
 
     Attributes
     ----------
-    blocks : function of ndarray
-        Bytes of the file for a uint8 array, and where in them each block ends.
+    blocks : function
+        ``blocks(size, fill)`` makes blocks of so many bytes, which ``fill(out)`` writes to an
+        uint8 array: bytes of the file, and where in them each block ends.
     blocks_a_job : int
         Blocks that are made at a time, so that handing them out costs little.
     most_threads : int
         No more threads take jobs.
     """
 
-    blocks: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    blocks: Callable[[int, Callable[[np.ndarray], None]], tuple[np.ndarray, np.ndarray]]
     blocks_a_job: int
     most_threads: int
 
 
-def _stored(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return data, np.array([data.size])
+def filled(size: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:
+    """An array of so many bytes."""
+    data = np.empty(size, np.uint8)
+    fill(data)
+    return data
+
+
+def _on_host(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
+    return compressed_blocks(filled(size, fill))
+
+
+def _stored(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
+    return filled(size, fill), np.array([size])
 
 
 #: A job takes milliseconds.
-ON_HOST = Compression(compressed_blocks, blocks_a_job=16, most_threads=1 << 10)
+ON_HOST = Compression(_on_host, blocks_a_job=16, most_threads=1 << 10)
 
 #: Bytes as they are, for a program that reads them at once.
 STORED = ON_HOST._replace(blocks=_stored)
@@ -67,8 +79,7 @@ def compression_for(where: str, backend: str) -> Compression:
     from bwarp.gpu.available_memory import total_memory
     from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
 
-    # Together enough blocks to fill a large GPU, and no more than a thirtieth of any one's memory;
-    # and as many threads as gather records faster than a file is written.
-    lanes = min(8, max(1, total_memory() >> 32))
+    # Together enough blocks to fill a large GPU, and no more than a thirtieth of any one's memory.
+    lanes = min(12, max(1, total_memory() >> 32))
     blocks_a_job = 512
-    return Compression(BlocksOnGpu(blocks_a_job, lanes), blocks_a_job, most_threads=8)
+    return Compression(BlocksOnGpu(blocks_a_job, lanes), blocks_a_job, most_threads=lanes + 2)

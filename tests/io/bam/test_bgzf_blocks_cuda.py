@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -38,6 +39,10 @@ def assert_read_back(data, blocks, ends):
         assert gzip.decompress(blocks[begin:end].tobytes()) == own.tobytes()
 
 
+def blocks_of(blocks_on_gpu, data):
+    return blocks_on_gpu(data.size, partial(np.copyto, src=data))
+
+
 def deflate_here(blocks, sizes, _largest, count, _scratch, outs, packed, _stream):
     """What `nvcomp.deflate` does, by zlib; where it fails it says 0."""
     (raw, step), (out, room) = blocks, outs
@@ -67,21 +72,34 @@ def test_blocks_hold_what_they_are_made_of():
     blocks_on_gpu = BlocksOnGpu(most_blocks=20, lanes=1)
     for size in sizes_to_try():
         data = hostile_data()[:size]
-        assert_read_back(data, *blocks_on_gpu(data))
+        assert_read_back(data, *blocks_of(blocks_on_gpu, data))
 
 
 @pytest.mark.usefixtures("pretended")
 def test_the_host_compresses_what_the_gpu_has_no_room_for(monkeypatch):
     data = hostile_data()
-    full = BlocksOnGpu(most_blocks=20, lanes=2)
+    small = BlocksOnGpu(most_blocks=2, lanes=2)
     monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
-    for blocks_on_gpu in (BlocksOnGpu(most_blocks=2, lanes=2), full):
+    for blocks_on_gpu in (small, BlocksOnGpu(most_blocks=20, lanes=2)):
         for _ in range(3):
-            for got, wanted in zip(blocks_on_gpu(data), compressed_blocks(data), strict=True):
+            found = blocks_of(blocks_on_gpu, data)
+            for got, wanted in zip(found, compressed_blocks(data), strict=True):
                 assert np.array_equal(got, wanted)
-    blocks, ends = full(data[:0])
-    assert not blocks.size
-    assert not ends.size
+        blocks, ends = blocks_of(blocks_on_gpu, data[:0])
+        assert not blocks.size
+        assert not ends.size
+
+
+@pytest.mark.usefixtures("pretended")
+def test_a_gpu_that_fails_is_an_error(monkeypatch):
+    def fail(work):
+        raise OSError("the GPU is gone")
+
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", fail)
+    blocks_on_gpu = BlocksOnGpu(most_blocks=2, lanes=1)
+    for _ in range(2):
+        with pytest.raises(OSError, match="the GPU is gone"):
+            blocks_of(blocks_on_gpu, hostile_data()[:10])
 
 
 @pytest.mark.gpu
@@ -92,6 +110,7 @@ def test_the_gpu_gives_blocks_that_gzip_reads():
     blocks_on_gpu = BlocksOnGpu(most_blocks=20, lanes=2)
     pieces = [hostile_data()[:size] for size in sizes_to_try()]
     with ThreadPoolExecutor(5) as pool:
-        for data, found in zip(3 * pieces, pool.map(blocks_on_gpu, 3 * pieces), strict=True):
+        made = pool.map(partial(blocks_of, blocks_on_gpu), 3 * pieces)
+        for data, found in zip(3 * pieces, made, strict=True):
             assert_read_back(data, *found)
     assert found[0].size < data.size
