@@ -20,6 +20,7 @@ from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.rank_cuda import ranks_both
+from bwarp.io.checksum import let_go_of_pages
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -212,9 +213,11 @@ def make_device_index(
 
 
 def upload(array: np.ndarray, threads: int = 1):
-    """A flat device copy of a host array, mapped files included."""
+    """A flat device copy of a host array; the pages of one in a file are let go of."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    return to_gpu([flat], threads)[0] if threads > 1 else cuda.to_device(flat)
+    there = to_gpu([flat], threads)[0] if threads > 1 else cuda.to_device(flat)
+    let_go_of_pages(array)
+    return there
 
 
 def _upload_bwt(bwt: BWT, threads: int) -> DeviceBWT:
