@@ -1,6 +1,6 @@
 """Alignment on a GPU: checks every kernel against the CPU engine, then times it.
 
-    python benchmarks/alignment_gpu.py -o benchmarks/results/alignment_gpu.json
+    python benchmarks/alignment_gpu.py -o benchmarks/results/alignment_gpu.jsonl
 
 Checks come first, and a kernel that fails its check or breaks is reported and costs the others
 nothing. Times are of the kernels (CUDA events around every launch) and of whole calls, transfers
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
-from frame.environment import gpu_name
+from frame.environment import gpu_name, origin
 from frame.gpu_timing import KernelClock
 from frame.options import new_parser, read_options, skip_without_gpu
 from frame.simulated import make_proteins
@@ -37,10 +37,6 @@ from bwarp.alignment.scoring import FITTING, matrix_scoring, nucleotide_scoring
 from bwarp.alignment.search.database import Database, sorted_database
 from bwarp.runtime.threads import available_threads
 
-ABOUT = (
-    "Alignment on one GPU: TCUPS and GCUPS of kernels and of whole calls (wall), those marked host "
-    "to host and gatk with all transfers, after checks of every kernel against the CPU engine"
-)
 #: Threads that bring batches to the GPU.
 THREADS = available_threads()
 
@@ -72,15 +68,10 @@ class Report:
         self.rows, self.failures, self.path = [], [], Path(path)
 
     def save(self):
-        result = {
-            "about": ABOUT,
-            "device": gpu_name(),
-            "versions": {"numba": numba.__version__, "numpy": np.__version__},
-            "rows": self.rows,
-            "failures": self.failures,
-        }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(result, indent=1))
+        about = origin() | {"gpu": gpu_name(), "numba": numba.__version__}
+        failures = ({"part": name, "failed": said} for name, said in self.failures)
+        lines = (about | line for line in (*self.rows, *failures))
+        self.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     def run(self, name, function, *arguments):
         begin = time.perf_counter()
@@ -250,7 +241,7 @@ def main():
     parser.add_argument("--expected", help="answers of the CPU engine (.npz), made when absent")
     parser.add_argument("--proteins", help=".npz with codes, lengths, queries, query_lengths")
     parser.add_argument("--only", default="", help="parts whose names contain one of these, by ,")
-    arguments = read_options(parser, "alignment_gpu.json", only="check search")
+    arguments = read_options(parser, "alignment_gpu.jsonl", only="check search")
     skip_without_gpu()
     wanted = arguments.only.split(",")
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0

@@ -16,7 +16,6 @@ twice the edits allowed. The programs divide repeats into loci in different ways
 One JSON object a line is appended to --output.
 """
 
-import shutil
 import statistics
 import sys
 import tempfile
@@ -25,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 import pysam
-from frame.environment import processor
 from frame.options import add_folder, add_threads, large_file, new_parser, read_options
+from frame.peers import found
 from frame.results import Results
 from frame.simulated import make_genome, run_script, script
 from frame.timing import in_turn, run_program
@@ -61,7 +60,7 @@ def measure(options):
             reference = make_genome(work, 200_000 if options.small else 20_000_000)
         index = work / "bwarp.index"
         made = {"bwarp": run_script("index_reference", reference, "-o", index).wall}
-        if has("yara_mapper"):
+        if found("yara_mapper"):
             command = ["yara_indexer", reference, "-o", work / "yara"]
             made["yara"] = run_program(command, cwd=work).wall
         for length, percent in SETS:
@@ -75,12 +74,6 @@ def measure(options):
                 yield from take_turns(
                     what, reference, commands, length * percent // 100, made, options
                 )
-
-
-def has(program: str) -> bool:
-    if not shutil.which(program):
-        print(f"{program} is not here: apt install seqan-apps", file=sys.stderr)
-    return bool(shutil.which(program))
 
 
 def simulated(reference: Path, work: Path, n_reads: int, length: int) -> Path:
@@ -100,13 +93,13 @@ def commands_of(work, reference, index, reads, percent, report, options) -> dict
             f"{percent}%", "--report", report, "--threads", threads, "--backend", "cpu",
         )
     }  # fmt: skip
-    if shutil.which("yara_mapper"):
+    if found("yara_mapper"):
         strata = percent if report == "all" else 0
         commands["yara"] = [
             "yara_mapper", work / "yara", reads, "-e", percent, "-s", strata, "-sa", "record", "-y",
             "full", "-t", threads, "-o", out["yara"],
         ]  # fmt: skip
-    if report == "all" and has("razers3"):
+    if report == "all" and found("razers3"):
         few = work / f"few_{reads.name}"
         lines = reads.read_text().splitlines(keepends=True)
         few.write_text("".join(lines[: 4 * max(1, options.reads // 50)]))
@@ -142,7 +135,7 @@ def take_turns(what: str, reference: Path, commands: dict, edits: int, made: dic
             "loci": len(theirs),
             "not_in_bwarp": not_covered(theirs, ours, edits),
             "of_bwarp_not_here": not_covered(some, theirs, edits),
-            "machine": f"{processor()}, {options.threads} cores",
+            "threads": options.threads,
         }
 
 

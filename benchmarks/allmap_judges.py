@@ -33,8 +33,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pysam
-from frame.environment import machine, versions
 from frame.options import add_folder, add_threads, large_file, new_parser, read_options, skip
+from frame.peers import found
 from frame.results import Results
 from frame.simulated import make_genome, run_script
 from frame.timing import run_program
@@ -65,7 +65,7 @@ def parse_options():
 
 def main():
     options = parse_options()
-    results = Results(options.output, machine=machine(), **versions())
+    results = Results(options.output)
     with tempfile.TemporaryDirectory(dir=options.folder) as work:
         work = Path(work)
         reference = None if options.small else large_file("chr20.fa")
@@ -94,18 +94,11 @@ def simulated(work: Path, reference: Path, n_reads: int, length: int) -> Path:
     return numbered
 
 
-def has(*programs: str) -> bool:
-    missing = [program for program in programs if not shutil.which(program)]
-    for program in missing:
-        print(f"left out {program}, which is not here")
-    return not missing
-
-
 # --- bowtie: the same positions without gaps -----------------------------------------------------
 
 
 def bowtie(work: Path, reference: Path, index: Path, options):
-    if not has("bowtie", "bowtie-build"):
+    if not found("bowtie"):
         return
     run_program(["bowtie-build", "-q", reference, work / "bowtie"])
     for n_reads, length in ((options.reads, LENGTH), (options.kmers, KMER)):
@@ -148,10 +141,7 @@ def table_of(path: Path) -> pd.DataFrame:
 
 
 def sassy(work: Path, reference: Path, index: Path, options):
-    try:
-        importlib.import_module("sassy")
-    except ImportError:
-        print("left out Sassy: its module (pip install sassy-rs) is not here")
+    if not found("sassy"):
         return
     edits = LENGTH * PERCENT // 100
     reads = simulated(work, reference, options.first_read + options.sassy_reads, LENGTH)
@@ -163,14 +153,14 @@ def sassy(work: Path, reference: Path, index: Path, options):
     loci = dict(iter(loci.groupby(["query", "strand"])))
     pieces = stretches(read_reference(reference))
     with ProcessPoolExecutor(options.threads, initializer=_give, initargs=(pieces,)) as pool:
-        found = pool.map(partial(ends_of, edits=edits), sequences, chunksize=8)
+        every = pool.map(partial(ends_of, edits=edits), sequences, chunksize=8)
         total = dict.fromkeys(
             ("loci", "loci_no_end", "loci_other_distance", "of_judge", "not_in_bwarp"), 0
         )
         n_reads = 0
         for number, sequence, ends in zip(
             range(options.first_read, len(sequences) + options.first_read),
-            sequences, found, strict=True,
+            sequences, every, strict=True,
         ):  # fmt: skip
             if b"N" in sequence:
                 continue
@@ -243,7 +233,7 @@ def compare(loci, strand: str, ends: dict, edits: int, total: dict) -> None:
 
 
 def rabema(work: Path, reference: Path, index: Path, options):
-    if not has("razers3", "rabema_evaluate", "samtools"):
+    if not all([found("razers3"), found("rabema_evaluate"), found("samtools")]):
         return
     # An index of the reference is written beside it.
     genome = work / "rabema.fa"

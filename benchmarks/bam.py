@@ -12,17 +12,15 @@ import resource
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from frame.environment import machine
 from frame.options import add_threads, new_parser, read_options
+from frame.peers import found
 from frame.results import overwrite
 
-import bwarp
 from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
@@ -54,8 +52,6 @@ def parse_options():
 
 
 def measure(options):
-    if not shutil.which("samtools"):
-        print("left out samtools: it is not on PATH", file=sys.stderr)
     genome, names, header = simulated_genome(options.bases)
     rng = np.random.default_rng(1)
     chunks = []
@@ -78,8 +74,6 @@ def measure(options):
             "processor_seconds": round(processor, 3),
             "million_records_a_second": round(options.reads / wall / 1e6, 2),
             "megabytes": round(turns[0][step][2] / 1e6, 1),
-            "machine": machine(),
-            "bwarp": bwarp.__version__,
         }
 
 
@@ -188,7 +182,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
     total = sum(part.data.size for part in parts)
     add("sorted, indexed BAM of records", lambda: in_order(total))
     add("the same with memory for an eighth", lambda: in_order(total // 8))
-    if shutil.which("samtools"):
+    if found("samtools"):
         output = ["-o", str(work / "theirs.bam"), str(work / "in.bam")]
         add("samtools sort -l 1", lambda: samtools("sort", "-l", "1", *output))
         add("samtools index", lambda: samtools("index", str(work / "theirs.bam")))

@@ -20,12 +20,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from frame.environment import processor
 from frame.options import CHECKOUT, new_parser, read_options
 from frame.results import Results
 from frame.simulated import make_genome, make_index
 
-from bwarp import __version__
 from bwarp.index.store import load_index
 from bwarp.io.fastx import SequenceBatch
 from bwarp.reference import codes_of
@@ -95,8 +93,7 @@ def measure(options, index: Path) -> Iterator[dict]:
                 "over_limit": int(np.count_nonzero(hits > LIMIT)),
                 "mean_hits": round(float(hits.mean()), 1),
                 "words_a_cpu_second": round(len(hits) / seconds),
-                "machine": f"{processor()}, one core",
-                "bwarp": __version__,
+                "threads": 1,
             }
             results.add(**line)
             yield line

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import dnaio
 import numpy as np
-from frame.environment import today
 from frame.options import new_parser, read_options
 from frame.results import overwrite
 from frame.timing import in_turn
@@ -68,7 +67,6 @@ def compare(path: Path, options):
             "processor_seconds": median,
             "million_reads_a_second": round(options.reads / median / 1e6, 2),
             "all_seconds": times,
-            **today(),
         }
 
 

@@ -13,8 +13,6 @@ What is not here (a reference, bwa) is said and left out.
 
 import gzip
 import json
-import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -22,8 +20,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from frame.environment import today
 from frame.options import SHARED, add_folder, add_threads, large_file, new_parser, read_options
+from frame.peers import found, version_of
 from frame.results import overwrite
 from frame.simulated import make_genome, script
 from frame.timing import run_program
@@ -103,11 +101,9 @@ def compare(name: str, fasta: Path, repeats: tuple[int, int], options):
     index, threads = fasta.parent / "reference.index", options.threads
     ours = script("index_reference", fasta, "-o", index, "--threads", threads, "--backend", "cpu")
     programs = {"bwarp": (ours, bwarp.__version__, threads, repeats[0])}
-    if shutil.which("bwa"):
-        peer = ["bwa", "index", fasta], bwa_version(), 1, repeats[1]
+    if found("bwa"):
+        peer = ["bwa", "index", fasta], version_of("bwa"), 1, repeats[1]
         programs = {"bwa index": peer} | programs
-    else:
-        print("left out bwa: it is not on PATH", file=sys.stderr)
     measured = {program: [] for program in programs}
     run_program(ours)  # compiles, where that has not been done
     for turn in range(max(repeats)):
@@ -133,7 +129,6 @@ def compare(name: str, fasta: Path, repeats: tuple[int, int], options):
             "processor_seconds": round(statistics.median(run.processor for run in runs), 3),
             "peak_mb": round(peak / 1e6, 1),
             "peak_bytes_a_base": round(peak / bases, 2),
-            **today(),
         }
     opened = [open_whole(index) for _ in range(5)]
     yield {
@@ -144,7 +139,6 @@ def compare(name: str, fasta: Path, repeats: tuple[int, int], options):
         "threads": threads,
         "seconds": statistics.median(opened),
         "all_seconds": opened,
-        **today(),
     }
 
 
@@ -166,11 +160,6 @@ def open_whole(index: Path) -> float:
     )
     command = [sys.executable, "-c", program, str(index)]
     return round(float(subprocess.run(command, check=True, capture_output=True).stdout), 3)
-
-
-def bwa_version() -> str:
-    usage = subprocess.run(["bwa"], capture_output=True, text=True, check=False).stderr
-    return re.search(r"Version: (\S+)", usage)[1]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from frame.environment import machine
 from frame.options import add_folder, new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from frame.simulated import run_script
@@ -104,9 +103,7 @@ def main(options):
         little, whole = Path(name, "little"), Path(name, "whole")
         for _ in measure(options, little, 1_000_000, 1, min(options.pairs, 4000)):
             pass
-        results = Results(
-            options.output, bases=options.bases, contigs=options.contigs, machine=machine()
-        )
+        results = Results(options.output, bases=options.bases, contigs=options.contigs)
         for line in measure(options, whole, options.bases, options.contigs, options.pairs):
             results.add(**line)
 

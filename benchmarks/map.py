@@ -21,14 +21,12 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from frame.environment import machine
 from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import make_genome, run_script
 from frame.timing import Used, in_turn, run_program
 from parts.mappers import commands, counts_of, make_indexes
 
-import bwarp
 from bwarp.evaluation.truth import count_correct
 
 
@@ -112,8 +110,6 @@ def main():
         indel_length=options.indel_length,
         seed=options.seed,
         threads=options.threads,
-        machine=machine(),
-        bwarp=bwarp.__version__,
     )
     for mapper, found in counts.items():
         best = min(runs[mapper], key=lambda used: used.processor)

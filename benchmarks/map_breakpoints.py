@@ -21,14 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pysam
-from frame.environment import machine
 from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import make_genome
 from frame.timing import run_program
 from parts.mappers import commands, make_indexes
 
-import bwarp
 from bwarp.sequence import decode, encode
 
 KINDS = ("deletion", "duplication", "inversion", "insertion", "translocation")
@@ -267,8 +265,6 @@ def main():
             pairs=options.pairs,
             read_length=options.read_length,
             seed=options.seed,
-            machine=machine(),
-            bwarp=bwarp.__version__,
         )
         make_indexes(fasta, mappers)
         for mapper, (_, command) in mappers.items():

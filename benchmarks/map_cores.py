@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time mapping on many cores, whole and by stage: where its wall clock goes.
 
-    python benchmarks/map_cores.py -o benchmarks/results/map_16_cores.jsonl
+    python benchmarks/map_cores.py -o benchmarks/results/map_cores.jsonl
 
 A simulated genome, its index, and pairs of 2 x 150, plain, as BGZF and as gzip (--forms fq:
 plain alone, less than four minutes on 16 cores); the CPU engine alone. First little of all, which
@@ -12,8 +12,6 @@ in them, and the seconds of every stage. One JSON line each.
 """
 
 import os
-import shutil
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,14 +20,13 @@ from pathlib import Path
 
 import numpy as np
 from deflate import gzip_compress
-from frame.environment import machine
 from frame.options import add_folder, add_threads, new_parser, read_options
+from frame.peers import found
 from frame.results import Results
 from frame.simulated import run_script
 from frame.stage_clock import StageClock
 from frame.timing import run_program
 
-import bwarp
 from bwarp.index.store import load_index
 from bwarp.io.bam import bgzf_blocks, block_writer, external_sort
 from bwarp.io.bam.bgzf import END_OF_FILE
@@ -230,7 +227,7 @@ def measure(folder: Path, bases: int, contigs: int, pairs: int, threads: int, fo
         used = map_reads(folder, form, "out.bam", threads)
         yield {"what": f"map {form} to sorted BAM"} | used
     yield {"what": "map fq to SAM"} | map_reads(folder, "fq", "-", threads)
-    if shutil.which("strobealign"):
+    if found("strobealign"):
         yield {"what": "strobealign fq to SAM"} | strobealign(folder, threads)
     yield from staged(folder, forms[0], threads)
 
@@ -238,8 +235,6 @@ def measure(folder: Path, bases: int, contigs: int, pairs: int, threads: int, fo
 def main():
     options = parse_options()
     options.output.unlink(missing_ok=True)
-    if not shutil.which("strobealign"):
-        print("left out strobealign: it is not on PATH", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         for _ in measure(Path(name, "little"), 1_000_000, 2, 4000, options.threads, options.forms):
             pass
@@ -248,8 +243,6 @@ def main():
             options.output,
             **dict(zip(("bases", "contigs", "pairs"), size, strict=True)),
             threads=options.threads,
-            machine=machine(),
-            bwarp=bwarp.__version__,
         )
         for line in measure(Path(name, "data"), *size, options.threads, options.forms):
             results.add(**line)

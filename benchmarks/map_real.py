@@ -9,12 +9,12 @@ and those of which one of both sides is sure: a mapping quality of 30 or more. O
 object a line is printed and appended to --output. With --list the differing reads are named.
 """
 
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from frame.options import SHARED, new_parser, read_options, skip
+from frame.peers import found
 from frame.references import contigs_of
 from frame.results import Results
 from frame.simulated import run_script
@@ -125,10 +125,8 @@ def compare(reads: RealReads, options, results) -> None:
         folder = Path(name)
         here = map_here(fasta, index, files, folder)
         others = {"as they came": options.data / reads.folder / reads.alignments}
-        if shutil.which("bwa"):
+        if found("bwa"):
             others["bwa mem"] = map_with_bwa(fasta, bwa_index, files, folder)
-        else:
-            print(f"{reads.name}: left out bwa mem: bwa is not on PATH")
         for other, there in others.items():
             both = (str(here), str(there), contigs, MappingParameters())
             counts = {"all": count_kinds(*both), "sure": count_kinds(*both, SURE)}

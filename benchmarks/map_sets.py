@@ -22,14 +22,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from frame.environment import machine
 from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import run_script
 from frame.timing import run_program
 from parts.mappers import commands, counts_of, make_indexes
 
-import bwarp
 from bwarp.evaluation.truth import TruthCounts, count_correct
 
 MAPPERS = ("bwa mem", "minimap2", "bwarp")
@@ -151,8 +149,6 @@ def run_set(options, genome: str, fasta: Path, kind: str, rate: float, folder: P
         rate=rate,
         total=options.total,
         seed=options.seed,
-        machine=machine(),
-        bwarp=bwarp.__version__,
     )
     for mapper, (_, command) in mappers.items():
         sam = kept / f"{fasta.stem}.{kind}.{rate:g}.{mapper.replace(' ', '-')}.sam"

@@ -14,15 +14,14 @@ mummer4 is taken where a program of that name is in the path. benchmarks/mems_gp
 """
 
 import gzip
-import shutil
 import statistics
 import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from frame.environment import processor
 from frame.options import SHARED, add_folder, add_threads, large_file, new_parser, read_options
+from frame.peers import found
 from frame.results import overwrite
 from frame.simulated import make_genome, run_script, script
 from frame.timing import in_turn, run_program
@@ -50,10 +49,7 @@ def measure(options):
 
 
 def mummers() -> list[str]:
-    found = [name for name in ("mummer", "mummer4") if shutil.which(name)]
-    if not found:
-        print("mummer is not here: apt install mummer", file=sys.stderr)
-    return found
+    return [name for name in ("mummer", "mummer4") if found(name)]
 
 
 def find_mems(*arguments) -> list:
@@ -150,7 +146,7 @@ def take_turns(what: str, reference: str, commands: dict, work: Path, options):
             "seconds": statistics.median(seconds),
             "all_seconds": seconds,
             "equal": outputs[name] == outputs["bwarp"],
-            "machine": f"{processor()}, {options.threads} cores",
+            "threads": options.threads,
         }
 
 

@@ -136,7 +136,7 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
     reference = prepare(index, with_reverse=True)
     cuda.synchronize()
     line = {
-        "device": gpu_name(),
+        "gpu": gpu_name(),
         "bases": n_bases,
         "reads": n_reads,
         "min_length": MIN_LENGTH,
@@ -171,7 +171,6 @@ def time_reads(n_bases: int, n_reads: int, threads: int):
                 "seconds": statistics.median(times),
                 "times_s": [round(second, 4) for second in times],
                 "matches": n_matches,
-                "machine": gpu_name(),
             }
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numba
 import numpy as np
-from frame.environment import machine, versions
 from frame.options import add_threads, large_file, new_parser, read_options
+from frame.peers import found
 from frame.results import Results
 from frame.simulated import script
 from frame.timing import in_turn, run_program
@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     add_threads(parser)
     options = read_options(parser, "offtargets.jsonl", rounds=1, reference="random", check=True)
-    results = Results(options.output, benchmark="offtargets", machine=machine(), **versions())
+    results = Results(options.output, benchmark="offtargets")
     reference, named = the_reference(options)
     guides = read_guides(options.guides) if options.guides else guides_with_pam(reference)
     pam = parse_pam("NGG")
@@ -89,11 +89,9 @@ def sites_of(reference, guides, pam, options, threads):
 
 def sassy_search(reference, guides, threads):
     """A function of the edits that gives how many matches Sassy finds; None where it is not."""
-    try:
-        module = importlib.import_module("sassy")
-    except ImportError:
-        print("left out Sassy: its module (pip install sassy-rs) is not here")
+    if not found("sassy"):
         return None
+    module = importlib.import_module("sassy")
     text = decode(codes_of(reference))
     patterns = [sequence.encode() + b"NGG" for sequence in guides.sequences]
     searcher = module.Searcher("iupac", rc=True)

@@ -21,11 +21,10 @@ times reference length) a second.
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from importlib.util import find_spec
 
 import numpy as np
-from frame.environment import processor, versions
 from frame.options import CHECKOUT, new_parser, read_options
+from frame.peers import found
 from frame.results import Results
 from frame.timing import median_seconds
 
@@ -75,15 +74,13 @@ def dna(options, results):
     queries, references = mutated_reads(rng, options.pairs, 150, 200, 0.03)
     pairs = PairBatch(sequences_of(list(queries)), sequences_of(list(references)))
     cells = cells_of(pairs)
-    if not find_spec("parasail"):
-        print("left out parasail: pip install parasail", file=sys.stderr)
     for name, mode in MODES.items():
         score, whole = (
             median_seconds(lambda f=f, mode=mode: f(pairs, scoring, mode, options.threads), 5)
             for f in (pair_scores, pair_alignments)
         )
         ours, beside = cells / score / 1e9, {}
-        if find_spec("parasail"):
+        if found("parasail"):
             peer = parasail_seconds(name, queries, references, 7, 1, 1, -4)
             best = min(peer, key=peer.get)
             beside = {
@@ -269,8 +266,6 @@ def main():
     results = Results(
         options.output,
         benchmark="pairs",
-        **versions(),
-        cpu=processor(),
         backend=options.backend,
         threads=options.threads,
     )

@@ -26,7 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from frame.environment import gpu_name, machine, versions
+from frame.environment import gpu_name
 from frame.options import SHARED, new_parser, read_options
 from frame.results import Results
 from frame.simulated import script
@@ -249,9 +249,8 @@ def main():
     results = Results(
         options.output,
         benchmark="scan",
-        **versions(),
         numpy=np.__version__,
-        machine=gpu_name() if options.backend == "cuda" else machine(),
+        **({"gpu": gpu_name()} if options.backend == "cuda" else {}),
     )
     references, codes, offsets = paper_shape()
     groups = groups_of(codes, offsets)

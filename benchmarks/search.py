@@ -19,11 +19,10 @@ are not there. One JSON object a line is appended to --output.
 import statistics
 import sys
 import time
-from importlib.util import find_spec
 
 import numpy as np
-from frame.environment import processor, versions
 from frame.options import SHARED, new_parser, read_options
+from frame.peers import found
 from frame.results import Results
 from frame.simulated import make_proteins
 from frame.timing import median_seconds, timed
@@ -92,8 +91,6 @@ def proteins(options, results):
     sample = np.arange(0, database.count, options.every * options.repeat)
     texts = peer_texts(scoring, database, sample)
     every = [queries.sequence(i) for i in range(queries.count)]
-    if not find_spec("parasail"):
-        print("left out parasail: pip install parasail", file=sys.stderr)
     for name, query in zip(queries.names, every, strict=True):
         seconds, (scores,) = timed(
             lambda query=query: list(search_scores([query], database, scoring, options.threads)),
@@ -101,7 +98,7 @@ def proteins(options, results):
         )
         ours = query.size * residues / statistics.median(seconds) / 1e9
         beside = {}
-        if find_spec("parasail"):
+        if found("parasail"):
             peer, peer_gcups = parasail_profile(scoring, query, texts, scores[sample])
             beside = {
                 "parasail": peer,
@@ -195,8 +192,6 @@ def main():
     results = Results(
         options.output,
         benchmark="search",
-        **versions(),
-        cpu=processor(),
         backend=options.backend,
         threads=options.threads,
     )

@@ -19,7 +19,6 @@ million k-mers; with more or fewer (--kmers, --one-core-kmers, --all-cores-kmers
 for a million as if it grew evenly, marked by ~. One JSON object a line is appended to --output.
 """
 
-import shutil
 import statistics
 import subprocess
 import sys
@@ -28,8 +27,9 @@ import time
 from functools import partial
 from pathlib import Path
 
-from frame.environment import gpu_name, today
+from frame.environment import gpu_name
 from frame.options import add_threads, new_parser, read_options
+from frame.peers import found, version_of
 from frame.results import Results
 from frame.simulated import script
 from frame.timing import in_turn, median_seconds, run_program
@@ -199,8 +199,7 @@ def print_figure_5(whole, names) -> None:
 
 
 def peer(options, results: Results, index: FMIndex) -> None:
-    if not shutil.which("bowtie"):
-        print("left out the peer: bowtie is not on PATH", file=sys.stderr)
+    if not found("bowtie"):
         return
     codes, offsets = codes_of(index.reference), index.reference.contig_starts
     with tempfile.TemporaryDirectory() as work:
@@ -244,8 +243,7 @@ def compare(options, results, name, kmers, mismatches, index, base, work: Path) 
     hits["bwarp"] -= 1
     if len(set(hits.values())) > 1:
         raise SystemExit(f"{name}: the hits differ: {hits}")
-    version = subprocess.run(["bowtie", "--version"], capture_output=True, text=True, check=True)
-    versions = {"bwarp": bwarp.__version__, "bowtie": version.stdout.split()[2]}
+    versions = {"bwarp": bwarp.__version__, "bowtie": version_of("bowtie")}
     medians = {
         program: [statistics.median(column) for column in zip(*measured, strict=True)]
         for program, measured in runs.items()
@@ -283,8 +281,6 @@ def main() -> None:
         "occ_rate": index.occ_rate,
         "sa_rate": index.sa_rate,
         "prefix_length": index.prefix_length,
-        "bwarp": bwarp.__version__,
-        **today(),
         **({"gpu": gpu_name()} if options.backend == "cuda" else {}),
     }
     results = Results(options.output, **about)

@@ -19,7 +19,7 @@ import statistics
 import time
 import traceback
 
-from frame.environment import gpu_name, versions
+from frame.environment import gpu_name, origin
 from frame.options import new_parser, read_options, skip_without_gpu
 from numba import cuda
 from parts.seed_data_on_gpu import hits_by_comparing, is_correct, simulated_index, simulated_kmers
@@ -125,7 +125,6 @@ def main() -> None:
     result = {
         "benchmark": "seeds_gpu",
         "gpu": gpu_name(),
-        **versions(),
         "threads": threads,
         "bases": arguments.bases,
         "seconds_to_simulate_and_index": round(time.perf_counter() - start, 2),
@@ -168,7 +167,7 @@ def main() -> None:
             result[name] = None
         print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)
     with arguments.output.open("a") as file:
-        file.write(json.dumps(result) + "\n")
+        file.write(json.dumps(origin() | result) + "\n")
     print_tables(result)
 
 

@@ -147,7 +147,7 @@ def alignment_rows() -> Iterator[Row]:
 
 
 def gpu_alignment_rows() -> Iterator[Row]:
-    path = RESULTS / "alignment_gpu.json"
+    path = RESULTS / "alignment_gpu.jsonl"
     report = json.loads(path.read_text()) if path.exists() else {"rows": ()}
     wanted = {"score": "score", "cigar": "CIGAR"}
     for row in report["rows"]:

@@ -15,7 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from frame.environment import today, versions
 from frame.options import new_parser, read_options
 from frame.results import overwrite
 from frame.simulated import make_genome, make_reads
@@ -80,8 +79,6 @@ def result(what: str, use: str, bases: int, times: list[float]) -> dict:
         "seconds": statistics.median(times),
         "least_seconds": min(times),
         "all_seconds": times,
-        **versions(),
-        **today(),
     }
 
 

@@ -16,7 +16,7 @@ import threading
 import time
 
 import numpy as np
-from frame.environment import gpu_name, versions
+from frame.environment import gpu_name
 from frame.options import new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from numba import cuda
@@ -223,7 +223,6 @@ def main() -> None:
         arguments.output,
         benchmark="suffix_array",
         gpu=gpu_name(),
-        **versions(),
         numpy=np.__version__,
         first_call_seconds=round(time.perf_counter() - start, 2),
     )

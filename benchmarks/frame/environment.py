@@ -1,14 +1,19 @@
 """What a benchmark ran on, in the words that every file of results uses."""
 
+import functools
+import os
 import platform
 import re
+import subprocess
 import time
 from pathlib import Path
 
 import bwarp
 from bwarp.runtime.threads import available_threads
 
-__all__ = ["gpu_name", "machine", "processor", "today", "versions"]
+__all__ = ["CHECKOUT", "commit", "git", "gpu_name", "machine", "origin", "processor"]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def processor() -> str:
@@ -29,14 +34,35 @@ def gpu_name() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def versions() -> dict[str, str]:
-    return {"bwarp": bwarp.__version__, "python": platform.python_version()}
+def git(*words: str) -> str | None:
+    """What git says of this checkout; None where it is not one."""
+    command = ["git", "-C", str(CHECKOUT), *words]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return said.stdout.strip()
 
 
-def today() -> dict[str, str]:
-    """The machine, Python's version and the date."""
+@functools.cache
+def commit() -> str | None:
+    """The commit that runs; with a + where files of the library differ from it.
+
+    A copy of a checkout has no commit of its own: $BWARP_COMMIT names it.
+    """
+    if "BWARP_COMMIT" in os.environ:
+        return os.environ["BWARP_COMMIT"]
+    name = git("rev-parse", "--short=9", "HEAD")
+    changed = name and git("status", "--porcelain", "--untracked-files=no", "--", "bwarp")
+    return f"{name}+" if changed else name
+
+
+def origin() -> dict[str, str | None]:
+    """What every line of results holds: commit, date, machine, and versions."""
     return {
-        "machine": machine(),
-        "python": platform.python_version(),
+        "commit": commit(),
         "date": time.strftime("%Y-%m-%d"),
+        "machine": machine(),
+        "bwarp": bwarp.__version__,
+        "python": platform.python_version(),
     }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bwarp.runtime.backend import gpu_problem
 from bwarp.runtime.threads import available_threads
+from frame.environment import CHECKOUT
 
 __all__ = [
     "CHECKOUT",
@@ -21,7 +22,6 @@ __all__ = [
     "skip_without_gpu",
 ]
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 #: Real data, where it is there.
 SHARED = CHECKOUT.parent / "shared" / "data"
 #: What is measured without naming a file. git ignores it; the files above it are kept in git, and

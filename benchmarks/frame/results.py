@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from frame.environment import origin
+
 __all__ = ["Results", "overwrite"]
 
 #: Longer lists go to the file only.
@@ -11,11 +13,11 @@ LONGEST_SHOWN = 400
 
 
 class Results:
-    """Prints what is measured and appends it to a file, with what all lines have in common."""
+    """Prints what is measured and appends it to a file, with its origin and what is common."""
 
     def __init__(self, path: Path, **common):
         self.path = path
-        self.common = common
+        self.common = origin() | common
 
     def add(self, **line) -> None:
         shown = (f"{name}={value}" for name, value in line.items())
@@ -25,9 +27,10 @@ class Results:
 
 
 def overwrite(path: Path, lines: Iterable[dict]) -> None:
-    """Write all lines anew, once the last one is measured."""
-    text = ""
+    """Write all lines anew, each with its origin, once the last one is measured."""
+    text, about = "", origin()
     for line in lines:
+        line = about | line
         print(json.dumps(line), flush=True)
         text += json.dumps(line) + "\n"
     path.write_text(text)

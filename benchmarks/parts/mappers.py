@@ -1,9 +1,9 @@
 """The mappers that benchmarks run, and how their correct reads are counted."""
 
-import shutil
 import sys
 from pathlib import Path
 
+from frame.peers import found
 from frame.simulated import script
 from frame.timing import run_program
 
@@ -18,7 +18,7 @@ def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[li
     names = [str(read) for read in reads]
     ends = [word for pair in zip(("-1", "-2"), names, strict=False) for word in pair]
     index = f"{genome}.bwarp"
-    found = {
+    mappers = {
         "bwa mem": (["bwa", "index", genome], ["bwa", "mem", "-t", n, genome, *names]),
         "minimap2": (
             ["minimap2", "-x", "sr", "-d", f"{genome}.mmi", genome],
@@ -39,10 +39,8 @@ def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[li
             + ["--backend", "cpu"],
         ),
     }
-    here = {name: pair for name, pair in found.items() if shutil.which(pair[1][0])}
-    if len(here) < len(found):
-        print("left out, not on PATH:", ", ".join(found.keys() - here), file=sys.stderr)
-    return here
+    ours = sys.executable
+    return {name: pair for name, pair in mappers.items() if pair[1][0] == ours or found(pair[1][0])}
 
 
 def make_indexes(fasta: Path, mappers: dict[str, tuple[list, list]]) -> None:

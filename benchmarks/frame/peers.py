@@ -1,0 +1,68 @@
+"""The programs that bwarp is compared with: which are installed, and in which version."""
+
+import functools
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from typing import NamedTuple
+
+__all__ = ["PEERS", "found", "version_of"]
+
+
+class Peer(NamedTuple):
+    """Where a program or a module of Python comes from, and what makes it print its version."""
+
+    source: str
+    command: tuple[str, ...] = ()
+    #: The distribution on PyPI, of a module.
+    distribution: str = ""
+
+
+#: By the program that must be on PATH, or by the module.
+PEERS = {
+    "bwa": Peer("apt install bwa", ("bwa",)),
+    "bowtie": Peer("apt install bowtie", ("bowtie", "--version")),
+    "bowtie2": Peer("apt install bowtie2", ("bowtie2", "--version")),
+    "minimap2": Peer("apt install minimap2", ("minimap2", "--version")),
+    "strobealign": Peer("https://github.com/ksahlin/strobealign", ("strobealign", "--version")),
+    "minibwa": Peer("https://github.com/lh3/minibwa", ("minibwa", "version")),
+    "mummer": Peer("apt install mummer", ("mummer",)),
+    "mummer4": Peer("https://github.com/mummer4/mummer", ("mummer4", "--version")),
+    "samtools": Peer("apt install samtools", ("samtools", "--version")),
+    "yara_mapper": Peer("apt install seqan-apps", ("yara_mapper", "--version")),
+    "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
+    "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),
+    "columba": Peer("https://github.com/biointec/columba", ("columba", "--version")),
+    "parasail": Peer("pip install parasail", distribution="parasail"),
+    "sassy": Peer("pip install sassy-rs", distribution="sassy-rs"),
+    "edlib": Peer("pip install edlib", distribution="edlib"),
+    "dnaio": Peer("pip install dnaio", distribution="dnaio"),
+}
+
+
+@functools.cache
+def version_of(name: str) -> str | None:
+    """A peer's version, "unknown" where it does not say; None where it is not installed."""
+    peer = PEERS[name]
+    if peer.distribution:
+        try:
+            return importlib.metadata.version(peer.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+    if not shutil.which(name):
+        return None
+    said = subprocess.run(peer.command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    words = (said.stdout + said.stderr).decode(errors="replace")
+    # SeqAn's programs name the version of their library as well, further down.
+    words = re.search(r"\d+(\.\d+)+[\w.-]*", words)
+    return words[0] if words else "unknown"
+
+
+@functools.cache
+def found(name: str) -> bool:
+    """Whether a peer is installed; one that is not is named once."""
+    if version_of(name) is None:
+        print(f"{name}: not installed ({PEERS[name].source})", file=sys.stderr)
+    return version_of(name) is not None

@@ -1,0 +1,39 @@
+"""The benchmarks that there are: benchmarks/config.yaml as records."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from frame.environment import CHECKOUT, git
+
+__all__ = ["Benchmark", "benchmarks", "last_change"]
+
+
+class Benchmark(NamedTuple):
+    """One program with its options; config.yaml says what each field is."""
+
+    title: str
+    results: str
+    measures: list[str]
+    program: Path
+    data: str = ""
+    options: str = ""
+    gpu: bool = False
+
+
+def benchmarks(config: dict | None = None) -> dict[str, Benchmark]:
+    """All of them by name, of what config.yaml holds."""
+    folder = CHECKOUT / "benchmarks"
+    config = config or yaml.safe_load((folder / "config.yaml").read_text())
+    return {
+        name: Benchmark(**fields | {"program": folder / fields.get("program", f"{name}.py")})
+        for name, fields in config["benchmarks"].items()
+    }
+
+
+def last_change(paths: list[str]) -> str:
+    """The last commit that changed one of these, and what is changed and not committed."""
+    last = git("log", "-1", "--format=%h", "--", *paths)
+    changed = git("diff", "HEAD", "--stat", "--", *paths)
+    return f"{last} {changed or ''}".strip()
