@@ -25,8 +25,6 @@ ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 ready_for_docs := .venv/ready-for-docs
 
-drawing := benchmarks/map_figures.py benchmarks/speed_table.py
-
 # .venv/bin comes first, so that `python` in the rules is the one that has bwarp.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -69,7 +67,7 @@ test-gpu: $(ready_to_test)
 lint: $(ready_to_test)
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
-	@.venv/bin/python -m snakefmt --check Snakefile workflow
+	@.venv/bin/python -m snakefmt --check Snakefile workflow benchmarks
 	@.venv/bin/python -m snakemake --lint
 
 # A link that leads nowhere, or a page that docs/index.md does not list, is an error.
@@ -77,13 +75,10 @@ docs: $(ready_for_docs)
 	@.venv/bin/python -m sphinx -q --fail-on-warning -b html -c docs . build/site $(ARGS)
 	@echo "== The site begins at build/site/index.html"
 
-# What is measured goes to results/here/, and the tables of it too.
+# A Snakemake workflow of its own; what is measured goes to results/here/, and its report too.
 bench: $(ready_to_test)
-	@rm -f benchmarks/results/here/*; failed=0; \
-	for program in $$(grep -l __main__ $(filter-out $(drawing),$(wildcard benchmarks/*.py))); do \
-	  echo "== $$program"; .venv/bin/python "$$program" $(ARGS) || failed=1; done; \
-	for program in $(drawing); do \
-	  echo "== $$program"; .venv/bin/python "$$program" --here || failed=1; done; exit $$failed
+	@.venv/bin/python -m snakemake -s benchmarks/Snakefile --directory benchmarks/results/here \
+	  --cores all --keep-going $(ARGS)
 
 $(installed): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what it runs on into .venv (half a minute) ..."

@@ -15,7 +15,7 @@ seed 1; report others.
 One JSON object a mapper and set is appended to --output: correct reads in per cent; those of a
 quality of 10 and of 30 or more, with the incorrect ones in a million; and, by steps of quality, how
 many reads there are, the incorrect ones that they claim together, and those that there are.
-benchmarks/map_sets_table.py prints the tables of docs/map.md.
+benchmarks/draw_docs.py draws the tables of docs/accuracy.md.
 """
 
 import shutil

@@ -6,19 +6,16 @@
         -o benchmarks/results/map_stages_cpu.json
 
 Without an index, on a simulated genome. The reads are mapped twice, to SAM; what is written is the
-second time. One JSON object a stage: microseconds a read. `--draw` prints the table of
-docs/map.md of the results.
+second time. One JSON object a stage: microseconds a read.
 """
 
 import itertools
-import json
-import sys
 import tempfile
 import time
 from functools import partial
 from pathlib import Path
 
-from frame.options import CHECKOUT, new_parser, read_options
+from frame.options import new_parser, read_options
 from frame.results import overwrite
 from frame.simulated import make_genome, make_index, make_reads
 from frame.stage_clock import StageClock
@@ -33,7 +30,6 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads import read_chunks
 from bwarp.mapping.seeds import candidates_cpu
 
-RESULTS = CHECKOUT / "benchmarks/results/map_stages_cpu.json"
 READS_A_CHUNK = 8192
 
 #: Stages, and the functions that do them.
@@ -70,7 +66,6 @@ def parse_options():
     parser.add_argument("--reads", type=Path, nargs=2, metavar=("R1", "R2"))
     parser.add_argument("--pairs", type=int, default=131_072, help="as many of them")
     parser.add_argument("--bases", type=int, default=20_000_000, help="of the simulated genome")
-    parser.add_argument("--draw", action="store_true", help="print the table of docs/map.md")
     return read_options(parser, "map_stages_cpu.json", pairs=2000, bases=200_000)
 
 
@@ -109,18 +104,8 @@ def measured(options, folder: Path) -> list[dict]:
     ]
 
 
-def draw() -> None:
-    print("| stage | us a read |\n|---|---|")
-    for line in RESULTS.read_text().splitlines():
-        row = json.loads(line)
-        print(f"| {row['stage']} | {row['microseconds_a_read']:.2f} |")
-
-
 def main():
     options = parse_options()
-    if options.draw:
-        draw()
-        sys.exit(0)
     with tempfile.TemporaryDirectory() as name:
         overwrite(options.output, measured(options, Path(name)))
 

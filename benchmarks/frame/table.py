@@ -1,5 +1,6 @@
 """The benchmarks that there are: benchmarks/config.yaml as records."""
 
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,11 @@ class Benchmark(NamedTuple):
     data: str = ""
     options: str = ""
     gpu: bool = False
+
+    def command(self, data: dict[str, str], small: bool) -> list:
+        """The program with its options, on data by their names."""
+        options = f"{self.data.format(**data)} {'--small' if small else self.options}"
+        return [self.program, *shlex.split(options)]
 
 
 def benchmarks(config: dict | None = None) -> dict[str, Benchmark]:

@@ -8,20 +8,18 @@ DATA = {
     "index": f"data/{NAME}.index",
     "indexes": "data/mappers",
 }
-BWARP = Path(workflow.basedir).parent / "scripts"
-
-
-MADE = [sys.executable, BWARP / "simulate_genome.py", "--length", SIZE, "--contigs", 4, "-o"]
+SCRIPTS = Path(workflow.basedir).parent / "scripts"
+SIMULATE = [sys.executable, SCRIPTS / "simulate_genome.py", "--length", SIZE, "--contigs", 4, "-o"]
 
 
 rule genome:
     output:
         DATA["genome"],
-    params:
-        command=["cp", REAL] if REAL else MADE,
     log:
         "logs/genome.txt",
     threads: workflow.cores
+    params:
+        command=["cp", REAL] if REAL else SIMULATE,
     shell:
         "{params.command:q} {output:q} 2> {log:q}"
 
@@ -35,7 +33,7 @@ rule index:
         "logs/index.txt",
     threads: workflow.cores
     params:
-        program=BWARP / "index_reference.py",
+        command=[sys.executable, SCRIPTS / "index_reference.py"],
     shell:
-        "{sys.executable:q} {params.program:q} {input:q} -o {output:q} --with-reverse"
+        "{params.command:q} {input:q} -o {output:q} --with-reverse"
         " --backend cpu --threads {threads} 2> {log:q}"

@@ -8,14 +8,9 @@ rule peers:
         "logs/peers.txt",
     threads: workflow.cores
     params:
-        program=Path(workflow.basedir) / "peers.py",
+        command=[sys.executable, Path(workflow.basedir) / "peers.py"],
     shell:
-        "{sys.executable:q} {params.program:q} -o {output:q} > {log:q} 2>&1"
-
-
-def options_of(benchmark):
-    sizes = "--small" if config["small"] else benchmark.options
-    return shlex.split(f"{benchmark.data.format(**DATA)} {sizes}")
+        "{params.command:q} -o {output:q} > {log:q} 2>&1"
 
 
 # Where a program has nothing to measure, as without real data, its results are an empty file.
@@ -30,7 +25,7 @@ for name, benchmark in HERE.items():
                 for key, path in DATA.items()
                 if f"{{{key}}}" in benchmark.data and key != "indexes"
             ],
-            program=benchmark.program,
+            benchmark.program,
         output:
             benchmark.results,
         log:
@@ -39,8 +34,7 @@ for name, benchmark in HERE.items():
             f"times/{name}.tsv"
         threads: workflow.cores
         params:
-            options=options_of(benchmark),
+            command=[sys.executable, *benchmark.command(DATA, config["small"])],
             measured=last_change(benchmark.measures),
         shell:
-            "{sys.executable:q} {input.program:q} {params.options:q} -o {output:q} > {log:q} 2>&1"
-            " && touch {output:q}"
+            "{params.command:q} -o {output:q} > {log:q} 2>&1" " && touch {output:q}"

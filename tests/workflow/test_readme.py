@@ -233,8 +233,8 @@ def test_every_program_is_listed(checkout):
         assert program.name in index, program.name
 
 
-def test_the_speed_table_shows_the_results(checkout):
-    command = [sys.executable, checkout / "benchmarks/speed_table.py", "--check"]
+def test_tables_and_pictures_show_the_results(checkout):
+    command = [sys.executable, checkout / "benchmarks/draw_docs.py", "--check"]
     subprocess.run(command, check=True)
 
 

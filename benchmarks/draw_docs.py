@@ -1,0 +1,109 @@
+"""Write the tables and pictures of README.md and docs/ from the results in benchmarks/results.
+
+    python benchmarks/draw_docs.py            write them
+    python benchmarks/draw_docs.py --check    only say whether they are new, by the exit code
+    python benchmarks/draw_docs.py --falls    list figures that were better at the last release,
+                                              or, before the first, at their last measurement
+
+A table stands between <!-- table NAME: begin --> and <!-- table NAME: end -->. "older" marks a
+figure that was measured before the last change to its code, as of the day when the table is drawn:
+--check does not look at it. README.md shows those figures that FRONT_PAGE names, and the accuracy
+of mapping.
+"""
+
+import re
+import sys
+
+from drawing import accuracy_tables, speed_tables
+from drawing.accuracy import calibration_pictures, roc_pictures
+from drawing.age import age_of, earlier_figures, falls
+from drawing.figures import Figure, Lines, accuracy_figures, all_figures, lines_in, place_of
+from drawing.speed_chart import speed_chart
+from drawing.tables import as_markdown
+from frame.options import CHECKOUT, new_parser
+
+MARKED = re.compile(
+    r"(<!-- table (?P<name>[^:]*): begin -->\n).*?(<!-- table (?P=name): end -->)", re.DOTALL
+)
+PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((CHECKOUT / "docs").glob("*.md")))]
+
+#: How the rows of README.md begin.
+FRONT_PAGE = (
+    ("index, FASTA to folder", "133 Mb of human"),
+    ("map, FASTQ to SAM, reads a second", "500,000 reads"),
+    ("map, FASTQ.gz to sorted BAM, reads a second", "12,000,000 reads"),
+    ("seeds, FASTA to table", "150,000 20-mers"),
+    ("mems", "matches of 20 b of E. coli"),
+    ("search, GCUPS", "protein of 5,478"),
+)
+#: The reads whose accuracy README.md shows.
+FRONT_PAGE_READS = [("chr20.fa", 150, True, 0.001, 1), ("chr20.fa", 30, True, 0.001, 1)]
+
+
+def front_page(figures: list[Figure]) -> list[Figure]:
+    chosen = []
+    for what, of in FRONT_PAGE:
+        (figure,) = (one for one in figures if one.what == what and one.of.startswith(of))
+        chosen.append(figure)
+    return chosen
+
+
+def table(figures: list[Figure]) -> str:
+    """The figures in Markdown."""
+    lines = [
+        "| what | data | bwarp | other programs | machine | commit |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in figures:
+        cells = one.what, one.of, one.shown, one.others, place_of(one.line)
+        lines.append(f"| {' | '.join(cells)} | {age_of(one.line, one.results)} |")
+    return "\n".join(lines) + "\n"
+
+
+def without_age(text: str) -> str:
+    return re.sub(r" \((older|age unknown)\)(?=[ ,)])", "", text)
+
+
+def drawn(lines: Lines) -> dict[str, str]:
+    """The text of every page and picture, by its path."""
+    figures = all_figures(lines)
+    front = [*front_page(figures), *accuracy_figures(lines, FRONT_PAGE_READS)]
+    tables = {"front page": table(front), "all figures": table(figures)}
+    for name, draw in (speed_tables.TABLES | accuracy_tables.TABLES).items():
+        tables[name] = as_markdown(draw(lines))
+    found = {"docs/speed.svg": speed_chart(lines)}
+    for name, svg, _ in (*roc_pictures(lines), *calibration_pictures(lines)):
+        found[f"docs/accuracy-{name}.svg"] = svg
+    for page in PAGES:
+        text = (CHECKOUT / page).read_text()
+        found[page] = MARKED.sub(lambda m: m[1] + tables.pop(m["name"]) + m[3], text)
+    if tables:
+        sys.exit(f"no page has a place for the table {', '.join(tables)}")
+    return found
+
+
+def main() -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--falls", action="store_true")
+    options = parser.parse_args()
+    lines = lines_in(CHECKOUT / "benchmarks" / "results")
+    if options.falls:
+        figures = all_figures(lines)
+        for before, now in falls(earlier_figures(figures), figures):
+            then = age_of(before.line, before.results)
+            print(f"{now.what}: {now.of}: {before.shown} at {then}, now {now.shown}")
+        return
+    old = []
+    for name, text in drawn(lines).items():
+        path = CHECKOUT / name
+        if not path.exists() or without_age(path.read_text()) != without_age(text):
+            old.append(name)
+        if not options.check:
+            path.write_text(text)
+    if options.check:
+        sys.exit(f"{', '.join(old)}: run python benchmarks/draw_docs.py" if old else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""From result lines to what pages show: figures, their age, tables and pictures."""

@@ -1,0 +1,253 @@
+"""The figures of speed, each with the line of results that it is drawn from.
+
+Every benchmark writes lines of its own; one function a kind of job picks those that are shown: what
+was done, on what data, how fast, and how fast other programs were in the same run.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["ROWS", "Figure", "Lines", "accuracy_figures", "all_figures", "lines_in", "place_of"]
+
+#: The lines of a file of results, by its name.
+Lines = Callable[[str], list[dict]]
+
+
+class Figure(NamedTuple):
+    """One figure: `value` in `unit` as a number, `shown` as pages show it."""
+
+    what: str
+    of: str
+    value: float
+    unit: str
+    shown: str
+    others: str
+    line: dict
+    results: str
+
+    @property
+    def less_is_better(self) -> bool:
+        return self.unit in ("s", "ppm")
+
+    @property
+    def key(self) -> tuple:
+        """Equal for figures of the same job on the same machine."""
+        return self.what, self.of, place_of(self.line)
+
+
+def lines_in(folder: Path) -> Lines:
+    """Reads files of a folder; one that is not there has no lines."""
+
+    def read(name: str) -> list[dict]:
+        path = folder / name
+        return [json.loads(line) for line in path.open()] if path.exists() else []
+
+    return read
+
+
+def place_of(line: dict) -> str:
+    """Where a line was measured: processor or GPU, and how many cores were used."""
+    machine = line.get("gpu") or line.get("machine", "")
+    machine = re.sub(r"(, | )?\d+ cores$", "", machine)
+    cores = re.search(r"(\d+) cores$", line.get("machine", ""))
+    n = line.get("threads") or (int(cores[1]) if cores and "gpu" not in line else None)
+    return ", ".join(filter(None, (machine, n and f"{n} core{'s' * (n > 1)}")))
+
+
+def seconds(what: str, of: str, value: float, others: str, line: dict, results: str) -> Figure:
+    return Figure(what, of, value, "s", shown(value), others, line, results)
+
+
+def shown(value: float) -> str:
+    return f"{value:.3g} s" if value < 100 else f"{value:.0f} s"
+
+
+def in_turn(what: str, lines: Lines, results: str) -> Iterator[Figure]:
+    """Jobs that bwarp and others were timed at in turn, a line for each program."""
+    jobs = {}
+    for line in lines(results):
+        if {"what", "program", "seconds"} <= line.keys():
+            of = f"{line['what']}, {line['reference'].removesuffix('.ix')}"
+            jobs.setdefault(of, {})[line["program"]] = line
+    for of, job in jobs.items():
+        if "bwarp" in job:
+            ours = job.pop("bwarp")
+            others = ", ".join(f"{name} {shown(line['seconds'])}" for name, line in job.items())
+            yield seconds(what, of, ours["seconds"], others, ours, results)
+
+
+def index_figures(lines: Lines) -> Iterator[Figure]:
+    what, results, runs = "index, FASTA to folder", "index_cpu.json", {}
+    for line in lines(results):
+        if line["what"].startswith("index"):
+            runs.setdefault(line["reference"], {})[line["program"]] = line
+    for reference, line in runs.items():
+        others = f"bwa index {shown(line['bwa index']['seconds'])}" if "bwa index" in line else ""
+        ours = line["bwarp"]
+        yield seconds(what, reference, ours["seconds"], others, ours, results)
+    results = "index_whole_genome.jsonl"
+    for line in lines(results):
+        if line["what"].startswith("index"):
+            bases = f"{line['bases'] / 1e9:.1f} Gb simulated"
+            yield seconds(what, bases, line["seconds"], "", line, results)
+    results = "suffix_array.jsonl"
+    for line in lines(results)[-1:]:
+        bases = f"{line['letters'] / 1e9:.1f} Gb simulated"
+        yield seconds("suffix array alone", bases, line["median_seconds"], "", line, results)
+
+
+def mapping_figures(lines: Lines) -> Iterator[Figure]:
+    results, unit = "map_cpu.json", "reads/s"
+    runs: dict[str, dict[str, dict]] = {}
+    for line in lines(results):
+        runs.setdefault(line["reference"], {})[line["mapper"]] = line
+    for reference, run in runs.items():
+        speed = {name: line["reads"] / line["wall_seconds"] for name, line in run.items()}
+        ours = run["bwarp"]
+        of = f"{ours['reads']:,} reads of 2 x {ours['read_length']} bases, {reference}"
+        others = ", ".join(f"{name} {speed[name]:,.0f}" for name in run if name != "bwarp")
+        what, value = "map, FASTQ to SAM, reads a second", speed["bwarp"]
+        yield Figure(what, of, value, unit, f"{value:,.0f}", others, ours, results)
+    results, whole = "map_h200.jsonl", "gzipped FASTQ to sorted BAM"
+    runs_on_gpu = [line for line in lines(results) if line.get("what") == whole]
+    if runs_on_gpu:
+        line = runs_on_gpu[0]
+        of = f"{2 * line['pairs']:,} reads of 2 x 150 bases, {line['bases'] / 1e9:.1f} Gb simulated"
+        every = [run["reads_a_second"] for run in runs_on_gpu]
+        range_of = f"{min(every):,} to {max(every):,}"
+        what = "map, FASTQ.gz to sorted BAM, reads a second"
+        yield Figure(what, of, max(every), unit, range_of, "", line, results)
+
+
+def seed_figures(lines: Lines) -> Iterator[Figure]:
+    yield from in_turn("seeds, FASTA to table", lines, "seeds_cpu.jsonl")
+    results = "seeds_gpu.jsonl"
+    for line in lines(results):
+        fastest = {}
+        for run in line["exact"]:
+            speed = run["searches_a_second"]
+            fastest[run["k"]] = max(fastest.get(run["k"], 0), speed)
+        for k in (20, 30):
+            if k in fastest:
+                of, value = f"{line['bases'] / 1e9:.1f} Gb simulated, {k}-mers", fastest[k]
+                yield Figure(
+                    "seeds: exact search, kernel", of, value, "1/s", f"{value / 1e9:.1f} G/s", "",
+                    line, results,
+                )  # fmt: skip
+
+
+def locus_figures(lines: Lines) -> Iterator[Figure]:
+    """RazerS 3 is given fewer reads, for it passes over the genome whatever their number."""
+    for figure in in_turn("allmap, FASTQ to BAM", lines, "allmap_cpu.jsonl"):
+        few = re.sub(r"razers3 ([^,]+)", r"razers3 \1 for a fiftieth of the reads", figure.others)
+        yield figure._replace(others=few)
+
+
+def match_figures(lines: Lines) -> Iterator[Figure]:
+    yield from in_turn("mems", lines, "mems_cpu.jsonl")
+    results = "mems_h200.jsonl"
+    for line in lines(results):
+        if "seconds" in line and "unique" in line["what"] and line["strands"] == 2:
+            of = f"{line['what']}, {line['bases'] / 1e6:,.0f} Mb"
+            yield seconds("mems", of, line["seconds"], "", line, results)
+
+
+def parasail(line: dict) -> str:
+    return f"parasail {line['parasail_gcups']:.1f}" if "parasail_gcups" in line else ""
+
+
+def alignment_figures(lines: Lines) -> Iterator[Figure]:
+    results = "pairs_cpu.jsonl"
+    for line in lines(results):
+        if line.get("part") == "dna" and line["mode"] in ("local", "semiglobal"):
+            of, value = f"DNA {line['lengths']}, {line['mode']}", line["score_gcups"]
+            ours = f"{value:.1f} (CIGAR {line['cigar_gcups']:.1f})"
+            yield Figure("pairs, GCUPS", of, value, "GCUPS", ours, parasail(line), line, results)
+    results = "search_cpu.jsonl"
+    proteins = [line for line in lines(results) if line.get("part") == "proteins"]
+    for line in proteins:
+        if line["query"] in ("P02232", "P07756", "Q9UKN1", "random_144", "random_5478"):
+            named = "simulated ones" if line["query"].startswith("random") else "Swiss-Prot"
+            of, value = f"protein of {line['length']:,} against {named}", line["gcups"]
+            others = parasail(line)
+            yield Figure("search, GCUPS", of, value, "GCUPS", f"{value:.1f}", others, line, results)
+
+
+def gpu_alignment_figures(lines: Lines) -> Iterator[Figure]:
+    results = "alignment_gpu.jsonl"
+    wanted = {"score": "score", "cigar": "CIGAR"}
+    for row in lines(results):
+        if row["part"] == "time pairs" and row["cells"] == "150x300" and row["what"] in wanted:
+            of = f"DNA {row['cells'].replace('x', ' x ')}, {row['mode']}, {wanted[row['what']]}"
+            what, value = "pairs, TCUPS, kernels", row["tcups_kernels"]
+        elif row["part"] == "time search" and row["what"] == "profile, all queries":
+            of = f"19 proteins of 144 to 5,478 against {row['residues'] / 1e6:,.0f} M residues"
+            what, value = "search, TCUPS", row["tcups_wall"]
+        else:
+            continue
+        yield Figure(what, of, value, "TCUPS", f"{value:.1f}", "", row, results)
+
+
+def scan_figures(lines: Lines) -> Iterator[Figure]:
+    for results in ("scan_cpu.jsonl", "scan_h200.jsonl"):
+        speed = "giga_comparisons_a_second"
+        counted = [
+            line
+            for line in lines(results)
+            if line.get("part") == "paper" and line["algorithm"] != "gather"
+        ]
+        if counted:
+            line = max(counted, key=lambda line: line[speed])
+            of, what = "61,120 queries, 40 Mb", "scan, comparisons of windows"
+            value = line[speed]
+            yield Figure(what, of, value, "G/s", f"{value:,.0f} G/s", "", line, results)
+
+
+def start_figures(lines: Lines) -> Iterator[Figure]:
+    results = "start_up.jsonl"
+    for line in lines(results):
+        what = f"{line['what']}, next to nothing to do, {line['use']}"
+        of = f"20 pairs of reads, {line['bases'] / 1e6:,.3g} Mb"
+        yield seconds(what, of, line["seconds"], "", line, results)
+
+
+#: In the order of pages.
+ROWS = (
+    *(index_figures, mapping_figures, seed_figures, locus_figures, match_figures),
+    *(alignment_figures, gpu_alignment_figures, scan_figures, start_figures),
+)
+
+
+def all_figures(lines: Lines) -> list[Figure]:
+    """A figure for each thing that was timed."""
+    return [figure for figures in ROWS for figure in figures(lines)]
+
+
+def accuracy_figures(lines: Lines, wanted: list[tuple]) -> Iterator[Figure]:
+    """Mapping of simulated reads, as shares of them and as incorrect ones in a million.
+
+    Parameters
+    ----------
+    wanted : list of tuple
+        Reference, length of the reads, whether they are pairs, rate of variants, and the least
+        length of indels of the sets that are shown.
+    """
+    results = "map_accuracy.json"
+    keys = ("reference", "read_length", "paired", "variant_rate", "indel_length")
+    for chosen in wanted:
+        run = {
+            line["mapper"]: line
+            for line in lines(results)
+            if tuple(line[key] for key in keys) == chosen and line["simulator"] == "dwgsim"
+        }
+        ours = run["bwarp"]
+        of = f"{ours['reads']:,} reads of 2 x {ours['read_length']} bases, {ours['reference']}"
+        cells = [
+            f"{line['right']:.2f} %, {line['wrong_ppm_q10']:,}" for line in (ours, run["bwa mem"])
+        ]
+        what = "map, correct reads, and incorrect per million at MAPQ >= 10"
+        value = ours["wrong_ppm_q10"]
+        yield Figure(what, of, value, "ppm", cells[0], f"bwa mem {cells[1]}", ours, results)

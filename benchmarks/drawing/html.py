@@ -1,0 +1,69 @@
+"""Parts of a page of HTML that needs nothing beside it."""
+
+import base64
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+__all__ = ["page", "paragraphs", "picture", "section", "table"]
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif;
+       color: #222; max-width: 1080px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.7em; } h2 { font-size: 1.25em; margin-top: 2em; }
+nav a { margin-right: 1em; white-space: nowrap; }
+table { border-collapse: collapse; font-size: 13px; }
+th, td { text-align: left; vertical-align: top; padding: 3px 10px; border-bottom: 1px solid #ddd; }
+th { border-bottom: 2px solid #999; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+tr.older td { color: #777; }
+.wide { overflow-x: auto; } figure { margin: 1em 0; } img { max-width: 100%; }
+figcaption { color: #555; font-size: 13px; }
+"""
+
+
+def page(title: str, sections: Iterable[tuple[str, str, str]]) -> str:
+    """A page of sections, each a name, a heading and its HTML, with links to them at the top."""
+    sections = [part for part in sections if part[2]]
+    links = "".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1><nav>{links}</nav>",
+        *(section(*part) for part in sections),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def section(name: str, heading: str, body: str) -> str:
+    return f'<section id="{name}"><h2>{escape(heading)}</h2>\n{body}\n</section>'
+
+
+def paragraphs(*texts: str) -> str:
+    return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
+
+
+def table(heads: list[str], rows: Iterable[Iterable], numbers: Iterable[int] = (), older=()) -> str:
+    """A table; the columns of `numbers` end on the right, the rows of `older` are grey."""
+    numbers, older = set(numbers), set(older)
+    parts = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
+    for at, row in enumerate(rows):
+        cells = "".join(
+            f"<td{' class=number' * (column in numbers)}>{escape(str(cell))}</td>"
+            for column, cell in enumerate(row)
+        )
+        parts.append(f"<tr{' class=older' * (at in older)}>{cells}</tr>")
+    return '<div class="wide"><table>\n' + "\n".join(parts) + "\n</table></div>"
+
+
+def picture(svg: str | Path, caption: str) -> str:
+    """An SVG picture, within the page."""
+    text = svg.read_text() if isinstance(svg, Path) else svg
+    data = base64.b64encode(text.encode()).decode()
+    return (
+        f'<figure><img src="data:image/svg+xml;base64,{data}" alt="{escape(caption)}">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )

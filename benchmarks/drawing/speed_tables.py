@@ -1,0 +1,233 @@
+"""The tables of speed of the pages about one program each."""
+
+from collections.abc import Iterator
+
+from drawing.figures import Lines, place_of
+from drawing.tables import Table
+
+__all__ = ["TABLES"]
+
+
+def table(heads: list[str], results: str, rows: Iterator[tuple[tuple, list[dict]]]) -> Table:
+    """A table of rows that come with their lines."""
+    rows = list(rows)
+    lines = [line for _, some in rows for line in some]
+    return Table(heads, [row for row, _ in rows], lines, results)
+
+
+def significant(value: float) -> str:
+    """Three digits, more of a large number."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def jobs_of(lines: list[dict]) -> dict[tuple, dict[str, dict]]:
+    """Lines of programs that took turns, by job and reference, and by program."""
+    jobs: dict[tuple, dict[str, dict]] = {}
+    for line in lines:
+        if {"what", "program", "seconds"} <= line.keys():
+            jobs.setdefault((line["what"], line["reference"]), {})[line["program"]] = line
+    return jobs
+
+
+def beside(name: str, results: str, peer: str, ours: str = "bwarp"):
+    """A function that draws the jobs that bwarp and a peer did in turn."""
+
+    def draw(lines: Lines) -> Table:
+        def rows():
+            for (what, reference), job in jobs_of(lines(results)).items():
+                if {peer, ours} <= job.keys():
+                    mine, theirs = job[ours], job[peer]
+                    yield (
+                        what, reference.removesuffix(".ix"), f"{theirs['seconds']:.3g} s",
+                        f"{mine['seconds']:.3g} s", f"{theirs['seconds'] / mine['seconds']:.1f} x",
+                        place_of(mine),
+                    ), [mine, theirs]  # fmt: skip
+
+        versions = {job[peer].get("version") for job in jobs_of(lines(results)).values()
+                    if peer in job}  # fmt: skip
+        version = max(filter(None, versions), default="")
+        heads = [name, "reference", f"{peer} {version}".strip(), "bwarp", "", "machine"]
+        return table(heads, results, rows())
+
+    return draw
+
+
+def seeds_on_gpu(lines: Lines) -> Table:
+    """Liu & Schmidt's data sets beside the times they published for a Tesla C2050."""
+
+    def rows():
+        for line in lines("seeds_gpu.jsonl"):
+            for run in line["whole_runs_auto"]:
+                seconds = sorted(run["seconds"])[len(run["seconds"]) // 2]
+                ratio = run["times_the_papers_gpu"] or 0
+                counted = run["hits"] == 0
+                yield (
+                    f"{run['k']}{', all counted, none located' if counted else ''}",
+                    run["mismatches"], f"{run['hits'] / 1e6:.1f} M",
+                    f"{seconds * ratio:.3g} s" if ratio else "", f"{seconds:.3f} s",
+                    f"{ratio:.0f} x" if ratio and not counted else "",
+                    f"{run['search_seconds']:.4f} s",
+                ), [line]  # fmt: skip
+
+    heads = ["k", "mismatches", "hits listed", "Liu & Schmidt, Tesla C2050", "bwarp", "",
+             "of it the search"]  # fmt: skip
+    return table(heads, "seeds_gpu.jsonl", rows())
+
+
+def matches_on_gpu(lines: Lines) -> Table:
+    results = "mems_h200.jsonl"
+
+    def rows():
+        kinds: dict[tuple, dict[int, dict]] = {}
+        for line in lines(results):
+            if "seconds" in line:
+                key = line["bases"], line["reads"], line["kind"]
+                kinds.setdefault(key, {})[line["strands"]] = line
+        for (bases, reads, kind), by_strands in kinds.items():
+            times = (
+                f"{by_strands[n]['seconds']:.3g} s, {by_strands[n]['matches'] / 1e6:.1f} M matches"
+                if n in by_strands else "" for n in (1, 2)
+            )  # fmt: skip
+            size = f"{reads / 1e6:g} M, {bases / 1e6:,.0f} Mb"
+            yield (size, f"`{kind}`", *times), list(by_strands.values())
+
+    return table(["reads, reference", "kind", "one strand", "both strands"], results, rows())
+
+
+def loci(lines: Lines) -> Table:
+    results = "allmap_cpu.jsonl"
+
+    def rows():
+        for (what, _), job in jobs_of(lines(results)).items():
+            cells = (
+                f"{job[name]['seconds']:.2f} s, {job[name]['loci']:,} loci" if name in job else ""
+                for name in ("bwarp", "yara")
+            )
+            few = f"{job['razers3']['seconds']:.2f} s" if "razers3" in job else ""
+            yield (what, *cells, few), list(job.values())
+
+    heads = ["what", "bwarp", "Yara `-y full`", "RazerS 3 `-rr 100`, a fiftieth of the reads"]
+    return table(heads, results, rows())
+
+
+def mapping(lines: Lines) -> Table:
+    results = "map_cpu.json"
+
+    def rows():
+        for line in lines(results):
+            of = f"{line['reference'].removesuffix('.fa')}, {line['reads']:,}"
+            rate = f"{line['reads'] / line['wall_seconds']:,.0f}"
+            yield (
+                of, line["mapper"], f"{line['wall_seconds']:.1f}", f"{line['cpu_seconds']:.1f}",
+                rate, f"{line['memory_mb']:,}",
+            ), [line]  # fmt: skip
+
+    heads = ["reference, reads", "mapper", "seconds", "CPU seconds", "reads a second",
+             "memory, MB"]  # fmt: skip
+    return table(heads, results, rows())
+
+
+def mapping_on_many_cores(lines: Lines) -> Table:
+    results = "map_cores.jsonl"
+
+    def rows():
+        for line in lines(results):
+            if "memory_mb" in line:
+                yield (
+                    line["what"], f"{line['wall_seconds']:.1f}", f"{line['cpu_seconds']:.0f}",
+                    f"{line['memory_mb']:,.0f}",
+                ), [line]  # fmt: skip
+
+    heads = ["what", "seconds", "CPU seconds", "memory, MB"]
+    return table(heads, results, rows())
+
+
+def stages(lines: Lines) -> Table:
+    rows = (
+        ((line["stage"], f"{line['microseconds_a_read']:.2f}"), [line])
+        for line in lines("map_stages_cpu.json")
+    )
+    return table(["stage", "us a read"], "map_stages_cpu.json", rows)
+
+
+def index(lines: Lines) -> Table:
+    results = "index_cpu.json"
+
+    def rows():
+        opened = {
+            line["reference"]: line for line in lines(results) if line["what"].startswith("open")
+        }
+        runs: dict[str, dict[str, dict]] = {}
+        for line in lines(results):
+            if line["what"].startswith("index"):
+                runs.setdefault(line["reference"], {})[line["program"]] = line
+        for reference, run in runs.items():
+            ours, bwa = run["bwarp"], run.get("bwa index")
+            yield (
+                f"{reference}, {ours['bases'] / 1e6:.1f} Mb",
+                f"{bwa['seconds']:.3g} s" if bwa else "", f"{ours['seconds']:.3g} s",
+                f"{bwa['seconds'] / ours['seconds']:.1f} x" if bwa else "",
+                f"{ours['peak_mb']:,.0f} MB, {ours['peak_bytes_a_base']:.1f} bytes a base",
+                f"{opened[reference]['seconds']:.3f} s",
+            ), list(run.values())  # fmt: skip
+
+    version = next((line["version"] for line in lines(results) if line["program"] != "bwarp"), "")
+    heads = ["reference", f"bwa index {version}", "bwarp", "", "peak memory",
+             "open, all arrays checked"]  # fmt: skip
+    return table(heads, results, rows())
+
+
+def pairs_on_gpu(lines: Lines) -> Table:
+    results = "alignment_gpu.jsonl"
+
+    def rows():
+        jobs: dict[tuple, dict[str, dict]] = {}
+        for line in lines(results):
+            if line["part"] == "time pairs":
+                jobs.setdefault((line["mode"], line["cells"]), {})[line["what"]] = line
+        for (mode, cells), job in jobs.items():
+            kernels = (f"{job[what]['tcups_kernels']:.1f}" for what in ("score", "ends", "cigar"))
+            whole = f"{job['cigar, host to host']['tcups_wall']:.2f}"
+            yield (mode, cells.split("x")[1], *kernels, whole), list(job.values())
+
+    heads = ["mode", "reference", "score", "with ends", "with CIGAR", "host to host, CIGAR"]
+    return table(heads, results, rows())
+
+
+def scan(results: str):
+    """A function that draws the algorithms of a file of results, in the paper's shape."""
+
+    def draw(lines: Lines) -> Table:
+        def rows():
+            for line in lines(results):
+                if line.get("part") == "paper":
+                    speed = line["giga_comparisons_a_second"]
+                    yield (
+                        f"`{line['algorithm']}`", place_of(line), line["lengths"],
+                        f"{significant(speed)} G", f"{significant(speed / PAPER_CORE)} x",
+                    ), [line]  # fmt: skip
+
+        heads = ["algorithm", "machine", "lengths of queries, of 155", "comparisons a second",
+                 "against the paper's core"]  # fmt: skip
+        return table(heads, results, rows())
+
+    return draw
+
+
+#: 10^9 comparisons a second of the paper's program on one core, if its references are as long.
+PAPER_CORE = 2_460 / (24 * 60 + 39)
+
+TABLES = {
+    "index": index,
+    "seeds": beside("k-mers", "seeds_cpu.jsonl", "bowtie"),
+    "seeds on a GPU": seeds_on_gpu,
+    "matches": beside("job", "mems_cpu.jsonl", "mummer"),
+    "matches on a GPU": matches_on_gpu,
+    "loci": loci,
+    "mapping": mapping,
+    "mapping on many cores": mapping_on_many_cores,
+    "stages of mapping": stages,
+    "pairs on a GPU": pairs_on_gpu,
+    "scan": scan("scan_cpu.jsonl"),
+    "scan on a GPU": scan("scan_h200.jsonl"),
+}

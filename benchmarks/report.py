@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Draw the report of a run of the benchmarks: one page of HTML that needs nothing beside it.
+
+    python benchmarks/report.py benchmarks/results/here -o report.html
+    python benchmarks/report.py benchmarks/results -o report.html     what is kept in git
+
+The table has the newest line of every figure: those of the folder, and those in git that it has
+not measured. A line that was measured before the last change to its code is marked.
+"""
+
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+
+from drawing import html
+from drawing.accuracy import calibration_pictures, roc_pictures
+from drawing.accuracy_tables import TABLES
+from drawing.age import age_of, earlier_figures, falls
+from drawing.figures import Figure, Lines, all_figures, lines_in, place_of
+from drawing.speed_chart import speed_chart
+from drawing.tables import as_html
+from frame.environment import commit, machine
+from frame.options import CHECKOUT, new_parser
+from frame.table import benchmarks
+
+KEPT = CHECKOUT / "benchmarks" / "results"
+
+METHOD = (
+    "bwarp and the other programs take turns in one run, on the same files and with the same "
+    "number of threads; nothing else that the workflow starts runs beside them. A first run, which "
+    "compiles and fills the page cache, is not counted, but where the table says first use. "
+    "Seconds are the wall clock of whole programs, from file to file, unless a row names a kernel "
+    "or a part; they are medians, for mapping the fastest run.",
+    "Answers are compared in the same run: hits, matches and scores must be equal to the other "
+    "program's; of mapped reads those are counted that lie where they were simulated.",
+    "Every figure is drawn from a line of JSON with the commit, the machine and the versions. A "
+    "commit is called older where the code that is measured has changed since.",
+)
+LIMITS = (
+    "Simulated genomes and reads are kinder than real ones. Rows that name chr20 or E. coli are of "
+    "real genomes, with simulated reads. Real reads are compared with other programs, for nobody "
+    "knows where they are from.",
+    "A run on a machine that others use, or whose clock changes, gives ratios rather than seconds. "
+    "Figures of different machines are not to be compared.",
+    "The sizes are those of config.yaml, chosen so that all takes less than an hour on two cores. "
+    "Large genomes and many reads are kinder to bwarp than small ones, for it takes half a second "
+    "to start.",
+)
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("folder", type=Path, help="of result lines")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--alone", action="store_true", help="nothing of what is kept in git")
+    return parser.parse_args()
+
+
+def newest(ours: list[Figure], kept: list[Figure]) -> list[Figure]:
+    """Our figures, and those in git that are of other jobs or machines, in the order of jobs."""
+    here = {figure.key for figure in ours}
+    every = ours + [figure for figure in kept if figure.key not in here]
+    order = list(dict.fromkeys(figure.what for figure in (*kept, *ours)))
+    return sorted(every, key=lambda figure: order.index(figure.what))
+
+
+def figure_table(figures: list[Figure]) -> str:
+    rows, older = [], []
+    for at, one in enumerate(figures):
+        age = age_of(one.line, one.results)
+        if "(" in age:
+            older.append(at)
+        date = one.line.get("date", "")
+        rows.append((one.what, one.of, one.shown, one.others, place_of(one.line), age, date))
+    heads = ["what", "data", "bwarp", "other programs", "machine", "commit", "date"]
+    return html.table(heads, rows, older=older)
+
+
+def fall_table(before: list[Figure], now: list[Figure]) -> str:
+    found = falls(before, now)
+    if not found:
+        return html.paragraphs("None fell by more than 5 %.")
+    rows = [
+        (
+            one.now.what,
+            one.now.of,
+            f"{one.before.shown} at {age_of(one.before.line, one.before.results)}",
+            f"{one.now.shown} at {age_of(one.now.line, one.now.results)}",
+            f"{one.times:.2f} times as good",
+        )
+        for one in found
+    ]
+    return html.table(["what", "data", "before", "now", "it was"], rows)
+
+
+def run_rows(folder: Path, lines: Lines) -> Iterator[tuple]:
+    """What became of every benchmark: seconds, lines, and why there are none."""
+    for name, benchmark in benchmarks().items():
+        time, log = folder / "times" / f"{name}.tsv", folder / "logs" / f"{name}.txt"
+        n_lines = len(lines(benchmark.results))
+        if not time.exists():
+            why = "needs a GPU" if benchmark.gpu else "was not run"
+            if log.exists():
+                why = "failed: " + (log.read_text().strip().splitlines() or ["no reason"])[-1]
+            yield name, benchmark.title, "", "", why
+            continue
+        head, *runs = (line.split("\t") for line in time.read_text().splitlines())
+        seconds = statistics.median(float(run[head.index("s")]) for run in runs)
+        said = log.read_text() if log.exists() else ""
+        notes = [row for row in said.splitlines() if "not installed" in row or "skipped" in row]
+        yield name, benchmark.title, f"{seconds:.0f}", n_lines, "; ".join(notes)
+
+
+def peer_rows(lines: Lines) -> Iterator[tuple]:
+    for line in lines("peers.jsonl"):
+        yield line["peer"], line["version"] or "not installed", line["from"]
+
+
+def accuracy_of(lines: Lines) -> str:
+    pictures = [*roc_pictures(lines), *calibration_pictures(lines)]
+    parts = [html.picture(svg, caption) for _, svg, caption in pictures]
+    tables = (draw(lines) for draw in TABLES.values())
+    return "\n".join([*parts, *(as_html(table) for table in tables if table.lines)])
+
+
+def main():
+    options = parse_options()
+    lines, kept = lines_in(options.folder), lines_in(KEPT)
+    ours, before = all_figures(lines), all_figures(kept)
+    if options.folder.resolve() == KEPT:
+        before = earlier_figures(ours)
+    figures = ours if options.alone else newest(ours, all_figures(kept))
+
+    def either(name: str) -> list[dict]:
+        """Our lines; without any those in git."""
+        # The sets of the accuracy in git are made by many runs of map.py.
+        own = lines(name) or (lines("map_cpu.json") if name == "map_accuracy.json" else [])
+        return own or ([] if options.alone else kept(name))
+
+    chart = speed_chart(lines) or speed_chart(either)
+    about = f"commit {commit()}, {machine()}"
+    runs = list(run_rows(options.folder, lines)) if (options.folder / "times").exists() else []
+    text = html.page(
+        "bwarp: speed and accuracy",
+        [
+            ("method", "Method", html.paragraphs(about, *METHOD)),
+            ("picture", "Beside other programs", html.picture(chart, "") if chart else ""),
+            ("falls", "Figures that fell", "" if options.alone else fall_table(before, ours)),
+            ("figures", "All figures", figure_table(figures)),
+            ("accuracy", "Accuracy of mapping", accuracy_of(either)),
+            ("runs", "What was run", runs and html.table(
+                ["benchmark", "what", "seconds", "lines", ""], runs, (2, 3))),
+            ("programs", "Other programs",
+             html.table(["program", "version", "from"], peer_rows(either))),
+            ("limits", "Limits", html.paragraphs(*LIMITS)),
+        ],
+    )  # fmt: skip
+    options.output.write_text(text)
+    print(f"{options.output}: {len(figures)} figures, {len(ours)} of them measured here")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+# What was measured, drawn into one page; also where a benchmark failed, of those that did not.
+
+DRAW = [sys.executable, Path(workflow.basedir) / "report.py", "."]
+# Lines of little data do not belong beside those in git.
+DRAW += ["--alone"] if config["small"] else []
+
+
+rule report:
+    input:
+        [benchmark.results for benchmark in HERE.values()],
+        "peers.jsonl",
+    output:
+        "report.html",
+    log:
+        "logs/report.txt",
+    params:
+        command=DRAW,
+    shell:
+        "{params.command:q} -o {output:q} > {log:q} 2>&1"
+
+
+onsuccess:
+    print(f"The report is {Path('report.html').resolve()}")
+
+
+onerror:
+    shell("{DRAW:q} -o report.html")

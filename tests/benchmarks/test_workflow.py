@@ -1,0 +1,110 @@
+"""`make bench` runs every benchmark by itself and draws what was measured."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+#: Quick ones, two of them with the workflow's own genome and index.
+FEW = ["fastq", "map", "seeds"]
+
+
+@pytest.fixture(scope="module")
+def bench(checkout, tmp_path_factory):
+    """A function that runs the workflow in a folder with a blank in its name."""
+    folder = tmp_path_factory.mktemp("bench") / "a folder"
+    folder.mkdir()
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "BWARP_LARGE": str(folder)}
+
+    def run(*arguments, rc=0) -> str:
+        command = [sys.executable, "-m", "snakemake", "-s", checkout / "benchmarks/Snakefile"]
+        command += ["--directory", folder, "--cores", "2", *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == rc, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    run.folder = folder
+    return run
+
+
+@pytest.fixture(scope="module")
+def measured(bench):
+    bench("--config", "small=true", f"only=[{','.join(FEW)}]")
+    return bench
+
+
+def test_the_report_of_little_data(measured):
+    report = (measured.folder / "report.html").read_text()
+    assert "map, FASTQ to SAM, reads a second" in report
+    assert "data:image/svg+xml;base64," in report
+    assert 'src="http' not in report
+    assert 'href="http' not in report
+
+
+def test_every_line_names_its_commit_and_machine(checkout, measured):
+    names = ["peers.jsonl", "fastq.json", "map_cpu.json", "seeds_cpu.jsonl"]
+    for name in names:
+        lines = [json.loads(line) for line in (measured.folder / name).open()]
+        assert lines, name
+        for line in lines:
+            assert {"commit", "date", "machine", "bwarp", "python"} <= line.keys(), name
+
+
+def test_a_program_that_is_not_installed_is_a_line(measured):
+    lines = [json.loads(line) for line in (measured.folder / "peers.jsonl").open()]
+    missing = [line for line in lines if line["version"] is None]
+    report = (measured.folder / "report.html").read_text()
+    assert report.count("<td>not installed</td>") == len(missing)
+
+
+def test_nothing_is_measured_twice(measured):
+    said = measured("--config", "small=true", f"only=[{','.join(FEW)}]", "-n")
+    assert "Nothing to be done" in said
+
+
+def test_timings_run_alone(bench):
+    """Every job that measures takes all cores."""
+    said = bench("--config", "small=true", "-n", "--verbose")
+    rules = said.split("rule measure_")[1:]
+    assert len(rules) > 15
+    assert all("threads: 2" in rule.split("rule ")[0] for rule in rules)
+
+
+def test_a_name_that_is_none(bench):
+    said = bench("--config", "only=[mapp]", "-n", rc=1)
+    assert "mapp: there is no such benchmark" in said
+
+
+def test_a_benchmark_that_fails_leaves_the_report_of_the_others(bench):
+    broken = bench.folder / "broken.yaml"
+    broken.write_text("benchmarks: {scan: {data: --no-such-option}}\n")
+    few = ["--config", "small=true", "only=[fastq, scan]"]
+    bench("--configfile", broken, "--keep-going", *few, rc=1)
+    report = (bench.folder / "report.html").read_text()
+    assert "failed: " in report
+    assert "unrecognized arguments: --no-such-option" in report
+
+
+def benchmarks_of(checkout) -> dict[str, dict]:
+    return yaml.safe_load((checkout / "benchmarks/config.yaml").read_text())["benchmarks"]
+
+
+def test_every_program_that_measures_is_a_benchmark(checkout):
+    listed = {
+        fields.get("program", f"{name}.py") for name, fields in benchmarks_of(checkout).items()
+    }
+    programs = {
+        path.name
+        for path in (checkout / "benchmarks").glob("*.py")
+        if "read_options(" in path.read_text()
+    }
+    assert programs - {"peers.py", "compare_alignments.py"} == listed
+
+
+def test_the_code_that_is_measured_is_there(checkout):
+    for name, fields in benchmarks_of(checkout).items():
+        for path in fields["measures"]:
+            assert (checkout / path).exists(), f"{name}: {path}"
