@@ -44,41 +44,49 @@ def imported_sources(program: Path, package: Path) -> list[Path]:
 
     Imports inside functions count too, so the code of every engine is included.
     """
-    return sorted(_imported(program, package))
+    return sorted(map(Path, _imported(program, package)))
 
 
 def program_digest(program: Path, package: Path) -> str:
     """The digest of a program's `imported_sources`."""
     found = _imported(program, package)
+    folder = _folder(package)
     digest = hashlib.sha256()
-    for source in sorted(found):
+    for source in sorted(found, key=lambda path: path.split(os.sep)):
         # The same code in another folder has the same digest.
-        name = source.relative_to(package) if source.is_relative_to(package) else source.name
+        name = source.removeprefix(folder) if source.startswith(folder) else program.name
         digest.update(f"{name} {found[source]}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _imported(program: Path, package: Path) -> dict[Path, str]:
+def _folder(package: Path) -> str:
+    """Paths are text below: the digests of all programs are made at each start of the workflow."""
+    return os.path.join(package, "")
+
+
+def _imported(program: Path, package: Path) -> dict[str, str]:
     """A program's file and what it imports of a package, and the digest of each alone."""
-    waiting, found = [program], {}
+    folder = _folder(package)
+    waiting, found = [str(program)], {}
     while waiting:
         source = waiting.pop()
         if source not in found:
-            status = source.stat()
-            found[source], imported = _read(source, package, status.st_mtime_ns, status.st_size)
+            status = os.stat(source)
+            found[source], imported = _read(source, folder, status.st_mtime_ns, status.st_size)
             waiting += imported
     return found
 
 
 @functools.cache
-def _read(source: Path, package: Path, mtime_ns: int, size: int) -> tuple[str, tuple[Path, ...]]:
+def _read(source: str, folder: str, mtime_ns: int, size: int) -> tuple[str, tuple[str, ...]]:
     """The digest of one file and the files it imports; a file that changed is read again."""
-    text = source.read_bytes()
-    return hashlib.sha256(text).hexdigest(), tuple(_imported_files(text, package))
+    text = Path(source).read_bytes()
+    return hashlib.sha256(text).hexdigest(), tuple(dict.fromkeys(_imported_files(text, folder)))
 
 
-def _imported_files(source: bytes, package: Path) -> Iterator[Path]:
-    """The files of `package` that a Python source imports, packages' __init__.py included."""
+def _imported_files(source: bytes, folder: str) -> Iterator[str]:
+    """The files of a package that a Python source imports, packages' __init__.py included."""
+    package = os.path.basename(os.path.dirname(folder))
     for plain, module, names in _IMPORT.findall(source):
         if plain:
             wanted = [part.split()[0] for part in plain.decode().split(",") if part.strip()]
@@ -87,18 +95,21 @@ def _imported_files(source: bytes, package: Path) -> Iterator[Path]:
             words = re.findall(r"(\w+)(?:[ \t]+as[ \t]+\w+)?", names.decode())
             wanted = [f"{module.decode()}.{word}" for word in words]
         for name in wanted:
-            first, *parts = name.split(".")
-            if first == package.name:
-                yield from _files_of(package, parts)
+            first, _, rest = name.partition(".")
+            if first == package:
+                yield from _files_of(folder, rest)
 
 
-def _files_of(package: Path, parts: list[str]) -> Iterator[Path]:
-    folder = package
-    for part in ("__init__", *parts):
-        file = folder / f"{part}.py"
-        if file.is_file():
-            yield file
-        elif (folder / part).is_dir():
-            folder /= part
-            if (folder / "__init__.py").is_file():
-                yield folder / "__init__.py"
+@functools.cache
+def _files_of(folder: str, name: str) -> tuple[str, ...]:
+    """The files of a module of a package, and of the packages that it lies in."""
+    files = []
+    for part in ("__init__", *filter(None, name.split("."))):
+        file = os.path.join(folder, f"{part}.py")
+        if os.path.isfile(file):
+            files.append(file)
+        elif os.path.isdir(inner := os.path.join(folder, part)):
+            folder = inner
+            if os.path.isfile(file := os.path.join(folder, "__init__.py")):
+                files.append(file)
+    return tuple(files)

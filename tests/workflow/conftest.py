@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import PRELOADED
 from tests.helpers.cases.small_genome import write_genome
+from tests.helpers.programs.forked_python import ForkedPython
 from tests.helpers.programs.program_server import ProgramServer
 
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
@@ -33,9 +35,10 @@ TARGETS = (
 class Copy:
     """A copy of the checkout, and Snakemake in it."""
 
-    def __init__(self, folder: Path, server: ProgramServer):
+    def __init__(self, folder: Path, server: ProgramServer, environment: dict):
         self.folder = folder
         self.server = server
+        self.environment = environment
 
     def __truediv__(self, name) -> Path:
         return self.folder / name
@@ -48,7 +51,7 @@ class Copy:
         code, said, _ = self.server.run(
             ["-m", "snakemake", *arguments],
             cwd=cwd or self.folder,
-            environment={"XDG_CACHE_HOME": str(self.folder.parent / "cache")} | (env or {}),
+            environment=self.environment | (env or {}),
             merged=True,
         )
         assert code == rc, said
@@ -63,17 +66,33 @@ class Copy:
 
 @pytest.fixture(scope="session")
 def snakemake_server():
-    """A server that has imported Snakemake and what its rule files import, except bwarp itself."""
-    server = ProgramServer("snakemake.cli", "snakemake.workflow", "numba", "jsonschema", "yaml")
+    """A server that has imported Snakemake and what its rule files import, except bwarp itself.
+
+    And what Snakemake imports when it runs: half the time of a dry run.
+    """
+    late = ("smart_open", "snakemake.report.html_reporter")
+    modules = ("snakemake.cli", "snakemake.workflow", "numba", "jsonschema", "yaml")
+    server = ProgramServer(*modules, *late)
     yield server
     server.close()
 
 
 @pytest.fixture(scope="session")
-def make_copy(checkout, tmp_path_factory, snakemake_server):
-    """A function that makes a copy of the checkout with a small genome, `small.fa`, in it."""
+def forked_python():
+    """A `python` for jobs that forks from one that has imported the package."""
+    python = ForkedPython("bwarp.cli.program", *PRELOADED)
+    yield python
+    python.close()
 
-    def make(name: str = "with späces") -> Copy:
+
+@pytest.fixture(scope="session")
+def make_copy(checkout, tmp_path_factory, snakemake_server, request):
+    """A function that makes a copy of the checkout with a small genome, `small.fa`, in it.
+
+    With forks its jobs do not start Python, and run the package of the checkout itself.
+    """
+
+    def make(name: str = "with späces", forks: bool = False) -> Copy:
         folder = tmp_path_factory.mktemp("copy") / name
         folder.mkdir()
         for part in PARTS:
@@ -83,6 +102,9 @@ def make_copy(checkout, tmp_path_factory, snakemake_server):
             else:
                 shutil.copy2(source, folder / part)
         write_genome(folder / "small.fa", 20_000)
-        return Copy(folder, snakemake_server)
+        environment = {"XDG_CACHE_HOME": str(folder.parent / "cache")}
+        if forks:
+            environment |= request.getfixturevalue("forked_python").environment
+        return Copy(folder, snakemake_server, environment)
 
     return make

@@ -11,7 +11,7 @@ from tests.helpers.programs.programs_here import run_here
 @pytest.fixture(scope="module")
 def copy(make_copy):
     """A copy with reads of two samples, one of them of two units, some of these pairs."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     contig = (copy / "small.fa").read_text().split("\n")[1]
     for unit, shift in (("a", 0), ("b1", 500), ("b2", 700), ("c", 900)):
         with open(copy / f"{unit}.fq", "w") as file:
@@ -192,7 +192,7 @@ def test_what_cannot_be_asked_for(copy, text, message):
 
 
 def test_the_example(checkout, make_copy):
-    copy = make_copy("example")
+    copy = make_copy("example", forks=True)
     copy.snakemake("allmap", "--configfile", "config/examples/allmap.yaml")
     counts = json.loads((copy / "results/allmap/demo.stats.json").read_text())
     shown = f"has then {counts['loci']:,} loci of {counts['aligned']:,} reads"

@@ -16,7 +16,7 @@ RESULTS = ("bam", "bam.bai", "stats.json")
 @pytest.fixture(scope="module")
 def copy(make_copy):
     """A copy with two samples: one of two units, one of them of pairs; and the bytes of one job."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     write_genome(copy / "small.fa", 20_000)
     simulated = ("--reference", copy / "small.fa", "--read-length", 80)
     for seed, name in ((1, "p"), (2, "q")):

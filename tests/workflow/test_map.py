@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture(scope="module")
 def units(make_copy):
     """A copy in which units of two samples, one of them of pairs, have been mapped."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     letters = (copy / "small.fa").read_text().split("\n")[1]
     reads = {unit: letters[at : at + 100] for unit, at in (("a", 1000), ("b", 2000))}
     for unit, read in (*reads.items(), ("c", reads["a"]), ("again", reads["a"])):
@@ -69,7 +69,7 @@ def test_units_of_a_sample(units):
 @pytest.fixture(scope="module")
 def demo(make_copy):
     """A copy in which everything has been made of the demo."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     copy.said = copy.snakemake()
     return copy
 

@@ -20,7 +20,7 @@ CONFIG = {
 @pytest.fixture(scope="module")
 def built(make_copy):
     """A copy in which two samples have been mapped, and one has been searched for seeds."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     letters = (copy / "small.fa").read_text().split("\n")[1]
     for name, at in (("a", 500), ("b", 900), ("c", 1300)):
         (copy / f"{name}.fq").write_text(f"@{name}\n{letters[at : at + 80]}\n+\n{'I' * 80}\n")

@@ -18,7 +18,7 @@ RESULTS = {
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    return make_copy()
+    return make_copy(forks=True)
 
 
 @pytest.mark.parametrize("target", RESULTS)

@@ -16,7 +16,7 @@ s;bam;r.bam;;;;;;;;
 @pytest.fixture(scope="module")
 def copy(make_copy):
     """A copy with reads of several kinds, mapped."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     genome = (copy / "small.fa").read_text().split("\n")[1]
 
     def read(name, at):

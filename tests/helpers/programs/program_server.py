@@ -21,7 +21,7 @@ import threading
 import traceback
 from pathlib import Path
 
-__all__ = ["ProgramServer"]
+__all__ = ["ProgramServer", "become"]
 
 
 class ProgramServer:
@@ -97,15 +97,19 @@ def _serve(requests: int, answers: int) -> None:
             os.write(answers, f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
-def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[str]) -> None:
-    """Be the program, to its very end."""
+def _run(streams: list[str], **request) -> None:
+    for number, (path, mode) in enumerate(zip(streams, ("r", "a", "a"), strict=True)):
+        with open(path, mode) as file:
+            os.dup2(file.fileno(), number)
+    become(**request)
+
+
+def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
+    """Be a program, to its very end: a script, or -m and a module, with arguments."""
     os.chdir(cwd)
     os.environ.update(environment)
     # A shell that started the tests in the background has them ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, (path, mode) in enumerate(zip(streams, ("r", "a", "a"), strict=True)):
-        with open(path, mode) as file:
-            os.dup2(file.fileno(), number)
     code = 0
     try:
         if words[0] == "-m":
@@ -114,7 +118,7 @@ def _run(words: list[str], cwd: str, environment: dict[str, str], streams: list[
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         else:
             sys.argv = words
-            sys.path.insert(0, str(Path(words[0]).parent))
+            sys.path.insert(0, str(Path(words[0]).absolute().parent))
             runpy.run_path(words[0], run_name="__main__")
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
