@@ -28,14 +28,13 @@ from xopen import xopen
 from bwarp.errors import InputError
 from bwarp.io.bam.bgzf import END_OF_FILE
 from bwarp.io.bam.bgzf_blocks import inflated_blocks, whole_blocks
+from bwarp.io.standard_streams import open_standard_input
 from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["CHUNK_BYTES", "read_blocks", "take_blocks"]
 
 CHUNK_BYTES = 8 << 20
-
-_STDIN = 0
 
 #: What is read of a compressed file at a time.
 _PACKED_BYTES = 1 << 17
@@ -61,8 +60,7 @@ def read_blocks(
     A byte order mark at its start is left out. Damage becomes an `InputError` that names the file.
     With more than one thread a block may be a view of bytes elsewhere.
     """
-    from_stdin = str(path) == "-"
-    with open(_STDIN if from_stdin else path, "rb", closefd=not from_stdin) as file:
+    with open_standard_input() if str(path) == "-" else open(path, "rb") as file:
         blocks = _blocks_of(path, file, block_bytes, threads)
         start = _take_bytes(blocks, len(codecs.BOM_UTF8))
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -1,12 +1,26 @@
 """Standard input, output and error, any of which may be closed when a program starts."""
 
+import errno
+import io
 import os
 import sys
-from typing import IO
+from typing import IO, BinaryIO
 
 from bwarp.errors import UsageError
 
-__all__ = ["fill_closed_streams", "flush_standard_output", "standard_input", "standard_output"]
+__all__ = [
+    "fill_closed_streams",
+    "flush_standard_output",
+    "open_standard_input",
+    "standard_input",
+    "standard_output",
+    "start_of_standard_input",
+]
+
+_STDIN = 0
+
+#: What has been taken from a pipe to look at it, and who reads the pipe gets first.
+_looked_at = bytearray()
 
 
 def fill_closed_streams() -> None:
@@ -35,6 +49,44 @@ def standard_input() -> IO[bytes]:
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the name of a file")
     return sys.stdin.buffer
+
+
+def start_of_standard_input(size: int) -> bytes:
+    """The first bytes sent to the program, up to so many; they are there to be read as before."""
+    try:
+        return os.pread(_STDIN, size, os.lseek(_STDIN, 0, os.SEEK_CUR))
+    except OSError as error:
+        if error.errno != errno.ESPIPE:
+            raise
+    while len(_looked_at) < size and (more := os.read(_STDIN, size - len(_looked_at))):
+        _looked_at.extend(more)
+    return bytes(_looked_at[:size])
+
+
+def open_standard_input() -> BinaryIO:
+    """A file of all that is sent to the program, whatever of it has been looked at."""
+    if not _looked_at:
+        return open(_STDIN, "rb", closefd=False)
+    start = bytes(_looked_at)
+    _looked_at.clear()
+    return io.BufferedReader(_Behind(start))
+
+
+class _Behind(io.RawIOBase):
+    """Some bytes, and standard input behind them."""
+
+    def __init__(self, start: bytes):
+        self._start = start
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        if not self._start:
+            return os.readv(_STDIN, [buffer])
+        count = min(len(buffer), len(self._start))
+        buffer[:count], self._start = self._start[:count], self._start[count:]
+        return count
 
 
 def standard_output(mode: str) -> IO:

@@ -33,8 +33,8 @@ from bwarp.mapping.pairing.insert_size_file import read_insert_size
 from bwarp.mapping.parameters import ORIENTATIONS
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files, holds_pairs
+from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.stored_reads import has_tags, part_of_batches, reads_of_files
-from bwarp.mapping.reads.unaligned_records import holds_records
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import part_read, progress
 from bwarp.runtime.threads import read_ahead
@@ -72,8 +72,9 @@ def parse_options():
 def main(options):
     output = output_options(options)
     files = read_files(options)
-    if records := list(filter(holds_records, files.first)):
-        output = with_tags_of(records, output)
+    if any(map(holds_records, files.first)):
+        files, output = with_tags_of(files, output)
+    are_pairs = bool(files.first) and holds_pairs(files)
     inputs = [
         options.index, *files.names, options.batches, options.estimated_insert_size,
         options.reference, options.alt, options.regions,
@@ -94,7 +95,7 @@ def main(options):
     compile_first(backend, options, *names)
     # The first chunks are read while the genome is loaded.
     chunks = read_ahead(chunks)
-    if output.read_group and AUTO in output.read_group.split("\t"):
+    if output.read_group_id and AUTO in output.read_group.split("\t"):
         if options.batches is None:
             group, chunks = with_platform_unit(output.read_group, chunks)
         else:
@@ -122,7 +123,7 @@ def main(options):
         )
     say(statistics_sentence(statistics))
     orphans = statistics["reads"] - statistics["paired"]
-    if orphans and (statistics["paired"] or (files.first and holds_pairs(files))):
+    if orphans and (statistics["paired"] or are_pairs):
         say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
     if options.stats:
         write_statistics(options.stats, statistics)

@@ -13,8 +13,8 @@ from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.reads.read_files import chunks_of_files
+from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.stored_reads import batches_in, write_reads
-from bwarp.mapping.reads.unaligned_records import holds_records
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """

@@ -31,9 +31,9 @@ class AlignmentOutput:
     barcode_tag : str or None
         Duplicates have the same value of this tag as well.
     read_group : str or None
-        The @RG record of the header.
+        The @RG record of the header, or several, a line each.
     read_group_id : bytes
-        The group that every read names; empty for none.
+        The group that every read names; empty for none, and where the comments name the groups.
     comments : bool
         Keep the comments of the reads' headers as tags.
     soft_clip : bool

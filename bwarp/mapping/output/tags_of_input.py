@@ -1,30 +1,42 @@
-"""What mapped reads keep of the files without alignments that they are from: tags, read group."""
+"""What mapped reads keep of the files without alignments that they are from: tags, read groups."""
 
 from dataclasses import replace
 
-from bwarp.errors import UsageError
+from bwarp.errors import InputError
 from bwarp.mapping.output.output_options import AlignmentOutput, parse_read_group
-from bwarp.mapping.reads.unaligned_records import read_groups
+from bwarp.mapping.reads.read_files import ReadFiles
+from bwarp.mapping.reads.record_files import holds_records, read_groups
 
 __all__ = ["with_tags_of"]
 
 
-def with_tags_of(paths: list[str], output: AlignmentOutput) -> AlignmentOutput:
-    """The same output with the tags of the reads, and their read group if none was typed.
+def with_tags_of(files: ReadFiles, output: AlignmentOutput) -> tuple[ReadFiles, AlignmentOutput]:
+    """The same with the tags of the reads, and their read groups if none was typed.
+
+    Where there is one group, all reads are of it; of several, each read names its own.
 
     Raises
     ------
-    UsageError
-        If the reads are of several groups.
+    InputError
+        If two groups have the same ID.
     """
     output = replace(output, comments=True)
-    groups = list(dict.fromkeys(line for path in paths for line in read_groups(path)))
-    if output.read_group or output.path.endswith((".paf", ".paf.gz")) or not groups:
-        return output
-    if len(groups) > 1:
-        raise UsageError(
-            f"{', '.join(paths)}: holds {len(groups):,} read groups: map each by itself "
-            "(samtools split), or give one for all of its reads (--read-group)"
-        )
-    line, group = parse_read_group(groups[0])
-    return replace(output, read_group=line, read_group_id=group)
+    if output.read_group or output.path.endswith((".paf", ".paf.gz")):
+        return files, output
+    lines: dict[bytes, str] = {}
+    for path in filter(holds_records, files.first):
+        for typed in read_groups(path):
+            line, group = parse_read_group(typed)
+            if lines.setdefault(group, line) != line:
+                raise InputError(
+                    f"{path}: its read group {group.decode()!r} has another header line before: "
+                    "give it another ID (samtools addreplacerg), or one group for all reads "
+                    "(--read-group)"
+                )
+    several = len(lines) > 1
+    group = b"" if several else next(iter(lines), b"")
+    header = "\n".join(lines.values()) or None
+    return (
+        replace(files, with_groups=several),
+        replace(output, read_group=header, read_group_id=group),
+    )

@@ -6,11 +6,13 @@ FASTQ and FASTA are read as they are. Of BAM and CRAM samtools makes lines, and 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 
 from bwarp.io.fastx import RecordText, cut_records
 from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
-from bwarp.mapping.reads.unaligned_records import holds_records, read_unaligned
+from bwarp.mapping.reads.record_files import holds_records
+from bwarp.mapping.reads.unaligned_records import read_unaligned
 from bwarp.runtime.threads import read_ahead
 
 __all__ = ["MOST_MADE", "CountedRecords", "counted_records", "whole_pairs"]
@@ -35,9 +37,15 @@ class CountedRecords:
     failure: Exception | None = None
 
 
-def counted_records(path, count: int, threads: int) -> Iterator[CountedRecords]:
-    """The records of a file, `count` at a time; those before a failure, and it, are the last."""
-    read = read_unaligned if holds_records(path) else read_blocks
+def counted_records(
+    path, count: int, threads: int, with_groups: bool = False
+) -> Iterator[CountedRecords]:
+    """The records of a file, `count` at a time; those before a failure, and it, are the last.
+
+    The comments of BAM and CRAM hold the read group as well, `with_groups`.
+    """
+    read = partial(read_unaligned, with_groups=with_groups)
+    read = read if holds_records(path) else read_blocks
     blocks = read(path, _block_bytes(count), min(threads, MOST_MADE))
     texts = cut_records(path, read_ahead(blocks))
     waiting: list[RecordText] = []

@@ -37,7 +37,7 @@ from bwarp.mapping.reads.read_names import (
     pair_up,
     take_headers,
 )
-from bwarp.mapping.reads.unaligned_records import has_pairs, holds_records
+from bwarp.mapping.reads.record_files import has_pairs, holds_records
 from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
@@ -113,11 +113,17 @@ class ReadChunk:
 
 
 def read_chunks(
-    path, mates: str | None, interleaved: bool, reads: int = READS_A_CHUNK, threads: int = 1
+    path,
+    mates: str | None,
+    interleaved: bool,
+    reads: int = READS_A_CHUNK,
+    threads: int = 1,
+    with_groups: bool = False,
 ) -> Iterator[ReadChunk]:
     """The reads of one file, or the pairs of one or two, in chunks of `reads` reads.
 
-    Of an interleaved file, and of BAM and CRAM, there may be orphans.
+    Of an interleaved file, and of BAM and CRAM, there may be orphans. The comments of the latter
+    hold the read group as well, `with_groups`.
     """
     for given in filter(None, [path, mates]):
         if (mates or interleaved) and holds_records(given):
@@ -134,7 +140,7 @@ def read_chunks(
     if mates:
         return paired_chunks(path, mates, reads, threads)
     pairs = has_pairs(path) if holds_records(path) else interleaved
-    return (interleaved_chunks if pairs else single_chunks)(path, reads, threads)
+    return (interleaved_chunks if pairs else single_chunks)(path, reads, threads, with_groups)
 
 
 @dataclass(frozen=True)
@@ -176,11 +182,12 @@ class _Piece:
         return self.first_word(record).decode("utf-8", "replace")
 
 
-def single_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> Iterator[ReadChunk]:
+def single_chunks(
+    path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
+) -> Iterator[ReadChunk]:
     """The reads of one file, in chunks of `reads`."""
-    return _made(
-        partial(_single, path), _numbered(reads, counted_records(path, reads, threads)), threads
-    )
+    counted = counted_records(path, reads, threads, with_groups)
+    return _made(partial(_single, path), _numbered(reads, counted), threads)
 
 
 def paired_chunks(
@@ -191,13 +198,16 @@ def paired_chunks(
     return _made(partial(_paired, path_1, path_2), _numbered(reads // 2, both), threads)
 
 
-def interleaved_chunks(path, reads: int = READS_A_CHUNK, threads: int = 1) -> Iterator[ReadChunk]:
+def interleaved_chunks(
+    path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
+) -> Iterator[ReadChunk]:
     """The pairs of one file in which both ends stand one after the other, and orphans.
 
     Two reads in a row that have one name are a pair, as for bwa mem -p. A chunk has a read more or
     less than `reads` where a pair would be cut.
     """
-    items = ((records,) for records in whole_pairs(counted_records(path, reads, threads)))
+    counted = counted_records(path, reads, threads, with_groups)
+    items = ((records,) for records in whole_pairs(counted))
     first = 0
     for chunk in _made(partial(_interleaved, path), items, threads):
         yield replace(chunk, first_template=first)

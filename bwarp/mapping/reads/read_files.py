@@ -11,7 +11,7 @@ import numpy as np
 
 from bwarp.errors import UsageError
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk, read_chunks
-from bwarp.mapping.reads.unaligned_records import has_pairs, holds_records
+from bwarp.mapping.reads.record_files import has_pairs, holds_records
 
 __all__ = ["ReadFiles", "as_orphans", "chunks_of_files", "holds_pairs"]
 
@@ -30,12 +30,15 @@ class ReadFiles:
         Both ends are in `first`, one after the other.
     single : tuple of str
         Further reads, none of a pair.
+    with_groups : bool
+        Of BAM and CRAM, the comments of the reads hold their read groups as well.
     """
 
     first: tuple[str, ...]
     second: tuple[str, ...] = ()
     interleaved: bool = False
     single: tuple[str, ...] = ()
+    with_groups: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -68,7 +71,7 @@ def chunks_of_files(
         )
     mates = files.second or (None,) * len(files.first)
     parts = [
-        read_chunks(path, mate, files.interleaved, reads, threads)
+        read_chunks(path, mate, files.interleaved, reads, threads, files.with_groups)
         for path, mate in zip(files.first, mates, strict=True)
     ]
     for path in files.single:

@@ -6,12 +6,11 @@ The ends of a pair come one after the other, the first end first, as `interleave
 """
 
 import os
-import sys
-import zlib
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import islice
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import numba
 import numpy as np
@@ -20,11 +19,13 @@ from bwarp.errors import InputError
 from bwarp.io.bam.samtools_process import samtools
 from bwarp.io.line_scan import find_byte
 from bwarp.io.put_text import put_bytes
+from bwarp.io.standard_streams import open_standard_input
+from bwarp.mapping.reads.record_files import FIRST_RECORDS, has_end, has_pairs, without_end
 from bwarp.runtime.timeline import on_timeline
 
-__all__ = ["has_pairs", "holds_records", "read_groups", "read_unaligned"]
+__all__ = ["read_unaligned"]
 
-#: Tags of alignments, which mapped reads get anew, and the read group, which the header names.
+#: Tags of alignments, which mapped reads get anew, and the read group, which comes last.
 _LEFT_OUT = np.frombuffer(b"NMMDMCMQASXSSAXApamsnntpdecgRG", np.uint8)
 
 #: What a read without qualities gets, as from samtools fastq.
@@ -34,9 +35,8 @@ _NO_QUALITY = 66
 _PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
 _EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
 
-#: The last container of a CRAM file, which holds nothing: how many bytes it takes at most, and a
-#: part of it.
-_CRAM_END, _CRAM_END_MARK = 38, b"\xe0EOF"
+#: Bytes of standard input that samtools is sent at a time.
+_SENT_BYTES = 1 << 20
 
 # What the converter reports besides success.
 _ALIGNED = 1
@@ -44,78 +44,14 @@ _SAME_NAME = 2
 _NOT_A_RECORD = 3
 _PAIR_LATE = 4
 
-#: Where there are single reads alone in so many records, there are no others.
-_FIRST_RECORDS = 10_000
-
-
-def holds_records(path: str | os.PathLike) -> bool:
-    """Whether a file is BAM or CRAM; of a stream that is not known before it is read."""
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        start = file.read(1 << 16)
-    if start.startswith(b"CRAM"):
-        return True
-    if not start.startswith(b"\x1f\x8b\x08\x04"):
-        return False
-    try:
-        return zlib.decompressobj(31).decompress(start, 4) == b"BAM\1"
-    except zlib.error:
-        return False
-
-
-def read_groups(path: str | os.PathLike) -> list[str]:
-    """The @RG lines in the header of a file of records."""
-    with _opened(path) as file:
-        return [line for line in str(file.header).splitlines() if line.startswith("@RG\t")]
-
-
-def has_pairs(path: str | os.PathLike) -> bool:
-    """Whether one of a file's first records is an end of a pair."""
-    with _opened(path) as file:
-        return any(
-            record.is_paired for record in islice(file.fetch(until_eof=True), _FIRST_RECORDS)
-        )
-
-
-@contextmanager
-def _opened(path: str | os.PathLike) -> Iterator:
-    """A file of records, of which pysam knows whether it ends too early."""
-    import pysam  # which FASTQ does not need
-
-    with open(path, "rb") as file:
-        is_cram = file.read(4) == b"CRAM"
-        file.seek(-min(_CRAM_END, os.path.getsize(path)), os.SEEK_END)
-        if is_cram and _CRAM_END_MARK not in file.read():
-            # Which nobody else asks for.
-            raise InputError(
-                f"{path}: the file is damaged (it has no end): fetch or write it again"
-            )
-    # It would print what the error says, and that what is damaged cannot be closed.
-    before, hooks = pysam.set_verbosity(0), (sys.excepthook, sys.unraisablehook)
-    sys.excepthook = sys.unraisablehook = lambda *_: None
-    try:
-        file = pysam.AlignmentFile(os.fspath(path), check_sq=False)
-        try:
-            yield file
-        finally:
-            # Closing what is damaged fails, and says less.
-            with suppress(OSError):
-                file.close()
-    except (ValueError, OSError, NotImplementedError) as error:
-        raise InputError(
-            f"{path}: the file is damaged ({error}): fetch or write it again"
-        ) from None
-    finally:
-        pysam.set_verbosity(before)
-        sys.excepthook, sys.unraisablehook = hooks
-
 
 @on_timeline("read and inflate")
 def read_unaligned(
-    path: str | os.PathLike, block_bytes: int, threads: int = 1
+    path: str | os.PathLike, block_bytes: int, threads: int = 1, with_groups: bool = False
 ) -> Iterator[bytes | memoryview]:
     """The reads of a BAM or CRAM file as FASTQ with tags for comments, in blocks.
+
+    ``-`` is standard input. Among the tags is the read group only `with_groups`.
 
     Raises
     ------
@@ -124,22 +60,59 @@ def read_unaligned(
         ends of a pair, and a pair behind many single reads.
     """
     paired = has_pairs(path)
-    arguments = ["view", "-@", str(threads - 1), os.path.abspath(path)]
+    left_out = _LEFT_OUT[:-2] if with_groups else _LEFT_OUT
+    sent = _Sent() if str(path) == "-" else None
+    arguments = ["view", "-@", str(threads - 1), "-" if sent else os.path.abspath(path)]
     with samtools(arguments, Path.cwd(), os.fspath(path), "read") as process:
+        if sent:
+            sent.begin(process.stdin)
         left = np.empty(0, np.uint8)
         while True:
             block = process.stdout.read(block_bytes)
             lines = np.concatenate([left, np.frombuffer(block, np.uint8)])
             # A line of FASTQ more, and qualities that are not given.
             made = np.empty(2 * lines.size + 8, np.uint8)
-            size, at, problem = _as_fastq(lines, paired, not block, _LEFT_OUT, made)
+            size, at, problem = _as_fastq(lines, paired, not block, left_out, made)
             if size:
                 yield made[:size].data
             if problem:
                 raise _error(path, lines[at:].tobytes().partition(b"\n")[0], problem)
             left = lines[at:]
             if not block:
-                return
+                break
+    if sent:
+        sent.end(path)
+
+
+class _Sent:
+    """Standard input, sent to a process by a thread."""
+
+    def __init__(self):
+        self._thread = self._failure = None
+        self._last = b""
+
+    def begin(self, to: BinaryIO) -> None:
+        self._thread = threading.Thread(target=self._send, args=(to,), daemon=True)
+        self._thread.start()
+
+    def _send(self, to: BinaryIO) -> None:
+        try:
+            # A process that has failed reads no more, and says why.
+            with open_standard_input() as file, suppress(BrokenPipeError, ValueError):
+                while block := file.read(_SENT_BYTES):
+                    self._last = (self._last + block)[-_SENT_BYTES:]
+                    to.write(block)
+                to.close()
+        except OSError as error:
+            self._failure = error
+
+    def end(self, path) -> None:
+        """Refuse what was cut off between two blocks, which samtools takes for an end."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        if not has_end(self._last):
+            raise without_end(path)
 
 
 def _error(path, line: bytes, problem: int) -> InputError:
@@ -156,7 +129,7 @@ def _error(path, line: bytes, problem: int) -> InputError:
         )
     if problem == _PAIR_LATE:
         return InputError(
-            f"{path}: the read {name!r} is of a pair, and the first {_FIRST_RECORDS:,} are single: "
+            f"{path}: the read {name!r} is of a pair, and the first {FIRST_RECORDS:,} are single: "
             "map pairs (samtools view -b -f 1) and single reads (-F 1) from files of their own"
         )
     return InputError(f"{path}: not a record of a read: {line[:40].decode('latin-1')!r}")

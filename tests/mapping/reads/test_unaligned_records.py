@@ -1,5 +1,8 @@
 """Reads of BAM and CRAM come as samtools fastq writes them; what is aligned is refused."""
 
+import os
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +10,12 @@ import pysam
 import pytest
 
 from bwarp.errors import BwarpError, InputError, UsageError
-from bwarp.mapping.reads import counted_records, unaligned_records
+from bwarp.io import standard_streams
+from bwarp.io.file_blocks import read_blocks
+from bwarp.mapping.reads import counted_records, record_files, unaligned_records
 from bwarp.mapping.reads.read_chunks import read_chunks
-from bwarp.mapping.reads.unaligned_records import holds_records, read_groups, read_unaligned
+from bwarp.mapping.reads.record_files import has_pairs, holds_records, read_groups
+from bwarp.mapping.reads.unaligned_records import read_unaligned
 
 #: Beside the tags of alignments, RG: the header names the group.
 TAGS = [
@@ -98,6 +104,69 @@ def test_tags_of_alignments_and_the_group_are_left_out(write):
     path = write([line("r", SINGLE, "A", "I", *tags)], header="@HD\tVN:1.6\n" + groups)
     assert text_of(path) == "@r\tRX:Z:A\tBC:Z:C\nA\n+\nI\n"
     assert read_groups(path) == groups.splitlines()
+    with_groups = b"".join(map(bytes, read_unaligned(path, 1 << 20, with_groups=True)))
+    assert with_groups == b"@r\tRX:Z:A\tRG:Z:g\tBC:Z:C\nA\n+\nI\n"
+
+
+@contextmanager
+def sent(data: bytes, monkeypatch, pipe: bool):
+    """Some bytes as standard input: a pipe, or a file."""
+    if pipe:
+        reading, writing = os.pipe()
+        writer = threading.Thread(target=_write_all, args=(writing, data))
+        writer.start()
+    else:
+        reading = os.memfd_create("in")
+        os.write(reading, data)
+        os.lseek(reading, 0, os.SEEK_SET)
+    monkeypatch.setattr(standard_streams, "_STDIN", reading)
+    monkeypatch.setattr(standard_streams, "_looked_at", bytearray())
+    try:
+        yield
+    finally:
+        os.close(reading)
+        if pipe:
+            writer.join()
+
+
+def _write_all(number: int, data: bytes) -> None:
+    with suppress(BrokenPipeError), open(number, "wb") as file:
+        file.write(data)
+
+
+@pytest.mark.parametrize("pipe", [True, False])
+@pytest.mark.parametrize(
+    ("ending", "start_bytes"), [("bam", 70_000), ("bam", 1 << 24), ("cram", 1 << 24)]
+)
+def test_standard_input(write, monkeypatch, ending, pipe, start_bytes):
+    monkeypatch.setattr(record_files, "_START_BYTES", start_bytes)
+    monkeypatch.setattr(record_files, "_KIND_BYTES", 300)
+    path = write(random_lines(1) * 60, ending, "@HD\tVN:1.6\n@RG\tID:g\n")
+    with sent(path.read_bytes(), monkeypatch, pipe):
+        assert holds_records("-")
+        assert read_groups("-") == read_groups(path)
+        assert has_pairs("-")
+        assert text_of("-") == text_of(path)
+
+
+def test_standard_input_that_is_fastq(monkeypatch):
+    text = b"@r\nACGT\n+\nIIII\n" * 9000
+    with sent(text, monkeypatch, True):
+        assert not holds_records("-")
+        assert b"".join(map(bytes, read_blocks("-", 1 << 14))) == text
+
+
+@pytest.mark.parametrize("pipe", [True, False])
+@pytest.mark.parametrize("cut", [28, 29, 200])
+def test_standard_input_that_is_cut_off(write, monkeypatch, pipe, cut):
+    data = write(random_lines(1) * 500).read_bytes()[:-cut]
+    with sent(data, monkeypatch, pipe), pytest.raises(BwarpError) as error:
+        text_of("-")
+    assert str(error.value).startswith(
+        "-: the file is damaged (it has no end): fetch or write it again"
+        if cut == 28
+        else "-: samtools could not read it ("
+    )
 
 
 def test_a_read_without_bases(write):
@@ -123,7 +192,8 @@ def test_chunks(write, monkeypatch, block_bytes):
 
 @pytest.mark.parametrize("number", [0, 3, 4, 6])
 def test_a_pair_among_single_reads(write, monkeypatch, number):
-    monkeypatch.setattr(unaligned_records, "_FIRST_RECORDS", 4)
+    monkeypatch.setattr(record_files, "FIRST_RECORDS", 4)
+    monkeypatch.setattr(unaligned_records, "FIRST_RECORDS", 4)
     path = write(line(f"r{i}", FIRST if i == number else SINGLE) for i in range(7))
     chunks = read_chunks(path, None, False, 2)
     if number < 4:

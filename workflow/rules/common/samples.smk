@@ -48,7 +48,7 @@ def holds_pairs(wildcards):
     records = [path for path in files_of_cell(row["fq1"]) if path.endswith((".bam", ".cram"))]
     if not records or not all(map(os.path.isfile, records)):
         return "fq2" in row or row["interleaved"] == "yes"
-    from bwarp.mapping.reads.unaligned_records import has_pairs
+    from bwarp.mapping.reads.record_files import has_pairs
 
     return any(map(has_pairs, records))
 

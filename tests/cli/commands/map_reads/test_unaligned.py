@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 
 import pysam
 import pytest
@@ -101,13 +102,86 @@ def test_a_read_group_that_is_typed_replaces_theirs(map_reads, unaligned):
     assert "\tRG:Z:mine" in found.stdout
 
 
-def test_several_read_groups_are_refused(map_reads, unaligned, tmp_path):
-    text = (unaligned.with_suffix(".sam")).read_text()
-    (tmp_path / "x.sam").write_text(text.replace("@RG", "@RG\tID:h\tSM:s\n@RG", 1))
+@pytest.fixture(scope="module")
+def groups(unaligned):
+    """The same reads in two groups, of some of which it is not said in which."""
+    text = unaligned.with_suffix(".sam").read_text()
+    text = text.replace("@RG", "@RG\tID:h\tSM:s\tPL:ILLUMINA\n@RG", 1)
+    lines = text.splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        if line.startswith("@") or i % 3 == 0:
+            continue
+        lines[i] = line.replace("\tRG:Z:g1", "\tRG:Z:h" if i % 3 == 1 else "")
+    sam = unaligned.with_name("groups.sam")
+    sam.write_text("".join(lines))
+    pysam.view("-b", "-o", str(sam.with_suffix(".bam")), str(sam), catch_stdout=False)
+    return sam.with_suffix(".bam")
+
+
+def groups_of(file) -> dict[tuple[str, str], str | None]:
+    """The read group of every read, by name and bases: what has lost an end is single by now."""
+    return {
+        (r.query_name, r.get_forward_sequence()): r.get_tag("RG") if r.has_tag("RG") else None
+        for r in file.fetch(until_eof=True)
+        if not r.is_supplementary
+    }
+
+
+@pytest.mark.parametrize("form", ["sam", "bam"])
+def test_reads_of_several_groups_keep_theirs(map_reads, groups, fastq, tmp_path, form):
+    pysam.fastq("-T", f"RG,{TAGS}", "-o", f"{tmp_path}/g.fq", str(groups))
+    output = ("-o", tmp_path / f"found.{form}", "--sort") if form == "bam" else ("-o", "-")
+    found = map_reads("-1", groups, *output)
+    assert found.rc == 0, found.stderr
+    if form == "sam":
+        expected = map_reads("-1", tmp_path / "g.fq", "-p", "--comments", "-o", "-").stdout
+        # What samtools writes has no header lines of groups.
+        lines = found.stdout.splitlines()
+        assert [line for line in lines if not line.startswith("@RG")] == expected.splitlines()
+        return
+    with pysam.AlignmentFile(tmp_path / "found.bam") as file:
+        assert [group["ID"] for group in file.header["RG"]] == ["h", "g1"]
+        assert file.header["RG"][0]["PL"] == "ILLUMINA"
+        mapped = groups_of(file)
+    with pysam.AlignmentFile(groups, check_sq=False) as file:
+        given = groups_of(file)
+    assert set(given.values()) == {"g1", "h", None}
+    assert mapped == given
+
+
+def test_files_of_a_group_each(map_reads, groups, unaligned, tmp_path):
+    text = unaligned.with_suffix(".sam").read_text().replace("ID:g1", "ID:x")
+    (tmp_path / "x.sam").write_text(text.replace("RG:Z:g1", "RG:Z:x"))
     pysam.view("-b", "-o", f"{tmp_path}/x.bam", f"{tmp_path}/x.sam", catch_stdout=False)
-    done = map_reads("-1", "x.bam", "-o", "-", cwd=tmp_path)
-    assert done.rc == 2
+    found = map_reads("-1", unaligned, tmp_path / "x.bam", "-o", "-")
+    assert found.rc == 0, found.stderr
+    assert found.stdout.count("\tRG:Z:g1") == found.stdout.count("\tRG:Z:x") > 2000
+
+
+def test_groups_of_one_name_are_refused(map_reads, unaligned, tmp_path):
+    text = unaligned.with_suffix(".sam").read_text().replace("PU:cell.1", "PU:cell.2")
+    (tmp_path / "x.sam").write_text(text)
+    pysam.view("-b", "-o", f"{tmp_path}/x.bam", f"{tmp_path}/x.sam", catch_stdout=False)
+    done = map_reads("-1", unaligned, "x.bam", "-o", "out.sam", cwd=tmp_path)
+    assert done.rc == 1
     assert done.stderr.endswith(
-        "error: x.bam: holds 2 read groups: map each by itself (samtools split), or give one for "
-        "all of its reads (--read-group)\n"
+        "error: x.bam: its read group 'g1' has another header line before: give it another ID "
+        "(samtools addreplacerg), or one group for all reads (--read-group)\n"
     )
+    assert not (tmp_path / "out.sam").exists()
+    one = ("--read-group", r"@RG\tID:1\tSM:s")
+    assert map_reads("-1", unaligned, "x.bam", "-o", "out.sam", *one, cwd=tmp_path).rc == 0
+
+
+@pytest.mark.parametrize("name", ["unaligned", "groups"])
+def test_standard_input(map_reads, checkout, folder, request, name):
+    path = request.getfixturevalue(name)
+    expected = map_reads("-1", path, "-o", "-")
+    command = ["scripts/map_reads.py", "--index", folder / "index", "-1", "-", "-o", "-"]
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as sender:
+        found = subprocess.run(
+            [sys.executable, *command, "--backend", "cpu"], cwd=checkout, stdin=sender.stdout,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == expected.stdout
