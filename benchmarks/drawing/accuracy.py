@@ -23,7 +23,7 @@ ENOUGH = 100
 #: Sets of this seed were looked at when rules and parameters were chosen.
 CHOSEN_WITH = 1
 
-_INCORRECT = Axis("incorrect reads in a million", 1, 1e6, (1, 100, 1e4, 1e6), logarithmic=True)
+_INCORRECT = Axis("incorrect reads in a million", 1, 1e6, (1, 100, 1e4), logarithmic=True)
 _CLAIMED = Axis("claimed quality", 0, 60, (0, 20, 40, 60))
 _OBSERVED = Axis("observed", 0, 60, (0, 20, 40, 60))
 
@@ -119,7 +119,9 @@ def roc_pictures(lines: Lines) -> Iterator[tuple[str, str, str]]:
     """A name, the SVG and a caption for the runs of map.py, and for each genome of map_sets.py."""
     runs = map_runs(lines)
     if runs:
-        parts = [roc_panel(", ".join(key), run) for key, run in runs.items()]
+        parts = [
+            roc_panel(", ".join(key).removesuffix(", dwgsim"), run) for key, run in runs.items()
+        ]
         title = "Correct against incorrect reads, for every least mapping quality"
         svg = panels(title, _INCORRECT, parts, 4, mappers_of(runs.values()))
         yield "map", svg, f"{title}; none incorrect is drawn at 1."

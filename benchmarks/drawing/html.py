@@ -15,7 +15,8 @@ nav a { margin-right: 1em; white-space: nowrap; }
 table { border-collapse: collapse; font-size: 13px; }
 th, td { text-align: left; vertical-align: top; padding: 3px 10px; border-bottom: 1px solid #ddd; }
 th { border-bottom: 2px solid #999; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td:nth-last-child(-n+2) { white-space: nowrap; }
 tr.older td { color: #777; }
 .wide { overflow-x: auto; } figure { margin: 1em 0; } img { max-width: 100%; }
 figcaption { color: #555; font-size: 13px; }

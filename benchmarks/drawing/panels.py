@@ -13,13 +13,13 @@ from xml.sax.saxutils import escape
 
 __all__ = ["Axis", "Panel", "panels"]
 
-_WIDTH, _HEIGHT = 176, 132  # of the plot of a panel
+_WIDTH, _HEIGHT = 200, 140  # of the plot of a panel
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 24, 14, 32  # around it
 _HEAD = 44
 #: Colours that colour-blind readers tell apart, by the order of lines in the first panel.
 _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _STYLE = (
-    "text{font:11px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#222}"
+    "text{font:10.5px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#222}"
     ".head{font-size:13px;font-weight:600}.tick{fill:#666;font-size:10px}"
     ".frame{fill:none;stroke:#999}.even{stroke:#999;stroke-dasharray:2 3}"
     "polyline{fill:none;stroke-width:1.4}"
@@ -94,7 +94,7 @@ def _panel(panel: Panel, x: Axis, colours: dict, even: bool) -> str:
     for tick in x.ticks:
         parts.append(
             f'<text class="tick" x="{x.share(tick) * _WIDTH:.1f}" y="{_HEIGHT + 13}" '
-            f'text-anchor="middle">{tick:,g}</text>'
+            f'text-anchor="middle">{tick:,.0f}</text>'
         )
     for tick in panel.y.ticks:
         parts.append(

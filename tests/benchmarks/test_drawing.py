@@ -1,0 +1,165 @@
+"""What is drawn from result lines: ages, falls, curves, tables."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(CHECKOUT / "benchmarks"))
+
+from drawing import age, figures  # noqa: E402
+from drawing.accuracy import calibration, roc  # noqa: E402
+from drawing.figures import Figure, place_of  # noqa: E402
+from drawing.panels import Axis, Panel, panels  # noqa: E402
+from drawing.tables import Table, as_html, as_markdown  # noqa: E402
+from frame import environment, peers  # noqa: E402
+
+
+def figure(value: float, unit: str = "s", what: str = "job", commit: str | None = None) -> Figure:
+    line = {"machine": "CPU, 2 cores", "commit": commit}
+    return Figure(what, "data", value, unit, f"{value} {unit}", "", line, "map_cpu.json")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "unit", "fell"),
+    [
+        (1.0, 1.2, "s", True),
+        (1.2, 1.0, "s", False),
+        (1.0, 1.04, "s", False),
+        (100, 80, "reads/s", True),
+        (80, 100, "reads/s", False),
+    ],
+)
+def test_falls(before, now, unit, fell):
+    found = age.falls([figure(before, unit)], [figure(now, unit), figure(9, unit, "other job")])
+    assert bool(found) is fell
+    if fell:
+        assert found[0].times == pytest.approx(max(before, now) / min(before, now))
+
+
+def test_figures_of_other_machines_are_not_compared():
+    now = figure(9.0)._replace(line={"gpu": "GPU", "machine": "CPU, 2 cores"})
+    assert not age.falls([figure(1.0)], [now])
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A function that commits a text to a file of a new repository and returns the commit."""
+
+    def git(*words) -> str:
+        named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        command = ["git", "-C", str(tmp_path), *named, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def commit(name: str, text: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        git("add", "-A")
+        git("commit", "-qm", "a change")
+        return git("rev-parse", "--short=9", "HEAD")
+
+    git("init", "-q")
+    monkeypatch.setattr(environment, "CHECKOUT", tmp_path)
+    age.changes_since.cache_clear()
+    yield commit
+    age.changes_since.cache_clear()
+
+
+def test_a_line_is_older_when_its_code_has_changed(repository):
+    first = repository("bwarp/mapping/a.py", "1")
+    second = repository("docs/page.md", "2")
+    assert age.age_of({"commit": first}, "map_cpu.json") == first[:8]
+    third = repository("bwarp/mapping/a.py", "3")
+    age.changes_since.cache_clear()
+    assert age.age_of({"commit": first}, "map_cpu.json") == f"{first[:8]} (older)"
+    assert age.age_of({"commit": second}, "map_cpu.json") == f"{second[:8]} (older)"
+    assert age.age_of({"commit": f"{third}+"}, "map_cpu.json") == f"{third[:8]}+"
+    assert age.age_of({"commit": "0123456789"}, "map_cpu.json") == "01234567 (age unknown)"
+    assert age.age_of({}, "map_cpu.json") == "unknown"
+
+
+def test_the_figures_before_are_of_the_last_other_value(repository):
+    path = "benchmarks/results/start_up.jsonl"
+
+    def line(seconds: float) -> dict:
+        return {"what": "map", "use": "later", "bases": 1e6, "seconds": seconds, "machine": "CPU"}
+
+    for seconds in (0.5, 0.4, 0.6):
+        repository(path, json.dumps(line(seconds)))
+    repository(path, json.dumps(line(0.6)) + "\n")
+    now = figures.all_figures(lambda name: [line(0.6)] if name == "start_up.jsonl" else [])
+    before = age.earlier_figures(now)
+    assert [one.value for one in before] == [0.4]
+    assert [fall.times for fall in age.falls(before, now)] == [pytest.approx(1.5)]
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ({"machine": "AMD EPYC, 2 cores"}, "AMD EPYC, 2 cores"),
+        ({"machine": "AMD EPYC, 2 cores", "threads": 1}, "AMD EPYC, 1 core"),
+        ({"machine": "AMD EPYC, 16 cores", "gpu": "NVIDIA H200"}, "NVIDIA H200"),
+        ({"machine": "x", "gpu": "NVIDIA H200", "threads": 16}, "NVIDIA H200, 16 cores"),
+    ],
+)
+def test_the_place_of_a_line(line, place):
+    assert place_of(line) == place
+
+
+def test_curves_of_accuracy():
+    steps = [
+        {"least": 0, "reads": 100, "claimed": 50.0, "wrong": 40},
+        {"least": 10, "reads": 900, "claimed": 9.0, "wrong": 1},
+    ]
+    line = {"calibration": steps, "unmapped": 0}
+    assert roc(line) == [(1e6 * 1 / 1000, 89.9), (1e6 * 41 / 1000, 95.9)]
+    (low, high) = calibration([line, line])
+    assert low == pytest.approx((3.01, 3.95), abs=0.01)
+    assert high == pytest.approx((20.0, 28.57), abs=0.01)
+
+
+def test_curves_of_every_quality_are_those_of_its_steps():
+    right, wrong = [0] * 61, [0] * 61
+    right[60], wrong[60], right[0], wrong[0] = 900, 0, 50, 25
+    line = {"right_by_quality": right, "wrong_by_quality": wrong, "unmapped": 25}
+    assert roc(line) == [(1, 90.0), (25_000, 95.0)]
+
+
+def test_panels_are_an_svg_with_a_line_each():
+    axis = Axis("x", 0, 10, (0, 10))
+    parts = [Panel("<a>", {"one": [(0, 0), (20, 5)]}, axis), Panel("b", {"two": [(1, 1)]}, axis)]
+    tree = ElementTree.fromstring(panels("title", axis, parts, 2, ["one", "two"]))
+    lines = [element for element in tree.iter() if element.tag.endswith("polyline")]
+    # What lies outside is drawn at the edge.
+    assert [line.get("points").split()[-1].split(",")[0] for line in lines] == ["200.0", "20.0"]
+
+
+def test_a_table_names_its_lines():
+    table = Table(["a", "b"], [("<1>", 2)], [{"commit": None}], "map_cpu.json")
+    assert as_markdown(table).splitlines() == [
+        *("| a | b |", "|---|---|", "| <1> | 2 |", ""),
+        "*benchmarks/results/map_cpu.json, commit unknown.*",
+    ]
+    assert "<td>&lt;1&gt;</td>" in as_html(table)
+
+
+def test_a_program_that_is_not_there_is_said_once(monkeypatch, capsys):
+    monkeypatch.setattr(peers.shutil, "which", lambda _: None)
+    peers.version_of.cache_clear()
+    peers.found.cache_clear()
+    assert not peers.found("bwa")
+    assert not peers.found("bwa")
+    assert capsys.readouterr().err == "bwa: not installed (apt install bwa)\n"
+    peers.version_of.cache_clear()
+    peers.found.cache_clear()
+
+
+def test_every_line_in_git_has_a_commit_or_is_published():
+    for path in (CHECKOUT / "benchmarks/results").glob("*.json*"):
+        for line in map(json.loads, path.open()):
+            assert line.get("commit") or line.get("published"), path.name
