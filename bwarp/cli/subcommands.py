@@ -82,6 +82,10 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "write-alignments": Subcommand("steps.write_alignments", "BAM, TSV or PAF of them"),
         "merge-loci": Subcommand("steps.merge_loci", "the files of all batches to one"),
     },
+    "Search on many machines, a part of the queries on each": {
+        "cut-queries": Subcommand("steps.cut_queries", "queries to parts, a file each"),
+        "merge-tables": Subcommand("steps.merge_tables", "the tables of all parts to one"),
+    },
     "Report on results": {
         "count-correct": Subcommand(
             "reports.count_correct", "simulated reads that are mapped correctly"

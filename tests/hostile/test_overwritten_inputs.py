@@ -20,6 +20,7 @@ ARGUMENTS = {
     "seed_reads": ["--index", "index", "--reads", "IN", "-o", "IN", "--edits", "4"],
     "locate_seeds": ["--index", "index", "--seeds", "IN", "-o", "IN"],
     "merge_loci": ["IN.tsv", "-o", "IN.tsv"],
+    "merge_tables": ["IN.tsv", "-o", "IN.tsv"],
     "find_mems": ["--reference", "IN", "--queries", "q.fa", "-o", "IN"],
     "scan_composition": [
         "--reference", "r.fa", "--queries", "IN.tsv", "-o", "IN.tsv", "--similarity", "1",

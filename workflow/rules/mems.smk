@@ -7,13 +7,13 @@ rule find_mems:
     input:
         index=INDEX,
         with_reverse=reverse_for("mems", lambda settings: settings["kind"] != "maxmatch"),
-        queries=file_of("mems", "queries"),
+        queries=queries_to_search("mems"),
     output:
-        matches=result_of("mems", ".mums"),
+        matches=found_in("mems", ".mums"),
     log:
-        "logs/find_mems.log",
+        search_log("mems", "find_mems", ".log"),
     benchmark:
-        "logs/find_mems.benchmark.tsv"
+        search_log("mems", "find_mems", ".benchmark.tsv")
     conda:
         environment
     threads: 16
@@ -26,9 +26,10 @@ rule find_mems:
         gpus=gpus_given,
         sharing=sharing_flags,
         code=code("find_mems.py"),
-        options=options_of("mems", "queries"),
+        queries=query_file,
+        options=options_of("mems", "queries", "parts"),
     shell:
-        "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
+        "python {params.program:q} --index {input.index:q} --queries {params.queries:q}"
         " -o {output.matches:q} {params.options:q} --threads {threads}"
         " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 

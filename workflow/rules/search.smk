@@ -5,14 +5,14 @@ RESULTS[result_of("search", ".tsv")] = "the best hits of each query in the datab
 
 rule search_database:
     input:
-        queries=file_of("search", "queries"),
+        queries=queries_to_search("search"),
         database=file_of("search", "database"),
     output:
-        table=result_of("search", ".tsv"),
+        table=found_in("search", ".tsv"),
     log:
-        "logs/search_database.log",
+        search_log("search", "search_database", ".log"),
     benchmark:
-        "logs/search_database.benchmark.tsv"
+        search_log("search", "search_database", ".benchmark.tsv")
     conda:
         environment
     threads: 16
@@ -24,9 +24,10 @@ rule search_database:
         gpus=gpus_given,
         sharing=sharing_flags,
         code=code("search_database.py"),
-        options=options_of("search", "queries", "database"),
+        queries=query_file,
+        options=options_of("search", "queries", "parts", "database"),
     shell:
-        "python {params.program:q} --queries {input.queries:q} --database {input.database:q}"
+        "python {params.program:q} --queries {params.queries:q} --database {input.database:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
         " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
 

@@ -15,15 +15,15 @@ rule find_seeds:
     input:
         index=INDEX,
         with_reverse=reverse_for("seeds", lambda settings: settings["mismatches"] > 0),
-        queries=file_of("seeds", "queries"),
+        queries=queries_to_search("seeds"),
     output:
-        table=result_of("seeds", ".tsv"),
-        over=result_of("seeds", ".over.tsv"),
-        skipped=result_of("seeds", ".skipped.tsv"),
+        table=found_in("seeds", ".tsv"),
+        over=found_in("seeds", ".over.tsv"),
+        skipped=found_in("seeds", ".skipped.tsv"),
     log:
-        "logs/find_seeds.log",
+        search_log("seeds", "find_seeds", ".log"),
     benchmark:
-        "logs/find_seeds.benchmark.tsv"
+        search_log("seeds", "find_seeds", ".benchmark.tsv")
     conda:
         environment
     threads: 16
@@ -37,9 +37,10 @@ rule find_seeds:
         gpus=gpus_given,
         sharing=sharing_flags,
         code=code("find_seeds.py"),
+        queries=query_file,
         options=seed_options,
     shell:
-        "python {params.program:q} --index {input.index:q} --queries {input.queries:q}"
+        "python {params.program:q} --index {input.index:q} --queries {params.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
         " --backend {resources.backend} --locate {resources.locate} {params.sharing:q} 2> {log:q}"
 

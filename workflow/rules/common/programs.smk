@@ -60,7 +60,7 @@ def seed_options(wildcards):
     """
     settings = section("seeds")
     left_out = ["step"] if settings["k"] == "whole" else []
-    return flags(settings, "queries", "locate", *left_out)
+    return flags(settings, "queries", "parts", "locate", *left_out)
 
 
 def annotation_flags(wildcards, input):

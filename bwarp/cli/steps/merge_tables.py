@@ -1,0 +1,53 @@
+"""Merge the tables of parts of queries, in order: those of find_seeds.py, find_mems.py and
+search_database.py, as .tsv or in MUMmer's format.
+
+The same bytes as the program writes of all queries in one.
+"""
+
+import shutil
+from pathlib import Path
+
+from bwarp.cli.options import add_output_option
+from bwarp.cli.program import program_parser, say
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+
+EXAMPLES = """
+scripts/merge_tables.py 1.tsv 2.tsv 3.tsv -o probes.tsv
+"""
+
+#: Whether tables that end so begin with a line that names their columns.
+HAS_HEADER = {".tsv": True, ".mums": False}
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("parts", nargs="+", metavar="PART", help="tables, in order")
+    add_output_option(parser, "OUT", "table to write, with the ending of the parts")
+    return parser
+
+
+def main(options):
+    ending = Path(options.output).suffix
+    if ending not in HAS_HEADER:
+        raise UsageError(f"{options.output}: tables are merged as .tsv or .mums: end the name so")
+    for part in options.parts:
+        if Path(part).suffix != ending:
+            raise UsageError(f"{part}: all tables must end in {ending}, as the output does")
+    check_outputs([options.output], options.parts)
+    header = None
+    with atomic_file(options.output) as file:
+        for path in options.parts:
+            with open(path, "rb") as part:
+                if HAS_HEADER[ending]:
+                    line = part.readline()
+                    if header is None:
+                        header = line
+                        file.write(header)
+                    if line != header or not line.endswith(b"\n"):
+                        raise InputError(
+                            f"{path}: begins otherwise than {options.parts[0]}: make it again"
+                        )
+                shutil.copyfileobj(part, file, 1 << 20)
+    say(f"{options.output}: {len(options.parts):,} tables merged")

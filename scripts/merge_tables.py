@@ -1,0 +1,10 @@
+#!/usr/bin/env python3
+"""Merge the tables of parts of queries."""
+
+import _environment  # noqa: F401
+
+from bwarp.cli.program import run_program
+from bwarp.cli.steps.merge_tables import main, parse_options
+
+if __name__ == "__main__":
+    run_program(parse_options(), main)

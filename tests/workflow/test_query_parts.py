@@ -1,0 +1,64 @@
+"""Queries that are searched in parts have the bytes of those that are searched by one job."""
+
+import re
+
+import numpy as np
+import pytest
+
+#: Of each target, its section besides the queries, and its results.
+SECTIONS = {
+    "seeds": ("k: 14, step: 3, mismatches: 1, max_hits: 20", ("tsv", "over.tsv", "skipped.tsv")),
+    "mems": ("min_length: 12, kind: maxmatch, strands: both", ("mums",)),
+    "search": ("database: database.fa, match: 2, mismatch: -3, top: 5", ("tsv",)),
+}
+
+N_QUERIES = 41
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    """A copy with queries of many lengths: parts of the genome with changes, some of them alike."""
+    copy = make_copy()
+    genome = "".join((copy / "small.fa").read_text().splitlines()[1:])
+    rng = np.random.default_rng(5)
+    records = []
+    for number in range(N_QUERIES):
+        start, length = int(rng.integers(9_000)), int(rng.choice([9, 30, 31, 90]))
+        text = genome[start : start + length] if number % 5 else "ACGN" * 8
+        records.append(f">q{number} more words\n{text[:50]}\n{text[50:]}\n")
+    (copy / "queries.fa").write_text("".join(records))
+    (copy / "database.fa").write_text("".join(records[::-1]))
+    return copy
+
+
+def settings(copy, target, parts):
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\nbackend: cpu\n"
+        f"{target}: {{queries: queries.fa, parts: {parts}, {SECTIONS[target][0]}}}\n"
+    )
+    return (*results_of(target), "--configfile", "mine.yaml")
+
+
+def results_of(target):
+    return [f"results/{target}/queries.{ending}" for ending in SECTIONS[target][1]]
+
+
+@pytest.mark.parametrize(("target", "parts"), [("seeds", 20), ("mems", 3), ("search", 3)])
+def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
+    copy.snakemake(*settings(copy, target, 1))
+    expected = [(copy / path).read_bytes() for path in results_of(target)]
+    assert expected[0].count(b"\n") > N_QUERIES
+    said = copy.snakemake(*settings(copy, target, parts))
+    assert [(copy / path).read_bytes() for path in results_of(target)] == expected
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE))
+    assert str(parts) in counts.values()
+    left = [path for path in (copy / "results" / target).rglob("*") if path.is_file()]
+    assert sorted(map(str, left)) == sorted(str(copy / path) for path in results_of(target))
+
+
+def test_more_parts_than_queries(copy):
+    said = copy.snakemake(*settings(copy, "search", 50), rc=1)
+    assert (
+        "cut_queries.py: error: queries.fa: has 41 sequences, which cannot be cut into 50 parts: "
+        "ask for fewer parts"
+    ) in said
