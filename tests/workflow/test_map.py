@@ -166,7 +166,7 @@ def test_every_file_is_explained_beside_the_results(demo):
 
 def test_the_manifest(demo):
     demo.snakemake("manifest")
-    made = json.loads((demo / "results/manifest.json").read_text())
+    made = json.loads((demo / "results/map/manifest.json").read_text())
     assert made["parameters"]["configuration"]["map"]["mode"] == "local"
     assert made["parameters"]["units"][0]["sample"] == "demo"
     assert [file["path"] for file in made["outputs"]] == [

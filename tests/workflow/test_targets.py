@@ -1,6 +1,7 @@
 """Every target builds its result, from its example and from config/config.yaml."""
 
 import gzip
+import json
 import re
 
 import pytest
@@ -31,6 +32,28 @@ def test_the_example_of_a_target_is_what_its_page_shows(checkout, copy, target):
     page = (checkout / f"docs/{target}.md").read_text()
     shown = re.search(rf"`{result}` begins:\n\n```text\n(.*?)\n```", page, re.DOTALL)[1]
     assert lines[: shown.count("\n") + 1] == shown.splitlines()
+    manifest = f"results/{target}/manifest.json"
+    copy.snakemake(manifest, "--configfile", f"config/examples/{target}.yaml")
+    made = json.loads((copy / manifest).read_text())
+    assert result in [file["path"] for file in made["outputs"]]
+    section = made["parameters"]["configuration"][target]
+    named = {value for value in section.values() if (copy / str(value)).is_file()}
+    inputs = {file["path"] for file in made["inputs"]}
+    assert named
+    assert inputs >= named
+    assert (made["parameters"]["configuration"]["reference"] in inputs) == (
+        target not in ("pairs", "search")
+    )
+
+
+def test_the_manifest_of_a_target_whose_section_is_missing(copy, tmp_path):
+    (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
+    (tmp_path / "small.fa").write_text(">a\nACGT\n")
+    own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml", "-n")
+    said = copy.snakemake("results/scan/manifest.json", *own, cwd=tmp_path, rc=2)
+    assert "  the configuration, scan: is missing; config/examples/scan.yaml shows one\n" in said
+    said = copy.snakemake("manifest", *own, cwd=tmp_path, rc=2)
+    assert "  the configuration, samples: is missing; write the path of a sample sheet" in said
 
 
 def test_the_targets_of_the_plain_configuration(copy):

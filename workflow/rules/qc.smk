@@ -75,15 +75,17 @@ rule multiqc:
         " --filename {output.html:q} {input.plots:q} 2> {log:q}"
 
 
-# What the mapped samples were made of; it reads all files once more, so it is a target of its own.
+# What the results of a target were made of; it reads all files once more, so it is asked for.
 rule write_manifest:
     input:
         inputs=manifest_inputs,
-        outputs=of_samples(MAPPED),
+        outputs=manifest_results,
     output:
-        manifest="results/manifest.json",
+        manifest="results/{target}/manifest.json",
     log:
-        "logs/write_manifest.log",
+        "logs/write_manifest/{target}.log",
+    wildcard_constraints:
+        target="|".join(MANIFESTS),
     conda:
         CPU_ENVIRONMENT
     threads: 4
@@ -98,7 +100,7 @@ rule write_manifest:
 
 rule manifest:
     input:
-        rules.write_manifest.output.manifest,
+        "results/map/manifest.json",
 
 
 rule preview_table:

@@ -16,7 +16,7 @@ BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
 
 def n_reads_of(row):
     """About how many reads a unit has; none where its files are not there yet."""
-    paths = [path for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+    paths = reads_in(row)
     if not all(map(os.path.isfile, paths)):
         return 0
     return sum(map(estimated_reads, paths))

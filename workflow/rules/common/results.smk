@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 from snakemake.common import NOTHING_TO_BE_DONE_MSG
@@ -25,6 +26,9 @@ PLOTS = {
     "index_sizes": "Index sizes",
 }
 
+
+# The targets that a manifest can be made of.
+MANIFESTS = ("map", "allmap", *TABLES)
 
 # What the report begins with: where samples were mapped, a table of them.
 FRONT_PAGE = "samples.rst" if os.path.exists("results/qc/plots/samples.rst") else "workflow.rst"
@@ -79,20 +83,33 @@ def print_truth():
 
 
 def manifest_inputs(wildcards):
-    """The files that the samples were mapped from."""
-    reads = [
-        as_named(path)
-        for row in UNITS.values()
-        for key in READ_COLUMNS
-        for path in files_of_cell(row.get(key))
-    ]
-    named = [config["reference"], config["samples"], config["map"].get("regions")]
-    return [*map(as_named, filter(None, named)), *reads]
+    """The files that the results of a target are made of."""
+    target = wildcards.target
+    schema = read_schema("config")["properties"][target]["properties"]
+    named = [section(target).get(key) for key, rule in schema.items() if rule.get("file")]
+    if target in ("map", "allmap"):
+        named += [config.get("samples"), *chain.from_iterable(map(reads_in, UNITS.values()))]
+    if target not in ("pairs", "search"):
+        named = [config["reference"], *alt_list(config["reference"]), *named]
+    return [as_named(path) for path in named if path]
+
+
+def manifest_results(wildcards):
+    """The files that a target makes."""
+    target = wildcards.target
+    of_reads = {"map": MAPPED, "allmap": ALLMAPPED}
+    if target in of_reads:
+        return of_samples(of_reads[target])(wildcards)
+    return [path for path in RESULTS if path.startswith(f"results/{target}/")]
 
 
 def manifest_parameters(wildcards):
-    """The configuration, and the units of the sheet."""
-    return json.dumps({"configuration": config, "units": list(UNITS.values())})
+    """What the configuration says of a target, and of its samples the units of the sheet."""
+    keys = ("reference", "samples", "index", wildcards.target)
+    kept = {"configuration": {key: config[key] for key in keys if key in config}}
+    if wildcards.target in ("map", "allmap"):
+        kept["units"] = list(UNITS.values())
+    return json.dumps(kept)
 
 
 def plot_labels(wildcards):

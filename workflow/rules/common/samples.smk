@@ -36,10 +36,14 @@ READ_COLUMNS = {"fq1": "-1", "fq2": "-2", "fq_single": "--single"}
 GROUP_COLUMNS = {"platform": "PL", "library": "LB", "platform_unit": "PU", "center": "CN"}
 
 
+def reads_in(row):
+    """The files of the reads of a row of the sheet."""
+    return [path for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+
+
 def reads_of(wildcards):
     """The files of a unit."""
-    row = UNITS[wildcards.sample, wildcards.unit]
-    return [as_named(path) for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+    return list(map(as_named, reads_in(UNITS[wildcards.sample, wildcards.unit])))
 
 
 def holds_pairs(wildcards):
