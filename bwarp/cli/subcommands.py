@@ -91,6 +91,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
             "reports.count_correct", "simulated reads that are mapped correctly"
         ),
         "count-steps": Subcommand("reports.count_steps", "what every step of allmap made of reads"),
+        "draw-timeline": Subcommand("reports.draw_timeline", "a run's timeline as a picture"),
         "draw-report": Subcommand("reports.draw_report", "plots, and sections for MultiQC"),
         "preview-table": Subcommand("reports.preview_table", "the first rows of a table as a page"),
         "write-manifest": Subcommand(

@@ -1,6 +1,7 @@
 """The target `allmap`: a chain of jobs writes what one program does."""
 
 import json
+import shutil
 
 import pysam
 import pytest
@@ -60,6 +61,8 @@ def settings(copy, text):
 @pytest.mark.parametrize("batch_size", [10, 100])
 def test_the_bytes_are_those_of_one_program(copy, batch_size):
     own = settings(copy, f"edits: 3, gaps: 1, batch_size: {batch_size}")
+    # Batches of another size would stay.
+    shutil.rmtree(copy / "results/allmap", ignore_errors=True)
     copy.snakemake("allmap", *own)
     expected = in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "bam", "--edits", 3, "--gaps", 1)
     assert written(copy, "s") == expected
@@ -92,6 +95,7 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     made = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
     assert made == {"s/1.a.log", "s.1/a.log", "s.1/b.log"}
     assert copy.planned("allmap", *own) == []
+    assert copy.planned("allmap", *settings(copy, "edits: 3, gaps: 1, batch_size: 50")) == []
 
 
 def test_scores_are_those_of_the_configuration(copy):

@@ -45,6 +45,13 @@ def written(copy):
     }
 
 
+def test_every_part_has_a_timeline(copy):
+    planned = copy.planned("report", *settings(copy, 300, ", timeline: true"))
+    # Of a unit of one part as well.
+    assert planned.count("draw_timeline") == planned.count("map_part") + planned.count("map_reads")
+    assert planned.count("map_part") > 2
+
+
 @pytest.mark.parametrize("more", ["", ", mark_duplicates: true, orientation: FR", ", hic: true"])
 def test_the_bytes_do_not_depend_on_batches(copy, more):
     # `hic` is for pairs.

@@ -29,6 +29,7 @@ def units(make_copy):
     (copy / "mine.yaml").write_text(
         "reference: small.fa\nsamples: units.tsv\nmap:\n  mark_duplicates: true\n  match: 2\n"
         "  all: true\n  max_secondary: 3\n  soft_clip: true\n  eqx: true\n  regions: r.bed\n"
+        "  timeline: true\n"
     )
     contig = (copy / "small.fa").read_text().split()[0].removeprefix(">")
     (copy / "r.bed").write_text(f"{contig}\t1099\t2001\n")
@@ -64,6 +65,21 @@ def test_units_of_a_sample(units):
     logs = units / "logs/map_reads"
     made = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
     assert made == {"s/1.a.log", "s/2.log", "s.1/a.log", "s.1/b.log", "s.1/2.log"}
+
+
+def test_timelines_are_drawn_for_the_report(units):
+    own = ("--configfile", "mine.yaml")
+    assert units.planned("report", *own).count("draw_timeline") == 5
+    units.snakemake("results/map/timelines/s/1.a/all.svg", *own)
+    picture = (units / "results/map/timelines/s/1.a/all.svg").read_text()
+    assert "<title>s, 1.a</title>" in picture
+    assert "write records, " in picture
+    # They are not asked for otherwise, and what is mapped is not mapped again without them.
+    (units / "without.yaml").write_text(
+        (units / "mine.yaml").read_text().replace("  timeline: true\n", "")
+    )
+    planned = units.planned("map", "report", "--configfile", "without.yaml")
+    assert not {"map_reads", "draw_timeline"} & set(planned)
 
 
 @pytest.fixture(scope="module")

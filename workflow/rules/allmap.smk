@@ -74,7 +74,7 @@ checkpoint batch_reads:
         program=program("batch_reads.py"),
         code=code("batch_reads.py"),
         reads=read_files,
-        size=lambda wildcards: section("allmap")["batch_size"],
+        size=batch_size,
     shell:
         "python {params.program:q} {params.reads:q} -o {output.batches:q}"
         " --batch-size {params.size} --threads {threads} 2> {log:q}"

@@ -35,6 +35,7 @@ rule map_reads:
         reads=reads_of,
         regions=config["map"].get("regions", []),
     output:
+        **timeline_of("results/map/timelines/{sample}/{unit}/all.json"),
         bam=temp("results/map/units/{sample}/{unit}.bam"),
         bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
         stats=temp("results/map/units/{sample}/{unit}.stats.json"),
@@ -60,10 +61,11 @@ rule map_reads:
         code=code("map_reads.py"),
         reads=read_files,
         options=map_options,
+        timeline=timeline_flags,
     shell:
         "python {params.program:q} --index {input.index:q} {params.reads:q} --sort"
         " {params.options:q} -o {output.bam:q} --stats {output.stats:q} --threads {threads}"
-        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
+        " --backend {resources.backend} {params.sharing:q} {params.timeline:q} 2> {log:q}"
 
 
 # Of a unit that is cut: the reads in pieces, packed.
@@ -128,6 +130,7 @@ use rule map_reads as map_part with:
         regions=config["map"].get("regions", []),
         insert_size=measured_insert_size,
     output:
+        **timeline_of("results/map/timelines/{sample}/{unit}/{part}-of-{parts}.json"),
         bam=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam"),
         bai=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam.bai"),
         stats=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.stats.json"),
@@ -171,6 +174,33 @@ rule merge_alignments:
         "python {params.program:q} {input.units:q} -o {output.alignments:q} {params.options:q}"
         " {params.cram:q}"
         " {params.names:q} --threads {threads} 2> {log:q}"
+
+
+rule draw_timeline:
+    input:
+        timeline="results/map/timelines/{sample}/{unit}/{part}.json",
+    output:
+        picture=report(
+            "results/map/timelines/{sample}/{unit}/{part}.svg",
+            caption="../report/timeline.rst",
+            category="Timelines",
+            labels=timeline_labels,
+        ),
+    log:
+        "logs/draw_timeline/{sample}/{unit}/{part}.log",
+    wildcard_constraints:
+        sample="[^/]+",
+        unit="[^/]+",
+        part="all|[0-9]+-of-[0-9]+",
+    conda:
+        CPU_ENVIRONMENT
+    params:
+        program=program("draw_timeline.py"),
+        code=code("draw_timeline.py"),
+        title="{sample}, {unit}",
+    shell:
+        "python {params.program:q} {input.timeline:q} -o {output.picture:q}"
+        " --title {params.title:q} 2> {log:q}"
 
 
 rule map:

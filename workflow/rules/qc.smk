@@ -4,7 +4,7 @@ import json
 
 # What the report shows: of the target all, and only where it can be made.
 MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
-REPORTED = [*MAPPING_REPORT, f"{INDEX}.txt", *SEEDS[1:]]
+REPORTED = [*MAPPING_REPORT, *timelines(), f"{INDEX}.txt", *SEEDS[1:]]
 REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN else []
 
 RESULTS["results/qc/multiqc.html"] = "MultiQC: mapping, qualities, insert sizes, index"

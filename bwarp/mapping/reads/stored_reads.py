@@ -22,6 +22,7 @@ from bwarp.sequence import AMBIGUOUS, pack, unpack
 __all__ = [
     "batches_in",
     "chunk_tag",
+    "first_template_of",
     "has_tags",
     "part_of_batches",
     "reads_of_files",
@@ -102,6 +103,12 @@ def has_tags(folder: str | os.PathLike) -> bool:
     """Whether the comments of the reads of a folder of batches are tags of BAM or CRAM."""
     with open_chunk_file(part_of_batches(folder, 1, 1)[0], "reads") as reader:
         return reader.holds.get("has_tags", False)
+
+
+def first_template_of(path: str | os.PathLike) -> int:
+    """The number, within its unit, of the first template in a file of reads."""
+    with open_chunk_file(path, "reads") as reader:
+        return next((int(arrays["numbers"][1]) for _, arrays in reader), 0)
 
 
 def reads_of_files(paths: Sequence[str | os.PathLike], reads: int) -> Iterator[ReadChunk]:

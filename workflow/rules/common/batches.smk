@@ -1,4 +1,5 @@
 # The batches of reads that the steps of allmap work on, and what they need of each other.
+from itertools import takewhile
 from pathlib import Path
 
 
@@ -38,15 +39,29 @@ def rounds_of(wildcards):
     return [f"{path}.{number}.loci" for number in numbers]
 
 
+def batch_size(wildcards, input):
+    """The reads of a batch.
+
+    What depends on inputs is not compared with that of an earlier run: results are the same for any
+    size, so batches that are there stay.
+    """
+    return section("allmap")["batch_size"]
+
+
 def first_batches(path):
     """An input function: a file of each of the batches that the insert size is estimated from."""
 
     def paths(wildcards):
         from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
+        from bwarp.mapping.reads.stored_reads import first_template_of
 
-        n_batches = -(-2 * FIRST_PAIRS // section("allmap")["batch_size"])
-        batches = batches_of(wildcards.sample, wildcards.unit)[:n_batches]
-        return [path.format(**wildcards, batch=batch) for batch in batches]
+        sample, unit = wildcards.sample, wildcards.unit
+        folder = Path(checkpoints.batch_reads.get(sample=sample, unit=unit).output[0])
+        first = takewhile(
+            lambda batch: first_template_of(folder / f"{batch}.reads") < FIRST_PAIRS,
+            batches_of(sample, unit),
+        )
+        return [path.format(**wildcards, batch=batch) for batch in first]
 
     return paths
 

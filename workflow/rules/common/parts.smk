@@ -1,5 +1,6 @@
 # Into how many parts the reads of a large unit are cut, each of which is mapped by a job of its own.
 import os
+from pathlib import Path
 
 from bwarp.io.read_estimate import estimated_reads
 
@@ -40,6 +41,34 @@ def parts_of_unit(sample, unit):
     return [
         f"results/map/parts/{sample}/{unit}/{part}-of-{n_parts}" for part in range(1, n_parts + 1)
     ]
+
+
+def timeline_of(path):
+    """What a job of mapping writes besides, where timelines are wanted."""
+    return {"timeline": path} if config["map"]["timeline"] else {}
+
+
+def timeline_flags(wildcards, output):
+    """--timeline with what `timeline_of` named."""
+    return ["--timeline", output.timeline] if config["map"]["timeline"] else []
+
+
+def timelines():
+    """The pictures of all jobs of mapping, where they are wanted."""
+    if not config["map"]["timeline"]:
+        return []
+    return [
+        f"results/map/timelines/{sample}/{unit}/{Path(path).name if n_parts > 1 else 'all'}.svg"
+        for sample, unit in UNITS
+        for n_parts in [PARTS.get((sample, unit), 1)]
+        for path in parts_of_unit(sample, unit)
+    ]
+
+
+def timeline_labels(wildcards):
+    """What the report calls the picture of a timeline."""
+    labels = {"sample": wildcards.sample, "unit": wildcards.unit}
+    return labels if wildcards.part == "all" else labels | {"part": wildcards.part}
 
 
 def parts_of(ending):

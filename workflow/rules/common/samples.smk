@@ -76,4 +76,4 @@ def read_group(wildcards):
 
 def map_options(wildcards):
     """The read group of a unit, and the flags for the section map."""
-    return [*read_group(wildcards), *flags(config["map"], "batch_reads", "output")]
+    return [*read_group(wildcards), *flags(config["map"], "batch_reads", "output", "timeline")]

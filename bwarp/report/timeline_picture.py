@@ -1,19 +1,15 @@
-#!/usr/bin/env python3
-"""Draw the timeline of a run: a row a thread, a colour a step.
-
-    bwarp map --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o out.bam --sort --timeline t.json
-    python benchmarks/timeline_picture.py t.json -o docs/map-timeline.svg --title 'map, 2 threads'
+"""The timeline of a run as a picture: a row a thread, a colour a step.
 
 What a step called, and is recorded too, is drawn over it. The legend has the seconds of every step,
 over all threads, without those of the steps that it called.
 """
 
-import argparse
 import collections
 import json
-from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
+
+__all__ = ["Step", "own_seconds", "parse_timeline", "picture"]
 
 _LEFT, _WIDTH, _ROW, _TOP = 80, 720, 22, 40
 _COLOURS = (
@@ -33,15 +29,27 @@ class Step(NamedTuple):
     end: float
 
 
-def read_timeline(path: Path) -> tuple[list[Step], dict[int, str]]:
-    """The spans, those that contain others first, and the names of the threads."""
-    events = json.loads(path.read_text())["traceEvents"]
-    names = {one["tid"]: one["args"]["name"] for one in events if one["ph"] == "M"}
-    steps = [
-        Step(one["name"], one["tid"], one["ts"] / 1e6, (one["ts"] + one["dur"]) / 1e6)
-        for one in events
-        if one["ph"] == "X"
-    ]
+def parse_timeline(text: str) -> tuple[list[Step], dict[int, str]]:
+    """The spans, those that contain others first, and the names of the threads.
+
+    Raises
+    ------
+    ValueError
+        For a text that ``--timeline`` has not written.
+    """
+    try:
+        events = json.loads(text)["traceEvents"]
+        names = {one["tid"]: str(one["args"]["name"]) for one in events if one["ph"] == "M"}
+        steps = [
+            Step(str(one["name"]), one["tid"], one["ts"] / 1e6, (one["ts"] + one["dur"]) / 1e6)
+            for one in events
+            if one["ph"] == "X"
+        ]
+        known = all(step.thread in names and 0 <= step.start <= step.end for step in steps)
+    except (KeyError, TypeError):
+        known = False
+    if not known:
+        raise ValueError("no timeline")
     return sorted(steps, key=lambda step: (step.start, -step.end)), names
 
 
@@ -103,16 +111,3 @@ def picture(steps: list[Step], names: dict[int, str], title: str) -> str:
             f'<text x="{x + 20}" y="{y}">{escape(name)}, {taken:.2f} s</text>'
         )
     return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("timeline", type=Path)
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--title", default="")
-    options = parser.parse_args()
-    options.output.write_text(picture(*read_timeline(options.timeline), options.title))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,39 @@
+"""Draw the timeline of a run: a row a thread, a colour a step.
+
+Every program writes one with --timeline. The legend has the seconds of each step, over all threads.
+"""
+
+from pathlib import Path
+
+from bwarp.cli.options import add_output_option
+from bwarp.cli.program import program_parser
+from bwarp.errors import InputError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.io.output_names import check_outputs
+from bwarp.report.timeline_picture import parse_timeline, picture
+
+EXAMPLES = """
+scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o out.bam --sort \\
+    --timeline t.json
+scripts/draw_timeline.py t.json -o t.svg --title "map, 16 threads"
+"""
+
+
+def parse_options():
+    parser = program_parser(__doc__, EXAMPLES)
+    parser.add_argument("timeline_file", metavar="T.json", help="what --timeline wrote")
+    add_output_option(parser, "OUT.svg", "picture to write")
+    parser.add_argument("--title", help="above the picture (default: the file's name)")
+    return parser
+
+
+def main(options):
+    check_outputs([options.output], [options.timeline_file])
+    try:
+        steps, names = parse_timeline(Path(options.timeline_file).read_text())
+    except ValueError:
+        raise InputError(
+            f"{options.timeline_file}: not a timeline: give a file that --timeline wrote"
+        ) from None
+    with atomic_file(options.output, "w") as file:
+        file.write(picture(steps, names, options.title or Path(options.timeline_file).name))
