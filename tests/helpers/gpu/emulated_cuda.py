@@ -39,13 +39,13 @@ class Memory:
     def __init__(self, array):
         self.array = array
         self.shape, self.size, self.ndim = array.shape, array.size, array.ndim
+        self._item, self._is_flat = array.item, array.ndim == 1
         self._convert = None
         if array.dtype.kind in "iu":
             self._convert = _wrapping(8 * array.itemsize, array.dtype.kind == "i")
 
     def _checked(self, index):
-        if self.ndim == 1 and not isinstance(index, tuple):
-            # By far the most, and a call for every element of a table adds up.
+        if self._is_flat and not isinstance(index, tuple):
             assert 0 <= index < self.size, f"index ({index},) outside of {self.shape}"
             return int(index)
         index = index if isinstance(index, tuple) else (index,)
@@ -55,7 +55,11 @@ class Memory:
         return tuple(int(i) for i in index)
 
     def __getitem__(self, index):
-        return self.array.item(self._checked(index))
+        if self._is_flat and type(index) is int:
+            # By far the most, and a call for every element of a table adds up.
+            assert 0 <= index < self.size, f"index ({index},) outside of {self.shape}"
+            return self._item(index)
+        return self._item(self._checked(index))
 
     def __setitem__(self, index, value):
         self.array[self._checked(index)] = self._convert(value) if self._convert else value
@@ -87,6 +91,10 @@ _CONVERSIONS = {
 }
 
 
+def _bits(truths):
+    return sum(bool(truth) << lane for lane, truth in enumerate(truths))
+
+
 class _Meeting:
     """Where some threads must arrive together, and exchange values."""
 
@@ -94,14 +102,15 @@ class _Meeting:
         self.ready, self.threads = ready, threads
         self.arrived, self.exchanged = {}, None
 
-    def exchange(self, thread, operation, value):
+    def exchange(self, thread, operation, value, combine=list):
+        """What `combine` makes of the values of all, once: every thread is given the same."""
         self.arrived[thread] = operation, value
         if len(self.arrived) < len(self.threads):
             getcurrent().parent.switch()
             return self.exchanged
         operations = {name for name, _ in self.arrived.values()}
         assert len(operations) == 1, f"threads meet in different operations: {operations}"
-        self.exchanged = [self.arrived[other][1] for other in self.threads]
+        self.exchanged = combine([self.arrived[other][1] for other in self.threads])
         self.arrived = {}
         self.ready.extend(other for other in self.threads if other != thread)
         return self.exchanged
@@ -161,8 +170,8 @@ class _Thread:
         first = (address & 0xFFFF) // 4
         return tuple(array[first + i] for i in range(4))
 
-    def _meet(self, operation, value=None):
-        return self._warp.exchange(self.threadIdx.x, operation, value)
+    def _meet(self, operation, value=None, combine=list):
+        return self._warp.exchange(self.threadIdx.x, operation, value, combine)
 
     def shfl_sync(self, _mask, value, lane):
         return self._meet("shfl", value)[lane % WARP]
@@ -179,10 +188,10 @@ class _Thread:
         return self._meet("shfl_xor", value)[self.laneid ^ flip]
 
     def ballot_sync(self, _mask, truth):
-        return sum(bool(t) << lane for lane, t in enumerate(self._meet("ballot", truth)))
+        return self._meet("ballot", truth, _bits)
 
     def any_sync(self, _mask, truth):
-        return any(self._meet("any", truth))
+        return self._meet("any", truth, any)
 
     @staticmethod
     def popc(value):

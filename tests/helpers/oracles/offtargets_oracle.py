@@ -1,5 +1,7 @@
 """Sites of guides by trying every alignment, column by column, at every position."""
 
+import functools
+
 IUPAC = {
     "A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT",
     "M": "AC", "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
@@ -11,6 +13,7 @@ def opposite(text: str) -> str:
     return text.translate(OPPOSITE)[::-1]
 
 
+@functools.cache  # in repeats the same site stands at many positions
 def alignments(guide: str, site: str, mismatches: int, dna: int, rna: int) -> list[tuple]:
     """All alignments of a guide to a beginning of a site, both read from the PAM on.
 
