@@ -15,27 +15,24 @@ FAR = 10**6
 
 def stretch_distances(read: list[int], text: list[int], gaps: int) -> dict[tuple[int, int], int]:
     """The fewest edits, with at most so many gap letters, to the stretch text[i:j]: by (i, j)."""
-    found = {}
-    rows, layers = range(len(read) + 1), range(gaps + 1)
-    for i in range(len(text) + 1):
-        column = [[row if row <= letters else FAR for row in rows] for letters in layers]
-        found[i, i] = min(layer[-1] for layer in column)
-        for j in range(i + 1, min(len(text), i + len(read) + gaps) + 1):
-            base = text[j - 1] if text[j - 1] < 4 else -1
-            after = []
-            for letters in layers:
-                before = column[letters]
+    text = np.where(np.array(text) < 4, text, -1)
+    # By gap letters, start and prefix of the read: of all starts at once, a base longer every time.
+    column = np.full((gaps + 1, len(text) + 1, len(read) + 1), FAR)
+    for letters in range(gaps + 1):
+        column[letters, :, : letters + 1] = np.arange(len(read) + 1)[: letters + 1]
+    found = {(i, i): d for i, d in enumerate(column[:, :, -1].min(axis=0).tolist())}
+    for length in range(1, min(len(text), len(read) + gaps) + 1):
+        bases = text[length - 1 :]
+        before = column[:, : bases.size]
+        column = np.full_like(before, FAR)
+        for letters in range(gaps + 1):
+            column[letters, :, 1:] = before[letters, :, :-1] + (bases[:, None] != read)
+            if letters:
                 # A base of the text deleted, and then one of the read inserted.
-                fewer, here = (column[letters - 1], after[-1]) if letters else (None, None)
-                layer = [fewer[0] + 1 if letters else FAR]
-                for row in rows[1:]:
-                    best = before[row - 1] + (read[row - 1] != base)
-                    if letters:
-                        best = min(best, fewer[row] + 1, here[row - 1] + 1)
-                    layer.append(best)
-                after.append(layer)
-            column = after
-            found[i, j] = min(layer[-1] for layer in column)
+                fewer, here = before[letters - 1] + 1, column[letters - 1] + 1
+                column[letters] = np.minimum(column[letters], fewer)
+                column[letters, :, 1:] = np.minimum(column[letters, :, 1:], here[:, :-1])
+        found |= {(i, i + length): d for i, d in enumerate(column[:, :, -1].min(axis=0).tolist())}
     return found
 
 
