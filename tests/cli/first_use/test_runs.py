@@ -1,9 +1,6 @@
 """The runs that the table of functions is made of go well, and it has what they call."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -11,7 +8,6 @@ from bwarp.cli.first_use.listed_functions import listed_functions
 from bwarp.cli.first_use.runs import MORE_KINDS, RUNS
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.subcommands import SUBCOMMANDS
-from tests.conftest import CHECKOUT
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +18,16 @@ def data(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_runs_go_well_and_the_table_has_what_they_call(data, run_program, name, tmp_path):
+def test_the_runs_go_well_and_the_table_has_what_they_call(
+    data, run_program, program_servers, name, tmp_path
+):
     """Where it has not, make it again: python -m bwarp.cli.first_use.recording."""
     if "index" in " ".join(RUNS[name]).split() and not (data / "index").exists():
         run_lines(data, run_program, "an index")
     for line in (*RUNS[name], *MORE_KINDS.get(name, ())):
-        record = [sys.executable, "-m", "bwarp.cli.first_use.recording", tmp_path / "notes"]
-        environment = os.environ | {"PYTHONPATH": str(CHECKOUT)}
-        subprocess.run([*record, *line.split()], cwd=data, check=True, env=environment)
+        record = ["-m", "bwarp.cli.first_use.recording", tmp_path / "notes"]
+        rc, said, _ = next(program_servers).run([*record, *line.split()], cwd=data, merged=True)
+        assert rc == 0, said
         kind, notes = json.loads((tmp_path / "notes").read_text())
         called = {(name, types) for name, types, _ in notes}
         listed = [one for one in listed_functions([kind]) if kind in one.kinds]
