@@ -295,7 +295,7 @@ def main():
         part("time gatk", time_gatk, engine, f"S3 {name}", (300, 520), (300, 520), 20_000, new)
         part("time figure 8", time_figure_8, engine, name)
 
-    for length in (128, 512, 2048, 8192):
+    for length in (128, 256, 512, 1024, 2048, 4096, 8192):
         rng = np.random.default_rng(length)
         hundred = [rng.integers(0, 20, length).astype(np.uint8) for _ in range(100)]
         table = sorted_database(hundred, [""] * 100)

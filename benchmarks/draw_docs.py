@@ -14,7 +14,7 @@ of mapping.
 import re
 import sys
 
-from drawing import accuracy_tables, speed_tables
+from drawing import accuracy_tables, paper_tables, speed_tables
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.age import age_of, earlier_figures, falls
 from drawing.figures import Figure, Lines, accuracy_figures, all_figures, lines_in, place_of
@@ -69,8 +69,10 @@ def drawn(lines: Lines) -> dict[str, str]:
     figures = all_figures(lines)
     front = [*front_page(figures), *accuracy_figures(lines, FRONT_PAGE_READS)]
     tables = {"front page": table(front), "all figures": table(figures)}
-    for name, draw in (speed_tables.TABLES | accuracy_tables.TABLES).items():
-        tables[name] = as_markdown(draw(lines))
+    every = speed_tables.TABLES | accuracy_tables.TABLES | paper_tables.TABLES
+    for name, draw in every.items():
+        if (drawn_table := draw(lines)).lines:
+            tables[name] = as_markdown(drawn_table)
     found = {"docs/speed.svg": speed_chart(lines)}
     for name, svg, _ in (*roc_pictures(lines), *calibration_pictures(lines)):
         found[f"docs/accuracy-{name}.svg"] = svg

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from drawing import html
+from drawing import html, paper_tables
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.accuracy_tables import TABLES
 from drawing.age import age_of, earlier_figures, falls
@@ -119,8 +119,17 @@ def peer_rows(lines: Lines) -> Iterator[tuple]:
 def accuracy_of(lines: Lines) -> str:
     pictures = [*roc_pictures(lines), *calibration_pictures(lines)]
     parts = [html.picture(svg, caption) for _, svg, caption in pictures]
-    tables = (draw(lines) for draw in TABLES.values())
-    return "\n".join([*parts, *(as_html(table) for table in tables if table.lines)])
+    return "\n".join([*parts, tables_of(TABLES, lines)])
+
+
+def tables_of(draw: dict, lines: Lines) -> str:
+    """Those that have lines, each under its name."""
+    tables = {name: function(lines) for name, function in draw.items()}
+    return "\n".join(
+        f"<h3>{html.escape(name.capitalize())}</h3>{as_html(table)}"
+        for name, table in tables.items()
+        if table.lines
+    )
 
 
 def main():
@@ -148,6 +157,7 @@ def main():
             ("falls", "Figures that fell", "" if options.alone else fall_table(before, ours)),
             ("figures", "All figures", figure_table(figures)),
             ("accuracy", "Accuracy of mapping", accuracy_of(either)),
+            ("papers", "The papers' experiments", tables_of(paper_tables.TABLES, either)),
             ("runs", "What was run", runs and html.table(
                 ["benchmark", "what", "seconds", "lines", ""], runs, (2, 3))),
             ("programs", "Other programs",

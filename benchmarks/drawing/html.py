@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-__all__ = ["page", "paragraphs", "picture", "section", "table"]
+__all__ = ["escape", "page", "paragraphs", "picture", "section", "table"]
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif;

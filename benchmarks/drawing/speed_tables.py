@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from drawing.figures import Lines, place_of
 from drawing.tables import Table
 
-__all__ = ["TABLES"]
+__all__ = ["TABLES", "significant", "table"]
 
 
 def table(heads: list[str], results: str, rows: Iterator[tuple[tuple, list[dict]]]) -> Table:

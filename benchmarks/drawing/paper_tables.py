@@ -1,0 +1,167 @@
+"""The experiments of the five papers beside what they published: the tables of docs/papers.md."""
+
+from itertools import groupby
+
+from drawing.figures import Lines, place_of
+from drawing.speed_tables import significant, table
+from drawing.tables import Table
+
+__all__ = ["TABLES"]
+
+#: Liu & Schmidt's seconds for a million k-mers, whole and of the search: one core, GPU.
+LIU = {
+    "S11": ((60.7, 10.6), (5.8, 6.8)),
+    "S15": ((122.4, 12.4), (7.3, 7.2)),
+    "S20": ((179.8, 17.6), (139.8, 14.9)),
+    "S24": ((129.1, 15.8), (107.6, 13.4)),
+    "S30": ((1094.0, 80.9), (1067.6, 78.6)),
+}
+
+
+def liu(results: str):
+    """A function that draws Tables I and II: seconds for a million k-mers like those measured."""
+
+    def draw(lines: Lines) -> Table:
+        def rows():
+            for line in lines(results):
+                if "data_set" not in line:
+                    continue
+                scale = 1e6 / line["kmers"]
+                whole, search = LIU[line["data_set"]]
+                limit = f"at most {line['max_hits']}" if line["max_hits"] else "all"
+                seconds = (line["whole_seconds"], line["search_seconds"])
+                yield (
+                    line["data_set"], line["algorithm"], limit, place_of(line),
+                    f"{line['kmers']:,}", *(f"{scale * one:.3g} s" for one in seconds),
+                    f"{whole[0]:g} / {whole[1]:g} s", f"{search[0]:g} / {search[1]:g} s",
+                ), [line]  # fmt: skip
+
+        heads = ["data set", "algorithm", "hits of a k-mer", "machine", "k-mers measured",
+                 "whole, a million", "search alone", "the paper's whole, one core / GPU",
+                 "its search"]  # fmt: skip
+        return table(heads, results, rows())
+
+    return draw
+
+
+def drozd(lines: Lines) -> Table:
+    """Figure 2: seconds by the size of the reference, reads of 100 bases, both strands."""
+    results = "mems_cpu.jsonl"
+
+    def rows():
+        ours = [line for line in lines(results) if "unique" in line["what"]]
+        for (what, reference), run in groupby(ours, lambda line: (line["what"], line["reference"])):
+            run = {line["program"]: line for line in run}
+            cells = (f"{run[p]['seconds']:.3g} s" if p in run else "" for p in ("bwarp", "mummer"))
+            yield (reference, what, *cells, place_of(run["bwarp"])), list(run.values())
+
+    return table(["reference", "what", "bwarp", "mummer", "machine"], results, rows())
+
+
+def streams(lines: Lines) -> Table:
+    """Figure 5: the paper's method by the number of streams."""
+    results = "scan_h200.jsonl"
+    rows = (
+        ((line["streams"], f"{line['giga_comparisons_a_second']:.1f} G", place_of(line)), [line])
+        for line in lines(results)
+        if line.get("part") == "streams"
+    )
+    return table(["streams", "comparisons a second", "machine"], results, rows)
+
+
+def ren_lengths(lines: Lines) -> Table:
+    """Figures 8 and 12: GCUPS of batches by the length of both sequences, on a core."""
+    results = "pairs_cpu.jsonl"
+
+    def rows():
+        some = [line for line in lines(results) if line.get("workload") == "synthetic"]
+        for length, batch in groupby(some, lambda line: line["length"]):
+            batch = list(batch)
+            yield (length, *(significant(line["gcups"]) for line in batch)), batch
+
+    return table(["length", "25 pairs", "100 pairs", "1,000 pairs"], results, rows())
+
+
+def ren_lengths_on_gpu(lines: Lines) -> Table:
+    """Figure 8: both designs on a GPU, host to host."""
+    results = "alignment_gpu.jsonl"
+
+    def rows():
+        some = [line for line in lines(results) if line["part"] == "time figure 8"]
+        for what, batch in groupby(some, lambda line: line["what"]):
+            batch = list(batch)
+            design, length = what.rsplit(" ", 1)
+            yield (design, length, *(significant(line["gcups_wall"]) for line in batch)), batch
+
+    heads = ["design", "length", "25 pairs", "100 pairs", "1,000 pairs"]
+    return table(heads, results, rows())
+
+
+def ren_situations(lines: Lines) -> Table:
+    """Table 3: GCUPS in the paper's batches, and all batches handed over together."""
+    results = "pairs_cpu.jsonl"
+
+    def rows():
+        some = [line for line in lines(results) if str(line.get("workload")).startswith("situ")]
+        for name, run in groupby(some, lambda line: line["workload"]):
+            run = {line["handed"]: line for line in run}
+            published = next(iter(run.values()))["published_gpu_stage_1_gcups"]
+            cells = (significant(run[handed]["gcups"]) for handed in ("batches", "together"))
+            yield (name, *cells, published), list(run.values())
+
+    heads = ["workload", "in batches", "together", "the paper's GPU, first stage"]
+    return table(heads, results, rows())
+
+
+def chang(lines: Lines) -> Table:
+    """Table III: milliseconds of a query of 128 against 100 sequences."""
+    results = "search_cpu.jsonl"
+    rows = (
+        (
+            (
+                line["length"], f"{line['milliseconds']:.3g}", significant(line["gcups"]),
+                line["published_method"], " / ".join(map(str, line["published_cudasw_kernels"])),
+                line["published_cpu"],
+            ),
+            [line],
+        )
+        for line in lines(results)
+        if line.get("part") == "chang"
+    )  # fmt: skip
+    heads = ["length", "bwarp, one core, ms", "GCUPS", "the paper's method on a Tesla C1060, ms",
+             "CUDASW++'s kernels", "its CPU"]  # fmt: skip
+    return table(heads, results, rows)
+
+
+def chang_on_gpu(lines: Lines) -> Table:
+    """Table III on a GPU: the paper's prefix scan beside the kernel that programs use."""
+    results = "alignment_gpu.jsonl"
+
+    def rows():
+        lengths: dict[int, dict[str, dict]] = {}
+        for line in lines(results):
+            if line["part"] == "time table III" and line["what"][-1].isdigit():
+                engine, length = line["what"].rsplit(" ", 1)
+                lengths.setdefault(int(length), {})[engine] = line
+        for length, run in lengths.items():
+            cells = (
+                f"{sum(run[engine]['ms'].values()):.3g}" if engine in run else ""
+                for engine in ("prefix scan", "profile")
+            )
+            yield (length, *cells), list(run.values())
+
+    return table(["length", "prefix scan, ms", "profile, ms"], results, rows())
+
+
+TABLES = {
+    "Liu and Schmidt": liu("seeds_tables.jsonl"),
+    "Liu and Schmidt, backtracking": liu("seeds_backtracking.jsonl"),
+    "Liu and Schmidt, all located": liu("seeds_located.jsonl"),
+    "Drozd": drozd,
+    "Breland, streams": streams,
+    "Ren, lengths": ren_lengths,
+    "Ren, lengths on a GPU": ren_lengths_on_gpu,
+    "Ren, situations": ren_situations,
+    "Chang and Chen": chang,
+    "Chang and Chen on a GPU": chang_on_gpu,
+}
