@@ -21,7 +21,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.fastx import lone_return_error
+from bwarp.io.fastx_text import lone_return_error
 from bwarp.io.file_blocks import read_blocks
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.runtime.threads import for_each_range

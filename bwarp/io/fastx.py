@@ -3,19 +3,14 @@
 A file is read in blocks, one after another; each block's complete records are a `RecordText`, and
 that, in whatever thread, becomes a `SequenceBatch`:
 
-    text     @r1 \nACGTAC\n+\nFFFFFF\n@r2\nGGT\n+\nFFF\n@r3 ...     cut by its line feeds alone
-    starts   0                          24                  41
-
     codes    A C G T A C|G G T|            |T T ...      all sequences, end to end
     offsets  0          6     9             9            record i = codes[offsets[i]:offsets[i+1]]
 
-An incomplete record at a block's end is carried over to the next one; a record longer than a
-block makes the block grow. Lines may end in LF or CRLF; a FASTA sequence may span lines, a FASTQ
-record is four lines, as every sequencer writes it. Blank lines between records are skipped.
+Lines may end in LF or CRLF; a FASTA sequence may span lines, a FASTQ record is four lines, as every
+sequencer writes it.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,7 +18,8 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks, take_blocks
+from bwarp.io.fastx_text import RecordText, cut_records, lone_return_error, shown
+from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.io.line_scan import (
     SLACK,
     copy_between,
@@ -33,14 +29,10 @@ from bwarp.io.line_scan import (
     letter_table,
     line_end,
 )
-from bwarp.runtime.compiled_code import read_only
 from bwarp.sequence import CODE_OF_BYTE
 
 __all__ = [
-    "RecordText",
     "SequenceBatch",
-    "cut_records",
-    "lone_return_error",
     "parse_records",
     "read_sequences",
 ]
@@ -53,46 +45,6 @@ _UNEQUAL_LENGTHS = 4
 _BAD_QUALITY = 5
 _PLUS_NAME_DIFFERS = 6
 _LONE_RETURN = 7
-
-_BLANK_LINES = re.compile(rb"(?:\r?\n)*")
-
-# No record takes fewer bytes: ">" and "@a", each with its line feeds.
-_LEAST_FASTA_BYTES, _LEAST_FASTQ_BYTES = 2, 5
-
-
-@dataclass(frozen=True)
-class RecordText:
-    """Some consecutive whole records as they stand in a FASTA or FASTQ file.
-
-    Attributes
-    ----------
-    text : ndarray, dtype=uint8
-        The bytes they are part of.
-    starts : ndarray, shape=(count + 1,), dtype=int64
-        Where each begins in `text`; the last is where they end.
-    is_fasta : bool
-    lines_before : int
-        Lines of the file before `text`.
-    first_record : int
-        Number of the first record in its file, from 0.
-    """
-
-    text: np.ndarray
-    starts: np.ndarray
-    is_fasta: bool
-    lines_before: int
-    first_record: int
-
-    @property
-    def count(self) -> int:
-        return len(self.starts) - 1
-
-    def part(self, first: int, stop: int) -> "RecordText":
-        """The records from `first` to below `stop` of these."""
-        starts = self.starts[first : stop + 1]
-        return RecordText(
-            self.text, starts, self.is_fasta, self.lines_before, self.first_record + first
-        )
 
 
 @dataclass(frozen=True)
@@ -175,72 +127,6 @@ def read_sequences(
         yield parse_records(path, records, code_of_byte)
 
 
-def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[RecordText]:
-    """The records of a file that someone else reads, those of a block at a time.
-
-    Only line feeds and what a record begins with are looked at: `parse_records` looks at the rest.
-    Errors name the file `path`.
-    """
-    text, lines_before = b"", 0
-    # A carriage return may have its line feed in the next block.
-    while text in (b"", b"\r"):
-        block = next(blocks, b"")
-        if not block:
-            return
-        text += block
-        blank = _BLANK_LINES.match(text).end()
-        lines_before += text.count(b"\n", 0, blank)
-        text = text[blank:]
-    is_fasta = _is_fasta(path, text, lines_before)
-    first_record = 0
-    data = np.frombuffer(text, np.uint8)
-    at_end = False
-    while True:
-        if at_end:
-            # Ends the last line where nothing does; otherwise it is a blank line more.
-            data = read_only(np.append(data, np.uint8(10)))
-        if is_fasta:
-            starts = np.empty(data.size // _LEAST_FASTA_BYTES + 2, np.int64)
-            count, lines = _cut_fasta(data, at_end, starts)
-        else:
-            starts = np.empty(data.size // _LEAST_FASTQ_BYTES + 2, np.int64)
-            count, lines = _cut_fastq(data, starts)
-        # Most of the array has not been touched, and takes no memory.
-        starts = starts[: count + 1].copy()
-        if count:
-            yield RecordText(data, starts, is_fasta, lines_before, first_record)
-        data = data[starts[-1] :]
-        lines_before += lines
-        first_record += count
-        if at_end:
-            if data.size:
-                raise _unfinished_error(path, data.tobytes(), lines_before)
-            return
-        # As much again as is carried over: a record of many blocks costs few tries.
-        more = take_blocks(blocks, max(data.size, 1))
-        at_end = not more
-        data = read_only(np.concatenate([data, *(np.frombuffer(b, np.uint8) for b in more)]))
-
-
-def _is_fasta(path, text: bytes, lines_before: int) -> bool:
-    if text.startswith((b"BAM\x01", b"CRAM", b"@HD\t", b"@SQ\t")):
-        raise InputError(f"{path}: these are alignments: make FASTQ of them (samtools fastq)")
-    if text.startswith(b"\r"):
-        raise lone_return_error(f"{path}, line {lines_before + 1}: ")
-    if text.startswith(b">"):
-        return True
-    if text.startswith(b"@"):
-        return False
-    raise InputError(
-        f"{path}, line {lines_before + 1}: neither FASTA (>name) nor FASTQ (@name): "
-        f"the line begins with {_shown(text[:20])}"
-    )
-
-
-def _shown(text: bytes) -> str:
-    return repr(text.split(b"\n")[0].decode("latin-1"))
-
-
 def parse_records(
     path: str | os.PathLike, records: RecordText, code_of_byte: np.ndarray = CODE_OF_BYTE
 ) -> SequenceBatch:
@@ -272,27 +158,8 @@ def _lines_before(records: RecordText) -> int:
     return records.lines_before + int(count_byte(records.text, 0, records.starts[0], 10))
 
 
-def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
-    """The error for a FASTQ file that ends within a record."""
-    start = f"{path}, line {lines_before + 1}: "
-    if re.search(rb"\r(?!\n)", rest):
-        return lone_return_error(start)
-    return InputError(
-        f"{start}the last FASTQ record is cut off: "
-        "a record is four lines (@name, bases, +, qualities)"
-    )
-
-
 def _line_of(text: bytes, at: int, lines_before: int) -> int:
     return lines_before + text.count(b"\n", 0, at) + 1
-
-
-def lone_return_error(start: str) -> InputError:
-    """The error for a carriage return without a line feed; `start` says where."""
-    return InputError(
-        f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
-        "(tr '\\r' '\\n')"
-    )
 
 
 def _letter_error(start: str, letter: bytes) -> InputError:
@@ -317,13 +184,12 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
         return _letter_error(start, text[at : at + 1])
     if problem == _NO_HEADER:
         return InputError(
-            f"{start}a FASTQ record must begin with @, "
-            f"but this line is {_shown(text[at : at + 40])}"
+            f"{start}a FASTQ record must begin with @, but this line is {shown(text[at : at + 40])}"
         )
     if problem == _NO_PLUS:
         return InputError(
             f"{start}the third line of a FASTQ record must begin with +, "
-            f"but this line is {_shown(text[at : at + 40])}: write each record on four lines"
+            f"but this line is {shown(text[at : at + 40])}: write each record on four lines"
         )
     if problem == _UNEQUAL_LENGTHS:
         bases = text[:at].split(b"\n")[-3].removesuffix(b"\r")
@@ -338,49 +204,6 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
     if problem == _PLUS_NAME_DIFFERS:
         return InputError(f"{start}the name after + differs from the one after @")
     return lone_return_error(start)
-
-
-@numba.njit(cache=True, nogil=True)
-def _cut_fasta(data, at_end, starts):
-    """Where the FASTA records begin whose end is known, and the rest; how many, of what lines.
-
-    A record is complete when the next one has begun, or at the end of the file.
-    """
-    count = 0
-    lines = 0
-    lines_of_records = 0
-    at = 0
-    while at < data.size:
-        if data[at] == 62:
-            starts[count] = at
-            count += 1
-            lines_of_records = lines
-        at = find_byte(data, at, data.size, 10) + 1
-        lines += 1
-    if at_end:
-        starts[count] = data.size
-        return count, lines
-    return count - 1, lines_of_records
-
-
-@numba.njit(cache=True, nogil=True)
-def _cut_fastq(data, starts):
-    """Where the FASTQ records begin that are there as four lines, and the rest; how many, of what
-    lines."""
-    count = 0
-    lines = 0
-    begin = 0
-    while True:
-        while begin < data.size and (data[begin] == 10 or data[begin] == 13):
-            lines += data[begin] == 10
-            begin += 1
-        starts[count] = begin
-        for _ in range(4):
-            begin = find_byte(data, begin, data.size, 10) + 1
-        if begin > data.size:
-            return count, lines
-        count += 1
-        lines += 4
 
 
 @numba.njit(cache=True, nogil=True)

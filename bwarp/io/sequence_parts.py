@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.fastx import RecordText, cut_records
+from bwarp.io.fastx_text import RecordText, cut_records
 from bwarp.io.file_blocks import read_blocks
 from bwarp.runtime.timeline import on_timeline
 

@@ -41,8 +41,8 @@ from bwarp.mapping.output.alignment_records import (
     REVERSE,
     UNMAPPED,
 )
+from bwarp.mapping.output.record_bases import put_nibbles, put_raw_qualities
 from bwarp.mapping.output.record_text import put_cigar, put_md
-from bwarp.mapping.output.record_writer import put_nibbles, put_raw_qualities
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted

@@ -7,8 +7,6 @@ Two passes over the rows of a range: one bounds how long the records can be, one
     BAM    size | contig, position | name length, MAPQ, bin | CIGAR length, flag | bases | mate's
            contig, position | template length | name\\0 | CIGAR | bases, 4 bits each | qualities |
            tags
-
-Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
 """
 
 from typing import NamedTuple
@@ -16,9 +14,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bwarp.io.bam.records import first_bin, put_int16, put_int32, put_integer_tag, put_tag
+from bwarp.io.bam.records import first_bin, put_int16, put_int32
 from bwarp.io.names import Names
-from bwarp.io.put_text import put_bytes, put_field, put_number
+from bwarp.io.put_text import put_bytes, put_field
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import (
     MATE_UNMAPPED,
@@ -28,6 +26,18 @@ from bwarp.mapping.output.alignment_records import (
     SUPPLEMENTARY,
     UNMAPPED,
     AlignmentRecords,
+)
+from bwarp.mapping.output.record_bases import (
+    put_letters,
+    put_nibbles,
+    put_raw_qualities,
+    put_turned,
+)
+from bwarp.mapping.output.record_tags import (
+    begin_tag,
+    end_text,
+    put_integer,
+    put_thousandths,
 )
 from bwarp.mapping.output.record_text import (
     count_edits,
@@ -43,13 +53,13 @@ from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["put_nibbles", "put_raw_qualities", "written_records"]
+__all__ = ["written_records"]
 
 _NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _PA, _XA = map(
     tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"pa", b"XA")
 )
-_INTEGER, _TEXT, _FLOAT = b"iZf"
-_TAB, _NEWLINE, _STAR, _EQUAL, _COLON = b"\t\n*=:"
+_TEXT, _FLOAT = b"Zf"
+_TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
 _HARD_CLIP = 5
 
 
@@ -158,127 +168,6 @@ def _most_bytes(first, last, of_reads, fixed, records):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
-def _put_letters(out, at, codes, start, stop):
-    """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
-    to, begin = np.uint64(at), np.uint64(start)
-    for i in range(np.uint64(stop - start)):
-        code = codes[begin + i]
-        base = np.uint8(65) + (code == 1) * np.uint8(2) + (code == 2) * np.uint8(6)
-        out[to + i] = base + (code == 3) * np.uint8(19) + (code == 4) * np.uint8(13)
-    return at + stop - start
-
-
-@numba.njit(cache=True, nogil=True)
-def _put_turned(out, at, source, start, stop):
-    """Bytes from the last to the first."""
-    to, last = np.uint64(at), np.uint64(stop - 1)
-    for i in range(np.uint64(stop - start)):
-        out[to + i] = source[last - i]
-    return at + stop - start
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _nibble(code):
-    """A, C, G, T are a bit each, and N is all of them."""
-    return min(np.uint8(1) << code, np.uint8(15))
-
-
-@numba.njit(cache=True, nogil=True)
-def put_nibbles(out, at, both, start, stop):
-    """Two bases a byte, the first in the upper half."""
-    to, begin = np.uint64(at), np.uint64(start)
-    for i in range(np.uint64((stop - start) // 2)):
-        two = begin + i + i
-        high, low = both[two], both[two + np.uint64(1)]
-        out[to + i] = _nibble(high) << np.uint8(4) | _nibble(low)
-    at += (stop - start) // 2
-    if (stop - start) % 2:
-        out[at] = _nibble(both[stop - 1]) << np.uint8(4)
-        at += 1
-    return at
-
-
-@numba.njit(cache=True, nogil=True)
-def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
-    """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
-    to, length = np.uint64(at), np.uint64(stop - start)
-    if qualities.size == 0:
-        for i in range(length):
-            out[to + i] = 255
-    elif turned:
-        begin = np.uint64(last - 1 - start)
-        for i in range(length):
-            out[to + i] = qualities[begin - i] - np.uint8(33)
-    else:
-        begin = np.uint64(first + start)
-        for i in range(length):
-            out[to + i] = qualities[begin + i] - np.uint8(33)
-    return at + stop - start
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _begin_tag(out, at, tag, kind, is_binary):
-    """The name and kind of a tag: such as NM:i: after a tab, in text."""
-    # Every tag and kind would be a type of its own, and a function compiled for it.
-    name = np.int64(tag[0]), np.int64(tag[1])
-    return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
-
-
-@numba.njit(cache=True, nogil=True)
-def _put_tag_name(out, at, name, kind, is_binary):
-    out = uncounted(out)
-    if is_binary:
-        at = put_tag(out, at, name[0], name[1], kind)
-    else:
-        out[at] = _TAB
-        out[at + 1] = name[0]
-        out[at + 2] = name[1]
-        out[at + 3] = _COLON
-        out[at + 4] = kind
-        out[at + 5] = _COLON
-        at += 6
-    return at
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _end_text(out, at, is_binary):
-    if is_binary:
-        out[at] = 0
-        at += 1
-    return at
-
-
-@numba.njit(cache=True, nogil=True, inline="always")
-def _put_integer(out, at, tag, number, is_binary):
-    name = np.int64(tag[0]), np.int64(tag[1])
-    return _put_integer_of(out, at, name, np.int64(number), is_binary)
-
-
-@numba.njit(cache=True, nogil=True)
-def _put_integer_of(out, at, name, number, is_binary):
-    out = uncounted(out)
-    if is_binary:
-        at = put_integer_tag(out, at, name[0], name[1], number)
-    else:
-        at = put_number(out, _put_tag_name(out, at, name, np.int64(_INTEGER), False), number)
-    return at
-
-
-@numba.njit(cache=True, nogil=True)
-def _put_thousandths(out, at, number, is_binary):
-    """A number between 0 and 1: with three digits at most, or the bits of a float32."""
-    out = uncounted(out)
-    if is_binary:
-        return put_int32(out, at, np.int64(np.float32(number / 1000).view(np.int32)))
-    for digit, power in ((48, 1000), (46, 0), (48, 100), (48, 10), (48, 1)):
-        out[at] = digit + (number // power % 10 if power else 0)
-        at += 1
-    while out[at - 1] == 48:
-        at -= 1
-    return at
-
-
 @numba.njit(cache=True, nogil=True, inline="always")
 def _put_star(out, at):
     out[at] = _STAR
@@ -342,7 +231,7 @@ def _write_records(
             at = put_int32(out, at, template_lengths[row])
             at = put_bytes(out, at, text, name_begin, name_end)
             at = _put_star(out, at) if name_begin == name_end else at
-            at = _end_text(out, at, True)
+            at = end_text(out, at, True)
             for i in range(begin, end):
                 at = put_int32(out, at, np.int64(cigar[i]))
             at = put_nibbles(out, at, both, base + start, base + stop)
@@ -378,47 +267,47 @@ def _write_records(
             at = put_field(out, at + 1, mate_position + 1, _TAB)
             at = put_field(out, at, template_lengths[row], _TAB)
             at = _put_star(out, at) if start == stop else at
-            at = _put_letters(out, at, both, base + start, base + stop)
+            at = put_letters(out, at, both, base + start, base + stop)
             out[at] = _TAB
             at += 1
             if qualities.size == 0 or start == stop:
                 at = _put_star(out, at)
             elif turned:
-                at = _put_turned(out, at, qualities, read_end - stop, read_end - start)
+                at = put_turned(out, at, qualities, read_end - stop, read_end - start)
             else:
                 at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
         if is_mapped:
             edits = count_edits(blocks, positions[row], both, base, cigar, begin, end)
-            at = _put_integer(out, at, _NM, edits, is_binary)
-            at = _begin_tag(out, at, _MD, _TEXT, is_binary)
+            at = put_integer(out, at, _NM, edits, is_binary)
+            at = begin_tag(out, at, _MD, _TEXT, is_binary)
             at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
-            at = _end_text(out, at, is_binary)
+            at = end_text(out, at, is_binary)
         if flag & PAIRED and flag & MATE_UNMAPPED == 0:
-            at = _begin_tag(out, at, _MC, _TEXT, is_binary)
+            at = begin_tag(out, at, _MC, _TEXT, is_binary)
             at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
-            at = _end_text(out, at, is_binary)
-            at = _put_integer(out, at, _MQ, np.int64(mapping_qualities[mate]), is_binary)
+            at = end_text(out, at, is_binary)
+            at = put_integer(out, at, _MQ, np.int64(mapping_qualities[mate]), is_binary)
         if is_mapped:
-            at = _put_integer(out, at, _AS, np.int64(scores[row]), is_binary)
+            at = put_integer(out, at, _AS, np.int64(scores[row]), is_binary)
             if not is_secondary:
-                at = _put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
+                at = put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
         if quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
-            at = _put_integer(out, at, _MS, quality_sums[reads[mate]], is_binary)
+            at = put_integer(out, at, _MS, quality_sums[reads[mate]], is_binary)
         if group.size:
-            at = _begin_tag(out, at, _RG, _TEXT, is_binary)
+            at = begin_tag(out, at, _RG, _TEXT, is_binary)
             at = put_bytes(out, at, group, 0, group.size)
-            at = _end_text(out, at, is_binary)
+            at = end_text(out, at, is_binary)
         if first_rows[read] + 1 < split_ends[read] and not is_secondary:
-            at = _begin_tag(out, at, _SA, _TEXT, is_binary)
+            at = begin_tag(out, at, _SA, _TEXT, is_binary)
             at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
-            at = _end_text(out, at, is_binary)
+            at = end_text(out, at, is_binary)
         if alt_shares[row]:
-            at = _begin_tag(out, at, _PA, _FLOAT, is_binary)
-            at = _put_thousandths(out, at, alt_shares[row], is_binary)
+            at = begin_tag(out, at, _PA, _FLOAT, is_binary)
+            at = put_thousandths(out, at, alt_shares[row], is_binary)
         if secondary_offsets[row] < secondary_offsets[row + 1]:
-            at = _begin_tag(out, at, _XA, _TEXT, is_binary)
+            at = begin_tag(out, at, _XA, _TEXT, is_binary)
             at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
-            at = _end_text(out, at, is_binary)
+            at = end_text(out, at, is_binary)
         if tag_offsets[read] < tag_offsets[read + 1]:
             if not is_binary:
                 out[at] = _TAB

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
-from bwarp.io.fastx import RecordText, cut_records
+from bwarp.io.fastx_text import RecordText, cut_records
 from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.unaligned_records import read_unaligned

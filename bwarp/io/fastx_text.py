@@ -1,0 +1,192 @@
+"""FASTA and FASTQ as text, cut into whole records.
+
+text     @r1 \nACGTAC\n+\nFFFFFF\n@r2\nGGT\n+\nFFF\n@r3 ...     cut by its line feeds alone
+starts   0                          24                  41
+
+An incomplete record at a block's end is carried over to the next one; a record longer than a
+block makes the block grow. Blank lines between records are skipped.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.io.file_blocks import take_blocks
+from bwarp.io.line_scan import find_byte
+from bwarp.runtime.compiled_code import read_only
+
+__all__ = ["RecordText", "cut_records", "lone_return_error", "shown"]
+
+_BLANK_LINES = re.compile(rb"(?:\r?\n)*")
+
+# No record takes fewer bytes: ">" and "@a", each with its line feeds.
+_LEAST_FASTA_BYTES, _LEAST_FASTQ_BYTES = 2, 5
+
+
+@dataclass(frozen=True)
+class RecordText:
+    """Some consecutive whole records as they stand in a FASTA or FASTQ file.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+        The bytes they are part of.
+    starts : ndarray, shape=(count + 1,), dtype=int64
+        Where each begins in `text`; the last is where they end.
+    is_fasta : bool
+    lines_before : int
+        Lines of the file before `text`.
+    first_record : int
+        Number of the first record in its file, from 0.
+    """
+
+    text: np.ndarray
+    starts: np.ndarray
+    is_fasta: bool
+    lines_before: int
+    first_record: int
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) - 1
+
+    def part(self, first: int, stop: int) -> "RecordText":
+        """The records from `first` to below `stop` of these."""
+        starts = self.starts[first : stop + 1]
+        return RecordText(
+            self.text, starts, self.is_fasta, self.lines_before, self.first_record + first
+        )
+
+
+def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[RecordText]:
+    """The records of a file that someone else reads, those of a block at a time.
+
+    Only line feeds and what a record begins with are looked at: `parse_records` looks at the rest.
+    Errors name the file `path`.
+    """
+    text, lines_before = b"", 0
+    # A carriage return may have its line feed in the next block.
+    while text in (b"", b"\r"):
+        block = next(blocks, b"")
+        if not block:
+            return
+        text += block
+        blank = _BLANK_LINES.match(text).end()
+        lines_before += text.count(b"\n", 0, blank)
+        text = text[blank:]
+    is_fasta = _is_fasta(path, text, lines_before)
+    first_record = 0
+    data = np.frombuffer(text, np.uint8)
+    at_end = False
+    while True:
+        if at_end:
+            # Ends the last line where nothing does; otherwise it is a blank line more.
+            data = read_only(np.append(data, np.uint8(10)))
+        if is_fasta:
+            starts = np.empty(data.size // _LEAST_FASTA_BYTES + 2, np.int64)
+            count, lines = _cut_fasta(data, at_end, starts)
+        else:
+            starts = np.empty(data.size // _LEAST_FASTQ_BYTES + 2, np.int64)
+            count, lines = _cut_fastq(data, starts)
+        # Most of the array has not been touched, and takes no memory.
+        starts = starts[: count + 1].copy()
+        if count:
+            yield RecordText(data, starts, is_fasta, lines_before, first_record)
+        data = data[starts[-1] :]
+        lines_before += lines
+        first_record += count
+        if at_end:
+            if data.size:
+                raise _unfinished_error(path, data.tobytes(), lines_before)
+            return
+        # As much again as is carried over: a record of many blocks costs few tries.
+        more = take_blocks(blocks, max(data.size, 1))
+        at_end = not more
+        data = read_only(np.concatenate([data, *(np.frombuffer(b, np.uint8) for b in more)]))
+
+
+def _is_fasta(path, text: bytes, lines_before: int) -> bool:
+    if text.startswith((b"BAM\x01", b"CRAM", b"@HD\t", b"@SQ\t")):
+        raise InputError(f"{path}: these are alignments: make FASTQ of them (samtools fastq)")
+    if text.startswith(b"\r"):
+        raise lone_return_error(f"{path}, line {lines_before + 1}: ")
+    if text.startswith(b">"):
+        return True
+    if text.startswith(b"@"):
+        return False
+    raise InputError(
+        f"{path}, line {lines_before + 1}: neither FASTA (>name) nor FASTQ (@name): "
+        f"the line begins with {shown(text[:20])}"
+    )
+
+
+def shown(text: bytes) -> str:
+    """The first line of a text, for a message."""
+    return repr(text.split(b"\n")[0].decode("latin-1"))
+
+
+def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
+    """The error for a FASTQ file that ends within a record."""
+    start = f"{path}, line {lines_before + 1}: "
+    if re.search(rb"\r(?!\n)", rest):
+        return lone_return_error(start)
+    return InputError(
+        f"{start}the last FASTQ record is cut off: "
+        "a record is four lines (@name, bases, +, qualities)"
+    )
+
+
+def lone_return_error(start: str) -> InputError:
+    """The error for a carriage return without a line feed; `start` says where."""
+    return InputError(
+        f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
+        "(tr '\\r' '\\n')"
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _cut_fasta(data, at_end, starts):
+    """Where the FASTA records begin whose end is known, and the rest; how many, of what lines.
+
+    A record is complete when the next one has begun, or at the end of the file.
+    """
+    count = 0
+    lines = 0
+    lines_of_records = 0
+    at = 0
+    while at < data.size:
+        if data[at] == 62:
+            starts[count] = at
+            count += 1
+            lines_of_records = lines
+        at = find_byte(data, at, data.size, 10) + 1
+        lines += 1
+    if at_end:
+        starts[count] = data.size
+        return count, lines
+    return count - 1, lines_of_records
+
+
+@numba.njit(cache=True, nogil=True)
+def _cut_fastq(data, starts):
+    """Where the FASTQ records begin that are there as four lines, and the rest; how many, of what
+    lines."""
+    count = 0
+    lines = 0
+    begin = 0
+    while True:
+        while begin < data.size and (data[begin] == 10 or data[begin] == 13):
+            lines += data[begin] == 10
+            begin += 1
+        starts[count] = begin
+        for _ in range(4):
+            begin = find_byte(data, begin, data.size, 10) + 1
+        if begin > data.size:
+            return count, lines
+        count += 1
+        lines += 4
