@@ -36,8 +36,8 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     "Map reads to it": {
         "map": Subcommand("commands.map_reads", "reads to SAM, BAM or CRAM"),
         "merge": Subcommand("commands.merge_alignments", "sorted BAM files of one sample to one"),
-        "measure-insert-size": Subcommand(
-            "steps.measure_insert_size", "the insert size of pairs that are mapped in parts"
+        "estimate-map-insert-size": Subcommand(
+            "steps.estimate_map_insert_size", "the insert size of pairs that are mapped in parts"
         ),
     },
     "Find all of something": {
@@ -76,8 +76,8 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "locate-seeds": Subcommand("steps.locate_seeds", "the positions of these"),
         "filter-candidates": Subcommand("steps.filter_candidates", "drop what cannot align there"),
         "extend-candidates": Subcommand("steps.extend_candidates", "verify the others: loci"),
-        "estimate-insert-size": Subcommand(
-            "steps.estimate_insert_size", "the insert size of pairs, from the first batches"
+        "estimate-allmap-insert-size": Subcommand(
+            "steps.estimate_allmap_insert_size", "the insert size of pairs, from the first batches"
         ),
         "write-alignments": Subcommand("steps.write_alignments", "BAM, TSV or PAF of them"),
         "merge-loci": Subcommand("steps.merge_loci", "the files of all batches to one"),

@@ -6,7 +6,7 @@
     filter_candidates    candidates    those hits that may have a locus
     extend_candidates    loci
 
-    estimate_insert_size    a text, JSON: one for all batches of pairs
+    estimate_allmap_insert_size   a text, JSON: one for all batches of pairs
 
 Behind the reads there is, for each chunk of them, a frame `searched`: which reads the round
 searches, with how many edits, and with how many mismatches their parts. Frames of some items'

@@ -11,10 +11,10 @@ ARGUMENTS = {
     "write_alignments": [
         "--index", "index", "--reads", "IN", "--loci", "p", "-o", "o.bam", "--stats", "IN",
     ],
-    "estimate_insert_size": [
+    "estimate_allmap_insert_size": [
         "--index", "index", "--reads", "r", "IN", "--loci", "l", "m", "-o", "IN",
     ],
-    "measure_insert_size": ["--index", "index", "--batches", "IN", "-o", "IN"],
+    "estimate_map_insert_size": ["--index", "index", "--batches", "IN", "-o", "IN"],
     "merge_alignments": ["IN.bam", "-o", "IN.bam"],
     "find_seeds": ["--index", "index", "--queries", "IN.over.tsv", "-o", "IN.tsv"],
     "seed_reads": ["--index", "index", "--reads", "IN", "-o", "IN", "--edits", "4"],

@@ -96,9 +96,9 @@ def begin(copy, slurm, backend="cpu", parts=4, folder=None):
     words = copy.command(
         "map", "--snakefile", copy / "Snakefile", "--configfile", "parts.yaml",
         "--workflow-profile", copy / "profiles/slurm",
-        "--set-threads", "map_part=1", "cut_reads=1", "measure_insert_size=1",
+        "--set-threads", "map_part=1", "cut_reads=1", "estimate_map_insert_size=1",
         "merge_alignments=1", "--default-resources", "mem_mb=1000", "runtime=5",
-        "--set-resources", "map_part:mem_mb=500", "measure_insert_size:mem_mb=500",
+        "--set-resources", "map_part:mem_mb=500", "estimate_map_insert_size:mem_mb=500",
         "--slurm-status-command", "squeue", "--slurm-no-account",
         "--slurm-init-seconds-before-status-checks", 1, "--seconds-between-status-checks", 1,
         "--latency-wait", 5,

@@ -204,7 +204,7 @@ rule extend_candidates:
         " --backend {resources.backend} 2> {log:q}"
 
 
-rule estimate_insert_size:
+rule estimate_allmap_insert_size:
     input:
         index=INDEX,
         reads=first_batches("results/allmap/batches/{sample}/{unit}/{batch}.reads"),
@@ -212,7 +212,7 @@ rule estimate_insert_size:
     output:
         size=temp("results/allmap/units/{sample}/{unit}/insert_size.json"),
     log:
-        "logs/estimate_insert_size/{sample}/{unit}.log",
+        "logs/estimate_allmap_insert_size/{sample}/{unit}.log",
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -221,8 +221,8 @@ rule estimate_insert_size:
     resources:
         mem_mb=search_memory_mb,
     params:
-        program=program("estimate_insert_size.py"),
-        code=code("estimate_insert_size.py"),
+        program=program("estimate_allmap_insert_size.py"),
+        code=code("estimate_allmap_insert_size.py"),
         options=orientation_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"

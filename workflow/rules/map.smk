@@ -98,14 +98,14 @@ rule cut_reads:
 
 
 # Of pairs, once for all parts.
-rule measure_insert_size:
+rule estimate_map_insert_size:
     input:
         index=INDEX,
         reads=rules.cut_reads.output.pieces,
     output:
         size=temp("results/map/parts/{sample}/{unit}/insert_size.json"),
     log:
-        "logs/measure_insert_size/{sample}/{unit}.log",
+        "logs/estimate_map_insert_size/{sample}/{unit}.log",
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
@@ -115,8 +115,8 @@ rule measure_insert_size:
     resources:
         mem_mb=search_memory_mb,
     params:
-        program=program("measure_insert_size.py"),
-        code=code("measure_insert_size.py"),
+        program=program("estimate_map_insert_size.py"),
+        code=code("estimate_map_insert_size.py"),
         options=alignment_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --batches {input.reads:q}"

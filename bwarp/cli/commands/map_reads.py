@@ -64,7 +64,7 @@ def parse_options():
     )  # fmt: skip
     add_output_options(parser)
     add_mapping_options(parser)
-    add_estimate_option(parser, "measure_insert_size.py")
+    add_estimate_option(parser, "estimate_map_insert_size.py")
     add_gpus_option(parser, "reads")
     return parser
 

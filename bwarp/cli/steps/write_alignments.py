@@ -65,7 +65,7 @@ def parse_options():
         "standard output",
     )  # fmt: skip
     add_pair_options(parser)
-    add_estimate_option(parser, "estimate_insert_size.py")
+    add_estimate_option(parser, "estimate_allmap_insert_size.py")
     add_report_option(parser, "of proper pairs")
     add_locus_output_options(parser)
     return parser

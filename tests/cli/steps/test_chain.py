@@ -81,7 +81,7 @@ def chain(
     if with_estimate:
         reads, loci = zip(*((path, loci) for (_, path), (loci,) in batches), strict=True)
         given = ("--reads", *reads, "--loci", *loci, "-o", work / "size.json")
-        program("estimate_insert_size", *index, *given, folder=work)
+        program("estimate_allmap_insert_size", *index, *given, folder=work)
         written = [*written, "--estimated-insert-size", work / "size.json"]
     outputs = []
     for number, (batch, loci) in enumerate(batches):
@@ -249,14 +249,15 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
         reads = [tmp_path / f"w/b/{number}.reads" for number in range(n_batches)]
         loci = [tmp_path / f"w/{number}.0.loci" for number in range(n_batches)]
         files = ("--reads", *reads, "--loci", *loci, "-o", tmp_path / "size.json")
-        program("estimate_insert_size", "--index", folder / "i", *files, *more, folder=tmp_path)
+        files = ("--index", folder / "i", *files, *more)
+        program("estimate_allmap_insert_size", *files, folder=tmp_path)
         return json.loads((tmp_path / "size.json").read_text())
 
     of_all = estimate(6)
     assert of_all["orientation"] == "FR"
     assert abs(of_all["mean"] - 160) < 8
     assert 100 < of_all["lowest"] < 160 < of_all["highest"] < 220
-    monkeypatch.setattr("bwarp.cli.steps.estimate_insert_size.FIRST_PAIRS", 75)
+    monkeypatch.setattr("bwarp.cli.steps.estimate_allmap_insert_size.FIRST_PAIRS", 75)
     of_first = estimate(6)
     assert of_first == estimate(2) != of_all
     assert estimate(1) != of_first
@@ -286,10 +287,10 @@ def test_what_no_insert_size_is_estimated_of(
     reads = pairs if reads == "pairs" else ("-1", folder / "r.fq")
     chain(folder, tmp_path / "w", reads, limits, (), "tsv", 400)
     monkeypatch.chdir(tmp_path / "w")
-    out = ("-o", tmp_path / "o.json")
-    done = run_here("estimate_insert_size", "--index", folder / "i", *files, *out, folder=tmp_path)
+    given = ("--index", folder / "i", *files, "-o", tmp_path / "o.json")
+    done = run_here("estimate_allmap_insert_size", *given, folder=tmp_path)
     assert done.rc == rc
-    assert done.last_line == f"estimate_insert_size.py: error: {message}"
+    assert done.last_line == f"estimate_allmap_insert_size.py: error: {message}"
     assert not (tmp_path / "o.json").exists()
 
 
@@ -319,7 +320,7 @@ def test_a_file_that_is_no_insert_size_is_refused(steps, tmp_path, text):
     assert (done.rc, done.left) == (1, ["size.json"])
     assert done.last_line == (
         f"write_alignments.py: error: {tmp_path}/size.json: not an insert size that "
-        "measure_insert_size.py or estimate_insert_size.py wrote: make it again"
+        "estimate_map_insert_size.py or estimate_allmap_insert_size.py wrote: make it again"
     )
 
 

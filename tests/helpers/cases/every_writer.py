@@ -50,7 +50,7 @@ WRITERS = {
     "cram": (*MAP, "-o", "OUT/o.cram", "--sort"),
     "mapped paf": (*MAP, "-o", "OUT/o.paf"),
     "part bam": ("map_reads", "--index", "IN/i", "--batches", "IN/b", "-o", "OUT/o.bam", "--sort"),
-    "insert size": ("measure_insert_size", "--index", "IN/i", "--batches", "IN/b", "-o",
+    "insert size": ("estimate_map_insert_size", "--index", "IN/i", "--batches", "IN/b", "-o",
                     "OUT/o.json"),
     "merged bam": ("merge_alignments", "IN/u.bam", "-o", "OUT/o.bam"),
     "seeds tsv": ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-o", "OUT/o.tsv",

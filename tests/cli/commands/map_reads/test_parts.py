@@ -80,7 +80,7 @@ def in_parts(folder, work, reads, options, n_parts, size, estimate=(), marked=()
     if estimate is not None:
         given = ["--estimated-insert-size", work / "size.json"]
         out = ("--batches", work / "cut", "-o", work / "size.json", *estimate)
-        program("measure_insert_size", *index, *out, folder=work)
+        program("estimate_map_insert_size", *index, *out, folder=work)
     files = []
     for part in range(1, n_parts + 1):
         files.append(work / f"parts/{part}.bam")
@@ -138,7 +138,7 @@ def test_a_size_of_other_batches_gives_the_same(folder, tmp_path):
         reads = ("-1", folder / "1.fq", "-2", folder / "2.fq", "--batch-size", size)
         program("batch_reads", *reads, "-o", cut, folder=tmp_path)
         out = ("--batches", cut, "-o", tmp_path / "size.json")
-        program("measure_insert_size", "--index", folder / "i", *out, folder=tmp_path)
+        program("estimate_map_insert_size", "--index", folder / "i", *out, folder=tmp_path)
         sizes.append((tmp_path / "size.json").read_text())
     assert sizes[0] == sizes[1]
     assert json.loads(sizes[0])["orientation"] == "FR"

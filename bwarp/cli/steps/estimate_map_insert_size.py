@@ -22,7 +22,7 @@ from bwarp.mapping.pipeline import first_insert_size
 from bwarp.mapping.reads.stored_reads import part_of_batches, reads_of_files
 
 EXAMPLES = """
-scripts/measure_insert_size.py --index genome.index --batches batches -o insert_size.json
+scripts/estimate_map_insert_size.py --index genome.index --batches batches -o insert_size.json
 """
 
 

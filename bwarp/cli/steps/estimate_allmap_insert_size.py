@@ -20,8 +20,8 @@ from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
 from bwarp.mapping.pairing.insert_size_file import insert_size_text
 
 EXAMPLES = """
-scripts/estimate_insert_size.py --index genome.index --reads batches/0.reads batches/1.reads \\
-    --loci 0.loci 1.loci -o insert_size.json
+scripts/estimate_allmap_insert_size.py --index genome.index \\
+    --reads batches/0.reads batches/1.reads --loci 0.loci 1.loci -o insert_size.json
 """
 
 
