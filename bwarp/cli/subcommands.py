@@ -36,7 +36,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     "Map reads to it": {
         "map": Subcommand("commands.map_reads", "reads to SAM, BAM or CRAM"),
         "merge": Subcommand("commands.merge_alignments", "sorted BAM files of one sample to one"),
-        "estimate-map-insert-size": Subcommand(
+        "map-insert-size": Subcommand(
             "steps.estimate_map_insert_size", "the insert size of pairs that are mapped in parts"
         ),
     },
@@ -76,7 +76,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "locate-seeds": Subcommand("steps.locate_seeds", "the positions of these"),
         "filter-candidates": Subcommand("steps.filter_candidates", "drop what cannot align there"),
         "extend-candidates": Subcommand("steps.extend_candidates", "verify the others: loci"),
-        "estimate-allmap-insert-size": Subcommand(
+        "allmap-insert-size": Subcommand(
             "steps.estimate_allmap_insert_size", "the insert size of pairs, from the first batches"
         ),
         "write-alignments": Subcommand("steps.write_alignments", "BAM, TSV or PAF of them"),
