@@ -240,7 +240,7 @@ def parse_options():
     parser.add_argument("--every", type=int, default=10, help="do every n-th length where slow")
     parser.add_argument("--mirbase", default=SHARED / "smallrna_mirbase")
     parser.add_argument("--genome", default=None, help="FASTA file to scan for micro-RNAs")
-    return read_options(parser, "scan_cpu.jsonl", parts=["paper"], every=1000)
+    return read_options(parser, "scan_cpu.jsonl", parts=["paper"], every=5000)
 
 
 def main():

@@ -54,16 +54,18 @@ def sweep(options, results: Results, index: FMIndex) -> None:
     def find(index):
         return exact_intervals(index, kmers.words, SWEPT_K, options.threads)
 
-    for rate in OCC_RATES:
+    # Each occ_rate is compiled for: with --small two of each show that all runs.
+    n_values = 2 if options.small else None
+    for rate in OCC_RATES[:n_values]:
         forward, _ = make_bwt(text, rate, 0, text.size, options.threads)
         other = replace(index, forward=forward)
         add("occ_rate", rate, kmers.count, forward.blocks.nbytes, lambda other=other: find(other))
-    for length in PREFIX_LENGTHS:
+    for length in PREFIX_LENGTHS[:n_values]:
         other = replace(index, prefix_table=prefix_table(text, length))
         n_bytes = other.prefix_table.nbytes
         add("prefix_length", length, kmers.count, n_bytes, lambda other=other: find(other))
     rows = np.random.default_rng(1).integers(0, n_rows, 2_000_000).astype(np.uint32)
-    for rate in SA_RATES:
+    for rate in SA_RATES[:n_values]:
         other = replace(index, suffix_array=suffixes[::rate].copy(), sa_rate=rate)
         n_bytes = other.suffix_array.nbytes
         add(

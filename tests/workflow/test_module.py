@@ -14,7 +14,7 @@ READ_START = 1000
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    return make_copy()
+    return make_copy(forks=True)
 
 
 @pytest.fixture(scope="module")
