@@ -58,11 +58,15 @@ def settings(copy, text):
     return ("--configfile", "mine.yaml")
 
 
+def without_batches(copy):
+    """Those of another size would stay."""
+    shutil.rmtree(copy / "results/allmap", ignore_errors=True)
+
+
 @pytest.mark.parametrize("batch_size", [10, 100])
 def test_the_bytes_are_those_of_one_program(copy, batch_size):
     own = settings(copy, f"edits: 3, gaps: 1, batch_size: {batch_size}")
-    # Batches of another size would stay.
-    shutil.rmtree(copy / "results/allmap", ignore_errors=True)
+    without_batches(copy)
     copy.snakemake("allmap", *own)
     expected = in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "bam", "--edits", 3, "--gaps", 1)
     assert written(copy, "s") == expected
@@ -99,6 +103,7 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
 
 
 def test_scores_are_those_of_the_configuration(copy):
+    without_batches(copy)
     scores = "extension: local, match: 2, mismatch: -3, gap_open: 5, gap_extend: 2"
     own = settings(copy, f"edits: 3, batch_size: 10, format: tsv, {scores}")
     copy.snakemake("results/allmap/s.tsv", *own)
@@ -109,6 +114,7 @@ def test_scores_are_those_of_the_configuration(copy):
 
 
 def test_two_rounds_where_the_best_are_wanted(copy):
+    without_batches(copy)
     limits = "edits: 4, report: best, batch_size: 10, format: tsv, filter: 'off'"
     own = settings(copy, limits)
     copy.snakemake("results/allmap/s.tsv", *own)
@@ -152,6 +158,7 @@ def test_pairs(copy, more):
 
 
 def test_other_limits_need_no_other_batches(copy):
+    without_batches(copy)
     own = settings(copy, "edits: 3, gaps: 1, batch_size: 10")
     copy.snakemake("results/allmap/s.bam", *own)
     planned = copy.planned(
