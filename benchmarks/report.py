@@ -73,7 +73,7 @@ def figure_table(figures: list[Figure]) -> str:
         date = one.line.get("date", "")
         rows.append((one.what, one.of, one.shown, one.others, place_of(one.line), age, date))
     heads = ["what", "data", "bwarp", "other programs", "machine", "commit", "date"]
-    return html.table(heads, rows, older=older)
+    return html.table(heads, rows, code=(5, 6), older=older)
 
 
 def fall_table(before: list[Figure], now: list[Figure]) -> str:
@@ -126,7 +126,7 @@ def tables_of(draw: dict, lines: Lines) -> str:
     """Those that have lines, each under its name."""
     tables = {name: function(lines) for name, function in draw.items()}
     return "\n".join(
-        f"<h3>{html.escape(name.capitalize())}</h3>{as_html(table)}"
+        f"<h3>{html.escape(name[0].upper() + name[1:])}</h3>{as_html(table)}"
         for name, table in tables.items()
         if table.lines
     )
@@ -142,9 +142,9 @@ def main():
 
     def either(name: str) -> list[dict]:
         """Our lines; without any those in git."""
-        # The sets of the accuracy in git are made by many runs of map.py.
-        own = lines(name) or (lines("map_cpu.json") if name == "map_accuracy.json" else [])
-        return own or ([] if options.alone else kept(name))
+        if name == "map_accuracy.json" and lines("map_cpu.json"):
+            return []  # other runs of the same program
+        return lines(name) or ([] if options.alone else kept(name))
 
     chart = speed_chart(lines) or speed_chart(either)
     about = f"commit {commit()}, {machine()}"
@@ -159,7 +159,7 @@ def main():
             ("accuracy", "Accuracy of mapping", accuracy_of(either)),
             ("papers", "The papers' experiments", tables_of(paper_tables.TABLES, either)),
             ("runs", "What was run", runs and html.table(
-                ["benchmark", "what", "seconds", "lines", ""], runs, (2, 3))),
+                ["benchmark", "what", "seconds", "lines", ""], runs)),
             ("programs", "Other programs",
              html.table(["program", "version", "from"], peer_rows(either))),
             ("limits", "Limits", html.paragraphs(*LIMITS)),

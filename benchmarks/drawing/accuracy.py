@@ -112,7 +112,8 @@ def mappers_of(groups) -> list[str]:
 
 
 def map_runs(lines: Lines) -> dict[tuple[str, str], dict[str, dict]]:
-    return runs_of(lines("map_accuracy.json"))
+    """The runs of map.py: of many read sets where they are there, or else of one."""
+    return runs_of(lines("map_accuracy.json") or lines("map_cpu.json"))
 
 
 def roc_pictures(lines: Lines) -> Iterator[tuple[str, str, str]]:

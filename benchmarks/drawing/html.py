@@ -1,11 +1,15 @@
 """Parts of a page of HTML that needs nothing beside it."""
 
 import base64
+import re
 from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
 __all__ = ["escape", "page", "paragraphs", "picture", "section", "table"]
+
+#: A number or several, with a unit.
+_NUMBER = re.compile(r"[-+\d][\d.,/ ]*( ?(s|x|%|G|ppm))?( / [\d.,]+( s)?)*")
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif;
@@ -16,8 +20,7 @@ table { border-collapse: collapse; font-size: 13px; }
 th, td { text-align: left; vertical-align: top; padding: 3px 10px; border-bottom: 1px solid #ddd; }
 th { border-bottom: 2px solid #999; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-td:nth-last-child(-n+2) { white-space: nowrap; }
-tr.older td { color: #777; }
+tr.older td { color: #777; } td.code { white-space: nowrap; }
 .wide { overflow-x: auto; } figure { margin: 1em 0; } img { max-width: 100%; }
 figcaption { color: #555; font-size: 13px; }
 """
@@ -47,16 +50,18 @@ def paragraphs(*texts: str) -> str:
     return "\n".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
-def table(heads: list[str], rows: Iterable[Iterable], numbers: Iterable[int] = (), older=()) -> str:
-    """A table; the columns of `numbers` end on the right, the rows of `older` are grey."""
-    numbers, older = set(numbers), set(older)
+def table(heads: list[str], rows: Iterable[Iterable], code=(), older=()) -> str:
+    """A table; numbers end on the right, columns of `code` are not wrapped, and the rows of `older`
+    are grey."""
+    code, older = set(code), set(older)
     parts = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
     for at, row in enumerate(rows):
-        cells = "".join(
-            f"<td{' class=number' * (column in numbers)}>{escape(str(cell))}</td>"
-            for column, cell in enumerate(row)
-        )
-        parts.append(f"<tr{' class=older' * (at in older)}>{cells}</tr>")
+        cells = []
+        for column, cell in enumerate(map(str, row)):
+            number = " class=number" if _NUMBER.fullmatch(cell) else ""
+            kind = " class=code" if column in code else number
+            cells.append(f"<td{kind}>{escape(cell)}</td>")
+        parts.append(f"<tr{' class=older' * (at in older)}>{''.join(cells)}</tr>")
     return '<div class="wide"><table>\n' + "\n".join(parts) + "\n</table></div>"
 
 

@@ -59,9 +59,10 @@ def panels(
     width, height = _LEFT + _WIDTH + _RIGHT, _TOP + _HEIGHT + _BOTTOM
     columns = min(columns, len(parts))
     rows = -(-len(parts) // columns)
-    whole = max(columns * width, 520), _HEAD + rows * height
+    whole = max(columns * width, 640), _HEAD + rows * height
     drawn = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole[0]} {whole[1]}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole[0]}" height="{whole[1]}" '
+        f'viewBox="0 0 {whole[0]} {whole[1]}" role="img">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style>",
         f'<rect width="{whole[0]}" height="{whole[1]}" fill="#fff"/>',
         f'<text class="head" x="10" y="18">{escape(title)}</text>',

@@ -32,7 +32,7 @@ def liu(results: str):
                 seconds = (line["whole_seconds"], line["search_seconds"])
                 yield (
                     line["data_set"], line["algorithm"], limit, place_of(line),
-                    f"{line['kmers']:,}", *(f"{scale * one:.3g} s" for one in seconds),
+                    f"{line['kmers']:,}", *(f"{significant(scale * one)} s" for one in seconds),
                     f"{whole[0]:g} / {whole[1]:g} s", f"{search[0]:g} / {search[1]:g} s",
                 ), [line]  # fmt: skip
 

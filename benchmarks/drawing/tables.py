@@ -35,4 +35,4 @@ def as_markdown(table: Table) -> str:
 
 def as_html(table: Table) -> str:
     origin = html.paragraphs(f"From {origin_of(table)}.")
-    return html.table(table.heads, table.rows, range(2, len(table.heads))) + origin
+    return html.table(table.heads, table.rows) + origin
