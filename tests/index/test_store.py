@@ -6,7 +6,6 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from bwarp.io.checksum import (
     save_with_sums,
     text_sum,
 )
+from tests.helpers.cases.index_parts import assert_equal_indexes, parts_of
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
 FILES = [
@@ -49,32 +49,13 @@ def copy(saved, tmp_path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "copy"))
 
 
-def parts_of(index) -> dict[str, object]:
-    """Everything an index holds, by name."""
-    parts = {name: getattr(index, name) for name in ("occ_rate", "sa_rate", "prefix_length")}
-    parts |= {name: getattr(index, name) for name in ("prefix_table", "suffix_array")}
-    for owner in ("reference", "forward", "reverse"):
-        held = getattr(index, owner)
-        parts |= {f"{owner}.{field.name}": getattr(held, field.name) for field in fields(held)}
-    return parts
-
-
-def assert_equal(index, other) -> None:
-    for name, part in parts_of(index).items():
-        again = parts_of(other)[name]
-        if isinstance(part, np.ndarray):
-            assert part.dtype == again.dtype, name
-            assert part.shape == again.shape, name
-        assert np.array_equal(part, again), name
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize(("occ_rate", "sa_rate", "prefix_length"), [(32, 1, 0), (96, 40, 5)])
 def test_round_trip(tmp_path, name, occ_rate, sa_rate, prefix_length):
     index = index_of(HOSTILE[name], occ_rate, sa_rate, prefix_length)
     save_index(index, tmp_path / "index")
     loaded = load_index(tmp_path / "index")
-    assert_equal(index, loaded)
+    assert_equal_indexes(index, loaded)
     assert repr(loaded) == f"StoredIndex({str(tmp_path / 'index')!r})"
 
 
@@ -278,59 +259,8 @@ def test_an_older_index_is_replaced_and_a_damaged_one_too(tmp_path):
     (folder / "index.json").write_bytes((folder / "index.json").read_bytes()[:200])
     index = index_of(HOSTILE["random"], 32, 2, 1)
     save_index(index, folder)
-    assert_equal(index, load_index(folder))
+    assert_equal_indexes(index, load_index(folder))
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
-
-
-@pytest.fixture(scope="module")
-def sampled():
-    """Two indexes of one text."""
-    return [index_of(HOSTILE["with gaps"], *rates) for rates in ((64, 3, 2), (32, 1, 4))]
-
-
-def test_an_index_that_was_opened_is_what_it_was(tmp_path, sampled):
-    """Arrays are asked for when the folder has been replaced, and when it has gone."""
-    folder = tmp_path / "index"
-    for index in sampled:
-        save_index(index, folder)
-        before = load_index(folder)
-        if index is sampled[0]:
-            save_index(sampled[1], folder)
-        else:
-            shutil.rmtree(folder)
-        assert_equal(index, before)
-
-
-def test_an_index_is_replaced_while_others_open_it(tmp_path, sampled):
-    folder = tmp_path / "index"
-    save_index(sampled[0], folder)
-    ended = threading.Event()
-
-    def replace_it():
-        while not ended.is_set():
-            for index in reversed(sampled):
-                save_index(index, folder)
-
-    with ThreadPoolExecutor(1) as pool:
-        replaced = pool.submit(replace_it)
-        seen = {}
-        try:
-            while not replaced.done() and (len(seen) < 2 or min(seen.values()) < 100):
-                loaded = load_index(folder)
-                seen[loaded.sa_rate] = seen.get(loaded.sa_rate, 0) + 1
-                assert_equal(sampled[loaded.sa_rate == 1], loaded)
-        finally:
-            ended.set()
-        replaced.result()
-
-
-def test_files_of_another_index_are_noticed(tmp_path, sampled):
-    """Such as a copy makes over an index, file by file."""
-    for name, index in zip("ab", sampled, strict=True):
-        save_index(index, tmp_path / name)
-    shutil.copy(tmp_path / "b" / "suffix_array.npy", tmp_path / "a")
-    with pytest.raises(InputError, match=r"suffix_array\.npy: the file has .* build the index"):
-        load_all(tmp_path / "a")
 
 
 def test_the_folder_of_another_program_is_kept(tmp_path):

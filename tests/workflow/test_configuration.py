@@ -209,6 +209,12 @@ def test_text_of_the_command_line_is_what_it_would_be_in_a_file(key, text, value
     assert key == "match" or read["map"]["match"] == "3"
 
 
+def test_text_of_the_command_line_for_another_workflow_counts_nothing():
+    """Of which this one is a module, with a configuration of its own."""
+    read = typed_values({"map": {"match": 3}}, TYPED, {"map": {"match": "2"}, "name": "x"})
+    assert read == {"map": {"match": 3}}
+
+
 def test_the_command_line_is_blamed_for_a_key_in_braces():
     file = ConfigFile.parse("config.yaml", "reference: a.fa\nindex:\n  rate: 64\n")
     typed = ConfigFile.of_values("--config", {"index": {"rate": "x"}})

@@ -129,9 +129,10 @@ def typed_values(config: Mapping, schema: Mapping, typed: Mapping) -> dict:
         rule = schema.get("properties", {}).get(key, {})
         if isinstance(value, Mapping) and isinstance(read.get(key), Mapping):
             read[key] = typed_values(read[key], rule, value)
-        elif isinstance(value, str) and rule and not validator(rule).is_valid(value):
-            meant = _plain_value(value)
-            read[key] = meant if validator(rule).is_valid(meant) else value
+        elif isinstance(value, str) and read.get(key) == value and rule:
+            allowed = validator(rule).is_valid
+            meant = value if allowed(value) else _plain_value(value)
+            read[key] = meant if allowed(meant) else value
     return read
 
 

@@ -35,8 +35,8 @@ _NO_QUALITY = 66
 _PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
 _EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
 
-#: Bytes of standard input that samtools is sent at a time.
-_SENT_BYTES = 1 << 20
+#: Bytes of standard input that samtools is sent at a time, and those of them that tell of an end.
+_SENT_BYTES, _END_BYTES = 1 << 20, 64
 
 # What the converter reports besides success.
 _ALIGNED = 1
@@ -100,11 +100,14 @@ class _Sent:
             # A process that has failed reads no more, and says why.
             with open_standard_input() as file, suppress(BrokenPipeError, ValueError):
                 while block := file.read(_SENT_BYTES):
-                    self._last = (self._last + block)[-_SENT_BYTES:]
+                    self._last = (self._last + block[-_END_BYTES:])[-_END_BYTES:]
                     to.write(block)
-                to.close()
         except OSError as error:
             self._failure = error
+        finally:
+            # Or the process would wait for more.
+            with suppress(OSError, ValueError):
+                to.close()
 
     def end(self, path) -> None:
         """Refuse what was cut off between two blocks, which samtools takes for an end."""
