@@ -57,7 +57,7 @@ STAGES = {
     "count": (chunk_writer, "counts_of"),
     "store to be sorted (one thread)": (external_sort.RecordSorter, "add"),
     "order of records": (external_sort, "sorted_order"),
-    "gather records in order": (block_writer, "_taken"),
+    "gather records in order": (block_writer, "_fill"),
     "compress": (bgzf_blocks, "_write_blocks"),
     "loci for the index": (block_writer, "record_loci"),
     "write blocks (one thread)": (block_writer.BlockWriter, "_write_blocks"),

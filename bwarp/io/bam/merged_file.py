@@ -9,6 +9,7 @@ from bwarp.io.bam.bgzf import read_bgzf
 from bwarp.io.bam.header import BamHeader, merged_header, split_header
 from bwarp.io.bam.merging import merged, whole_records
 from bwarp.io.bam.sorted_file_and_duplicates import sorted_file
+from bwarp.runtime.threads import read_ahead
 
 __all__ = ["merge_files"]
 
@@ -38,8 +39,8 @@ def merge_files(
             file = files.enter_context(open(path, "rb"))
             header, blocks = split_header(path, read_bgzf(file, path, 1 + threads // len(paths)))
             headers.append(header)
-            runs.append(whole_records(path, blocks, header.contig_starts))
+            runs.append(read_ahead(whole_records(path, blocks, header.contig_starts)))
         header = change_header(merged_header(list(paths), headers))
         with open_file(made, header, threads, output) as writer:
-            for records, order in merged(runs):
+            for records, order in read_ahead(merged(runs, threads)):
                 writer.write(records.data, records.starts, order)

@@ -87,7 +87,6 @@ def open_bam(
         starts = bam_header(text, reference).contig_starts
         contigs = Names.of(reference.names)
         compression = options.compression
-        sorter = RecordSorter(folder, starts, options.sort_bytes, threads, compression)
 
         def encode(found: FoundChunk) -> list:
             records = locus_records(
@@ -102,8 +101,9 @@ def open_bam(
                 other.write(lines)
             sorter.add(records)
 
-        yield encode, write
-        header = bam_header(text + certificate_line(certificate), reference)
-        with sorted_file(made, header, threads, os.fspath(path), compression) as writer:
-            sorter.finish(writer)
+        with RecordSorter(folder, starts, options.sort_bytes, threads, compression) as sorter:
+            yield encode, write
+            header = bam_header(text + certificate_line(certificate), reference)
+            with sorted_file(made, header, threads, os.fspath(path), compression) as writer:
+                sorter.finish(writer)
         put_in_place(made, os.path.realpath(path))

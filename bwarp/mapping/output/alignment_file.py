@@ -157,16 +157,16 @@ def _bam_or_sorted(
             if made.suffix == ".cram":
                 write_sequences(reference, output.reference_file, folder)
             compression = output.compression
-            sorter = RecordSorter(
-                folder, header.contig_starts, output.sort_bytes, threads, compression
-            )
-            yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
             marked = partial(
                 duplicates_marked, count=count_duplicates, barcode_tag=output.barcode_tag
             )
             open_file = marked if output.mark_duplicates else sorted_file
-            with open_file(made, header, threads, output.path, compression) as writer:
-                sorter.finish(writer)
+            with RecordSorter(
+                folder, header.contig_starts, output.sort_bytes, threads, compression
+            ) as sorter:
+                yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
+                with open_file(made, header, threads, output.path, compression) as writer:
+                    sorter.finish(writer)
         else:
             with (
                 open(made, "wb") as file,

@@ -1,6 +1,7 @@
 """Sorting and merging BAM records: the order of samtools, whatever memory and threads there are."""
 
 import gzip
+import threading
 
 import numpy as np
 import pysam
@@ -38,15 +39,19 @@ def test_sorted_order_is_stable(largest, monkeypatch):
             assert np.array_equal(sorted_order(some, threads), np.argsort(some, kind="stable"))
 
 
+def sort_into(folder, records, most_bytes, threads=1, parts=7):
+    header = header_of(CONTIGS, "coordinate")
+    with RecordSorter(folder, header.contig_starts, most_bytes, threads) as sorter:
+        for part in np.array_split(np.arange(len(records)), parts):
+            sorter.add(joined([records[number] for number in part]))
+        with indexed_bam_file(folder / "out.bam", header, threads) as writer:
+            sorter.finish(writer)
+
+
 def sort(records, folder, most_bytes, threads, parts=7):
     """The bytes of a sorted file and of its index."""
     folder.mkdir()
-    header = header_of(CONTIGS, "coordinate")
-    sorter = RecordSorter(folder, header.contig_starts, most_bytes, threads)
-    for part in np.array_split(np.arange(len(records)), parts):
-        sorter.add(joined([records[number] for number in part]))
-    with indexed_bam_file(folder / "out.bam", header, threads) as writer:
-        sorter.finish(writer)
+    sort_into(folder, records, most_bytes, threads, parts)
     return (folder / "out.bam").read_bytes(), (folder / "out.bam.bai").read_bytes()
 
 
@@ -71,6 +76,39 @@ def test_order_is_that_of_samtools(records, tmp_path):
         folder = tmp_path / str(number)
         assert sort(records, folder, most_bytes, 1 + number, parts=11) == (data, index)
         assert (folder / "run1").exists()
+
+
+def test_a_run_that_cannot_be_written_is_an_error(records, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/run0").mkdir()
+    with pytest.raises(IsADirectoryError):
+        sort_into(tmp_path / "a", records, 1)
+    assert not list(tmp_path.glob("a/run[1-9]"))
+
+
+def test_nothing_is_written_after_an_error(records, tmp_path, monkeypatch):
+    """A folder of runs is removed when a run has ended."""
+    begun, end = threading.Event(), threading.Event()
+
+    def write_slowly(sorter, path, *_):
+        begun.set()
+        end.wait(30)
+        path.write_bytes(b"a run")
+
+    monkeypatch.setattr(RecordSorter, "_write_run", write_slowly)
+    threading.Timer(0.3, end.set).start()
+
+    def fail() -> None:
+        starts = header_of(CONTIGS, "coordinate").contig_starts
+        with RecordSorter(tmp_path, starts, 1, 2) as sorter:
+            for record in records[:2]:
+                sorter.add(joined([record]))
+            assert begun.wait(30)
+            raise ValueError("the reads end")
+
+    with pytest.raises(ValueError, match="the reads end"):
+        fail()
+    assert (tmp_path / "run0").read_bytes() == b"a run"
 
 
 def test_nothing_to_sort(tmp_path):
