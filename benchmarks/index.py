@@ -11,7 +11,6 @@ and peak memory, and one line how long a finished index takes to open with every
 What is not here (a reference, bwa) is said and left out.
 """
 
-import gzip
 import json
 import statistics
 import subprocess
@@ -20,8 +19,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from frame.options import SHARED, add_folder, add_threads, large_file, new_parser, read_options
+from frame.options import add_folder, add_threads, large_file, new_parser, read_options
 from frame.peers import found, version_of
+from frame.references import ecoli
 from frame.results import overwrite
 from frame.simulated import make_genome, script
 from frame.timing import run_program
@@ -61,15 +61,6 @@ def measure(options):
             name = f"{options.bases / 1e6:g} Mb simulated"
             fasta = make_genome(Path(work), options.bases)
             yield from compare(name, fasta, (options.repeats, options.repeats), options)
-
-
-def ecoli(fasta: Path) -> bool:
-    packed = SHARED / "ref_ecoli_k12_mg1655" / "GCF_000005845.2_ASM584v2_genomic.fna.gz"
-    if not packed.exists():
-        print(f"left out E. coli: {packed} is not here", file=sys.stderr)
-        return False
-    fasta.write_bytes(gzip.decompress(packed.read_bytes()))
-    return True
 
 
 def large_stand_in(fasta: Path) -> bool:

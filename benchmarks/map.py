@@ -11,8 +11,8 @@ before and not timed; --folder keeps the indexes for the next run. Wall and CPU 
 system) and the largest memory are of the whole program, from FASTQ to SAM, the fastest of --repeats
 runs.
 
-One JSON object a mapper is printed and appended to --output. benchmarks/draw_docs.py
-draws the tables and pictures of docs/accuracy.md of map_accuracy.json.
+One JSON object a mapper is printed and appended to --output. map_accuracy.py calls this program for
+many sets of reads.
 """
 
 import gzip

@@ -142,8 +142,6 @@ def main():
 
     def either(name: str) -> list[dict]:
         """Our lines; without any those in git."""
-        if name == "map_accuracy.json" and lines("map_cpu.json"):
-            return []  # other runs of the same program
         return lines(name) or ([] if options.alone else kept(name))
 
     chart = speed_chart(lines) or speed_chart(either)

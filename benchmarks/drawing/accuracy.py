@@ -112,8 +112,8 @@ def mappers_of(groups) -> list[str]:
 
 
 def map_runs(lines: Lines) -> dict[tuple[str, str], dict[str, dict]]:
-    """The runs of map.py: of many read sets where they are there, or else of one."""
-    return runs_of(lines("map_accuracy.json") or lines("map_cpu.json"))
+    """The runs of map_accuracy.py."""
+    return runs_of(lines("map_accuracy.json"))
 
 
 def roc_pictures(lines: Lines) -> Iterator[tuple[str, str, str]]:

@@ -26,11 +26,6 @@ KINDS = {
 }
 
 
-def results_of(lines: Lines) -> str:
-    """The file that `map_runs` takes."""
-    return "map_accuracy.json" if lines("map_accuracy.json") else "map_cpu.json"
-
-
 def accuracy(lines: Lines) -> Table:
     """Every run of map.py, a row a mapper."""
     rows, used = [], []
@@ -45,7 +40,7 @@ def accuracy(lines: Lines) -> Table:
             used.append(line)
     heads = ["reference", "reads", "mapper", "correct %", "Q >= 10 correct % / incorrect ppm",
              "Q >= 30 correct % / incorrect ppm", "random at Q >= 10"]  # fmt: skip
-    return Table(heads, rows, used, results_of(lines))
+    return Table(heads, rows, used, "map_accuracy.json")
 
 
 def ahead(lines: Lines) -> Table:
@@ -61,7 +56,7 @@ def ahead(lines: Lines) -> Table:
         used += [ours, theirs]
     heads = ["reference", "reads", "correct", "correct at Q >= 10", "correct at Q >= 30",
              "incorrect at Q >= 10, bwarp / bwa mem"]  # fmt: skip
-    return Table(heads, rows, used, results_of(lines))
+    return Table(heads, rows, used, "map_accuracy.json")
 
 
 def mean(some: list[dict], key: str) -> float:

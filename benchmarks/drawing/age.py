@@ -19,8 +19,7 @@ NOISE = 0.05
 @functools.cache
 def measured_paths() -> dict[str, tuple[str, ...]]:
     """The code that the lines of a file of results measure, of config.yaml."""
-    paths = {one.results: tuple(one.measures) for one in benchmarks().values()}
-    return paths | {"map_accuracy.json": paths["map_cpu.json"]}
+    return {one.results: tuple(one.measures) for one in benchmarks().values()}
 
 
 @functools.cache

@@ -34,10 +34,9 @@ PEERS = {
     "yara_mapper": Peer("apt install seqan-apps", ("yara_mapper", "--version")),
     "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
     "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),
-    "columba": Peer("https://github.com/biointec/columba", ("columba", "--version")),
     "parasail": Peer("pip install parasail", distribution="parasail"),
     "sassy": Peer("pip install sassy-rs", distribution="sassy-rs"),
-    "edlib": Peer("pip install edlib", distribution="edlib"),
+    "dwgsim": Peer("apt install dwgsim", ("dwgsim",)),
     "dnaio": Peer("pip install dnaio", distribution="dnaio"),
 }
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 import yaml
 
-#: Quick ones, two of them with the workflow's own genome and index.
-FEW = ["fastq", "map", "seeds"]
+#: Quick ones, two of them with the workflow's own genome or index.
+FEW = ["fastq", "map", "map_sets", "seeds_located"]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_report_of_little_data(measured):
 
 
 def test_every_line_names_its_commit_and_machine(checkout, measured):
-    names = ["peers.jsonl", "fastq.json", "map_cpu.json", "seeds_cpu.jsonl"]
+    names = ["peers.jsonl", "fastq.json", "map_cpu.json", "seeds_located.jsonl"]
     for name in names:
         lines = [json.loads(line) for line in (measured.folder / name).open()]
         assert lines, name
