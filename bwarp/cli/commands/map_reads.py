@@ -27,7 +27,7 @@ from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.platform_unit import AUTO, with_platform_unit
 from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
-from bwarp.mapping.output.tags_of_input import with_tags_of
+from bwarp.mapping.output.tags_of_input import with_tags_of, with_tags_of_batches
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.insert_size_file import read_insert_size
 from bwarp.mapping.parameters import ORIENTATIONS
@@ -89,7 +89,7 @@ def main(options):
     size = reads_a_chunk(backend, options.threads)
     chunks, names = reads_to_map(options, files, size)
     if options.batches is not None and has_tags(options.batches):
-        output = replace(output, comments=True)
+        output = with_tags_of_batches(options.batches, output)
     index = load_index(options.index)
     # Before anything else compiles what it calls.
     compile_first(backend, options, *names)

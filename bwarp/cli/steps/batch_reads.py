@@ -13,7 +13,7 @@ from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.reads.read_files import chunks_of_files
-from bwarp.mapping.reads.record_files import holds_records
+from bwarp.mapping.reads.record_files import holds_records, read_groups
 from bwarp.mapping.reads.stored_reads import batches_in, write_reads
 from bwarp.runtime.progress import progress
 
@@ -44,7 +44,9 @@ def main(options):
     n_chunks = -(-options.batch_size // _READS_A_CHUNK)
     reads_a_chunk = max(2, -(-options.batch_size // (2 * n_chunks)) * 2)
     chunks = chunks_of_files(files, reads_a_chunk, options.threads)
-    has_tags = any(map(holds_records, files.first))
+    records = list(filter(holds_records, files.first))
+    groups = list(dict.fromkeys(line for path in records for line in read_groups(path)))
+    held = {"has_tags": bool(records), "read_groups": groups}
     n_reads = 0
     with (
         atomic_folder(options.output, own_files(options.output)) as folder,
@@ -56,7 +58,7 @@ def main(options):
             if first is None and number:
                 break
             path = folder / f"{number}.reads"
-            with write_chunk_file(path, holds="reads", has_tags=has_tags) as writer:
+            with write_chunk_file(path, holds="reads", **held) as writer:
                 for chunk in [first] if first else []:
                     write_reads(writer, chunk)
                     n_reads += chunk.n_reads

@@ -25,6 +25,7 @@ __all__ = [
     "first_template_of",
     "has_tags",
     "part_of_batches",
+    "read_groups_in",
     "reads_of_files",
     "stored_reads",
     "write_reads",
@@ -103,6 +104,12 @@ def has_tags(folder: str | os.PathLike) -> bool:
     """Whether the comments of the reads of a folder of batches are tags of BAM or CRAM."""
     with open_chunk_file(part_of_batches(folder, 1, 1)[0], "reads") as reader:
         return reader.holds.get("has_tags", False)
+
+
+def read_groups_in(folder: str | os.PathLike) -> list[str]:
+    """The @RG lines of the files that the reads of a folder of batches were in."""
+    with open_chunk_file(part_of_batches(folder, 1, 1)[0], "reads") as reader:
+        return reader.holds.get("read_groups", [])
 
 
 def first_template_of(path: str | os.PathLike) -> int:

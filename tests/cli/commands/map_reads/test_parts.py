@@ -42,13 +42,16 @@ def folder(tmp_path_factory):
     (folder / "none.fq").write_text("")
     lanes = [f"@A1:4:CELL{number // 9}:{number}:1:1:1\nACGT\n+\nIIII\n" for number in range(200)]
     (folder / "lane.fq").write_text("".join(lanes))
-    with pysam.AlignmentFile(folder / "unaligned.bam", "wb", header={"HD": {"VN": "1.6"}}) as file:
-        for number in range(200):
-            record = pysam.AlignedSegment(file.header)
-            record.query_name, record.flag = f"u{number}", 4
-            record.query_sequence = genome[20 * number : 20 * number + 60]
-            record.set_tag("RX", f"ACG-{number}")
-            file.write(record)
+    for name, groups in (("unaligned", "g"), ("groups", "gh")):
+        header = {"HD": {"VN": "1.6"}, "RG": [{"ID": group, "SM": "s"} for group in groups]}
+        with pysam.AlignmentFile(folder / f"{name}.bam", "wb", header=header) as file:
+            for number in range(200):
+                record = pysam.AlignedSegment(file.header)
+                record.query_name, record.flag = f"u{number}", 4
+                record.query_sequence = genome[20 * number : 20 * number + 60]
+                record.set_tag("RX", f"ACG-{number}")
+                record.set_tag("RG", groups[number % len(groups)])
+                file.write(record)
     return folder
 
 
@@ -121,6 +124,8 @@ def test_20000_reads(folder, tmp_path):
         (("-1", "lane.fq", "--single", "few.fq"), ("-R", r"@RG\tID:1\tPU:auto"), None, ()),
         (("-1", "both.fq", "--interleaved", "--single", "few.fq"), (), (), ()),
         (("-1", "unaligned.bam"), ("-R", r"@RG\tID:1"), None, ()),
+        (("-1", "unaligned.bam"), (), None, ()),
+        (("-1", "groups.bam"), ("-R", r"@RG\tID:1"), None, ()),
     ],
 )  # fmt: skip
 def test_other_reads_and_options(folder, tmp_path, reads, options, estimate, marked):
@@ -128,6 +133,19 @@ def test_other_reads_and_options(folder, tmp_path, reads, options, estimate, mar
     options = [word for word in options if word != "--mark-duplicates"]
     expected = in_one(folder, tmp_path, reads, options, marked)
     assert in_parts(folder, tmp_path, reads, options, 3, 90, estimate, marked) == expected
+
+
+def test_batches_of_several_read_groups_take_one(folder, tmp_path):
+    cut = ("-1", folder / "groups.bam", "-o", tmp_path / "cut", "--batch-size", 90)
+    program("batch_reads", *cut, folder=tmp_path)
+    given = ("--index", folder / "i", "--batches", tmp_path / "cut", "-o", tmp_path / "o.bam")
+    done = run_here("map_reads", *given, folder=tmp_path)
+    assert done.rc == 2
+    assert done.last_line == (
+        f"map_reads.py: error: {tmp_path}/cut: its reads are of 2 read groups, which batches do "
+        "not keep: map their files, or give one group for all reads (--read-group)"
+    )
+    assert not (tmp_path / "o.bam").exists()
 
 
 def test_a_size_of_other_batches_gives_the_same(folder, tmp_path):
