@@ -112,7 +112,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
     rng = np.random.default_rng(13)
     bases = rng.choice(np.frombuffer(b"ACGTN", np.uint8), 200_000, p=[0.2499] * 4 + [0.0004])
     (tmp_path / "r.fa").write_bytes(b">a\n" + bases.tobytes() + b"\n" + FASTA)
-    options = ("--occ-rate", 96, "--backend", "cpu")
+    options = ("--occ-rate", 32, "--backend", "cpu")
     at_once = index_reference("r.fa", "-o", "both", "--with-reverse", "--verify", *options)
     assert at_once.rc == 0
     assert at_once.last == "verified: both BWTs spell the text, and the tables agree with it"
