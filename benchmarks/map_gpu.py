@@ -267,12 +267,12 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
 
 def main(options):
-    skip_without_gpu()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        # What is compiled is kept there, and in no run before. Numba asks when it is imported.
+        os.environ["NUMBA_CACHE_DIR"] = str(Path(name, "kept"))
+        skip_without_gpu()
         small, large = Path(name, "small"), Path(name, "large")
         results = Results(options.output, gpu=gpu_name(), threads=options.threads)
-        # What is compiled from now on is kept there, and in no run before.
-        os.environ["NUMBA_CACHE_DIR"] = str(Path(name, "kept"))
         simulate(small, 4_600_000, 3, 30_000)
         first, again = (map_reads(small, "", "cuda", options.threads).wall for _ in range(2))
         results.add(what="small, first use of map", seconds=first, seconds_again=again)
