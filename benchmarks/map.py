@@ -25,7 +25,7 @@ from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import make_genome, run_script
 from frame.timing import Used, in_turn, run_program
-from parts.mappers import commands, counts_of, make_indexes
+from parts.mappers import commands, counts_of, make_indexes, mapper_version
 
 from bwarp.evaluation.truth import count_correct
 
@@ -115,6 +115,7 @@ def main():
         best = min(runs[mapper], key=lambda used: used.processor)
         results.add(
             mapper=mapper,
+            version=mapper_version(mapper),
             wall_seconds=round(best.wall, 2),
             cpu_seconds=round(best.processor, 2),
             memory_mb=round(best.peak / 2**20),

@@ -25,7 +25,7 @@ from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import make_genome
 from frame.timing import run_program
-from parts.mappers import commands, make_indexes
+from parts.mappers import commands, make_indexes, mapper_version
 
 from bwarp.sequence import decode, encode
 
@@ -271,7 +271,11 @@ def main():
             with open(folder / "mapped.sam", "wb") as sam:
                 run_program(command, stdout=sam)
             starts_of = dict(zip(names, starts.tolist(), strict=False))
-            results.add(mapper=mapper, **count(folder / "mapped.sam", pairs, starts_of))
+            results.add(
+                mapper=mapper,
+                version=mapper_version(mapper),
+                **count(folder / "mapped.sam", pairs, starts_of),
+            )
 
 
 if __name__ == "__main__":

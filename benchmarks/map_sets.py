@@ -26,7 +26,7 @@ from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import run_script
 from frame.timing import run_program
-from parts.mappers import commands, counts_of, make_indexes
+from parts.mappers import commands, counts_of, make_indexes, mapper_version
 
 from bwarp.evaluation.truth import TruthCounts, count_correct
 
@@ -159,6 +159,7 @@ def run_set(options, genome: str, fasta: Path, kind: str, rate: float, folder: P
             sam.unlink()
         results.add(
             mapper=mapper,
+            version=mapper_version(mapper),
             cpu_seconds=round(used.processor, 2),
             **counts_of(found),
             calibration=calibration_of(found),

@@ -8,7 +8,6 @@ The table has the newest line of every figure: those of the folder, and those in
 not measured. A line that was measured before the last change to its code is marked.
 """
 
-import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,18 +96,15 @@ def run_rows(folder: Path, lines: Lines) -> Iterator[tuple]:
     """What became of every benchmark: seconds, lines, and why there are none."""
     for name, benchmark in benchmarks().items():
         time, log = folder / "times" / f"{name}.tsv", folder / "logs" / f"{name}.txt"
-        n_lines = len(lines(benchmark.results))
-        if not time.exists():
+        said = log.read_text().strip().splitlines() if log.exists() else []
+        if not (folder / benchmark.results).exists():
             why = "needs a GPU" if benchmark.gpu else "was not run"
-            if log.exists():
-                why = "failed: " + (log.read_text().strip().splitlines() or ["no reason"])[-1]
-            yield name, benchmark.title, "", "", why
+            yield name, benchmark.title, "", "", f"failed: {said[-1]}" if said else why
             continue
-        head, *runs = (line.split("\t") for line in time.read_text().splitlines())
-        seconds = statistics.median(float(run[head.index("s")]) for run in runs)
-        said = log.read_text() if log.exists() else ""
-        notes = [row for row in said.splitlines() if "not installed" in row or "skipped" in row]
-        yield name, benchmark.title, f"{seconds:.0f}", n_lines, "; ".join(notes)
+        head, values = (line.split("\t") for line in time.read_text().splitlines())
+        seconds = f"{float(values[head.index('s')]):.0f}"
+        notes = [row for row in said if "not installed" in row or "skipped" in row]
+        yield name, benchmark.title, seconds, len(lines(benchmark.results)), "; ".join(notes)
 
 
 def peer_rows(lines: Lines) -> Iterator[tuple]:

@@ -33,7 +33,7 @@ def accuracy(lines: Lines) -> Table:
         for at, (mapper, line) in enumerate(run.items()):
             where = (reference, reads) if at == 0 else ("", "")
             rows.append((
-                *where, mapper, f"{line['right']:.3f}",
+                *where, f"{mapper} {line.get('version', '')}".strip(), f"{line['right']:.3f}",
                 f"{line['right_q10']:.3f} / {line['wrong_ppm_q10']}",
                 f"{line['right_q30']:.3f} / {line['wrong_ppm_q30']}", line["random_q10"],
             ))  # fmt: skip

@@ -3,13 +3,14 @@
 import sys
 from pathlib import Path
 
-from frame.peers import found
+from frame.peers import found, version_of
 from frame.simulated import script
 from frame.timing import run_program
 
+import bwarp
 from bwarp.evaluation.truth import TruthCounts
 
-__all__ = ["commands", "counts_of", "make_indexes"]
+__all__ = ["commands", "counts_of", "make_indexes", "mapper_version"]
 
 
 def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[list, list]]:
@@ -41,6 +42,10 @@ def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[li
     }
     ours = sys.executable
     return {name: pair for name, pair in mappers.items() if pair[1][0] == ours or found(pair[1][0])}
+
+
+def mapper_version(mapper: str) -> str | None:
+    return bwarp.__version__ if mapper == "bwarp" else version_of(mapper.split()[0])
 
 
 def make_indexes(fasta: Path, mappers: dict[str, tuple[list, list]]) -> None:
