@@ -98,6 +98,7 @@ def _starting_problem() -> str | None:
     from bwarp.gpu.kernel_loading import load_in_turn
     from bwarp.gpu.memory_pool import use_pool
     from bwarp.gpu.quick_launch import launch_quickly
+    from bwarp.gpu.waiting import sleep_while_waiting
 
     use_pool()
     load_in_turn()
@@ -105,6 +106,7 @@ def _starting_problem() -> str | None:
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:
+        sleep_while_waiting()
         cuda.current_context()
     except Exception as error:
         return f"the GPU does not answer ({error})"

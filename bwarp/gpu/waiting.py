@@ -1,0 +1,22 @@
+"""Threads that wait for a GPU sleep.
+
+CUDA's own way, where there are more processors than programs, is to ask the GPU without a pause:
+each thread that waits takes a processor from those that have work.
+"""
+
+from contextlib import suppress
+
+__all__ = ["sleep_while_waiting"]
+
+_BLOCKING_SYNC = 4
+
+
+def sleep_while_waiting() -> None:
+    """Say so to the driver, for every GPU; before a GPU is used."""
+    from numba import cuda
+    from numba.cuda.cudadrv.driver import CudaAPIError, driver
+
+    for number in range(len(cuda.gpus)):
+        # An older driver, and a GPU in use: it is a matter of speed alone.
+        with suppress(CudaAPIError):
+            driver.cuDevicePrimaryCtxSetFlags(number, _BLOCKING_SYNC)
