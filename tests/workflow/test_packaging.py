@@ -63,7 +63,8 @@ def pins(path):
 def test_everything_that_is_installed_is_pinned(checkout, project):
     pinned = {name.lower().replace("_", "-") for name in pins(checkout / "envs/constraints.txt")}
     extras = project["optional-dependencies"]
-    wanted = [extras[extra] for extra in ("test", "parquet", "report", "slurm", "docs")]
+    installed = ("test", "parquet", "report", "slurm", "kubernetes", "docs")
+    wanted = [extras[extra] for extra in installed]
     assert names(sum(wanted, project["dependencies"])) <= pinned
     assert set(extras["report"]) <= set(extras["test"])
     for version in ("12", "13"):

@@ -36,14 +36,14 @@ def settings(copy, target, parts):
         "reference: small.fa\nbackend: cpu\n"
         f"{target}: {{queries: queries.fa, parts: {parts}, {SECTIONS[target][0]}}}\n"
     )
-    return (*results_of(target), "--configfile", "mine.yaml")
+    return (target, "--configfile", "mine.yaml")
 
 
 def results_of(target):
     return [f"results/{target}/queries.{ending}" for ending in SECTIONS[target][1]]
 
 
-@pytest.mark.parametrize(("target", "parts"), [("seeds", 20), ("mems", 3), ("search", 3)])
+@pytest.mark.parametrize(("target", "parts"), [("seeds", 7), ("mems", 3), ("search", 3)])
 def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
     copy.snakemake(*settings(copy, target, 1))
     expected = [(copy / path).read_bytes() for path in results_of(target)]

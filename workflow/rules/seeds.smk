@@ -2,9 +2,12 @@
 
 RESULTS[result_of("seeds", ".tsv")] = "every hit of the k-mers of the queries"
 
+# The hits, and the k-mers that have too many or were not searched.
+SEED_TABLES = [result_of("seeds", ending) for ending in (".tsv", ".over.tsv", ".skipped.tsv")]
+
 # What the target all finds: nothing without a section, and the demo's reads in the demo alone, so
 # that a genome of one's own is not searched for what config/config.yaml begins with.
-SEEDS = [result_of("seeds", ".tsv"), "results/qc/previews/seeds.html"]
+SEEDS = [*SEED_TABLES, "results/qc/previews/seeds.html"]
 if "seeds" not in config or (
     config["seeds"]["queries"] in DEMO_READS and config["reference"] != DEMO_GENOME
 ):
@@ -48,5 +51,5 @@ rule find_seeds:
 rule seeds:
     input:
         RESAMPLED,
-        result_of("seeds", ".tsv"),
+        SEED_TABLES,
         "results/qc/previews/seeds.html",

@@ -8,6 +8,9 @@ import yaml
 # Whether this workflow runs by itself, and not as a module of another one.
 IS_MAIN = workflow.modifier.is_main_snakefile()
 
+# The storage that holds inputs and results, where they are not in files here: fs is a folder.
+STORAGE = workflow.storage_settings.default_storage_provider
+
 if not isinstance(workflow.current_basedir, os.PathLike):
     clone = "clone bwarp and let the module name workflow/Snakefile of the clone"
     print(f"Nothing was run: the rules call the programs beside them; {clone}.", file=sys.stderr)
@@ -53,7 +56,7 @@ def config_files():
 def check_configuration():
     """Every problem of the configuration and of the sample sheet."""
     # Where this workflow is a module of another one, that one may make the input files.
-    check_files = IS_MAIN
+    check_files = IS_MAIN and not STORAGE
     made = {DEMO_GENOME, *DEMO_READS}
     schema, files = read_schema("config"), config_files()
     problems = config_problems(config, schema, files)
@@ -78,6 +81,13 @@ def refuse(problems):
         print(f"  {problem}", file=sys.stderr)
     print("config/README.md explains every key and column.", file=sys.stderr)
     sys.exit(2)
+
+
+def seen_here(path):
+    """Where a file that the user named can be looked at: in another storage than fs it cannot."""
+    if STORAGE == "fs":
+        return os.path.join(workflow.storage_settings.default_storage_prefix, path)
+    return "" if STORAGE else path
 
 
 def section(name):

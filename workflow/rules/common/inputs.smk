@@ -31,8 +31,8 @@ def as_named(path):
 
 def alt_list(reference):
     """The list of ALT contigs beside a reference, or none."""
-    beside = alt_list_beside(reference)
-    return [as_named(str(beside))] if beside else []
+    beside = alt_list_beside(seen_here(reference))
+    return [as_named(str(Path(reference).with_name(beside.name)))] if beside else []
 
 
 def file_of(name, key):
@@ -53,11 +53,12 @@ def annotation_of(wildcards):
 def reverse_for(name, needs):
     """An input function: what is made once the index has its reverse BWT, where `needs(section)`.
 
-    Nothing else waits for that, and no search at which the index is has to be run again.
+    Nothing else waits for that, and no search at which the index is has to be run again. A storage
+    does not learn that a job added to a folder: there the index has it from the start.
     """
 
     def table(wildcards):
-        return [WITH_REVERSE] if needs(section(name)) else []
+        return [WITH_REVERSE] if needs(section(name)) and not STORAGE else []
 
     return table
 
@@ -81,11 +82,11 @@ WITH_REVERSE = f"{INDEX}.with_reverse.txt"
 
 
 def sampling_flags(wildcards, input):
-    """The sampling rates of the index.
+    """The sampling rates of the index, which in a storage has its reverse BWT from the start.
 
     What depends on inputs is not compared with that of an earlier run: see `resample_index`.
     """
-    return flags(config["index"])
+    return [*flags(config["index"]), *(["--with-reverse"] if STORAGE else [])]
 
 
 def reverse_flag(wildcards, input):

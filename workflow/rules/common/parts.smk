@@ -17,7 +17,7 @@ BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
 
 def n_reads_of(row):
     """About how many reads a unit has; none where its files are not there yet."""
-    paths = reads_in(row)
+    paths = list(map(seen_here, reads_in(row)))
     if not all(map(os.path.isfile, paths)):
         return 0
     return sum(map(estimated_reads, paths))

@@ -8,7 +8,7 @@ from bwarp.runtime.backend import may_have_gpu
 
 def reference_mb():
     """About how many million bases the genome has; gz files of DNA grow about fourfold."""
-    path = config["reference"]
+    path = seen_here(config["reference"])
     growth = 4 if path.endswith(".gz") else 1
     return growth * os.path.getsize(path) / 1e6 if os.path.exists(path) else 10
 
@@ -35,8 +35,7 @@ def map_memory_mb(wildcards, attempt, threads):
 
 def unit_megabytes(wildcards):
     """The size of the reads of a unit, or of one of its parts; 0 where they are not there yet."""
-    row = UNITS[wildcards.sample, wildcards.unit]
-    paths = [path for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
+    paths = list(map(seen_here, reads_in(UNITS[wildcards.sample, wildcards.unit])))
     size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
     return size / int(wildcards.get("parts", 1)) / 1e6
 

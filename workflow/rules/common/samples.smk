@@ -49,7 +49,8 @@ def reads_of(wildcards):
 def holds_pairs(wildcards):
     """Whether the reads of a unit are pairs; of BAM and CRAM its flags tell."""
     row = UNITS[wildcards.sample, wildcards.unit]
-    records = [path for path in files_of_cell(row["fq1"]) if path.endswith((".bam", ".cram"))]
+    paths = map(seen_here, files_of_cell(row["fq1"]))
+    records = [path for path in paths if path.endswith((".bam", ".cram"))]
     if not records or not all(map(os.path.isfile, records)):
         return "fq2" in row or row["interleaved"] == "yes"
     from bwarp.mapping.reads.record_files import has_pairs

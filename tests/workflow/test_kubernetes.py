@@ -1,0 +1,85 @@
+"""The profile for Kubernetes, and what it plans where a volume holds inputs and results."""
+
+import re
+from importlib.util import find_spec
+
+import pytest
+import yaml
+
+from tests.helpers.programs.programs_here import run_here
+
+STORED = ("--workflow-profile", "profiles/kubernetes", "--default-storage-prefix")
+
+N_READS = 400
+
+
+def lacks(*modules):
+    """A mark for a test that needs plugins of Snakemake."""
+    missing = [name for name in modules if not find_spec(name)]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
+
+
+@pytest.fixture(scope="module")
+def profile(checkout):
+    return yaml.safe_load((checkout / "profiles/kubernetes/profile.yaml").read_text())
+
+
+def test_a_gpu_has_a_maker_and_a_limit(profile):
+    """Without these Snakemake's plugin, or Kubernetes, gives a job no GPU."""
+    assert profile["default-resources"]["gpu_manufacturer"] == "'nvidia'"
+    assert profile["default-resources"]["scale"] == 0
+
+
+def test_it_does_what_the_profile_for_slurm_does(checkout, profile):
+    slurm = yaml.safe_load((checkout / "profiles/slurm/profile.yaml").read_text())
+    shared = ("retries", "show-failed-logs", "rerun-incomplete", "keep-going", "quiet", "jobs")
+    assert {key: profile[key] for key in shared} == {key: slurm[key] for key in shared}
+
+
+def test_the_image_is_that_of_the_recipe_and_has_what_the_storage_calls(checkout, profile):
+    recipe = (checkout / "envs/Dockerfile").read_text()
+    assert profile["default-storage-provider"] == "fs"
+    assert "rsync" in recipe
+    (volume,) = profile["kubernetes-persistent-volumes"]
+    mounted = volume.partition(":")[2]
+    assert profile["default-storage-prefix"].startswith(f"{mounted}/")
+    assert f"XDG_CACHE_HOME={mounted}/" in recipe
+
+
+@pytest.fixture(scope="module")
+def copy(make_copy):
+    """A copy whose genome and reads lie in another folder: the storage."""
+    copy = make_copy()
+    volume = copy.folder.parent / "volume"
+    volume.mkdir()
+    (copy / "small.fa").rename(volume / "small.fa")
+    reads = ("--reference", volume / "small.fa", "-1", volume / "r1.fq", "--reads", N_READS)
+    assert run_here("simulate_reads", *reads, folder=volume).rc == 0
+    (copy / "units.tsv").write_text("sample\tfq1\ns\tr1.fq\n")
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\nsamples: units.tsv\nbackend: cpu\n"
+        f"map: {{batch_reads: {N_READS // 2 - 20}}}\n"
+        "seeds: {queries: r1.fq, k: 20, mismatches: 1, parts: 2}\n"
+    )
+    copy.volume = volume
+    return copy
+
+
+@lacks("snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_fs")
+def test_a_plan_with_files_of_a_volume(copy):
+    words = ("map", "seeds", "-n", "--configfile", "mine.yaml", *STORED, copy.volume)
+    said = copy.snakemake(*words)
+    counts = dict(re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE))
+    assert (counts["map_part"], counts["find_seeds"]) == ("3", "2")
+    # The index has its reverse BWT from the start.
+    assert "add_reverse" not in counts
+    assert "gpu_manufacturer=nvidia" in said
+    # By the size of the genome there: of one that is not seen it would be 50 more.
+    (memory,) = set(re.findall(r"rule map_part:.*?mem_mb=(\d+)", said, re.DOTALL))
+    assert (int(memory) - 4000) % 512 == 0
+
+
+@lacks("snakemake_executor_plugin_kubernetes", "snakemake_storage_plugin_fs")
+def test_an_input_that_the_volume_lacks(copy):
+    words = ("map", "-n", "--configfile", "mine.yaml", *STORED, copy.volume / "other")
+    assert "small.fa" in copy.snakemake(*words, rc=1)
