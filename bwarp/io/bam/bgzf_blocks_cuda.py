@@ -128,7 +128,7 @@ class _Lane:
                 self._out, self._room, self._packed, self._starts, self._file
             )
             if _count_stored(packed):
-                # What comes back takes its place.
+                # What comes back is written over it.
                 data = data.copy()
             there = self._pinned[: starts[-1]]
             self._file[: there.size].copy_to_host(there, stream=stream)
