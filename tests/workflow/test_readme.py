@@ -116,6 +116,8 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
         program = words[0].removeprefix(".venv/bin/")
         if program in NOT_RUN or "config/examples" in words[-1]:
             continue  # test_targets.py runs every one of config/examples
+        if "profiles/kubernetes" in words:
+            continue  # test_kubernetes.py plans it, where Snakemake's plugins are
         if "--report" in words:
             continue  # test_the_report_of_one_target runs it
         if program == "make":
