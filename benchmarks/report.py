@@ -101,8 +101,10 @@ def run_rows(folder: Path, lines: Lines) -> Iterator[tuple]:
             why = "needs a GPU" if benchmark.gpu else "was not run"
             yield name, benchmark.title, "", "", f"failed: {said[-1]}" if said else why
             continue
-        head, values = (line.split("\t") for line in time.read_text().splitlines())
-        seconds = f"{float(values[head.index('s')]):.0f}"
+        seconds = ""
+        if time.exists():
+            head, values = (line.split("\t") for line in time.read_text().splitlines())
+            seconds = f"{float(values[head.index('s')]):.0f}"
         notes = [row for row in said if "not installed" in row or "skipped" in row]
         yield name, benchmark.title, seconds, len(lines(benchmark.results)), "; ".join(notes)
 

@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ROWS", "Figure", "Lines", "accuracy_figures", "all_figures", "lines_in", "place_of"]
+__all__ = [
+    "ROWS",
+    "Figure",
+    "Lines",
+    "accuracy_figures",
+    "all_figures",
+    "lines_in",
+    "place_of",
+    "reference_of",
+]
 
 #: The lines of a file of results, by its name.
 Lines = Callable[[str], list[dict]]
@@ -57,6 +66,11 @@ def place_of(line: dict) -> str:
     return ", ".join(filter(None, (machine, n and f"{n} core{'s' * (n > 1)}")))
 
 
+def reference_of(line: dict) -> str:
+    """The reference of a line, which may be named by the folder of its index."""
+    return re.sub(r"\.(ix|index)$", "", line["reference"])
+
+
 def seconds(what: str, of: str, value: float, others: str, line: dict, results: str) -> Figure:
     return Figure(what, of, value, "s", shown(value), others, line, results)
 
@@ -70,7 +84,7 @@ def in_turn(what: str, lines: Lines, results: str) -> Iterator[Figure]:
     jobs = {}
     for line in lines(results):
         if {"what", "program", "seconds"} <= line.keys():
-            of = f"{line['what']}, {line['reference'].removesuffix('.ix')}"
+            of = f"{line['what']}, {reference_of(line)}"
             jobs.setdefault(of, {})[line["program"]] = line
     for of, job in jobs.items():
         if "bwarp" in job:

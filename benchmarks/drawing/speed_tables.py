@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from drawing.figures import Lines, place_of
+from drawing.figures import Lines, place_of, reference_of
 from drawing.tables import Table
 
 __all__ = ["TABLES", "significant", "table"]
@@ -34,11 +34,11 @@ def beside(name: str, results: str, peer: str, ours: str = "bwarp"):
 
     def draw(lines: Lines) -> Table:
         def rows():
-            for (what, reference), job in jobs_of(lines(results)).items():
+            for (what, _), job in jobs_of(lines(results)).items():
                 if {peer, ours} <= job.keys():
                     mine, theirs = job[ours], job[peer]
                     yield (
-                        what, reference.removesuffix(".ix"), f"{theirs['seconds']:.3g} s",
+                        what, reference_of(job[ours]), f"{theirs['seconds']:.3g} s",
                         f"{mine['seconds']:.3g} s", f"{theirs['seconds'] / mine['seconds']:.1f} x",
                         place_of(mine),
                     ), [mine, theirs]  # fmt: skip

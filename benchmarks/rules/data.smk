@@ -16,7 +16,7 @@ rule genome:
     output:
         DATA["genome"],
     log:
-        "logs/genome.txt",
+        "logs/data_genome.txt",
     threads: workflow.cores
     params:
         command=["cp", REAL] if REAL else SIMULATE,
@@ -30,7 +30,7 @@ rule index:
     output:
         directory(DATA["index"]),
     log:
-        "logs/index.txt",
+        "logs/data_index.txt",
     threads: workflow.cores
     params:
         command=[sys.executable, SCRIPTS / "index_reference.py"],
