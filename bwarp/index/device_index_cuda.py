@@ -20,6 +20,7 @@ from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.rank_cuda import ranks_both
+from bwarp.runtime.timeline import on_timeline
 from bwarp.io.checksum import let_go_of_pages
 
 __all__ = [
@@ -212,6 +213,7 @@ def make_device_index(
     )
 
 
+@on_timeline("copy to the GPU")
 def upload(array: np.ndarray, threads: int = 1):
     """A flat device copy of a host array; the pages of one in a file are let go of."""
     flat = np.ascontiguousarray(array).reshape(-1)
