@@ -21,7 +21,6 @@ from bwarp.index.locate_cuda import packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.rank_cuda import ranks_both
 from bwarp.runtime.timeline import on_timeline
-from bwarp.io.checksum import let_go_of_pages
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -215,11 +214,9 @@ def make_device_index(
 
 @on_timeline("copy to the GPU")
 def upload(array: np.ndarray, threads: int = 1):
-    """A flat device copy of a host array; the pages of one in a file are let go of."""
+    """A flat device copy of a host array, mapped files included."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    there = to_gpu([flat], threads)[0] if threads > 1 else cuda.to_device(flat)
-    let_go_of_pages(array)
-    return there
+    return to_gpu([flat], threads)[0] if threads > 1 else cuda.to_device(flat)
 
 
 def _upload_bwt(bwt: BWT, threads: int) -> DeviceBWT:

@@ -1,7 +1,6 @@
 """CRC-32 of files in pieces, so that many threads can check one large file."""
 
 import io
-import mmap
 import os
 import zlib
 from functools import partial
@@ -18,15 +17,7 @@ try:
 except ImportError:
     from zlib import crc32
 
-__all__ = [
-    "PIECE_BYTES",
-    "checked_array",
-    "crc32",
-    "let_go_of_pages",
-    "map_file",
-    "save_with_sums",
-    "text_sum",
-]
+__all__ = ["PIECE_BYTES", "checked_array", "crc32", "map_file", "save_with_sums", "text_sum"]
 
 #: A sum covers this many bytes of a file; the last one what is left.
 PIECE_BYTES = 16 << 20
@@ -77,18 +68,6 @@ def map_file(path: Path, folder: int) -> np.ndarray | None:
     except OSError as error:
         error.filename = str(path)
         raise
-
-
-def let_go_of_pages(array: np.ndarray) -> None:
-    """Take what has been read of a mapped file out of this process's memory, not out of the cache.
-
-    An array that is no part of a mapped file stays as it is.
-    """
-    memory = array
-    while isinstance(memory, np.ndarray):
-        memory = memory.base
-    if isinstance(memory, mmap.mmap):
-        memory.madvise(mmap.MADV_DONTNEED)
 
 
 @on_timeline("check a file of the index")

@@ -27,10 +27,6 @@ def reads_a_chunk(backend: str, threads: int) -> int:
     return min(READS_A_CHUNK, READS_A_THREAD * max(threads, 2))
 
 
-def unknown() -> None:
-    """Nobody knows which part of the reads has been read."""
-
-
 def load(
     index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
 ) -> tuple[Genome, object]:
@@ -56,7 +52,6 @@ def map_chunks(
     threads: int = 1,
     kept: object = None,
     then: Callable = pipeline.itself,
-    part_read: Callable[[], float | None] = unknown,
 ) -> Iterator:
     """Map every chunk, in order; the result is the same with ``"cpu"`` and ``"cuda"``.
 
@@ -66,13 +61,11 @@ def map_chunks(
         What `load` has returned with the genome.
     then : function of MappedChunk
         Called in a thread; what it returns is yielded instead of the chunk.
-    part_read : function
-        Says which part of all reads has been read, from 0 to 1; None where that is unknown.
     """
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 
         return pipeline_cuda.map_chunks(
-            index, genome, chunks, parameters, threads, kept or (), then, part_read
+            index, genome, chunks, parameters, threads, kept or (), then
         )
     return pipeline.map_chunks(index, genome, chunks, parameters, threads, then)

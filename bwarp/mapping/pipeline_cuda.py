@@ -62,10 +62,8 @@ READS_A_CHUNK = 1 << 18
 #: Chunks in work at a time, whatever the threads: each takes memory.
 MOST_IN_WORK = 12
 
-#: Reads of the last chunks, and where they begin: a thread takes two seconds for a chunk, and all
-#: threads are to end together.
+#: Reads of the last chunks.
 LAST_READS = 1 << 16
-LAST_PART = 0.8
 
 #: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
 GROUPS = 2
@@ -81,7 +79,6 @@ def map_chunks(
     threads: int = 1,
     devices: Sequence[DeviceData] = (),
     then: Callable = itself,
-    part_read: Callable[[], float | None] = lambda: None,
 ) -> Iterator:
     """Map chunks in their order; as `bwarp.mapping.pipeline.map_chunks`, and with the same result.
 
@@ -95,13 +92,9 @@ def map_chunks(
 
     def score(group: list[ReadChunk]) -> list[ScoredChunk]:
         with scorers.lent() as scorer:
-            return scorer.score(group, insert, are_last)
+            return scorer.score(group, insert, ended)
 
     ended = threading.Event()
-
-    def are_last() -> bool:
-        return ended.is_set() or (part_read() or 0) > LAST_PART
-
     chunks = _until(ended, chunks)
     insert, first = given_insert_size(parameters), []
     if insert is None:
@@ -149,12 +142,12 @@ class _Scorer:
         return max(1, self._pieces.at_once // READS_A_CHUNK)
 
     def score(
-        self, chunks: list[ReadChunk], insert: InsertSize | None, are_last: Callable[[], bool]
+        self, chunks: list[ReadChunk], insert: InsertSize | None, ended: threading.Event
     ) -> list[ScoredChunk]:
         """The hits of the chunks' reads and, where the insert size is known, of their mates.
 
-        The reverse complements of the reads are not made. If few chunks follow, which `are_last`
-        says, they come in small ones, so that all threads share them.
+        The reverse complements of the reads are not made. If no chunks follow, which `ended` says,
+        they come in small ones, so that all threads share them.
         """
         lengths = [np.diff(chunk.offsets) for chunk in chunks]
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
@@ -175,7 +168,7 @@ class _Scorer:
                 found = self._pieces.each(work, len(offsets) - 1, chunks[0].ends)
             finally:
                 self._turn.release()
-            if are_last():
+            if ended.is_set():
                 chunks = [part for chunk in chunks for part in chunk_parts(chunk, LAST_READS)]
             return _divided(chunks, found)
 

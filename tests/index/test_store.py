@@ -15,13 +15,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.index import store
 from bwarp.index.store import load_index, new_index_folder, save_index
 from bwarp.io import checksum
-from bwarp.io.checksum import (
-    checked_array,
-    let_go_of_pages,
-    map_file,
-    save_with_sums,
-    text_sum,
-)
+from bwarp.io.checksum import checked_array, map_file, save_with_sums, text_sum
 from tests.helpers.cases.index_parts import assert_equal_indexes, parts_of
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
@@ -341,15 +335,3 @@ def test_arrays_of_any_layout_are_stored_as_they_are(tmp_path):
 
 def test_the_sum_of_a_text():
     assert text_sum("123456789") == "cbf43926"
-
-
-def test_pages_are_read_again_after_they_were_let_go_of(tmp_path):
-    path = tmp_path / "array.npy"
-    array = np.arange(100_000)
-    recorded = save_with_sums(path, array)
-    folder = os.open(tmp_path, os.O_RDONLY)
-    mapped = checked_array(path, map_file(path, folder), recorded)
-    os.close(folder)
-    for part in (mapped, mapped[5:50], mapped.copy()):
-        let_go_of_pages(part)
-        assert np.array_equal(mapped, array)

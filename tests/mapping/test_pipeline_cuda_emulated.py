@@ -1,6 +1,5 @@
 """Chunks mapped by several threads that take turns on a pretended GPU, against the CPU's."""
 
-import threading
 from dataclasses import fields, replace
 
 import numpy as np
@@ -153,36 +152,6 @@ def test_threads_share_the_last_chunks(monkeypatch, ends):
     for column in range(1, 4):
         one, other = (np.concatenate([x.primary[column] for x in y]) for y in (got, expected))
         assert np.array_equal(one, other)
-
-
-@pytest.mark.parametrize(("part", "most"), [(0.9, 4), (0.1, 8), (None, 8)])
-def test_chunks_are_small_before_the_reads_have_all_been_read(monkeypatch, part, most):
-    rng = np.random.default_rng(5)
-    index, genome = index_and_genome(hostile_contigs(rng))
-    reads = hostile_pairs(rng, codes_in(genome), 12)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 3)
-    pretend(monkeypatch)
-    monkeypatch.setattr(pipeline_cuda, "LAST_READS", 4)
-    asked, released = [], threading.Event()
-
-    def part_read():
-        asked.append(part)
-        # Once for the insert size, and once when the first chunk is mapped.
-        if len(asked) == 2:
-            released.set()
-        return part
-
-    def chunks():
-        first, *more = chunks_of(reads, 2, 4)
-        yield first
-        assert released.wait(60)
-        yield from more
-
-    got = list(
-        pipeline_cuda.map_chunks(index, genome, chunks(), PARAMETERS, 2, part_read=part_read)
-    )
-    assert got[0].chunk.n_reads == most
-    assert sum(one.chunk.n_reads for one in got) == len(reads)
 
 
 def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):

@@ -36,7 +36,7 @@ from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files, holds_pai
 from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.stored_reads import has_tags, part_of_batches, reads_of_files
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import part_read, progress
+from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
@@ -115,9 +115,8 @@ def main(options):
         warn_of_names_like_alt(reference)
     with progress("reads", files=names) as report:
         mapped_chunks = partial(
-            map_chunks, index, genome, chunks, parameters, backend, options.threads, kept,
-            part_read=partial(part_read, names),
-        )  # fmt: skip
+            map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
+        )
         statistics = write_mapped(
             output, parameters, reference, genome, mapped_chunks, report, options.threads
         )

@@ -15,6 +15,7 @@ alignment replaces the stretch if it scores more than any stretch of the main di
 not penalised: only then it has a gap.
 """
 
+import mmap
 from functools import cache
 from typing import NamedTuple
 
@@ -24,7 +25,6 @@ import numpy as np
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_ends
 from bwarp.alignment.scoring import FITTING, LOCAL, Scoring, nucleotide_scoring
-from bwarp.io.checksum import let_go_of_pages
 from bwarp.mapping.extension.diagonal import (
     END,
     Sums,
@@ -104,7 +104,11 @@ def genome_of(reference: Reference, threads: int = 1) -> Genome:
     """The bases of a reference; the pages of one in a file are let go of."""
     packed, stretches = reference.packed, ambiguous_stretches(reference)
     blocks = blocks_of_packed(packed, reference.n_bases, stretches, threads)
-    let_go_of_pages(packed)
+    memory = packed
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    if isinstance(memory, mmap.mmap):
+        memory.madvise(mmap.MADV_DONTNEED)
     return Genome(blocks, reference.contig_starts)
 
 
