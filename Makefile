@@ -48,17 +48,20 @@ run: $(installed)
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 
-# While pip, on one core, installs what the report needs.
+# While pip, on one core, installs what the report or the tests need.
+compile ?= index map seeds
 .PHONY: compiled
 compiled: $(installed)
-	@.venv/bin/python scripts/compile_programs.py index map seeds || echo "== Each step compiles what it needs, then."
+	@.venv/bin/python scripts/compile_programs.py $(compile) || echo "== Each step compiles what it needs, then."
 
 doctor: $(ready_to_run)
 	@.venv/bin/python scripts/doctor.py $(ARGS)
 
-# Test files run side by side; a file stays in one process, with what its tests share.
-test: $(ready_to_test)
-	@echo "== Running the tests. What they call is compiled as they go."
+# Test files run side by side; a file stays in one process, with what its tests share. What all
+# programs need is compiled before, unless some tests are chosen.
+test: $(if $(ARGS),$(ready_to_test),$(installed))
+	@$(if $(ARGS),,$(MAKE) -s --no-print-directory -j 2 compiled $(ready_to_test) compile="--backend cpu")
+	@echo "== Running the tests. What else they call is compiled as they go."
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-gpu: $(ready_to_test)
