@@ -150,8 +150,8 @@ use rule map_reads as map_part with:
 rule merge_alignments:
     input:
         units=parts_of(".bam"),
-        # Of what no job needs nothing comes into a storage, and the job that made it fails.
-        indexes=parts_of(".bam.bai"),
+        # What no job needs does not come into a storage, and the job that made it fails.
+        indexes=parts_of(".bam.bai") if STORAGE else [],
         stats=parts_of(".stats.json"),
         index=[INDEX] if MAP_FORMAT == "cram" else [],
         reference=[as_named(config["reference"])] if MAP_FORMAT == "cram" else [],
