@@ -17,7 +17,7 @@ import sys
 from drawing import accuracy_tables, paper_tables, speed_tables
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.age import age_of, earlier_figures, falls
-from drawing.figures import Figure, Lines, accuracy_figures, all_figures, lines_in, place_of
+from drawing.figures import Figure, Lines, accuracy_figures, all_figures, lines_in, machine_of
 from drawing.speed_chart import speed_chart
 from drawing.tables import as_markdown
 from frame.options import CHECKOUT, new_parser
@@ -55,7 +55,7 @@ def table(figures: list[Figure]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for one in figures:
-        cells = one.what, one.of, one.shown, one.others, place_of(one.line)
+        cells = one.what, one.of, one.shown, one.others, machine_of(one.line)
         lines.append(f"| {' | '.join(cells)} | {age_of(one.line, one.results)} |")
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from drawing import html, paper_tables
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.accuracy_tables import TABLES
 from drawing.age import age_of, earlier_figures, falls
-from drawing.figures import Figure, Lines, all_figures, lines_in, place_of
+from drawing.figures import Figure, Lines, all_figures, lines_in, machine_of
 from drawing.speed_chart import speed_chart
 from drawing.tables import as_html
 from frame.environment import commit, machine
@@ -70,7 +70,7 @@ def figure_table(figures: list[Figure]) -> str:
         if "(" in age:
             older.append(at)
         date = one.line.get("date", "")
-        rows.append((one.what, one.of, one.shown, one.others, place_of(one.line), age, date))
+        rows.append((one.what, one.of, one.shown, one.others, machine_of(one.line), age, date))
     heads = ["what", "data", "bwarp", "other programs", "machine", "commit", "date"]
     return html.table(heads, rows, code=(5, 6), older=older)
 

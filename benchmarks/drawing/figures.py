@@ -17,7 +17,7 @@ __all__ = [
     "accuracy_figures",
     "all_figures",
     "lines_in",
-    "place_of",
+    "machine_of",
     "reference_of",
 ]
 
@@ -44,7 +44,7 @@ class Figure(NamedTuple):
     @property
     def key(self) -> tuple:
         """Equal for figures of the same job on the same machine."""
-        return self.what, self.of, place_of(self.line)
+        return self.what, self.of, machine_of(self.line)
 
 
 def lines_in(folder: Path) -> Lines:
@@ -57,7 +57,7 @@ def lines_in(folder: Path) -> Lines:
     return read
 
 
-def place_of(line: dict) -> str:
+def machine_of(line: dict) -> str:
     """Where a line was measured: processor or GPU, and how many cores were used."""
     machine = line.get("gpu") or line.get("machine", "")
     machine = re.sub(r"(, | )?\d+ cores$", "", machine)

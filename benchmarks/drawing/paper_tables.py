@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from drawing.figures import Lines, place_of
+from drawing.figures import Lines, machine_of
 from drawing.speed_tables import significant, table
 from drawing.tables import Table
 
@@ -31,7 +31,7 @@ def liu(results: str):
                 limit = f"at most {line['max_hits']}" if line["max_hits"] else "all"
                 seconds = (line["whole_seconds"], line["search_seconds"])
                 yield (
-                    line["data_set"], line["algorithm"], limit, place_of(line),
+                    line["data_set"], line["algorithm"], limit, machine_of(line),
                     f"{line['kmers']:,}", *(f"{significant(scale * one)} s" for one in seconds),
                     f"{whole[0]:g} / {whole[1]:g} s", f"{search[0]:g} / {search[1]:g} s",
                 ), [line]  # fmt: skip
@@ -53,7 +53,7 @@ def drozd(lines: Lines) -> Table:
         for (what, reference), run in groupby(ours, lambda line: (line["what"], line["reference"])):
             run = {line["program"]: line for line in run}
             cells = (f"{run[p]['seconds']:.3g} s" if p in run else "" for p in ("bwarp", "mummer"))
-            yield (reference, what, *cells, place_of(run["bwarp"])), list(run.values())
+            yield (reference, what, *cells, machine_of(run["bwarp"])), list(run.values())
 
     return table(["reference", "what", "bwarp", "mummer", "machine"], results, rows())
 
@@ -62,7 +62,7 @@ def streams(lines: Lines) -> Table:
     """Figure 5: the paper's method by the number of streams."""
     results = "scan_h200.jsonl"
     rows = (
-        ((line["streams"], f"{line['giga_comparisons_a_second']:.1f} G", place_of(line)), [line])
+        ((line["streams"], f"{line['giga_comparisons_a_second']:.1f} G", machine_of(line)), [line])
         for line in lines(results)
         if line.get("part") == "streams"
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from drawing.figures import Lines, place_of, reference_of
+from drawing.figures import Lines, machine_of, reference_of
 from drawing.tables import Table
 
 __all__ = ["TABLES", "significant", "table"]
@@ -40,7 +40,7 @@ def beside(name: str, results: str, peer: str, ours: str = "bwarp"):
                     yield (
                         what, reference_of(job[ours]), f"{theirs['seconds']:.3g} s",
                         f"{mine['seconds']:.3g} s", f"{theirs['seconds'] / mine['seconds']:.1f} x",
-                        place_of(mine),
+                        machine_of(mine),
                     ), [mine, theirs]  # fmt: skip
 
         versions = {job[peer].get("version") for job in jobs_of(lines(results)).values()
@@ -203,7 +203,7 @@ def scan(results: str):
                 if line.get("part") == "paper":
                     speed = line["giga_comparisons_a_second"]
                     yield (
-                        f"`{line['algorithm']}`", place_of(line), line["lengths"],
+                        f"`{line['algorithm']}`", machine_of(line), line["lengths"],
                         f"{significant(speed)} G", f"{significant(speed / PAPER_CORE)} x",
                     ), [line]  # fmt: skip
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(CHECKOUT / "benchmarks"))
 
 from drawing import age, figures  # noqa: E402
 from drawing.accuracy import calibration, roc  # noqa: E402
-from drawing.figures import Figure, place_of  # noqa: E402
+from drawing.figures import Figure, machine_of  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
 from frame import environment, peers  # noqa: E402
@@ -99,7 +99,7 @@ def test_the_figures_before_are_of_the_last_other_value(repository):
 
 
 @pytest.mark.parametrize(
-    ("line", "place"),
+    ("line", "machine"),
     [
         ({"machine": "AMD EPYC, 2 cores"}, "AMD EPYC, 2 cores"),
         ({"machine": "AMD EPYC, 2 cores", "threads": 1}, "AMD EPYC, 1 core"),
@@ -107,8 +107,8 @@ def test_the_figures_before_are_of_the_last_other_value(repository):
         ({"machine": "x", "gpu": "NVIDIA H200", "threads": 16}, "NVIDIA H200, 16 cores"),
     ],
 )
-def test_the_place_of_a_line(line, place):
-    assert place_of(line) == place
+def test_the_machine_of_a_line(line, machine):
+    assert machine_of(line) == machine
 
 
 def test_curves_of_accuracy():
