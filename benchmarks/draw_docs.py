@@ -61,7 +61,7 @@ def table(figures: list[Figure]) -> str:
 
 
 def without_age(text: str) -> str:
-    return re.sub(r" \((older|age unknown)\)(?=[ ,)])", "", text)
+    return re.sub(r" \((older|age unknown)\)", "", text)
 
 
 def drawn(lines: Lines) -> dict[str, str]:

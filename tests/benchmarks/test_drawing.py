@@ -11,6 +11,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / "benchmarks"))
 
+from draw_docs import without_age  # noqa: E402
 from drawing import age, figures  # noqa: E402
 from drawing.accuracy import calibration, roc  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
@@ -146,6 +147,16 @@ def test_a_table_names_its_lines():
         "*benchmarks/results/map_cpu.json, commit unknown.*",
     ]
     assert "<td>&lt;1&gt;</td>" in as_html(table)
+
+
+def test_ages_are_not_compared(monkeypatch):
+    lines = [{"commit": "0123456789"}, {"commit": "abcdef0123"}]
+    table = Table(["a"], [("1 (older)",)], lines, "map_cpu.json")
+    drawn = set()
+    for since in (0, 3, None):
+        monkeypatch.setattr("drawing.age.changes_since", lambda *_, since=since: since)
+        drawn.add(without_age(as_markdown(table)))
+    assert len(drawn) == 1
 
 
 def test_a_program_that_is_not_there_is_said_once(monkeypatch, capsys):
