@@ -32,7 +32,7 @@ from bwarp.io.standard_streams import open_standard_input
 from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
-__all__ = ["CHUNK_BYTES", "read_blocks", "take_blocks"]
+__all__ = ["CHUNK_BYTES", "read_binary_blocks", "read_blocks", "take_blocks"]
 
 CHUNK_BYTES = 8 << 20
 
@@ -55,7 +55,7 @@ _DECOMPRESSORS = {
 def read_blocks(
     path: str | os.PathLike, block_bytes: int = CHUNK_BYTES, threads: int = 1
 ) -> Iterator[bytes]:
-    """The bytes of a plain or compressed file in blocks; ``-`` is standard input.
+    """The text of a plain or compressed file in blocks; ``-`` is standard input.
 
     A byte order mark at its start is left out. Damage becomes an `InputError` that names the file.
     With more than one thread a block may be a view of bytes elsewhere.
@@ -72,6 +72,15 @@ def read_blocks(
         if start:
             yield start
         yield from blocks
+
+
+@on_timeline("read and inflate")
+def read_binary_blocks(
+    path: str | os.PathLike, block_bytes: int = CHUNK_BYTES, threads: int = 1
+) -> Iterator[bytes]:
+    """All bytes of a file that is no text, as `read_blocks` gives those of text."""
+    with open(path, "rb") as file:
+        yield from _blocks_of(path, file, block_bytes, threads)
 
 
 def take_blocks(blocks: Iterator[bytes], least: int) -> list[bytes]:

@@ -19,7 +19,7 @@ from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.bam.merging import merged, whole_records
 from bwarp.io.bam.records import Records
 from bwarp.io.bam.sort_order import sorted_order
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.file_blocks import read_binary_blocks
 from bwarp.runtime.threads import read_ahead
 from bwarp.runtime.timeline import on_timeline
 
@@ -106,7 +106,9 @@ class RecordSorter:
         piece = min(self._most_bytes // (_PIECES * len(self._runs)), _MOST_BYTES_A_PIECE)
         runs = [
             read_ahead(
-                whole_records(path, read_blocks(path, max(piece, 1), threads), self._contig_starts),
+                whole_records(
+                    path, read_binary_blocks(path, max(piece, 1), threads), self._contig_starts
+                ),
                 most=1,
             )
             for path in self._runs

@@ -78,6 +78,15 @@ def test_order_is_that_of_samtools(records, tmp_path):
         assert (folder / "run1").exists()
 
 
+@pytest.mark.parametrize("size", [0xFEFF, 0xFFFE])
+def test_a_run_may_begin_as_texts_do(size, tmp_path):
+    """The sizes of such records are the byte order marks of UTF-16."""
+    filling = b"x" * (size + 5 - len(record("r0", 0, 0, 0, [], b"x")))
+    long = [(record("r0", 0, at, 0, [], filling), 2 * at) for at in (9, 5)]
+    assert int.from_bytes(long[0][0][:4], "little") == size
+    assert sort(long, tmp_path / "runs", 1, 1) == sort(long, tmp_path / "memory", 1 << 24, 1)
+
+
 def test_a_run_that_cannot_be_written_is_an_error(records, tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/run0").mkdir()
