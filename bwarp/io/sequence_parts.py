@@ -46,7 +46,8 @@ def write_parts(
     Raises
     ------
     InputError
-        For what is neither FASTA nor FASTQ, and where there are fewer records than parts.
+        For what is neither FASTA nor FASTQ, where there are fewer records than parts, and for a
+        file that gives other records the second time, such as a pipe.
     """
     n_records = n_bytes = 0
     for records in _records(path, threads):
@@ -57,7 +58,7 @@ def write_parts(
             f"{path}: has {n_records:,} sequences, which cannot be cut into {parts:,} parts: ask "
             "for fewer parts"
         )
-    part, bytes_before, file = 0, 0, None
+    part, bytes_before, file, n_left = 0, 0, None, n_records
     with ExitStack() as opened:
         for records in _records(path, threads):
             cuts = _cuts(records, part, parts, n_records, bytes_before, n_bytes)
@@ -69,6 +70,12 @@ def write_parts(
                 file = opened.enter_context(open(Path(folder, f"{part}.fa"), "wb"))
                 file.write(_text(records, first, stop))
             bytes_before += _size(records)
+            n_left -= records.count
+    if n_left or bytes_before != n_bytes:
+        raise InputError(
+            f"{path}: held other sequences when it was read once more: give a file, not a pipe, "
+            "that nothing writes meanwhile"
+        )
     return n_records
 
 

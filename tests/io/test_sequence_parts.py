@@ -1,5 +1,6 @@
 """Parts of a sequence file: whole records, in order, about as many bytes in each."""
 
+import os
 from functools import partial
 
 import numpy as np
@@ -76,3 +77,27 @@ def test_what_is_no_sequence_file(tmp_path):
     (tmp_path / "a.fa").write_bytes(b"hello\n")
     with pytest.raises(InputError, match="neither FASTA"):
         write_parts(tmp_path / "a.fa", tmp_path, 1)
+
+
+def test_what_is_there_only_once(tmp_path):
+    """A pipe, as of <(zcat queries.fa.gz), has nothing left to be cut."""
+    reading, writing = os.pipe()
+    os.write(writing, b">a\nACGT\n>b\nACGT\n")
+    os.close(writing)
+    with pytest.raises(InputError, match="held other sequences when it was read once more"):
+        write_parts(f"/dev/fd/{reading}", tmp_path, 2)
+    os.close(reading)
+
+
+def test_a_file_that_grows(tmp_path, monkeypatch):
+    path = tmp_path / "all.fa"
+    path.write_bytes(b">a\nACGT\n")
+
+    def read_and_append(*arguments, **options):
+        yield from read_blocks(*arguments, **options)
+        with open(path, "ab") as file:
+            file.write(b">b\nACGT\n")
+
+    monkeypatch.setattr(sequence_parts, "read_blocks", read_and_append)
+    with pytest.raises(InputError, match="held other sequences when it was read once more"):
+        write_parts(path, tmp_path, 1)
