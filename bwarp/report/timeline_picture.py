@@ -6,6 +6,7 @@ over all threads, without those of the steps that it called.
 
 import collections
 import json
+import math
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -45,7 +46,9 @@ def parse_timeline(text: str) -> tuple[list[Step], dict[int, str]]:
             for one in events
             if one["ph"] == "X"
         ]
-        known = all(step.thread in names and 0 <= step.start <= step.end for step in steps)
+        known = all(isinstance(thread, int) for thread in names) and all(
+            step.thread in names and 0 <= step.start <= step.end < math.inf for step in steps
+        )
     except (KeyError, TypeError):
         known = False
     if not known:
@@ -69,7 +72,7 @@ def own_seconds(steps: list[Step]) -> collections.Counter:
 
 def picture(steps: list[Step], names: dict[int, str], title: str) -> str:
     """The timeline as SVG."""
-    end = max((step.end for step in steps), default=1.0)
+    end = max((step.end for step in steps), default=0) or 1.0
     scale = _WIDTH / end
     seconds = own_seconds(steps)
     working = [name for name, _ in seconds.most_common() if not name.startswith("wait")]

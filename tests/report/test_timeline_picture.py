@@ -40,10 +40,21 @@ def test_a_run_without_steps(tmp_path):
     ElementTree.parse(tmp_path / "t.svg")
 
 
+def test_a_run_that_took_no_time(tmp_path):
+    step = EVENTS[2] | {"dur": 0.0}
+    assert drawn(tmp_path, json.dumps({"traceEvents": [*EVENTS[:2], step]})).rc == 0
+    ElementTree.parse(tmp_path / "t.svg")
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", '{"traceEvents": 3}', json.dumps({"traceEvents": EVENTS[2:]}), '"\\u00e4'],
-)
+    [
+        "", "[]", "{}", '{"traceEvents": 3}', '"\\u00e4',
+        json.dumps({"traceEvents": EVENTS[2:]}),
+        json.dumps({"traceEvents": [*EVENTS[:2], EVENTS[1] | {"tid": "1"}]}),
+        json.dumps({"traceEvents": [*EVENTS[:2], EVENTS[2] | {"dur": float("inf")}]}),
+    ],
+)  # fmt: skip
 def test_what_is_no_timeline(tmp_path, text):
     done = drawn(tmp_path, text)
     assert done.rc == 1
