@@ -209,3 +209,4 @@ rule map:
     input:
         RESAMPLED,
         of_samples(MAPPED),
+        timelines(),
