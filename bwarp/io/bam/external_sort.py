@@ -26,7 +26,8 @@ from bwarp.runtime.timeline import on_timeline
 __all__ = ["RecordSorter"]
 
 #: Bytes of a run that are inflated at a time: the most, and as a part of the memory. Of every run
-#: one piece is inflated, one parsed, one waits, and one is merged.
+#: one piece is inflated, one parsed, one waits, and one is merged; of several threads each inflates
+#: one, and as many wait.
 _MOST_BYTES_A_PIECE = 16 << 20
 _PIECES = 4
 
@@ -103,7 +104,8 @@ class RecordSorter:
         self._begin_run()
         self._wait()
         threads = max(1, self._threads // len(self._runs))
-        piece = min(self._most_bytes // (_PIECES * len(self._runs)), _MOST_BYTES_A_PIECE)
+        pieces = _PIECES + (2 * threads if threads > 1 else 0)
+        piece = min(self._most_bytes // (pieces * len(self._runs)), _MOST_BYTES_A_PIECE)
         runs = [
             read_ahead(
                 whole_records(

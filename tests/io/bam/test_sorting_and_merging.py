@@ -8,13 +8,14 @@ import pysam
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.io.bam import sort_order
+from bwarp.io.bam import external_sort, sort_order
 from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
 from bwarp.io.bam.bgzf import read_bgzf
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.io.bam.merging import whole_records
 from bwarp.io.bam.sort_order import NO_POSITION, sorted_order
+from bwarp.io.file_blocks import read_binary_blocks
 from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
 
 CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}
@@ -85,6 +86,21 @@ def test_a_run_may_begin_as_texts_do(size, tmp_path):
     long = [(record("r0", 0, at, 0, [], filling), 2 * at) for at in (9, 5)]
     assert int.from_bytes(long[0][0][:4], "little") == size
     assert sort(long, tmp_path / "runs", 1, 1) == sort(long, tmp_path / "memory", 1 << 24, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 4, 64])
+def test_what_is_merged_fits_into_the_memory(records, threads, tmp_path, monkeypatch):
+    pieces = []
+
+    def read(path, piece, its_threads):
+        pieces.append(piece * (2 * its_threads if its_threads > 1 else 1))
+        return read_binary_blocks(path, piece, its_threads)
+
+    monkeypatch.setattr(external_sort, "read_binary_blocks", read)
+    most = sum(len(data) for data, _ in records) // 2
+    sort(records, tmp_path / "a", most, threads)
+    assert len(pieces) > 1
+    assert sum(pieces) <= most
 
 
 def test_a_run_that_cannot_be_written_is_an_error(records, tmp_path):
