@@ -4,6 +4,8 @@ The output is a folder of files 1.fa, 2.fa and so on, with the records in order,
 about as many bytes in each. merge_tables.py makes one table of what is found of each.
 """
 
+from pathlib import Path
+
 from bwarp.cli.options import SEQUENCES, add_output_option
 from bwarp.cli.program import program_parser, say, whole
 from bwarp.errors import UsageError
@@ -30,8 +32,9 @@ def parse_options():
 
 
 def main(options):
-    if options.queries == "-":
-        raise UsageError("-: queries are read twice to be cut: give a file")
+    # A named pipe would be waited for the second time.
+    if options.queries == "-" or Path(options.queries).is_fifo():
+        raise UsageError(f"{options.queries}: queries are read twice to be cut: give a file")
     check_outputs([], [options.queries], options.output)
     own = [f"{part}.fa" for part in range(1, MOST_PARTS + 1)]
     with atomic_folder(options.output, own) as folder:

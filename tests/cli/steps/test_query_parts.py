@@ -1,5 +1,7 @@
 """Cutting queries into parts, and merging what is found of each: what is refused."""
 
+import os
+
 import pytest
 
 from tests.helpers.programs.programs_here import run_here
@@ -36,12 +38,15 @@ def test_matches_of_parts_have_no_header(tmp_path, monkeypatch):
          "it again"),
         ("cut_queries", "--queries - -o parts --parts 2", 2,
          "-: queries are read twice to be cut: give a file"),
+        ("cut_queries", "--queries pipe -o parts --parts 2", 2,
+         "pipe: queries are read twice to be cut: give a file"),
         ("cut_queries", "--queries q.fa -o parts --parts 3", 1,
          "q.fa: has 2 sequences, which cannot be cut into 3 parts: ask for fewer parts"),
     ],
 )  # fmt: skip
 def test_refused(tmp_path, monkeypatch, name, arguments, rc, message):
     monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
     (tmp_path / "1.tsv").write_text("a\tb\n1\t2\n")
     (tmp_path / "2.tsv").write_text("a\tc\n1\t2\n")
     (tmp_path / "cut.tsv").write_text("a\tb")
