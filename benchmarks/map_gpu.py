@@ -284,6 +284,8 @@ def main(options):
         results.add(what="large, both engines", **sizes, **both)
         repack(large)
         copies(large, options.copies)
+        # Writing what was simulated takes the disk and processors for a while.
+        os.sync()
         for name in ("", "", "bgzf", "plain", "copies"):
             used = map_reads(large, name, "cuda", options.threads)
             pairs = options.pairs * (options.copies if name == "copies" else 1)
