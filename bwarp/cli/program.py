@@ -6,7 +6,6 @@ is shown only with --debug, because a user can do nothing with one.
 """
 
 import argparse
-import contextlib
 import os
 import sys
 import textwrap
@@ -24,7 +23,11 @@ from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
-from bwarp.io.standard_streams import fill_closed_streams, flush_standard_output
+from bwarp.io.standard_streams import (
+    drop_standard_output,
+    fill_closed_streams,
+    flush_standard_output,
+)
 from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability
 from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.progress import announce_compilation, say
@@ -172,6 +175,18 @@ def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None
         compile_once([kind_of(name, options)], available_threads(), capability)
 
 
+def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    try:
+        return parser.parse_args(arguments)
+    except SystemExit:
+        # What --help and --version print.
+        try:
+            flush_standard_output()
+        except BrokenPipeError:
+            drop_standard_output()
+        raise
+
+
 def run_program(
     parser: argparse.ArgumentParser,
     main: Callable[[argparse.Namespace], None],
@@ -183,21 +198,23 @@ def run_program(
     announce_compilation(numba.core.event)
     try:
         with ended_by_signals(parser.prog):
-            options = parser.parse_args(arguments)
+            options = _parsed(parser, arguments)
             with timeline_to(options.timeline):
                 main(options)
             flush_standard_output()
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_standard_output()
         sys.exit(1)
     except Exception as error:
         explained = explanation(error)
         if explained is None or "--debug" in arguments:
             raise
         message, code = explained
-        with contextlib.suppress(OSError):  # standard output may be what failed
+        try:
             flush_standard_output()
+        except OSError:  # it may be what failed
+            drop_standard_output()
         say(f"{parser.prog}: error: {as_called(message)}")
         sys.exit(code)
     finally:

@@ -9,6 +9,7 @@ from typing import IO, BinaryIO
 from bwarp.errors import UsageError
 
 __all__ = [
+    "drop_standard_output",
     "fill_closed_streams",
     "flush_standard_output",
     "open_standard_input",
@@ -17,7 +18,7 @@ __all__ = [
     "start_of_standard_input",
 ]
 
-_STDIN = 0
+_STDIN, _STDOUT = 0, 1
 
 #: What has been taken from a pipe to look at it, and who reads the pipe gets first.
 _looked_at = bytearray()
@@ -42,6 +43,11 @@ def fill_closed_streams() -> None:
 def flush_standard_output() -> None:
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def drop_standard_output() -> None:
+    """Send what was not written to the null device: Python would try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
 
 
 def standard_input() -> IO[bytes]:

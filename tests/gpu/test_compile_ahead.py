@@ -28,6 +28,8 @@ from bwarp.cli.first_use import compiling
 compiling.listed_functions = lambda programs: []
 for capability in ((8, 0), (9, 0)):
     compiling.compile_once(["scan"], 2, capability)
+# Of another kind of run of the same program.
+compiling.compile_once(["scan of another kind"], 2, (9, 0))
 from bwarp.gpu import compile_ahead
 from numba.cuda import dispatcher
 def refuse(*words, **options):

@@ -61,14 +61,19 @@ def compile_once(
         if kept.get(*words) is None and kept.can_be_written():
             missing = [one for one in listed_functions(kinds) if _is_missing(one)]
             lines = [json.dumps(["function", one.function, one.types]) for one in missing]
-            if capability:
-                programs = {kind.partition(" ")[0] for kind in kinds}
-                sources = map(_source_of, sorted(programs))
-                kernels = kernels_of(sources, capability)
-                lines += [json.dumps(["kernel", *one, capability]) for one in kernels]
-            if capability or sum(one.seconds for one in missing) > WORTH_IT:
-                _compile(lines, processes)
-            kept.put(b"done", *words)
+            kernels = [("kernels", kept.state, name, str(capability)) for name in _programs(kinds)]
+            kernels = [one for one in kernels if capability and kept.get(*one) is None]
+            for _, _, program, _ in kernels:
+                listed = kernels_of([_source_of(program)], capability)
+                lines += [json.dumps(["kernel", *one, capability]) for one in listed]
+            if kernels or sum(one.seconds for one in missing) > WORTH_IT:
+                _compile(list(dict.fromkeys(lines)), processes)
+            for one in [*kernels, words]:
+                kept.put(b"done", *one)
+
+
+def _programs(kinds: Sequence[str]) -> list[str]:
+    return sorted({kind.partition(" ")[0] for kind in kinds})
 
 
 def _source_of(program: str) -> Path:

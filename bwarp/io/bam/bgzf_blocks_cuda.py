@@ -55,7 +55,8 @@ class BlocksOnGpu:
     def __init__(self, most_blocks: int, lanes: int):
         self._most_blocks = most_blocks
         self._free = queue.Queue()
-        threading.Thread(target=self._make_lanes, args=(lanes,), daemon=True).start()
+        # Python waits for it, and does not end while it is within CUDA.
+        threading.Thread(target=self._make_lanes, args=(lanes,)).start()
 
     def _make_lanes(self, count: int) -> None:
         for _ in range(count):

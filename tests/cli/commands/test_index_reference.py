@@ -455,6 +455,7 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
 
     monkeypatch.setattr(program, "build_index", build)
     monkeypatch.setattr(program, "choose_engine", lambda requested: "cuda")
+    monkeypatch.setattr(program, "compile_first", lambda *_: None)
     said = []
     monkeypatch.setattr(program, "say", said.append)
     assert index_reference("small.fa", "-o", "small.index", "--verify").rc == 0
