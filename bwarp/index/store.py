@@ -80,6 +80,9 @@ _OF_REVERSE = (
     "reverse_blocks.npy",
     "reverse_separator_rows.npy",
 )
+#: How often an index is opened again that is replaced meanwhile: some network disks give a folder
+#: another number each time that they are asked.
+_TRIES = 100
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -213,7 +216,7 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
         For a folder that is no index, is damaged, or is of another version.
     """
     folder = Path(folder)
-    while True:
+    for _ in range(_TRIES):
         try:
             opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except (FileNotFoundError, NotADirectoryError):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bwarp.errors import InputError
+from bwarp.index import store
 from bwarp.index.store import load_index, save_index
 from tests.helpers.cases.index_parts import assert_equal_indexes, parts_of
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
@@ -52,6 +53,12 @@ def test_an_index_is_replaced_while_others_open_it(tmp_path, sampled):
         finally:
             ended.set()
         replaced.result()
+
+
+def test_a_disk_that_numbers_its_folders_anew_is_not_asked_for_ever(tmp_path, sampled, monkeypatch):
+    save_index(sampled[0], tmp_path / "index")
+    monkeypatch.setattr(store, "_is_at", lambda folder, opened: False)
+    assert_equal_indexes(sampled[0], load_index(tmp_path / "index"))
 
 
 def test_files_of_another_index_are_noticed(tmp_path, sampled):
