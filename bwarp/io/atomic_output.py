@@ -247,4 +247,9 @@ def _alive_elsewhere(process: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    # A killed process has its number until its parent asks how it ended, which may be never.
+    try:
+        state = Path(f"/proc/{process}/stat").read_bytes().rpartition(b") ")[2][:1]
+    except OSError:  # it has gone meanwhile, or there is no such file system
+        return True
+    return state not in (b"Z", b"X")

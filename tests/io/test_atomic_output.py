@@ -93,6 +93,21 @@ def test_a_file_where_a_folder_is_to_be(tmp_path):
     assert str(caught.value) == f"{tmp_path}/a: is a file, so nothing can be written below it"
 
 
+def test_what_was_left_by_a_killed_run_nobody_asked_for_is_removed(tmp_path):
+    """As in a container whose first process does not ask."""
+    with subprocess.Popen(["sleep", "60"]) as killed:
+        part = tmp_path / f".out.txt.{killed.pid}.part"
+        part.write_text("half")
+        with atomic_file(tmp_path / "out.txt") as file:
+            file.write(b"all")
+        assert part.exists()
+        killed.kill()
+        os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+        with atomic_file(tmp_path / "out.txt") as file:
+            file.write(b"all")
+        assert not part.exists()
+
+
 def test_what_a_killed_run_left_is_removed(tmp_path):
     left = [f".out.txt.{process}.part" for process in (dead_process(), os.getpid())]
     kept = [f".out.txt.{os.getppid()}.part", f".other.{dead_process()}.part", ".out.txt.part"]
