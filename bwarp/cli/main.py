@@ -1,13 +1,13 @@
 """The command `bwarp`: lists its subcommands, or imports and runs the one that is asked for."""
 
 import importlib
-import os
 import sys
 
 from bwarp import __version__
 from bwarp.cli.starting import guard
 from bwarp.cli.subcommands import FORMER_NAMES, GONE, GROUPS, SUBCOMMANDS, Subcommand
 from bwarp.errors import UsageError
+from bwarp.io.standard_streams import drop_standard_output
 
 __all__ = ["main", "overview"]
 
@@ -47,7 +47,7 @@ def _show(text: str) -> None:
         print(text, flush=True)
     except BrokenPipeError:
         # The reader went away (`| head`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        drop_standard_output()
 
 
 def overview() -> str:
