@@ -4,11 +4,12 @@
     records  |------|---|-------|--|-------------------------|-----|----|
     parts    1                  2                               3
 
-A part begins with the first record behind its share of the bytes, and has one record at least.
+A part begins with the first record behind its share of the bytes, and has one record at least. The
+records are looked at before they are cut: errors name lines of the whole file.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -16,16 +17,26 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.fastx import SequenceBatch, parse_records
 from bwarp.io.fastx_text import RecordText, cut_records
 from bwarp.io.file_blocks import read_blocks
 from bwarp.runtime.timeline import on_timeline
+from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["write_parts"]
+__all__ = ["write_parts", "write_parts_by_length"]
+
+#: What reads all sequences of a file, and refuses some.
+Check = Callable[[Iterator[SequenceBatch]], object]
 
 
 @on_timeline("cut sequences")
 def write_parts(
-    path: str | os.PathLike, folder: str | os.PathLike, parts: int, threads: int = 1
+    path: str | os.PathLike,
+    folder: str | os.PathLike,
+    parts: int,
+    check: Check,
+    code_of_byte: np.ndarray = CODE_OF_BYTE,
+    threads: int = 1,
 ) -> int:
     """Write the records of a file to files ``1.fa`` and so on, as they stand there.
 
@@ -37,6 +48,10 @@ def write_parts(
         Plain or compressed; not standard input.
     parts : int
         As many files are written.
+    check : callable
+        Takes the batches of sequences of the whole file, to the last one.
+    code_of_byte : ndarray, shape=(256,), dtype=uint8
+        As for `bwarp.io.fastx.read_sequences`.
 
     Returns
     -------
@@ -46,21 +61,82 @@ def write_parts(
     Raises
     ------
     InputError
-        For what is neither FASTA nor FASTQ, where there are fewer records than parts, and for a
-        file that gives other records the second time, such as a pipe.
+        For what is not FASTA or FASTQ, or what `check` refuses; where there are fewer records than
+        parts; and for a file that gives other records the second time, such as a pipe.
     """
     n_records = n_bytes = 0
-    for records in _records(path, threads):
-        n_records += records.count
-        n_bytes += _size(records)
+
+    def batches():
+        nonlocal n_records, n_bytes
+        for records in _records(path, threads):
+            n_records += records.count
+            n_bytes += _size(records)
+            yield parse_records(path, records, code_of_byte)
+
+    check(batches())
+    n_written, bytes_written = _write(
+        path, _records(path, threads), folder, parts, n_records, n_bytes
+    )
+    if (n_written, bytes_written) != (n_records, n_bytes):
+        raise InputError(
+            f"{path}: held other sequences when it was read once more: give a file, not a pipe, "
+            "that nothing writes meanwhile"
+        )
+    return n_records
+
+
+@on_timeline("cut sequences")
+def write_parts_by_length(
+    path: str | os.PathLike,
+    folder: str | os.PathLike,
+    parts: int,
+    check: Check,
+    code_of_byte: np.ndarray = CODE_OF_BYTE,
+    threads: int = 1,
+) -> int:
+    """As `write_parts`, with the shortest sequences first, those of one length in their order.
+
+    The file is read once, and kept in memory.
+    """
+    texts, sizes, lengths = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+
+    def batches():
+        for records in _records(path, threads):
+            texts.append(_text(records, 0, records.count))
+            sizes.append(np.diff(records.starts))
+            batch = parse_records(path, records, code_of_byte)
+            lengths.append(np.diff(batch.offsets))
+            yield batch
+
+    check(batches())
+    ends = np.cumsum(np.concatenate(sizes))
+    starts = ends - np.concatenate(sizes)
+    order = np.argsort(np.concatenate(lengths), kind="stable")
+    text = b"".join(texts)
+    in_order = zip(starts[order].tolist(), ends[order].tolist(), strict=True)
+    ordered = RecordText(
+        np.frombuffer(b"".join(text[start:end] for start, end in in_order), np.uint8),
+        np.append(0, np.cumsum((ends - starts)[order])),
+        text.startswith(b">"),
+        0,
+        0,
+    )
+    _write(path, iter([ordered]), folder, parts, ordered.count, len(text))
+    return ordered.count
+
+
+def _write(
+    path, blocks: Iterator[RecordText], folder, parts: int, n_records: int, n_bytes: int
+) -> tuple[int, int]:
+    """Write records, of which there are so many, to the parts; returns how many, of what bytes."""
     if n_records < parts:
         raise InputError(
             f"{path}: has {n_records:,} sequences, which cannot be cut into {parts:,} parts: ask "
             "for fewer parts"
         )
-    part, bytes_before, file, n_left = 0, 0, None, n_records
+    part, bytes_before, file, n_written = 0, 0, None, 0
     with ExitStack() as opened:
-        for records in _records(path, threads):
+        for records in blocks:
             cuts = _cuts(records, part, parts, n_records, bytes_before, n_bytes)
             if file:
                 file.write(_text(records, 0, cuts[0] if cuts else records.count))
@@ -70,13 +146,8 @@ def write_parts(
                 file = opened.enter_context(open(Path(folder, f"{part}.fa"), "wb"))
                 file.write(_text(records, first, stop))
             bytes_before += _size(records)
-            n_left -= records.count
-    if n_left or bytes_before != n_bytes:
-        raise InputError(
-            f"{path}: held other sequences when it was read once more: give a file, not a pipe, "
-            "that nothing writes meanwhile"
-        )
-    return n_records
+            n_written += records.count
+    return n_written, bytes_before
 
 
 def _records(path, threads: int) -> Iterator[RecordText]:

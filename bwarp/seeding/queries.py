@@ -9,7 +9,7 @@ from bwarp.io.names import Names, query_names
 from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
 from bwarp.seeding.kmers import KmerBatch
 
-__all__ = ["kmers_of", "read_queries"]
+__all__ = ["kmers_of", "names_of", "read_queries"]
 
 
 def read_queries(
@@ -48,12 +48,18 @@ def kmers_of(
     Codes are those of `bwarp.seeding.degenerate_queries.CODE_OF_LETTER`.
     """
     for sequences in batches:
-        names = query_names(sequences)
-        nameless = names.first_empty()
-        if nameless is not None:
-            raise InputError(
-                f"{where}: record {sequences.first_record + nameless + 1} has no name: "
-                "write one after its > or @"
-            )
+        names = names_of(where, sequences)
         for kmers in batches_with_variants(sequences, k, step):
             yield kmers, names
+
+
+def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
+    """The names of queries, of which each has one; errors name `where` they are from."""
+    names = query_names(sequences)
+    nameless = names.first_empty()
+    if nameless is not None:
+        raise InputError(
+            f"{where}: record {sequences.first_record + nameless + 1} has no name: "
+            "write one after its > or @"
+        )
+    return names

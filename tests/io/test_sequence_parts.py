@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from bwarp.errors import InputError
 from bwarp.io import sequence_parts
 from bwarp.io.file_blocks import read_blocks
-from bwarp.io.sequence_parts import write_parts
+from bwarp.io.sequence_parts import write_parts, write_parts_by_length
+
+#: A check that refuses nothing.
+read_all = list
 
 
-def parts_of(path, folder, n_parts, threads=1):
+def parts_of(path, folder, n_parts, threads=1, write=write_parts):
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
         old.unlink()
-    write_parts(path, folder, n_parts, threads)
+    write(path, folder, n_parts, read_all, threads=threads)
     assert len(list(folder.iterdir())) == n_parts
     return [(folder / f"{part}.fa").read_bytes() for part in range(1, n_parts + 1)]
 
@@ -60,6 +63,9 @@ def test_parts_are_those_of_a_loop(tmp_path_factory, lengths, n_parts, is_fasta,
                 parts_of(folder / "all", folder / "out", n_parts)
             return
         assert parts_of(folder / "all", folder / "out", n_parts) == expected_parts(records, n_parts)
+        by_length = [records[i] for i in sorted(range(len(records)), key=lengths.__getitem__)]
+        parts = parts_of(folder / "all", folder / "out", n_parts, write=write_parts_by_length)
+        assert parts == expected_parts(by_length, n_parts)
 
 
 def test_compressed_and_unfinished(tmp_path):
@@ -76,7 +82,14 @@ def test_compressed_and_unfinished(tmp_path):
 def test_what_is_no_sequence_file(tmp_path):
     (tmp_path / "a.fa").write_bytes(b"hello\n")
     with pytest.raises(InputError, match="neither FASTA"):
-        write_parts(tmp_path / "a.fa", tmp_path, 1)
+        write_parts(tmp_path / "a.fa", tmp_path, 1, read_all)
+
+
+@pytest.mark.parametrize("write", [write_parts, write_parts_by_length])
+def test_errors_name_lines_of_the_whole_file(tmp_path, write):
+    (tmp_path / "a.fa").write_bytes(b">a\nACGT\n\n>b\nAC\nA*\n")
+    with pytest.raises(InputError, match=r"a\.fa, line 6: '\*' is not a letter"):
+        write(tmp_path / "a.fa", tmp_path, 2, read_all)
 
 
 def test_what_is_there_only_once(tmp_path):
@@ -85,7 +98,7 @@ def test_what_is_there_only_once(tmp_path):
     os.write(writing, b">a\nACGT\n>b\nACGT\n")
     os.close(writing)
     with pytest.raises(InputError, match="held other sequences when it was read once more"):
-        write_parts(f"/dev/fd/{reading}", tmp_path, 2)
+        write_parts(f"/dev/fd/{reading}", tmp_path, 2, read_all)
     os.close(reading)
 
 
@@ -100,4 +113,4 @@ def test_a_file_that_grows(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sequence_parts, "read_blocks", read_and_append)
     with pytest.raises(InputError, match="held other sequences when it was read once more"):
-        write_parts(path, tmp_path, 1)
+        write_parts(path, tmp_path, 1, read_all)

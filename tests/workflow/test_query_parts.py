@@ -9,6 +9,7 @@ import pytest
 SECTIONS = {
     "seeds": ("k: 14, step: 3, mismatches: 1, max_hits: 20", ("tsv", "over.tsv", "skipped.tsv")),
     "mems": ("min_length: 12, kind: maxmatch, strands: both", ("mums",)),
+    "scan": ("similarity: 0.9, regions: true", ("tsv",)),
     "search": ("database: database.fa, match: 2, mismatch: -3, top: 5", ("tsv",)),
 }
 
@@ -43,7 +44,9 @@ def results_of(target):
     return [f"results/{target}/queries.{ending}" for ending in SECTIONS[target][1]]
 
 
-@pytest.mark.parametrize(("target", "parts"), [("seeds", 7), ("mems", 3), ("search", 3)])
+@pytest.mark.parametrize(
+    ("target", "parts"), [("seeds", 7), ("mems", 3), ("scan", 7), ("search", 3)]
+)
 def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
     copy.snakemake(*settings(copy, target, 1))
     expected = [(copy / path).read_bytes() for path in results_of(target)]
@@ -54,6 +57,18 @@ def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
     assert str(parts) in counts.values()
     left = [path for path in (copy / "results" / target).rglob("*") if path.is_file()]
     assert sorted(map(str, left)) == sorted(str(copy / path) for path in results_of(target))
+
+
+def test_an_error_names_the_line_of_the_whole_file(copy):
+    (copy / "wrong.fa").write_text("".join(f">q{n}\nACGT\n" for n in range(9)) + ">last\nAC!T\n")
+    (copy / "wrong.yaml").write_text(
+        "reference: small.fa\nbackend: cpu\nscan: {queries: wrong.fa, parts: 3, similarity: 0.9}\n"
+    )
+    said = copy.snakemake("scan", "--configfile", "wrong.yaml", rc=1)
+    assert (
+        "cut_queries.py: error: wrong.fa, line 20: '!' is not a letter of this kind of sequence"
+    ) in said
+    assert "rule scan_composition" not in said
 
 
 def test_more_parts_than_queries(copy):

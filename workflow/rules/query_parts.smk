@@ -18,9 +18,10 @@ if CUT_TARGETS:
         params:
             program=program("cut_queries.py"),
             code=code("cut_queries.py"),
+            options=cutting_flags,
         shell:
             "python {params.program:q} --queries {input.queries:q} -o {output.parts:q}"
-            " --parts {wildcards.parts} --threads {threads} 2> {log:q}"
+            " --parts {wildcards.parts} {params.options:q} --threads {threads} 2> {log:q}"
 
     rule merge_tables:
         input:

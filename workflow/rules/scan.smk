@@ -6,13 +6,13 @@ RESULTS[result_of("scan", ".tsv")] = "the windows that are composed like a query
 rule scan_composition:
     input:
         reference=as_named(config["reference"]),
-        queries=file_of("scan", "queries"),
+        queries=queries_to_search("scan"),
     output:
-        table=result_of("scan", ".tsv"),
+        table=found_in("scan", ".tsv"),
     log:
-        "logs/scan_composition.log",
+        search_log("scan", "scan_composition", ".log"),
     benchmark:
-        "logs/scan_composition.benchmark.tsv"
+        search_log("scan", "scan_composition", ".benchmark.tsv")
     conda:
         environment
     threads: 16
@@ -23,9 +23,10 @@ rule scan_composition:
         program=program("scan_composition.py"),
         gpus=gpus_given,
         code=code("scan_composition.py"),
-        options=options_of("scan", "queries"),
+        queries=query_file,
+        options=options_of("scan", "queries", "parts"),
     shell:
-        "python {params.program:q} --reference {input.reference:q} --queries {input.queries:q}"
+        "python {params.program:q} --reference {input.reference:q} --queries {params.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 

@@ -1,24 +1,53 @@
 """Cut the queries of a search into parts, a file each, that can be searched on as many machines.
 
-The output is a folder of files 1.fa, 2.fa and so on, with the records in order, as they are, and
-about as many bytes in each. merge_tables.py makes one table of what is found of each.
+The output is a folder of files 1.fa, 2.fa and so on, with the records as they are and about as many
+bytes in each. merge_tables.py makes one table of what is found of each. The records stand in the
+order of the rows of that table: for scan the shortest first, for the other searches as they are.
+What the search would refuse is refused here, before any part is searched.
 """
 
+from functools import partial
 from pathlib import Path
 
+from bwarp.alignment.search.best_hits import search_scoring
+from bwarp.alignment.search.database import gather_sequences
 from bwarp.cli.options import SEQUENCES, add_output_option
 from bwarp.cli.program import program_parser, say, whole
+from bwarp.composition.scan_inputs import scan_queries
 from bwarp.errors import UsageError
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.output_names import check_outputs
-from bwarp.io.sequence_parts import write_parts
+from bwarp.io.sequence_parts import write_parts, write_parts_by_length
+from bwarp.mems.query_text import refuse_nameless
+from bwarp.seeding.queries import names_of
+from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
-scripts/cut_queries.py --queries probes.fa.gz -o probes.parts --parts 20
+scripts/cut_queries.py --queries probes.fa.gz -o probes.parts --parts 20 --for seeds
+scripts/cut_queries.py --queries proteins.fa -o proteins.parts --parts 4 --for search
 """
 
 #: Files of a folder.
 MOST_PARTS = 10_000
+
+
+def check_seeds(path, batches):
+    for batch in batches:
+        names_of(path, batch)
+
+
+def check_mems(path, batches):
+    for batch in batches:
+        refuse_nameless(path, batch)
+
+
+#: Of each search, what refuses queries, and what cuts them.
+SEARCHES = {
+    "seeds": (check_seeds, write_parts),
+    "mems": (check_mems, write_parts),
+    "scan": (scan_queries, write_parts_by_length),
+    "search": (gather_sequences, write_parts),
+}
 
 
 def parse_options():
@@ -28,6 +57,11 @@ def parse_options():
     parser.add_argument(
         "--parts", **whole(1, MOST_PARTS), required=True, help="how many parts to make"
     )
+    parser.add_argument(
+        "--for", dest="search", choices=SEARCHES, required=True, help="the search they are for"
+    )
+    parser.add_argument("--matrix", metavar="NAME", help="for search: its substitution matrix")
+    parser.add_argument("--match", **whole(0, 10_000), help="for search: its score of a match")
     return parser
 
 
@@ -35,8 +69,15 @@ def main(options):
     # A named pipe would be waited for the second time.
     if options.queries == "-" or Path(options.queries).is_fifo():
         raise UsageError(f"{options.queries}: queries are read twice to be cut: give a file")
+    code_of_byte = CODE_OF_BYTE
+    if options.search == "search":
+        code_of_byte = search_scoring(options.matrix, options.match, None, 0, 1).code_of_byte
     check_outputs([], [options.queries], options.output)
+    check, write = SEARCHES[options.search]
     own = [f"{part}.fa" for part in range(1, MOST_PARTS + 1)]
     with atomic_folder(options.output, own) as folder:
-        n_queries = write_parts(options.queries, folder, options.parts, options.threads)
+        n_queries = write(
+            options.queries, folder, options.parts, partial(check, options.queries),
+            code_of_byte, options.threads,
+        )  # fmt: skip
     say(f"{n_queries:,} queries: {options.parts:,} parts")

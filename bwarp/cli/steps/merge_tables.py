@@ -1,5 +1,5 @@
-"""Merge the tables of parts of queries, in order: those of find_seeds.py, find_mems.py and
-search_database.py, as .tsv or in MUMmer's format.
+"""Merge the tables of parts of queries, in order: those of find_seeds.py, find_mems.py,
+scan_composition.py and search_database.py, as .tsv or in MUMmer's format.
 
 The same bytes as the program writes of all queries in one.
 """

@@ -25,6 +25,18 @@ def test_matches_of_parts_have_no_header(tmp_path, monkeypatch):
     assert (tmp_path / "o.mums").read_text() == "> a\n 1 2 3\n> b\n"
 
 
+def test_proteins_are_cut_for_a_matrix(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.fa").write_text(">a\nMLKV\n>b\nLLEQ\n")
+    for number, matrix in enumerate(((), ("--matrix", "PAM30"))):
+        done = run_here(
+            "cut_queries", "--queries", "q.fa", "-o", f"parts{number}", "--parts", "2", "--for",
+            "search", *matrix, folder=tmp_path,
+        )  # fmt: skip
+        assert (done.rc, done.last_line) == (0, "2 queries: 2 parts")
+        assert (tmp_path / f"parts{number}" / "1.fa").read_text() == ">a\nMLKV\n"
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "rc", "message"),
     [
@@ -36,12 +48,26 @@ def test_matches_of_parts_have_no_header(tmp_path, monkeypatch):
          "again"),
         ("merge_tables", "1.tsv cut.tsv -o o.tsv", 1, "cut.tsv: begins otherwise than 1.tsv: make "
          "it again"),
-        ("cut_queries", "--queries - -o parts --parts 2", 2,
+        ("cut_queries", "--queries - -o parts --parts 2 --for seeds", 2,
          "-: queries are read twice to be cut: give a file"),
-        ("cut_queries", "--queries pipe -o parts --parts 2", 2,
+        ("cut_queries", "--queries pipe -o parts --parts 2 --for seeds", 2,
          "pipe: queries are read twice to be cut: give a file"),
-        ("cut_queries", "--queries q.fa -o parts --parts 3", 1,
+        ("cut_queries", "--queries q.fa -o parts --parts 3 --for mems", 1,
          "q.fa: has 2 sequences, which cannot be cut into 3 parts: ask for fewer parts"),
+        ("cut_queries", "--queries q.fa -o parts --parts 3 --for scan", 1,
+         "q.fa: has 2 sequences, which cannot be cut into 3 parts: ask for fewer parts"),
+        ("cut_queries", "--queries nameless.fa -o parts --parts 2 --for seeds", 1,
+         "nameless.fa: record 2 has no name: write one after its > or @"),
+        ("cut_queries", "--queries nameless.fa -o parts --parts 2 --for mems", 1,
+         "nameless.fa: record 2 has no name: write one after its > or @"),
+        ("cut_queries", "--queries nameless.fa -o parts --parts 2 --for scan", 1,
+         "nameless.fa: record 2 has no name: write one after its > or @"),
+        ("cut_queries", "--queries empty.fa -o parts --parts 2 --for search", 1,
+         "empty.fa: record 2 (b) has no sequence: remove it"),
+        ("cut_queries", "--queries long.fa -o parts --parts 2 --for scan", 1,
+         "long.fa: query 'b' has 70,000 bases; 65,534 is the most"),
+        ("cut_queries", "--queries protein.fa -o parts --parts 2 --for search --match 1", 1,
+         "protein.fa, line 4: 'L' is not a letter of this kind of sequence"),
     ],
 )  # fmt: skip
 def test_refused(tmp_path, monkeypatch, name, arguments, rc, message):
@@ -51,6 +77,10 @@ def test_refused(tmp_path, monkeypatch, name, arguments, rc, message):
     (tmp_path / "2.tsv").write_text("a\tc\n1\t2\n")
     (tmp_path / "cut.tsv").write_text("a\tb")
     (tmp_path / "q.fa").write_text(">1\nACGT\n>2\nACGT\n")
+    (tmp_path / "nameless.fa").write_text(">1\nACGT\n>\nACGT\n")
+    (tmp_path / "empty.fa").write_text(">a\nACGT\n>b\n>c\nACGT\n")
+    (tmp_path / "long.fa").write_text(f">a\nACGT\n>b\n{'A' * 70_000}\n")
+    (tmp_path / "protein.fa").write_text(">a\nACGT\n>b\nLLLL\n")
     before = sorted(path.name for path in tmp_path.iterdir())
     done = run_here(name, *arguments.split(), folder=tmp_path)
     assert (done.rc, done.last_line) == (rc, f"{name}.py: error: {message}")

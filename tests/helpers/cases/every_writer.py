@@ -90,7 +90,8 @@ WRITERS = {
     "search": ("search_database", "--queries", "IN/p.fa", "--database", "IN/p.fa",
                "-o", "OUT/o.tsv"),
     "database": ("search_database", "--database", "IN/p.fa", "--prepare", "OUT/d"),
-    "parts of queries": ("cut_queries", "--queries", "IN/r.fq", "-o", "OUT/q", "--parts", "2"),
+    "parts of queries": ("cut_queries", "--queries", "IN/r.fq", "-o", "OUT/q", "--parts", "2",
+                         "--for", "seeds"),
     "merged tables": ("merge_tables", "IN/l.tsv", "-o", "OUT/o.tsv"),
     "genome": ("simulate_genome", "-o", "OUT/o.fa", "--length", "2000"),
 }  # fmt: skip

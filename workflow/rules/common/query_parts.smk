@@ -7,7 +7,7 @@ def query_parts(name):
 
 
 # The targets whose queries are cut.
-CUT_TARGETS = [name for name in ("seeds", "mems", "search") if query_parts(name) > 1]
+CUT_TARGETS = [name for name in ("seeds", "mems", "scan", "search") if query_parts(name) > 1]
 
 
 def queries_to_search(name):
@@ -40,6 +40,14 @@ def search_log(name, program, ending):
 def queries_to_cut(wildcards):
     """The file that is cut."""
     return as_named(section(wildcards.target)["queries"])
+
+
+def cutting_flags(wildcards):
+    """What the queries are cut for, and what says which letters they may have."""
+    words, settings = ["--for", wildcards.target], section(wildcards.target)
+    if wildcards.target == "search":
+        words += flags({key: settings[key] for key in ("matrix", "match") if key in settings})
+    return words
 
 
 def tables_of_parts(wildcards):
