@@ -100,6 +100,8 @@ def manifest_results(wildcards):
     of_reads = {"map": MAPPED, "allmap": ALLMAPPED}
     if target in of_reads:
         return of_samples(of_reads[target])(wildcards)
+    if target == "seeds":
+        return SEED_TABLES
     return [path for path in RESULTS if path.startswith(f"results/{target}/")]
 
 
