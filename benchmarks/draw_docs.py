@@ -14,7 +14,7 @@ of mapping.
 import re
 import sys
 
-from drawing import accuracy_tables, paper_tables, speed_tables
+from drawing import accuracy_tables, paper_tables, speed_tables, whole_runs
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.age import age_of, earlier_figures, falls
 from drawing.figures import Figure, Lines, accuracy_figures, all_figures, lines_in, machine_of
@@ -32,7 +32,7 @@ FRONT_PAGE = (
     ("index, FASTA to folder", "133 Mb of human"),
     ("map, FASTQ to SAM, reads a second", "500,000 reads"),
     ("map, FASTQ.gz to sorted BAM, reads a second", "12,000,000 reads"),
-    ("seeds, FASTA to table", "150,000 20-mers"),
+    ("seeds, FASTA to table", "30,000 20-mers"),
     ("mems", "matches of 20 b of E. coli"),
     ("search, GCUPS", "protein of 5,478"),
 )
@@ -69,7 +69,7 @@ def drawn(lines: Lines) -> dict[str, str]:
     figures = all_figures(lines)
     front = [*front_page(figures), *accuracy_figures(lines, FRONT_PAGE_READS)]
     tables = {"front page": table(front), "all figures": table(figures)}
-    every = speed_tables.TABLES | accuracy_tables.TABLES | paper_tables.TABLES
+    every = speed_tables.TABLES | accuracy_tables.TABLES | paper_tables.TABLES | whole_runs.TABLES
     for name, draw in every.items():
         if (drawn_table := draw(lines)).lines:
             tables[name] = as_markdown(drawn_table)

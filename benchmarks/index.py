@@ -12,6 +12,7 @@ What is not here (a reference, bwa) is said and left out.
 """
 
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from frame.references import ecoli
 from frame.results import overwrite
 from frame.simulated import make_genome, script
 from frame.timing import run_program
+from parts.mappers import built_mark
 
 import bwarp
 from bwarp.sequence import CODE_OF_BYTE, LETTERS
@@ -43,6 +45,9 @@ def parse_options():
     add_threads(parser)
     add_folder(parser)
     parser.add_argument("--bases", type=int, default=5_000_000, help="of the simulated genome")
+    parser.add_argument(
+        "--indexes", type=Path, help="folder where bwa's index of 133 Mb is left, for map.py"
+    )
     return read_options(parser, "index_cpu.json", bases=100_000, repeats=1)
 
 
@@ -57,6 +62,8 @@ def measure(options):
             if not options.small and make(fasta):
                 simulated = False
                 yield from compare(name, fasta, repeats, options)
+                if make is large_stand_in and options.indexes and peer_repeats:
+                    leave_index(fasta, options.indexes)
         if simulated:
             name = f"{options.bases / 1e6:g} Mb simulated"
             fasta = make_genome(Path(work), options.bases)
@@ -131,6 +138,17 @@ def compare(name: str, fasta: Path, repeats: tuple[int, int], options):
         "seconds": statistics.median(opened),
         "all_seconds": opened,
     }
+
+
+def leave_index(fasta: Path, folder: Path) -> None:
+    """Move the genome, as h133.fa, and the index that bwa built beside it to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    there = folder / "h133.fa"
+    for path in fasta.parent.glob(f"{fasta.name}.*"):
+        shutil.move(path, f"{there}{path.name.removeprefix(fasta.name)}")
+    shutil.move(fasta, there)
+    if found("bwa"):
+        built_mark(there, "bwa mem").touch()
 
 
 def recorded(results: Path, reference: str, program: str) -> list[dict]:

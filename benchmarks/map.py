@@ -5,7 +5,7 @@
     python benchmarks/map.py --reference genome.fa --simulator dwgsim --variant-rate 0.03 \
         --mappers 'bwa mem' bwarp --folder kept --output benchmarks/results/map_accuracy.json
 
-Reads are of our simulator, or of dwgsim, with the truth in their names. bwa mem, minimap2, bowtie2,
+Reads are of dwgsim, or of our simulator, with the truth in their names. bwa mem, minimap2, bowtie2,
 minibwa and strobealign run where they are on PATH, each with an index of its own that is built
 before and not timed; --folder keeps the indexes for the next run. Wall and CPU seconds (user and
 system) and the largest memory are of the whole program, from FASTQ to SAM, the fastest of --repeats
@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from frame.options import add_threads, new_parser, read_options
+from frame.peers import found
 from frame.results import Results
 from frame.simulated import make_genome, run_script
 from frame.timing import Used, in_turn, run_program
@@ -34,7 +35,9 @@ def parse_options():
     parser = new_parser(__doc__)
     parser.add_argument("--reference", type=Path, help="FASTA file, plain (default: simulated)")
     parser.add_argument("--bases", type=int, default=20_000_000, help="of the simulated genome")
-    parser.add_argument("--simulator", choices=("own", "dwgsim"), default="own")
+    parser.add_argument(
+        "--simulator", choices=("own", "dwgsim"), help="default: dwgsim where it is installed"
+    )
     parser.add_argument("--pairs", type=int, default=50_000)
     parser.add_argument("--read-length", type=int, default=150)
     parser.add_argument("--variant-rate", type=float, default=0.001)
@@ -77,6 +80,7 @@ def simulate(options, fasta: Path, folder: Path) -> list[Path]:
 
 def main():
     options = parse_options()
+    options.simulator = options.simulator or ("dwgsim" if found("dwgsim") else "own")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kept = options.folder or folder
@@ -87,7 +91,7 @@ def main():
             shutil.copy(reference, fasta)
         reads = simulate(options, fasta, folder)
         reads = reads[:1] if options.single else reads
-        mappers = commands(fasta, reads, options.threads)
+        mappers = commands(fasta, reads, options.threads, options.read_length)
         if options.mappers:
             mappers = {mapper: mappers[mapper] for mapper in options.mappers}
         make_indexes(fasta, mappers)
@@ -111,7 +115,7 @@ def main():
         seed=options.seed,
         threads=options.threads,
     )
-    for mapper, found in counts.items():
+    for mapper, count in counts.items():
         best = min(runs[mapper], key=lambda used: used.processor)
         results.add(
             mapper=mapper,
@@ -119,9 +123,9 @@ def main():
             wall_seconds=round(best.wall, 2),
             cpu_seconds=round(best.processor, 2),
             memory_mb=round(best.peak / 2**20),
-            **counts_of(found),
-            right_by_quality=found.correct,
-            wrong_by_quality=found.incorrect,
+            **counts_of(count),
+            right_by_quality=count.correct,
+            wrong_by_quality=count.incorrect,
         )
 
 

@@ -2,11 +2,10 @@
 """The processor time of each stage of mapping pairs on the CPU, in one thread.
 
     python benchmarks/map_stages.py
-    python benchmarks/map_stages.py --index h133.index --reads r1.fq r2.fq \
-        -o benchmarks/results/map_stages_cpu.json
+    python benchmarks/map_stages.py --reference h133.fa -o benchmarks/results/map_stages_cpu.json
 
-Without an index, on a simulated genome. The reads are mapped twice, to SAM; what is written is the
-second time. One JSON object a stage: microseconds a read.
+Pairs are simulated, and mapped twice, to SAM; what is written is the second time.
+One JSON object a stage: microseconds a read.
 """
 
 import itertools
@@ -62,9 +61,8 @@ STAGES = {
 
 def parse_options():
     parser = new_parser(__doc__)
-    parser.add_argument("--index", type=Path, help="folder that index_reference.py made")
-    parser.add_argument("--reads", type=Path, nargs=2, metavar=("R1", "R2"))
-    parser.add_argument("--pairs", type=int, default=131_072, help="as many of them")
+    parser.add_argument("--reference", type=Path, help="FASTA file (default: simulated)")
+    parser.add_argument("--pairs", type=int, default=131_072)
     parser.add_argument("--bases", type=int, default=20_000_000, help="of the simulated genome")
     return read_options(parser, "map_stages_cpu.json", pairs=2000, bases=200_000)
 
@@ -83,11 +81,9 @@ def map_once(index, genome, kept, reads, pairs: int, output: Path) -> int:
 
 
 def measured(options, folder: Path) -> list[dict]:
-    path, reads = options.index, options.reads
-    if path is None:
-        fasta = make_genome(folder, options.bases)
-        path, reads = make_index(folder, fasta), make_reads(folder, fasta, options.pairs)
-    index = load_index(path)
+    fasta = options.reference or make_genome(folder, options.bases)
+    reads = make_reads(folder, fasta, options.pairs)
+    index = load_index(make_index(folder, fasta))
     genome, kept = load(index, "cpu", 1)
     map_once(index, genome, kept, reads, options.pairs, folder / "first.sam")
     with StageClock(STAGES) as clock:

@@ -1,6 +1,6 @@
-"""Time pairs of sequences against parasail, and Ren et al.'s workloads; prove the answers.
+"""Time pairs against parasail and edlib, and Ren et al.'s workloads; prove the answers.
 
-    python benchmarks/pairs.py --parts dna ren --output benchmarks/results/pairs.jsonl
+    python benchmarks/pairs.py --parts dna edits ren --output benchmarks/results/pairs.jsonl
     python benchmarks/pairs.py --parts check
     python benchmarks/pairs.py --parts dna ren --backend cuda
 
@@ -8,6 +8,9 @@ Parts:
     dna      150 bases against 200, affine gaps: score and CIGAR in every mode, and parasail's
              fastest function for the same pairs in the same run; its time is lessened by what
              calling it from Python costs, measured with pairs of one base
+    edits    the same pairs by edit distance (match 0, mismatch -1, gaps n), from end to end and
+             the query within the reference, and edlib's distances, which must be equal; its time
+             is lessened in the same way
     ren      GATK's mode in the shapes of Ren et al. (BMC Genomics 20:184, 2019): equal lengths of
              64 to 576 in batches of 25, 100 and 1000 (Figures 8, 9 and 12), and what Table 3 ran:
              situation 2, reads of 40 to 120 against haplotypes of 40 to 350 in batches of 25 to
@@ -34,6 +37,8 @@ from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleoti
 
 BASES = np.frombuffer(b"ACGT", np.uint8)
 MODES = {"local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING, "global": GLOBAL}
+#: edlib's names of modes.
+EDLIB = {"global": "NW", "fitting": "HW"}
 PEERS = {"local": "sw", "semiglobal": "sg", "fitting": "sg_dx", "global": "nw"}
 
 #: Ren et al., Table 3: GCUPS of stage 1 on the GPU, seconds in all on the GPU and on the CPU.
@@ -92,6 +97,47 @@ def dna(options, results):
             part="dna", mode=name, pairs=options.pairs, lengths="150x200",
             score_gcups=round(ours, 2), cigar_gcups=round(cells / whole / 1e9, 2), **beside,
         )  # fmt: skip
+
+
+def edits(options, results):
+    pair_scores, _, _ = engine(options.backend)
+    scoring = nucleotide_scoring(0, -1, 0, 1)
+    queries, references = mutated_reads(np.random.default_rng(105), options.pairs, 150, 200, 0.03)
+    pairs = PairBatch(sequences_of(list(queries)), sequences_of(list(references)))
+    cells = cells_of(pairs)
+    for name, task in EDLIB.items():
+
+        def scores(mode=MODES[name]):
+            return pair_scores(pairs, scoring, mode, options.threads)
+
+        ours, beside = cells / median_seconds(scores, 5) / 1e9, {}
+        if found("edlib"):
+            distances, seconds = edlib_distances(task, queries, references)
+            if (scores()[: distances.size] != -distances).any():
+                sys.exit(f"{name}: the distances are not those of edlib")
+            theirs = 30_000 * distances.size / seconds / 1e9
+            beside = {"edlib_gcups": round(theirs, 2), "times_edlib": round(ours / theirs, 1)}
+        results.add(
+            part="edits", mode=name, pairs=options.pairs, lengths="150x200",
+            score_gcups=round(ours, 2), **beside,
+        )  # fmt: skip
+
+
+def edlib_distances(task, queries, references, count=2000):
+    """edlib's edit distances of the first pairs, and its net seconds for all of them."""
+    import edlib
+
+    texts = [
+        (q.tobytes(), r.tobytes())
+        for q, r in zip(BASES[queries[:count]], BASES[references[:count]], strict=True)
+    ]
+
+    def run(work):
+        return [edlib.align(q, r, mode=task)["editDistance"] for q, r in work]
+
+    calls = [(b"A", b"A")] * len(texts)
+    seconds = median_seconds(lambda: run(texts), 3) - median_seconds(lambda: run(calls), 3)
+    return np.array(run(texts)), seconds
 
 
 def parasail_seconds(mode, queries, references, first, more, match, mismatch, count=2000):
@@ -251,18 +297,20 @@ def check_gatk(job):
     return different
 
 
-PARTS = {"dna": dna, "ren": ren, "check": check}
+PARTS = {"dna": dna, "edits": edits, "ren": ren, "check": check}
 
 
 def main():
     parser = new_parser(__doc__)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["dna", "ren"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["dna", "edits", "ren"])
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=50_000, help="pairs of the part dna")
     parser.add_argument("--gatk-pairs", type=int, default=1_000_000, help="pairs to check")
     parser.add_argument("--seed", type=int, default=0, help="of the pairs to check")
-    options = read_options(parser, "pairs_cpu.jsonl", pairs=2000, gatk_pairs=1000, parts=["dna"])
+    options = read_options(
+        parser, "pairs_cpu.jsonl", pairs=2000, gatk_pairs=1000, parts=["dna", "edits"]
+    )
     results = Results(
         options.output,
         benchmark="pairs",

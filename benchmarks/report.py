@@ -11,7 +11,7 @@ not measured. A line that was measured before the last change to its code is mar
 from collections.abc import Iterator
 from pathlib import Path
 
-from drawing import html, paper_tables
+from drawing import html, paper_tables, whole_runs
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.accuracy_tables import TABLES
 from drawing.age import age_of, earlier_figures, falls
@@ -52,6 +52,8 @@ def parse_options():
     parser.add_argument("folder", type=Path, help="of result lines")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--alone", action="store_true", help="nothing of what is kept in git")
+    parser.add_argument("--cpu-price", type=float, help="of an hour of a machine without a GPU")
+    parser.add_argument("--gpu-price", type=float, help="of an hour of a machine with its GPU")
     return parser.parse_args()
 
 
@@ -120,6 +122,14 @@ def accuracy_of(lines: Lines) -> str:
     return "\n".join([*parts, tables_of(TABLES, lines)])
 
 
+def whole_runs_of(lines: Lines, an_hour: dict[str, float]) -> str:
+    heads, rows = whole_runs.whole_run_rows(lines, an_hour)
+    given = [f"{price:g} with{'' if kind == 'gpu' else 'out'} a GPU"
+             for kind, price in an_hour.items()]  # fmt: skip
+    words = [f"An hour of the machine costs {', '.join(given)}."] if given else []
+    return html.paragraphs(*words) + html.table(heads, rows) + tables_of(whole_runs.TABLES, lines)
+
+
 def tables_of(draw: dict, lines: Lines) -> str:
     """Those that have lines, each under its name."""
     tables = {name: function(lines) for name, function in draw.items()}
@@ -142,6 +152,8 @@ def main():
         """Our lines; without any those in git."""
         return lines(name) or ([] if options.alone else kept(name))
 
+    prices = {"cpu": options.cpu_price, "gpu": options.gpu_price}
+    an_hour = {kind: price for kind, price in prices.items() if price}
     chart = speed_chart(lines) or speed_chart(either)
     about = f"commit {commit()}, {machine()}"
     runs = list(run_rows(options.folder, lines)) if (options.folder / "times").exists() else []
@@ -152,6 +164,7 @@ def main():
             ("picture", "Beside other programs", html.picture(chart, "") if chart else ""),
             ("falls", "Figures that fell", "" if options.alone else fall_table(before, ours)),
             ("figures", "All figures", figure_table(figures)),
+            ("whole", "Whole runs of mappers", whole_runs_of(either, an_hour)),
             ("accuracy", "Accuracy of mapping", accuracy_of(either)),
             ("papers", "The papers' experiments", tables_of(paper_tables.TABLES, either)),
             ("runs", "What was run", runs and html.table(

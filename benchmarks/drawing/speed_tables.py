@@ -133,12 +133,13 @@ def mapping_on_many_cores(lines: Lines) -> Table:
     def rows():
         for line in lines(results):
             if "memory_mb" in line:
+                of = f"{2 * line['pairs']:,} reads, {line['bases'] / 1e6:,.0f} Mb"
                 yield (
-                    line["what"], f"{line['wall_seconds']:.1f}", f"{line['cpu_seconds']:.0f}",
-                    f"{line['memory_mb']:,.0f}",
+                    line["what"], of, machine_of(line), f"{line['wall_seconds']:.1f}",
+                    f"{line['cpu_seconds']:.0f}", f"{line['memory_mb']:,.0f}",
                 ), [line]  # fmt: skip
 
-    heads = ["what", "seconds", "CPU seconds", "memory, MB"]
+    heads = ["what", "data", "machine", "seconds", "CPU seconds", "memory, MB"]
     return table(heads, results, rows())
 
 

@@ -35,6 +35,7 @@ PEERS = {
     "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
     "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),
     "parasail": Peer("pip install parasail", distribution="parasail"),
+    "edlib": Peer("pip install edlib", distribution="edlib"),
     "sassy": Peer("pip install sassy-rs", distribution="sassy-rs"),
     "dwgsim": Peer("apt install dwgsim", ("dwgsim",)),
     "dnaio": Peer("pip install dnaio", distribution="dnaio"),

@@ -20,6 +20,8 @@ class Benchmark(NamedTuple):
     program: Path
     data: str = ""
     options: str = ""
+    job: list[str] = []
+    after: str = ""
     gpu: bool = False
 
     def command(self, data: dict[str, str], small: bool) -> list:

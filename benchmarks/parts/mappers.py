@@ -10,10 +10,12 @@ from frame.timing import run_program
 import bwarp
 from bwarp.evaluation.truth import TruthCounts
 
-__all__ = ["commands", "counts_of", "make_indexes", "mapper_version"]
+__all__ = ["built_mark", "commands", "counts_of", "make_indexes", "mapper_version"]
 
 
-def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[list, list]]:
+def commands(
+    fasta: Path, reads: list[Path], threads: int, read_length: int = 150
+) -> dict[str, tuple[list, list]]:
     """For every mapper on PATH, what builds its index and what writes SAM to standard output."""
     genome, n = str(fasta), str(threads)
     names = [str(read) for read in reads]
@@ -26,14 +28,17 @@ def commands(fasta: Path, reads: list[Path], threads: int) -> dict[str, tuple[li
             ["minimap2", "-ax", "sr", "-t", n, f"{genome}.mmi", *names],
         ),
         "bowtie2": (
-            ["bowtie2-build", "-q", genome, genome],
+            ["bowtie2-build", "-q", "--threads", n, genome, genome],
             ["bowtie2", "-p", n, "-x", genome, *(ends if len(reads) == 2 else ["-U", names[0]])],
         ),
         "minibwa": (
             ["minibwa", "index", genome, f"{genome}.minibwa"],
             ["minibwa", "map", "-t", n, f"{genome}.minibwa", *names],
         ),
-        "strobealign": (["true"], ["strobealign", "-t", n, genome, *names]),
+        "strobealign": (
+            ["strobealign", "--create-index", "-t", n, "-r", str(read_length), genome],
+            ["strobealign", "--use-index", "-t", n, genome, *names],
+        ),
         "bwarp": (
             script("index_reference", genome, "-o", index),
             script("map_reads", "--index", index, *ends, "-o", "-", "--threads", n)
@@ -49,12 +54,20 @@ def mapper_version(mapper: str) -> str | None:
 
 
 def make_indexes(fasta: Path, mappers: dict[str, tuple[list, list]]) -> None:
-    """Build the index of every mapper that is not yet beside the genome."""
+    """Build the index of every mapper that is not yet beside the genome.
+
+    That of strobealign is of a read length, and is always built: it takes seconds.
+    """
     for mapper, (build, _) in mappers.items():
-        built = fasta.with_name(f"{fasta.name}.{mapper.replace(' ', '-')}.built")
-        if not built.exists():
+        built = built_mark(fasta, mapper)
+        if mapper == "strobealign" or not built.exists():
             run_program(build)
             built.touch()
+
+
+def built_mark(fasta: Path, mapper: str) -> Path:
+    """The file that says that a mapper's index is finished."""
+    return fasta.with_name(f"{fasta.name}.{mapper.replace(' ', '-')}.built")
 
 
 def counts_of(found: TruthCounts) -> dict:

@@ -13,7 +13,8 @@ rule peers:
         "{params.command:q} -o {output:q} > {log:q} 2>&1"
 
 
-# Where a program has nothing to measure, as without real data, its results are an empty file.
+# Where a program has nothing to measure, as without real data, its results are an empty file. One
+# that takes too long is stopped with all that it has started.
 for name, benchmark in HERE.items():
 
     rule:
@@ -26,6 +27,7 @@ for name, benchmark in HERE.items():
                 if f"{{{key}}}" in benchmark.data and key != "indexes"
             ],
             benchmark.program,
+            [HERE[benchmark.after].results] if benchmark.after in HERE else [],
         output:
             benchmark.results,
         log:
@@ -36,5 +38,8 @@ for name, benchmark in HERE.items():
         params:
             command=[sys.executable, *benchmark.command(DATA, config["small"])],
             measured=last_change(benchmark.measures),
+            limit=int(config["limit"]),
         shell:
-            "{params.command:q} -o {output:q} > {log:q} 2>&1" " && touch {output:q}"
+            "timeout {params.limit} {params.command:q} -o {output:q} > {log:q} 2>&1 || {{ code=$?;"
+            " if [ $code = 124 ]; then echo stopped after {params.limit} seconds >> {log:q}; fi;"
+            " exit $code; }}; touch {output:q}"

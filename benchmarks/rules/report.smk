@@ -3,6 +3,8 @@
 DRAW = [sys.executable, Path(workflow.basedir) / "report.py", "."]
 # Lines of little data do not belong beside those in git.
 DRAW += ["--alone"] if config["small"] else []
+for kind, price in config["price_an_hour"].items():
+    DRAW += [f"--{kind}-price", price]
 
 
 rule report:

@@ -15,7 +15,7 @@ GPU = {
 }
 #: Programs that need other programs, or real data.
 MAY_SKIP = GPU | {"allmap_judges.py", "compare_alignments.py", "map_real.py"}
-DRAWING = {"draw_docs.py", "report.py"}
+DRAWING = {"draw_docs.py", "keep.py", "report.py"}
 
 
 def pytest_generate_tests(metafunc):

@@ -17,6 +17,7 @@ from drawing.accuracy import calibration, roc  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
+from drawing.whole_runs import scaling, whole_run_rows  # noqa: E402
 from frame import environment, peers  # noqa: E402
 
 
@@ -147,6 +148,57 @@ def test_a_table_names_its_lines():
         "*benchmarks/results/map_cpu.json, commit unknown.*",
     ]
     assert "<td>&lt;1&gt;</td>" in as_html(table)
+
+
+def test_the_price_of_whole_runs_is_that_of_their_machine():
+    size = {"bases": 3e9, "pairs": 500_000}
+    lines = {
+        "map_cores.jsonl": [
+            {"what": "map fq to SAM", "wall_seconds": 36.0, "memory_mb": 10, **size},
+            {"what": "phase: load", "wall_seconds": 1.0, **size},
+        ],
+        "map_h200.jsonl": [
+            {
+                "what": "gzipped FASTQ to sorted BAM",
+                "seconds": 3.6,
+                "host_gb": 2,
+                "gpu": "A",
+                **size,
+            }
+        ],
+    }
+    heads, rows = whole_run_rows(lambda name: lines.get(name, []), {"cpu": 2.0, "gpu": 30.0})
+    assert heads[-1] == "price of a million reads"
+    assert [(row[0], row[2], row[-2], row[-1]) for row in rows] == [
+        ("FASTQ to SAM", "1,000,000", "10", "0.02"),
+        ("FASTQ.gz to sorted BAM", "1,000,000", "2,000", "0.03"),
+    ]
+    _, rows = whole_run_rows(lambda name: lines.get(name, []), {"gpu": 30.0})
+    assert [row[-1] for row in rows] == ["", "0.03"]
+    heads, rows = whole_run_rows(lambda name: lines.get(name, []), {})
+    assert len(heads) == len(rows[0]) == 8
+
+
+def test_scaling_is_a_row_a_job_and_a_column_a_mapper():
+    job = {
+        "part": "reads",
+        "reads": 1000,
+        "threads": 2,
+        "bases": 5e6,
+        "memory_mb": 7,
+        "commit": "a",
+    }
+    lines = [
+        job | {"mapper": "bwarp", "wall_seconds": 0.5},
+        job | {"mapper": "minimap2", "wall_seconds": 2.0},
+        job | {"mapper": "bwarp", "wall_seconds": 0.25, "threads": 4},
+    ]
+    table = scaling(lambda name: lines if name == "map_scaling.jsonl" else [])
+    assert table.heads[-2:] == ["bwarp", "minimap2"]
+    assert table.rows == [
+        ("reads", "1,000", 2, "5 Mb", "2,000; 7 MB", "500; 7 MB"),
+        ("reads", "1,000", 4, "5 Mb", "4,000; 7 MB", ""),
+    ]
 
 
 def test_ages_are_not_compared(monkeypatch):

@@ -12,7 +12,12 @@ sys.path.insert(0, str(CHECKOUT / "benchmarks"))
 from frame import options  # noqa: E402
 from frame.table import benchmarks  # noqa: E402
 
-DATA = {"genome": "genome.fa", "index": "genome.index", "indexes": "mappers"}
+DATA = {
+    "genome": "genome.fa",
+    "large_genome": "large.fa",
+    "index": "genome.index",
+    "indexes": "mappers",
+}
 
 
 @pytest.mark.parametrize("small", [False, True], ids=["full", "small"])

@@ -88,6 +88,35 @@ def test_a_benchmark_that_fails_leaves_the_report_of_the_others(measured):
     assert "map, FASTQ to SAM, reads a second" in report
 
 
+def test_a_price_is_that_of_a_million_reads(checkout, measured):
+    (line,) = (
+        line
+        for line in map(json.loads, (measured.folder / "map_cpu.json").open())
+        if line["mapper"] == "bwarp"
+    )
+    price = 3.6 * line["wall_seconds"] / 3600 / line["reads"] * 1e6
+    report = measured.folder / "priced.html"
+    command = [sys.executable, checkout / "benchmarks/report.py", measured.folder, "--alone"]
+    subprocess.run([*command, "--cpu-price", "3.6", "-o", report], check=True)
+    assert "price of a million reads" in report.read_text()
+    assert f">{price:.2g}</td>" in report.read_text()
+    assert "price of a million" not in (measured.folder / "report.html").read_text()
+
+
+def test_a_run_of_little_data_is_not_kept(checkout, measured):
+    command = [sys.executable, checkout / "benchmarks/keep.py", measured.folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "has a run of little data" in done.stderr
+
+
+def test_a_benchmark_that_takes_too_long_is_stopped(measured):
+    limited = ["--config", "small=true", f"only=[{','.join(FEW)}]", "limit=1"]
+    measured("--forcerun", "measure_map", "--keep-going", *limited, rc=1)
+    report = (measured.folder / "report.html").read_text()
+    assert "failed: stopped after 1 seconds" in report
+
+
 def benchmarks_of(checkout) -> dict[str, dict]:
     return yaml.safe_load((checkout / "benchmarks/config.yaml").read_text())["benchmarks"]
 

@@ -1,0 +1,93 @@
+"""Whole runs of mappers, from FASTQ to SAM or BAM: seconds, memory, price, and scaling."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from drawing.figures import Lines, machine_of
+from drawing.speed_tables import table
+from drawing.tables import Table
+
+__all__ = ["TABLES", "WholeRun", "price_of", "scaling", "whole_run_rows", "whole_runs"]
+
+
+class WholeRun(NamedTuple):
+    """One run of one program; `reads` counts both mates."""
+
+    what: str
+    of: str
+    program: str
+    reads: int
+    seconds: float
+    memory_mb: float
+    line: dict
+
+
+def whole_runs(lines: Lines) -> Iterator[WholeRun]:
+    """What benchmarks of mapping measured from file to file."""
+    for line in lines("map_cpu.json"):
+        yield WholeRun(
+            "FASTQ to SAM", line["reference"], line["mapper"], line["reads"],
+            line["wall_seconds"], line["memory_mb"], line,
+        )  # fmt: skip
+    for line in lines("map_cores.jsonl"):
+        if "memory_mb" in line:
+            program = "strobealign" if "strobealign" in line["what"] else "bwarp"
+            form = line["what"].removeprefix("strobealign ").removeprefix("map ")
+            yield WholeRun(
+                form.replace("fq", "FASTQ", 1), simulated(line), program, 2 * line["pairs"],
+                line["wall_seconds"], line["memory_mb"], line,
+            )  # fmt: skip
+    for line in lines("map_h200.jsonl"):
+        if line.get("what") == "gzipped FASTQ to sorted BAM":
+            yield WholeRun(
+                "FASTQ.gz to sorted BAM", simulated(line), "bwarp", 2 * line["pairs"],
+                line["seconds"], 1e3 * line["host_gb"], line,
+            )  # fmt: skip
+
+
+def simulated(line: dict) -> str:
+    return f"{line['bases'] / 1e6:,.0f} Mb simulated"
+
+
+def price_of(run: WholeRun, an_hour: Mapping[str, float]) -> str:
+    """What a million reads cost; nothing where the price of the machine is not known."""
+    price = an_hour.get("gpu" if "gpu" in run.line else "cpu")
+    return f"{price * run.seconds / 3600 / run.reads * 1e6:.2g}" if price else ""
+
+
+def whole_run_rows(lines: Lines, an_hour: Mapping[str, float]) -> tuple[list[str], list[tuple]]:
+    """Heads and rows; with the price of a million reads where an hour has one."""
+    heads = ["what", "data", "reads", "program", "machine", "seconds", "reads a second",
+             "memory, MB"]  # fmt: skip
+    rows = []
+    for run in whole_runs(lines):
+        row = (
+            run.what, run.of, f"{run.reads:,}", run.program, machine_of(run.line),
+            f"{run.seconds:.1f}", f"{run.reads / run.seconds:,.0f}", f"{run.memory_mb:,.0f}",
+        )  # fmt: skip
+        rows.append((*row, price_of(run, an_hour)) if an_hour else row)
+    return [*heads, "price of a million reads"] if an_hour else heads, rows
+
+
+def scaling(lines: Lines) -> Table:
+    """A row a job of map_scaling.py: reads a second and memory, a column a mapper."""
+    results = "map_scaling.jsonl"
+    jobs: dict[tuple, dict[str, dict]] = {}
+    for line in lines(results):
+        key = line["part"], line["reads"], line["threads"], line["bases"]
+        jobs.setdefault(key, {})[line["mapper"]] = line
+    mappers = list(dict.fromkeys(mapper for job in jobs.values() for mapper in job))
+
+    def rows():
+        for (part, reads, threads, bases), job in jobs.items():
+            cells = (
+                f"{reads / job[mapper]['wall_seconds']:,.0f}; {job[mapper]['memory_mb']:,} MB"
+                if mapper in job else "" for mapper in mappers
+            )  # fmt: skip
+            size = f"{bases / 1e6:,.0f} Mb"
+            yield (part, f"{reads:,}", threads, size, *cells), list(job.values())
+
+    return table(["by", "reads", "threads", "genome", *mappers], results, rows())
+
+
+TABLES = {"scaling": scaling}

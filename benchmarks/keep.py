@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Put the lines of a run of the benchmarks in the place of older ones in benchmarks/results.
+
+    make bench
+    python benchmarks/keep.py
+    python benchmarks/draw_docs.py
+
+config.yaml says which fields of a line name its job. All lines of a job come from one run: those in
+git are replaced where the run has every program that they have. Where it lacks one, as a peer that
+is not installed, they stay; what is new is added. Refused are a run of little data, and lines whose
+code differs from their commit.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Hashable
+from pathlib import Path
+
+from frame.options import CHECKOUT, HERE, new_parser
+from frame.table import Benchmark, benchmarks
+
+KEPT = CHECKOUT / "benchmarks" / "results"
+
+
+def programs_of(lines: list[dict]) -> set[str]:
+    """The programs that lines are of; libraries have their figures in the lines of bwarp."""
+    named = {line.get("program") or line.get("mapper") for line in lines} - {None}
+    libraries = ("parasail", "edlib")
+    return named | {name for name in libraries for line in lines if f"{name}_gcups" in line}
+
+
+def job_of(fields: list[str]) -> Callable[[dict], Hashable]:
+    """A function that gives the job of a line; without fields all lines are of one."""
+
+    def job(line: dict) -> Hashable:
+        values = [str(line.get(field)) for field in fields]
+        # A reference may be named by the folder of its index.
+        return tuple(re.sub(r"\.(ix|index)$", "", value) for value in values)
+
+    return job
+
+
+def by_job(lines: list[dict], job: Callable[[dict], Hashable]) -> dict[Hashable, list[dict]]:
+    jobs: dict[Hashable, list[dict]] = {}
+    for line in lines:
+        jobs.setdefault(job(line), []).append(line)
+    return jobs
+
+
+def merged(before: list[dict], now: list[dict], fields: list[str]) -> tuple[list[dict], list]:
+    """Lines of jobs in their order, new ones last, and the programs that the run lacks.
+
+    Returns
+    -------
+    lines : list of dict
+    lacking : list of (job, set of str)
+        Jobs whose older lines stay.
+    """
+    job = job_of(fields)
+    older, newer = by_job(before, job), by_job(now, job)
+    lacking = [
+        (name, missing)
+        for name in older.keys() & newer.keys()
+        if (missing := programs_of(older[name]) - programs_of(newer[name]))
+    ]
+    return sum((older | newer | {name: older[name] for name, _ in lacking}).values(), []), lacking
+
+
+def lines_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.open()] if path.exists() else []
+
+
+def keep(benchmark: Benchmark, folder: Path, kept: Path) -> None:
+    """Renew the file of a benchmark, and say what became of it."""
+    now = lines_of(folder / benchmark.results)
+    if not now:
+        return
+    changed = [line for line in now if str(line.get("commit")).endswith(("+", "None"))]
+    if changed:
+        sys.exit(f"{folder / benchmark.results}: the code of its lines is not that of a commit")
+    before = lines_of(kept / benchmark.results)
+    lines, lacking = merged(before, now, benchmark.job)
+    (kept / benchmark.results).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    print(f"{benchmark.results}: {sum(line in now for line in lines)} new lines of {len(lines)}")
+    for job, missing in lacking:
+        print(f"  {', '.join(job)} stays, for the run has no {', '.join(sorted(missing))}")
+
+
+def main() -> None:
+    parser = new_parser(__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=HERE, help="default: %(default)s")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="default: %(default)s")
+    options = parser.parse_args()
+    described = options.folder / "config.json"
+    if not described.exists():
+        sys.exit(f"{described} is not there: only a run of make bench can be kept")
+    if json.loads(described.read_text())["small"]:
+        sys.exit(f"{options.folder} has a run of little data")
+    for benchmark in benchmarks().values():
+        keep(benchmark, options.folder, options.kept)
+
+
+if __name__ == "__main__":
+    main()
