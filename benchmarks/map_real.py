@@ -13,12 +13,13 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from frame.options import SHARED, new_parser, read_options, skip
+from frame.options import SHARED, large_file, new_parser, read_options, skip
 from frame.peers import found
 from frame.references import contigs_of
 from frame.results import Results
 from frame.simulated import run_script
 from frame.timing import run_program
+from parts.mappers import built_mark
 
 from bwarp.evaluation.agreement import count_kinds, kind_of, primary_alignments
 from bwarp.mapping.parameters import MappingParameters
@@ -69,9 +70,11 @@ SETS = (
 def parse_options():
     parser = new_parser(__doc__)
     parser.add_argument("--data", default=SHARED, type=Path)
-    parser.add_argument("--chromosome", type=Path, help="FASTA of human chr20, for its reads")
-    parser.add_argument("--bwa-index", type=Path, help="of the chromosome, where there is one")
-    parser.add_argument("--index", type=Path, help="of the chromosome, where there is one")
+    parser.add_argument(
+        "--chromosome", type=Path, default=large_file("chr20.fa"),
+        help="FASTA of human chr20, for its reads (default: of $BWARP_LARGE)",
+    )  # fmt: skip
+    parser.add_argument("--indexes", type=Path, help="folder where map.py keeps indexes of it")
     names = [reads.name for reads in SETS]
     parser.add_argument("--sets", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--list", action="store_true", help="name the reads that differ")
@@ -118,7 +121,11 @@ def compare(reads: RealReads, options, results) -> None:
     if fasta is None or not fasta.is_file():
         print(f"{reads.name}: left out, for its reference is not there")
         return
-    index, bwa_index = (None, None) if reads.reference else (options.index, options.bwa_index)
+    index = bwa_index = None
+    if options.indexes and not reads.reference:
+        kept = options.indexes / fasta.name
+        bwa_index = kept if built_mark(kept, "bwa mem").exists() else None
+        index = Path(f"{kept}.bwarp") if built_mark(kept, "bwarp").exists() else None
     files = [options.data / reads.folder / file for file in reads.reads]
     contigs = contigs_of(fasta)
     with tempfile.TemporaryDirectory() as name:

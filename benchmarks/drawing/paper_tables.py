@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from drawing.figures import Lines, machine_of
+from drawing.figures import Lines, machine_of, reference_of
 from drawing.speed_tables import significant, table
 from drawing.tables import Table
 
@@ -31,14 +31,15 @@ def liu(results: str):
                 limit = f"at most {line['max_hits']}" if line["max_hits"] else "all"
                 seconds = (line["whole_seconds"], line["search_seconds"])
                 yield (
-                    line["data_set"], line["algorithm"], limit, machine_of(line),
-                    f"{line['kmers']:,}", *(f"{significant(scale * one)} s" for one in seconds),
+                    line["data_set"], reference_of(line), line["algorithm"], limit,
+                    machine_of(line), f"{line['kmers']:,}",
+                    *(f"{significant(scale * one)} s" for one in seconds),
                     f"{whole[0]:g} / {whole[1]:g} s", f"{search[0]:g} / {search[1]:g} s",
                 ), [line]  # fmt: skip
 
-        heads = ["data set", "algorithm", "hits of a k-mer", "machine", "k-mers measured",
-                 "whole, a million", "search alone", "the paper's whole, one core / GPU",
-                 "its search"]  # fmt: skip
+        heads = ["data set", "reference", "algorithm", "hits of a k-mer", "machine",
+                 "k-mers measured", "whole, a million", "search alone",
+                 "the paper's whole, one core / GPU", "its search"]  # fmt: skip
         return table(heads, results, rows())
 
     return draw
