@@ -77,3 +77,22 @@ def test_more_parts_than_queries(copy):
         "cut_queries.py: error: queries.fa: has 41 sequences, which cannot be cut into 50 parts: "
         "ask for fewer parts"
     ) in said
+
+
+@pytest.mark.parametrize(
+    ("target", "cutting", "searching"), [("scan", 1040, 2120), ("search", 1040, 2150)]
+)
+def test_memory_is_asked_for_by_size(copy, target, cutting, searching):
+    """Of files of ten million letters."""
+    (copy / "large").mkdir(exist_ok=True)
+    for name in ("ten.fa", "database.fa", "queries.fa"):
+        with open(copy / "large" / name, "wb") as file:
+            file.truncate(10_000_000)
+    (copy / "large.yaml").write_text(
+        "reference: large/ten.fa\nbackend: cpu\n"
+        f"{target}: {{queries: large/queries.fa, parts: 3, "
+        f"{SECTIONS[target][0].replace('database.fa', 'large/database.fa')}}}\n"
+    )
+    plan = copy.snakemake(target, "--configfile", "large.yaml", "-n")
+    asked = [int(megabytes) for megabytes in re.findall(r"mem_mb=(\d+)", plan)]
+    assert sorted(asked) == [cutting] + 3 * [searching]

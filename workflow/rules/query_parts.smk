@@ -15,6 +15,8 @@ if CUT_TARGETS:
         conda:
             CPU_ENVIRONMENT
         threads: 2
+        resources:
+            mem_mb=cutting_memory_mb,
         params:
             program=program("cut_queries.py"),
             code=code("cut_queries.py"),

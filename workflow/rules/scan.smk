@@ -18,6 +18,7 @@ rule scan_composition:
     threads: 16
     resources:
         gpu=gpus,
+        mem_mb=scan_memory_mb,
         backend=config["backend"],
     params:
         program=program("scan_composition.py"),

@@ -18,6 +18,7 @@ rule search_database:
     threads: 16
     resources:
         gpu=gpus,
+        mem_mb=database_memory_mb,
         backend=config["backend"],
     params:
         program=program("search_database.py"),

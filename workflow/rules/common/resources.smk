@@ -6,11 +6,16 @@ from snakemake.settings.types import ExecMode
 from bwarp.runtime.backend import may_have_gpu
 
 
-def reference_mb():
-    """About how many million bases the genome has; gz files of DNA grow about fourfold."""
-    path = seen_here(config["reference"])
+def letters_mb(path):
+    """About how many million letters a sequence file has; gz files of DNA grow about fourfold."""
+    path = seen_here(path)
     growth = 4 if path.endswith(".gz") else 1
     return growth * os.path.getsize(path) / 1e6 if os.path.exists(path) else 10
+
+
+def reference_mb():
+    """About how many million bases the genome has."""
+    return letters_mb(config["reference"])
 
 
 def index_memory_mb(wildcards, attempt):
@@ -21,6 +26,24 @@ def index_memory_mb(wildcards, attempt):
 def search_memory_mb(wildcards, attempt):
     """Memory to search an index: 5 bytes a base, batches of reads, and more where it did not do."""
     return attempt * (4000 + round(5 * reference_mb()))
+
+
+def scan_memory_mb(wildcards, attempt):
+    """Memory to scan a genome: 8 bytes a base, and 40 for the sums of `gather`."""
+    a_base = 40 if section("scan").get("algorithm") == "gather" else 8
+    queries = letters_mb(section("scan")["queries"])
+    return attempt * (2000 + round(a_base * reference_mb() + 4 * queries))
+
+
+def database_memory_mb(wildcards, attempt):
+    """Memory to search a database: 5 bytes a residue, and what is found of each query."""
+    residues, queries = (letters_mb(section("search")[key]) for key in ("database", "queries"))
+    return attempt * (2000 + round(5 * residues + 10 * queries))
+
+
+def cutting_memory_mb(wildcards, attempt):
+    """Memory to cut queries, which for scan are sorted."""
+    return attempt * (1000 + round(4 * letters_mb(section(wildcards.target)["queries"])))
 
 
 def chunk_memory_mb(wildcards, attempt):
