@@ -31,6 +31,7 @@ def align_pairs(
     gap_extend: int | None = None,
     overhang: str | None = None,
     parameters: str | None = None,
+    algorithm: str = "band",
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
@@ -40,8 +41,10 @@ def align_pairs(
     ----------
     queries, references : path, or sequences in memory
         As many of the one as of the other.
-    mode, free_ends, match, mismatch, matrix, gap_open, gap_extend, overhang, parameters, backend
+    mode, free_ends, match, mismatch, matrix, gap_open, gap_extend, overhang, parameters
         As of align_pairs.py; None is the default there.
+    algorithm, backend
+        As of align_pairs.py.
     threads : int, optional
         All that this process may use, if not given.
 
@@ -66,6 +69,7 @@ def align_pairs(
             matrix=matrix,
             overhang=overhang,
             parameters=parameters,
+            algorithm=algorithm,
             **costs,
         ),
     )

@@ -5,7 +5,13 @@ import os
 import pandas as pd
 
 from bwarp.alignment.scoring import Scoring
-from bwarp.alignment.search.best_hits import MATRIX, end_hits, find_best_hits, search_scoring
+from bwarp.alignment.search.best_hits import (
+    ALGORITHMS,
+    MATRIX,
+    end_hits,
+    find_best_hits,
+    search_scoring,
+)
 from bwarp.alignment.search.database import (
     Database,
     gather_sequences,
@@ -15,7 +21,7 @@ from bwarp.alignment.search.database import (
 )
 from bwarp.alignment.search.evalue import karlin_altschul
 from bwarp.alignment.search.top_hits import COLUMNS, SIGNIFICANCE, hit_pairs, significance
-from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
 from bwarp.api.frames import frame, named
 from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
 from bwarp.errors import UsageError
@@ -35,6 +41,7 @@ def search(
     top: int = 10,
     min_score: int = 1,
     evalue: bool = False,
+    algorithm: str = "profile",
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
@@ -45,7 +52,7 @@ def search(
     queries : path, or sequences in memory
     database : path, or sequences in memory
         A FASTA file, a folder that search_database.py --prepare wrote, or sequences.
-    matrix, match, mismatch, gap_open, gap_extend, top, min_score, backend
+    matrix, match, mismatch, gap_open, gap_extend, top, min_score, algorithm, backend
         As of search_database.py.
     evalue : bool
         Add the columns evalue and bits.
@@ -65,6 +72,7 @@ def search(
         whole_number("gap_open", gap_open, 0, 10_000),
         whole_number("gap_extend", gap_extend, 0, 10_000),
     )
+    one_of("algorithm", algorithm, ALGORITHMS)
     top = whole_number("top", top, 1, 10**9)
     min_score = whole_number("min_score", min_score, 1, 2**30)
     threads = threads_or_all(threads)
@@ -79,7 +87,9 @@ def search(
     targets = _database(database, scoring)
 
     def find(engine: str):
-        hits = find_best_hits(sequences, targets, scoring, top, min_score, engine, threads)
+        hits = find_best_hits(
+            sequences, targets, scoring, top, min_score, engine, threads, algorithm=algorithm
+        )
         pairs = hit_pairs(hits, sequences, targets)
         return hits, end_hits(pairs, scoring, engine, threads)
 

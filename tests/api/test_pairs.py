@@ -64,6 +64,7 @@ def test_nothing_and_refusals():
         ({"mode": "gatk", "overhang": "x"}, "overhang 'x' is not one of softclip, indel"),
         ({"mode": "gatk", "parameters": "x"}, "parameters 'x' are not one of "),
         ({"mismatch": 4}, "mismatch 4 is not a whole number from -10000 to 0"),
+        ({"algorithm": "x"}, "algorithm 'x' is not one of band, run-lengths"),
         ({"matrix": "BLOSUM62", "match": 1}, "--matrix takes the place of --match"),
     ):
         with pytest.raises(UsageError) as error:

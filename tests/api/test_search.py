@@ -61,6 +61,7 @@ def test_nothing_and_refusals(proteins):
         ("MKV", proteins, {}, "queries 'MKV' is no file that is here"),
         (["MKV"], proteins, {"top": 0}, "top 0 is not a whole number from 1 to"),
         (["MKV"], proteins, {"mismatch": -1}, "--mismatch goes with --match"),
+        (["MKV"], ["MKV"], {"algorithm": "x"}, "algorithm 'x' is not one of profile, prefix-scan"),
         (["A"], ["A"], {"match": 1, "evalue": True}, "E-values need a protein matrix"),
     ):
         with pytest.raises((InputError, UsageError)) as error:

@@ -43,6 +43,7 @@ def with_settings(copy, section=None, **changed):
         ("index", {"sa_rate": 8}, {"resample_index"}),
         ("index", {"occ_rate": 128, "prefix_length": 4}, {"resample_index"}),
         ("seeds", {"locate": "cpu"}, set()),
+        ("seeds", {"algorithm": "backtracking"}, set()),
         ("seeds", {"max_hits": 3}, {"find_seeds", "preview_table"}),
         ("map", {"clip": 6}, {"map_reads", "merge_alignments"}),
     ],

@@ -49,6 +49,38 @@ def test_the_example_of_a_target_is_what_its_page_shows(checkout, copy, target):
     )
 
 
+ALGORITHMS = {
+    "seeds": ("find_seeds", "schemes", "backtracking"),
+    "scan": ("scan_composition", "auto", "gather"),
+    "pairs": ("align_pairs", "band", "run-lengths"),
+    "search": ("search_database", "profile", "prefix-scan"),
+}
+
+
+@pytest.mark.parametrize("target", ALGORITHMS)
+def test_an_algorithm_is_what_the_program_gets(copy, target):
+    rule, default, other = ALGORITHMS[target]
+    for given, expected in (("", default), (f"algorithm: {other}", other)):
+        arguments = ("--configfile", f"config/examples/{target}.yaml")
+        if given:
+            arguments += ("--config", f"{target}={{{given}}}")
+        said = copy.snakemake(target, "-n", "-p", "-R", rule, *arguments)
+        (command,) = re.findall(rf"^Shell command: (python .*/{rule}\.py .*)$", said, re.MULTILINE)
+        assert command.count("--algorithm") == 1
+        assert f" --algorithm {expected} " in command
+
+
+@pytest.mark.parametrize("target", ["seeds", "scan"])
+def test_another_algorithm_gives_the_same_result(copy, target):
+    arguments = (target, "--configfile", f"config/examples/{target}.yaml")
+    copy.snakemake(*arguments)
+    result = copy / RESULTS[target][0]
+    before = result.read_bytes()
+    rule, _, other = ALGORITHMS[target]
+    copy.snakemake(*arguments, "-f", "-R", rule, "--config", f"{target}={{algorithm: {other}}}")
+    assert result.read_bytes() == before
+
+
 def test_the_manifest_of_a_target_whose_section_is_missing(copy, tmp_path):
     (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
     (tmp_path / "small.fa").write_text(">a\nACGT\n")

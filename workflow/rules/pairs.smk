@@ -19,15 +19,16 @@ rule align_pairs:
     resources:
         gpu=gpus,
         backend=config["backend"],
+        algorithm=algorithm_of("pairs"),
     params:
         program=program("align_pairs.py"),
         gpus=gpus_given,
         code=code("align_pairs.py"),
-        options=options_of("pairs", "references", "queries"),
+        options=options_of("pairs", "references", "queries", "algorithm"),
     shell:
         "python {params.program:q} --references {input.references:q} --queries {input.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --backend {resources.backend} --algorithm {resources.algorithm} 2> {log:q}"
 
 
 rule pairs:

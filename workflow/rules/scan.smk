@@ -20,16 +20,17 @@ rule scan_composition:
         gpu=gpus,
         mem_mb=scan_memory_mb,
         backend=config["backend"],
+        algorithm=algorithm_of("scan"),
     params:
         program=program("scan_composition.py"),
         gpus=gpus_given,
         code=code("scan_composition.py"),
         queries=query_file,
-        options=options_of("scan", "queries", "parts"),
+        options=options_of("scan", "queries", "parts", "algorithm"),
     shell:
         "python {params.program:q} --reference {input.reference:q} --queries {params.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --backend {resources.backend} --algorithm {resources.algorithm} 2> {log:q}"
 
 
 rule scan:

@@ -20,17 +20,19 @@ rule search_database:
         gpu=gpus,
         mem_mb=database_memory_mb,
         backend=config["backend"],
+        algorithm=algorithm_of("search"),
     params:
         program=program("search_database.py"),
         gpus=gpus_given,
         sharing=sharing_flags,
         code=code("search_database.py"),
         queries=query_file,
-        options=options_of("search", "queries", "parts", "database"),
+        options=options_of("search", "queries", "parts", "database", "algorithm"),
     shell:
         "python {params.program:q} --queries {params.queries:q} --database {input.database:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} {params.sharing:q} 2> {log:q}"
+        " --backend {resources.backend} --algorithm {resources.algorithm}"
+        " {params.sharing:q} 2> {log:q}"
 
 
 rule search:

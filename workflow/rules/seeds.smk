@@ -35,6 +35,7 @@ rule find_seeds:
         mem_mb=search_memory_mb,
         backend=config["backend"],
         locate=lambda wildcards: section("seeds")["locate"],
+        algorithm=algorithm_of("seeds"),
     params:
         program=program("find_seeds.py"),
         gpus=gpus_given,
@@ -45,7 +46,8 @@ rule find_seeds:
     shell:
         "python {params.program:q} --index {input.index:q} --queries {params.queries:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
-        " --backend {resources.backend} --locate {resources.locate} {params.sharing:q} 2> {log:q}"
+        " --backend {resources.backend} --locate {resources.locate}"
+        " --algorithm {resources.algorithm} {params.sharing:q} 2> {log:q}"
 
 
 rule seeds:

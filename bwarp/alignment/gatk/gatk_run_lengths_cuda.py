@@ -62,7 +62,10 @@ def gatk_alignments(
     check_overhang(overhang)
     longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
     if longest > LONGEST:
-        raise InputError(f"{longest} bases: this kernel counts up to {LONGEST}; use gatk_cuda")
+        raise InputError(
+            f"a sequence has {longest:,} bases, and --algorithm run-lengths counts up to "
+            f"{LONGEST:,}: use --algorithm band"
+        )
     batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)

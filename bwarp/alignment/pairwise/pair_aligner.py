@@ -14,7 +14,10 @@ from bwarp.alignment.pairs import PairBatch
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.errors import UsageError
 
-__all__ = ["FREE_ENDS", "PAIR_MODES", "PairAligner", "pair_aligner"]
+__all__ = ["ALGORITHMS", "FREE_ENDS", "PAIR_MODES", "PairAligner", "pair_aligner"]
+
+#: What is kept for the traceback: directions in a band, or the run lengths of Ren et al.
+ALGORITHMS = ("band", "run-lengths")
 
 #: The modes of `bwarp.alignment.scoring`, and GATK's rules.
 PAIR_MODES = (*MODES, "gatk")
@@ -54,6 +57,7 @@ def pair_aligner(
     gap_extend: int | None = None,
     overhang: str | None = None,
     parameters: str | None = None,
+    algorithm: str = "band",
 ) -> PairAligner:
     """The aligner for the options of align_pairs.py; None stands for a default.
 
@@ -63,6 +67,8 @@ def pair_aligner(
         ``"cpu"`` or ``"cuda"``.
     free_ends : str or sequence of str, optional
         Some of `FREE_ENDS`; a str has commas between them.
+    algorithm : str
+        One of `ALGORITHMS`: the alignments are the same.
 
     Raises
     ------
@@ -71,15 +77,18 @@ def pair_aligner(
     """
     if mode not in PAIR_MODES:
         raise UsageError(f"mode {mode!r} is not one of {', '.join(PAIR_MODES)}")
+    if algorithm not in ALGORITHMS:
+        raise UsageError(f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS)}")
     if mode == "gatk":
         if matrix or free_ends:
             raise UsageError("--matrix and --free-ends are not for --mode gatk: leave them out")
         rules = _gatk_parameters(parameters, match, mismatch, gap_open, gap_extend)
-        return PairAligner(
-            _gatk_engine(backend, threads, rules, overhang or "softclip"), LETTER_OF_BYTE, None
-        )
+        align = _gatk_engine(backend, algorithm, threads, rules, overhang or "softclip")
+        return PairAligner(align, LETTER_OF_BYTE, None)
     if overhang or parameters:
         raise UsageError("--overhang and --parameters are for --mode gatk: leave them out")
+    if algorithm == "run-lengths":
+        raise UsageError("--algorithm run-lengths is for --mode gatk: leave it out")
     scoring = _scoring(matrix, match, mismatch, gap_open, gap_extend)
     ends = _mode(mode, free_ends)
     if backend == "cuda":
@@ -130,8 +139,16 @@ def _gatk_parameters(name, match, mismatch, gap_open, gap_extend) -> GatkParamet
     return replace(GATK_PARAMETERS[name], **{key: n for key, n in changes.items() if n is not None})
 
 
-def _gatk_engine(backend: str, threads: int, rules: GatkParameters, overhang: str) -> Callable:
-    if backend == "cuda":
+def _gatk_engine(
+    backend: str, algorithm: str, threads: int, rules: GatkParameters, overhang: str
+) -> Callable:
+    if algorithm == "run-lengths":
+        if backend == "cpu":
+            raise UsageError(
+                "algorithm run-lengths needs a GPU, and the backend is cpu: use --algorithm band"
+            )
+        from bwarp.alignment.gatk.gatk_run_lengths_cuda import gatk_alignments
+    elif backend == "cuda":
         from bwarp.alignment.gatk.gatk_cuda import gatk_alignments
     else:
         from bwarp.alignment.gatk.gatk_cpu import gatk_alignments

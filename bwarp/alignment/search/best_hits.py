@@ -11,7 +11,18 @@ from bwarp.alignment.search.database import Database
 from bwarp.alignment.search.top_hits import Hits, top_hits
 from bwarp.errors import UsageError
 
-__all__ = ["MATRIX", "align_hits", "end_hits", "find_best_hits", "search_scoring"]
+__all__ = [
+    "ALGORITHMS",
+    "MATRIX",
+    "align_hits",
+    "check_algorithm",
+    "end_hits",
+    "find_best_hits",
+    "search_scoring",
+]
+
+#: How scores are computed: by profiles, or by the prefix scans of Chang and Chen.
+ALGORITHMS = ("profile", "prefix-scan")
 
 #: The matrix where none is named.
 MATRIX = "BLOSUM62"
@@ -34,6 +45,16 @@ def search_scoring(
     return nucleotide_scoring(match, -3 if mismatch is None else mismatch, gap_open, gap_extend)
 
 
+def check_algorithm(algorithm: str, backend: str) -> None:
+    """Refuse what scores cannot be computed by with a backend, ``"cpu"`` or ``"cuda"``."""
+    if algorithm not in ALGORITHMS:
+        raise UsageError(f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS)}")
+    if algorithm == "prefix-scan" and backend == "cpu":
+        raise UsageError(
+            "algorithm prefix-scan needs a GPU, and the backend is cpu: use --algorithm profile"
+        )
+
+
 def find_best_hits(
     queries: list[np.ndarray],
     database: Database,
@@ -43,6 +64,7 @@ def find_best_hits(
     backend: str,
     threads: int = 1,
     gpus: int = 1,
+    algorithm: str = "profile",
     report: Callable[[int], None] = lambda queries: None,
 ) -> Hits:
     """The best hits of every query, best first.
@@ -56,11 +78,16 @@ def find_best_hits(
     backend : str
         ``"cpu"`` or ``"cuda"``: the hits are the same.
     gpus : int
-        Among how many GPUs the database is shared.
+        Among how many GPUs the database is shared; ``"prefix-scan"`` uses one.
+    algorithm : str
+        One of `ALGORITHMS`: the hits are the same.
     report : function of int
         Called with how many queries are done.
     """
-    if backend == "cuda":
+    check_algorithm(algorithm, backend)
+    if algorithm == "prefix-scan":
+        from bwarp.alignment.search.prefix_scan_cuda import search_scores
+    elif backend == "cuda":
         from bwarp.alignment.search.search_cuda import search_scores
 
         search_scores = partial(search_scores, gpus=gpus)

@@ -21,10 +21,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numba import cuda, int32, int64, uint8
 
+from bwarp.alignment.matrix.device_batch_cuda import free_bytes
 from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS, MINUS_INFINITY
-from bwarp.alignment.matrix.scores_and_ends_cuda import pair_costs
-from bwarp.alignment.scoring import LOCAL, Scoring, element_type
-from bwarp.alignment.search.database import Database
+from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE, pair_costs
+from bwarp.alignment.scoring import LOCAL, Scoring
+from bwarp.alignment.search.database import Database, check_search
 
 __all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]
 
@@ -39,27 +40,34 @@ def search_scores(
     queries: Sequence[np.ndarray], database: Database, scoring: Scoring, threads: int = 1
 ) -> Iterator[np.ndarray]:
     """As `search_cuda.search_scores`, by rows and prefix maxima."""
+    check_search(queries, database, scoring)
     lengths = np.diff(database.offsets)
     codes, offsets = cuda.to_device(database.codes), cuda.to_device(database.offsets)
     matrix = pair_costs(scoring, LOCAL).device_matrix
     # A slice holds the whole target where a block can.
     block = 32 * min(MOST_WARPS, max(1, -(-int(lengths.max(initial=1)) // 32)))
+    most_words = int(MEMORY_SHARE * free_bytes()) // 4
     for query in queries:
-        element_type(scoring, LOCAL, query.size, int(lengths.max(initial=1)))
-        scores = cuda.to_device(np.zeros(database.count, np.int32))
-        edge = cuda.device_array(2 * database.count * query.size, np.int32)
-        if database.count:
-            scan_rows[database.count, block](
-                cuda.to_device(query),
+        device_query = cuda.to_device(query)
+        scores = np.zeros(database.count, np.int32)
+        # A target takes two words a row; as many at a time as the memory holds.
+        at_once = max(1, most_words // (2 * query.size))
+        for first in range(0, database.count, at_once):
+            last = min(first + at_once, database.count)
+            edge = cuda.device_array(2 * (last - first) * query.size, np.int32)
+            found = cuda.device_array(last - first, np.int32)
+            scan_rows[last - first, block](
+                device_query,
                 codes,
-                offsets,
+                offsets[first : last + 1],
                 matrix,
                 np.int32(scoring.gap_open),
                 np.int32(scoring.gap_extend),
                 edge,
-                scores,
+                found,
             )
-        yield scores.copy_to_host()
+            scores[first:last] = found.copy_to_host()
+        yield scores
 
 
 @cuda.jit(cache=True)

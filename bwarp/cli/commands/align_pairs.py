@@ -10,7 +10,12 @@ gap costs follow GATK: the first base of a gap costs gap-open, each further one 
 """
 
 from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
-from bwarp.alignment.pairwise.pair_aligner import FREE_ENDS, PAIR_MODES, pair_aligner
+from bwarp.alignment.pairwise.pair_aligner import (
+    ALGORITHMS,
+    FREE_ENDS,
+    PAIR_MODES,
+    pair_aligner,
+)
 from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
 from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
 from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
@@ -38,7 +43,7 @@ LARGEST = 10_000
 
 ALIGNER_OPTIONS = (
     *("mode", "free_ends", "match", "mismatch", "matrix", "gap_open", "gap_extend"),
-    *("overhang", "parameters"),
+    *("overhang", "parameters", "algorithm"),
 )
 
 
@@ -81,6 +86,11 @@ def parse_options():
         help="with gatk, one of its parameter sets (default: new-sw-parameters), of which the "
         "scores above replace single ones",
     )  # fmt: skip
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="band",
+        help="what is kept for CIGARs: directions in a band, or run lengths, with gatk on a GPU, "
+        "as by Ren et al. Results are the same",
+    )  # fmt: skip
     return parser
 
 
@@ -91,9 +101,9 @@ def main(options):
     if options.mode == "gatk" and output_format != "tsv":
         raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
     check_pairs_given(options)
-    compile_first(backend, options, options.pairs, options.references, options.queries)
     chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
     aligner = pair_aligner(backend, options.threads, **chosen)
+    compile_first(backend, options, options.pairs, options.references, options.queries)
     scoring, code_of_byte = aligner.scoring, aligner.code_of_byte
     lines = {"tsv": tsv_lines, "paf": paf_lines, "sam": None}[output_format]
     if output_format == "sam":

@@ -10,8 +10,10 @@ Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, a
 from pathlib import Path
 
 from bwarp.alignment.search.best_hits import (
+    ALGORITHMS,
     MATRIX,
     align_hits,
+    check_algorithm,
     end_hits,
     find_best_hits,
     search_scoring,
@@ -84,6 +86,11 @@ def parse_options():
         "--alignments", metavar="OUT.m8",
         help="align the hits too, and write them in BLAST's tabular form (outfmt 6)",
     )  # fmt: skip
+    parser.add_argument(
+        "--algorithm", choices=ALGORITHMS, default="profile",
+        help="how scores are computed: profile, or prefix-scan, row by row on one GPU as by Chang "
+        "and Chen. Results are the same",
+    )  # fmt: skip
     add_gpus_option(parser, "database")
     return parser
 
@@ -103,6 +110,7 @@ def main(options):
     inputs = [options.queries, options.database]
     check_outputs([options.output, options.alignments], inputs, options.prepare)
     backend = choose_engine(options.backend, options.gpus)
+    check_algorithm(options.algorithm, backend)
     compile_first(backend, options, options.database, options.queries)
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)
@@ -118,10 +126,19 @@ def main(options):
 
 def search(options, scoring, parameters, database, backend):
     names, queries = read_all(options.queries, scoring.code_of_byte)
-    top, least, threads = options.top, options.min_score, options.threads
+    threads = options.threads
     with progress("queries", total=len(queries)) as report:
         hits = find_best_hits(
-            queries, database, scoring, top, least, backend, threads, options.gpus, report
+            queries,
+            database,
+            scoring,
+            options.top,
+            options.min_score,
+            backend,
+            threads,
+            options.gpus,
+            options.algorithm,
+            report,
         )
     say(f"searched {len(queries):,} queries on {backend}: {hits.scores.size:,} hits")
 

@@ -63,6 +63,14 @@ def test_equals_the_oracle(monkeypatch, engine, gaps):
     check_against_oracle(ENGINES[engine], *small_search(rng, len(scoring.letters)), scoring)
 
 
+@pytest.mark.parametrize("free_bytes", [1, 1500], ids=["one by one", "in parts"])
+def test_edges_of_prefix_scans_go_in_parts(monkeypatch, free_bytes):
+    pretend(monkeypatch, free_bytes=free_bytes)
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    found = small_search(np.random.default_rng(56), 20, lengths=(33, 8), targets=5, longest=80)
+    check_against_oracle(prefix_scan_cuda, *found, scoring)
+
+
 def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
     pretend(monkeypatch, free_bytes=600)
     monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
@@ -119,12 +127,13 @@ def test_scores_beyond_sixteen_bits_and_beyond_a_byte(monkeypatch):
     check_against_oracle(search_cuda, [letters], database, scoring)
 
 
-def test_an_empty_query_is_refused(monkeypatch):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_query_is_refused(monkeypatch, engine):
     pretend(monkeypatch)
     database = sorted_database([np.zeros(3, np.uint8)], ["a"])
     empty = [np.zeros(2, np.uint8), np.zeros(0, np.uint8)]
     with pytest.raises(InputError, match="query 2 is empty: remove it"):
-        list(search_cuda.search_scores(empty, database, matrix_scoring("BLOSUM62", 11, 1)))
+        list(ENGINES[engine].search_scores(empty, database, matrix_scoring("BLOSUM62", 11, 1)))
 
 
 def test_one_of_two_queries_beyond_sixteen_bits(monkeypatch):

@@ -130,6 +130,8 @@ def test_nucleotides(run_program, tmp_path):
         (("--match", 2, "--matrix", "PAM30"), 2,
          "--matrix takes the place of --match and --mismatch: give one of both"),
         (("--mismatch", -2), 2, "--mismatch goes with --match: give both, or a --matrix"),
+        (("--algorithm", "prefix-scan"), 2,
+         "algorithm prefix-scan needs a GPU, and the backend is cpu: use --algorithm profile"),
         (("--gap-extend", "-1"), 2,
          "argument -E/--gap-extend: '-1' is not a whole number from 0 to 10000 "
          "(see search_database.py --help)"),

@@ -56,11 +56,20 @@ def options_of(name, *files):
 def seed_options(wildcards):
     """The flags for the section seeds; whole queries have no step.
 
-    `locate` is a resource, as the engine is: neither changes the result.
+    `locate` and `algorithm` are resources, as the engine is: none of them changes the result.
     """
     settings = section("seeds")
     left_out = ["step"] if settings["k"] == "whole" else []
-    return flags(settings, "queries", "parts", "locate", *left_out)
+    return flags(settings, "queries", "parts", "locate", "algorithm", *left_out)
+
+
+def algorithm_of(name):
+    """A function for resources: the algorithm of a section, which does not change the result."""
+
+    def algorithm(wildcards):
+        return section(name)["algorithm"]
+
+    return algorithm
 
 
 def annotation_flags(wildcards, input):
