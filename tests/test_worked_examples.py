@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bwarp.alignment.scoring import matrix_scoring
+from bwarp.alignment.search import search_cpu
 from bwarp.alignment.search.database import sorted_database
-from bwarp.alignment.search.search_cpu import search_scores
 from bwarp.composition.histogram import count_bases
 from bwarp.index.locate_cpu import locate
 from bwarp.index.rank_cpu import extend_left
@@ -46,10 +46,18 @@ def test_composition_of_breland():
     assert count_bases(np.concatenate(sequences), offsets).tolist() == [[2, 2, 2, 2], [4, 1, 1, 3]]
 
 
-def test_score_of_chang_and_chen():
+@pytest.mark.parametrize("algorithm", ["profile", "prefix-scan"])
+def test_score_of_chang_and_chen(monkeypatch, algorithm):
     """Figure 2: BLOSUM62, a gap of n costs 4 n."""
     scoring = matrix_scoring("BLOSUM62", 0, 4)
     letters = scoring.code_of_byte
     one, other = (letters[np.frombuffer(text, np.uint8)] for text in (b"GCAGGGTTAG", b"CCACCGGGGC"))
-    (scores,) = search_scores([one], sorted_database([other], [""]), scoring, 1)
+    database = sorted_database([other], [""])
+    engine = search_cpu
+    if algorithm == "prefix-scan":
+        from bwarp.alignment.search import prefix_scan_cuda as engine
+        from tests.helpers.gpu.emulated_alignment import pretend
+
+        pretend(monkeypatch)
+    (scores,) = engine.search_scores([one], database, scoring)
     assert scores.tolist() == [27]
