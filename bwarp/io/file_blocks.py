@@ -28,7 +28,7 @@ from xopen import xopen
 from bwarp.errors import InputError
 from bwarp.io.bam.bgzf import END_OF_FILE
 from bwarp.io.bam.bgzf_blocks import inflated_blocks, whole_blocks
-from bwarp.io.standard_streams import open_standard_input
+from bwarp.io.standard_streams import open_input
 from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
@@ -60,7 +60,7 @@ def read_blocks(
     A byte order mark at its start is left out. Damage becomes an `InputError` that names the file.
     With more than one thread a block may be a view of bytes elsewhere.
     """
-    with open_standard_input() if str(path) == "-" else open(path, "rb") as file:
+    with open_input(path) as file:
         blocks = _blocks_of(path, file, block_bytes, threads)
         start = _take_bytes(blocks, len(codecs.BOM_UTF8))
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

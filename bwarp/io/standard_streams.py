@@ -1,8 +1,15 @@
-"""Standard input, output and error, any of which may be closed when a program starts."""
+"""Standard input, output and error, any of which may be closed when a program starts; and pipes.
+
+Of standard input and of a named pipe the start can be looked at; who reads it then gets all of it:
+
+    start_of_stream("-", 4)    CRAM            kept
+    open_input("-")            CRAM....        what was kept, and what follows
+"""
 
 import errno
 import io
 import os
+import stat
 import sys
 from typing import IO, BinaryIO
 
@@ -12,16 +19,17 @@ __all__ = [
     "drop_standard_output",
     "fill_closed_streams",
     "flush_standard_output",
-    "open_standard_input",
+    "is_stream",
+    "open_input",
     "standard_input",
     "standard_output",
-    "start_of_standard_input",
+    "start_of_stream",
 ]
 
 _STDIN, _STDOUT = 0, 1
 
-#: What has been taken from a pipe to look at it, and who reads the pipe gets first.
-_looked_at = bytearray()
+#: Of pipes by their names: an open file, and what has been taken from it to look at it.
+_looked_at: dict[str, tuple[int, bytearray]] = {}
 
 
 def fill_closed_streams() -> None:
@@ -57,42 +65,62 @@ def standard_input() -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def start_of_standard_input(size: int) -> bytes:
-    """The first bytes sent to the program, up to so many; they are there to be read as before."""
+def is_stream(path: str | os.PathLike) -> bool:
+    """Whether a name is that of standard input or of a pipe, which can be read once."""
+    if str(path) == "-":
+        return True
     try:
-        return os.pread(_STDIN, size, os.lseek(_STDIN, 0, os.SEEK_CUR))
-    except OSError as error:
-        if error.errno != errno.ESPIPE:
-            raise
-    while len(_looked_at) < size and (more := os.read(_STDIN, size - len(_looked_at))):
-        _looked_at.extend(more)
-    return bytes(_looked_at[:size])
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
-def open_standard_input() -> BinaryIO:
-    """A file of all that is sent to the program, whatever of it has been looked at."""
-    if not _looked_at:
-        return open(_STDIN, "rb", closefd=False)
-    start = bytes(_looked_at)
-    _looked_at.clear()
-    return io.BufferedReader(_Behind(start))
+def start_of_stream(path: str | os.PathLike, size: int) -> bytes:
+    """The first bytes of a stream, up to so many; they are there to be read as before."""
+    path = str(path)
+    if path == "-":
+        try:
+            return os.pread(_STDIN, size, os.lseek(_STDIN, 0, os.SEEK_CUR))
+        except OSError as error:
+            if error.errno != errno.ESPIPE:
+                raise
+    if path not in _looked_at:
+        _looked_at[path] = (_STDIN if path == "-" else os.open(path, os.O_RDONLY)), bytearray()
+    number, start = _looked_at[path]
+    while len(start) < size and (more := os.read(number, size - len(start))):
+        start.extend(more)
+    return bytes(start[:size])
+
+
+def open_input(path: str | os.PathLike) -> BinaryIO:
+    """A file to read; of a stream all that it holds, whatever of it has been looked at."""
+    path = str(path)
+    if path in _looked_at:
+        number, start = _looked_at.pop(path)
+        return io.BufferedReader(_Behind(bytes(start), number))
+    return open(_STDIN, "rb", closefd=False) if path == "-" else open(path, "rb")
 
 
 class _Behind(io.RawIOBase):
-    """Some bytes, and standard input behind them."""
+    """Some bytes, and an open file behind them."""
 
-    def __init__(self, start: bytes):
-        self._start = start
+    def __init__(self, start: bytes, number: int):
+        self._start, self._number = start, number
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer) -> int:
         if not self._start:
-            return os.readv(_STDIN, [buffer])
+            return os.readv(self._number, [buffer])
         count = min(len(buffer), len(self._start))
         buffer[:count], self._start = self._start[:count], self._start[count:]
         return count
+
+    def close(self) -> None:
+        if not self.closed and self._number != _STDIN:
+            os.close(self._number)
+        super().close()
 
 
 def standard_output(mode: str) -> IO:

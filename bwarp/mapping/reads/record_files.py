@@ -1,6 +1,6 @@
 """Files of reads as BAM and CRAM: whether a file is one, and what its start tells of the rest.
 
-Of standard input the start is looked at, which whoever reads it gets all the same.
+Of standard input and of named pipes the start is looked at, which who reads them gets all the same.
 """
 
 import os
@@ -12,7 +12,7 @@ from itertools import islice
 
 from bwarp.errors import InputError
 from bwarp.io.bam.bgzf import END_OF_FILE
-from bwarp.io.standard_streams import start_of_standard_input
+from bwarp.io.standard_streams import is_stream, start_of_stream
 
 __all__ = [
     "FIRST_RECORDS",
@@ -26,8 +26,12 @@ __all__ = [
 #: Where there are single reads alone in so many records, there are no others.
 FIRST_RECORDS = 10_000
 
-#: What is looked at of a file to know its kind, and of a stream to know its header and records.
-_KIND_BYTES, _START_BYTES = 1 << 16, 1 << 24
+#: What is looked at of a file to know whether it may be BAM or CRAM, and whether it is; and of a
+#: stream to know its header and records.
+_FIRST_BYTES, _KIND_BYTES, _START_BYTES = 16, 1 << 16, 1 << 24
+
+#: How CRAM begins, and files in blocks of gzip, as BAM is.
+_CRAM, _BLOCKED = b"CRAM", b"\x1f\x8b\x08\x04"
 
 #: The last container of a CRAM file, which holds nothing: how many bytes it takes at most, and a
 #: part of it.
@@ -35,17 +39,20 @@ _CRAM_END, _CRAM_END_MARK = 38, b"\xe0EOF"
 
 
 def holds_records(path: str | os.PathLike) -> bool:
-    """Whether a file is BAM or CRAM; of a named pipe that is not known before it is read."""
-    if str(path) == "-":
-        start = start_of_standard_input(_KIND_BYTES)
+    """Whether a file, or what a pipe holds, is BAM or CRAM."""
+    if is_stream(path):
+        # What writes to several pipes in turn may wait until the others are read.
+        start = start_of_stream(path, _FIRST_BYTES)
+        if start.startswith(_BLOCKED):
+            start = start_of_stream(path, _KIND_BYTES)
     elif os.path.isfile(path):
         with open(path, "rb") as file:
             start = file.read(_KIND_BYTES)
     else:
         return False
-    if start.startswith(b"CRAM"):
+    if start.startswith(_CRAM):
         return True
-    if not start.startswith(b"\x1f\x8b\x08\x04"):
+    if not start.startswith(_BLOCKED):
         return False
     try:
         return zlib.decompressobj(31).decompress(start, 4) == b"BAM\1"
@@ -67,7 +74,7 @@ def has_pairs(path: str | os.PathLike) -> bool:
             return any(record.is_paired for record in records)
         except OSError:
             # The start of a stream ends anywhere.
-            if str(path) != "-":
+            if not is_stream(path):
                 raise
             return False
 
@@ -90,7 +97,7 @@ def _opened(path: str | os.PathLike) -> Iterator:
     before, hooks = pysam.set_verbosity(0), (sys.excepthook, sys.unraisablehook)
     sys.excepthook = sys.unraisablehook = lambda *_: None
     try:
-        with _start_of_stream() if str(path) == "-" else _whole(path) as name:
+        with _start(path) if is_stream(path) else _whole(path) as name:
             file = pysam.AlignmentFile(name, check_sq=False)
             try:
                 yield file
@@ -111,7 +118,7 @@ def _opened(path: str | os.PathLike) -> Iterator:
 def _whole(path: str | os.PathLike) -> Iterator[str]:
     """The name of a file, of which nobody else asks whether CRAM has an end."""
     with open(path, "rb") as file:
-        is_cram = file.read(4) == b"CRAM"
+        is_cram = file.read(4) == _CRAM
         file.seek(-min(_CRAM_END, os.path.getsize(path)), os.SEEK_END)
         if is_cram and not has_end(file.read()):
             raise without_end(path)
@@ -119,13 +126,13 @@ def _whole(path: str | os.PathLike) -> Iterator[str]:
 
 
 @contextmanager
-def _start_of_stream() -> Iterator[str]:
-    """A name of the start of standard input, as a file in memory."""
-    start = start_of_standard_input(_START_BYTES)
+def _start(path: str | os.PathLike) -> Iterator[str]:
+    """A name of the start of a stream, as a file in memory."""
+    start = start_of_stream(path, _START_BYTES)
     with open(os.memfd_create("start"), "wb") as file:
         file.write(start)
         # pysam warns of BAM that has no end.
-        if not start.startswith(b"CRAM") and not has_end(start):
+        if not start.startswith(_CRAM) and not has_end(start):
             file.write(END_OF_FILE)
         file.flush()
         yield f"/proc/self/fd/{file.fileno()}"

@@ -19,7 +19,7 @@ from bwarp.errors import InputError
 from bwarp.io.bam.samtools_process import samtools
 from bwarp.io.line_scan import find_byte
 from bwarp.io.put_text import put_bytes
-from bwarp.io.standard_streams import open_standard_input
+from bwarp.io.standard_streams import is_stream, open_input
 from bwarp.mapping.reads.record_files import FIRST_RECORDS, has_end, has_pairs, without_end
 from bwarp.runtime.timeline import on_timeline
 
@@ -35,7 +35,7 @@ _NO_QUALITY = 66
 _PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
 _EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
 
-#: Bytes of standard input that samtools is sent at a time, and those of them that tell of an end.
+#: Bytes of a stream that samtools is sent at a time, and those of them that tell of an end.
 _SENT_BYTES, _END_BYTES = 1 << 20, 64
 
 # What the converter reports besides success.
@@ -51,7 +51,8 @@ def read_unaligned(
 ) -> Iterator[bytes | memoryview]:
     """The reads of a BAM or CRAM file as FASTQ with tags for comments, in blocks.
 
-    ``-`` is standard input. Among the tags is the read group only `with_groups`.
+    The file may be a pipe; ``-`` is standard input. The read group is among the tags only
+    `with_groups`.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def read_unaligned(
     """
     paired = has_pairs(path)
     left_out = _LEFT_OUT[:-2] if with_groups else _LEFT_OUT
-    sent = _Sent() if str(path) == "-" else None
+    sent = _Sent(path) if is_stream(path) else None
     arguments = ["view", "-@", str(threads - 1), "-" if sent else os.path.abspath(path)]
     with samtools(arguments, Path.cwd(), os.fspath(path), "read") as process:
         if sent:
@@ -81,13 +82,14 @@ def read_unaligned(
             if not block:
                 break
     if sent:
-        sent.end(path)
+        sent.end()
 
 
 class _Sent:
-    """Standard input, sent to a process by a thread."""
+    """A stream, sent to a process by a thread."""
 
-    def __init__(self):
+    def __init__(self, path: str | os.PathLike):
+        self._path = path
         self._thread = self._failure = None
         self._last = b""
 
@@ -98,7 +100,7 @@ class _Sent:
     def _send(self, to: BinaryIO) -> None:
         try:
             # A process that has failed reads no more, and says why.
-            with open_standard_input() as file, suppress(BrokenPipeError, ValueError):
+            with open_input(self._path) as file, suppress(BrokenPipeError, ValueError):
                 while block := file.read(_SENT_BYTES):
                     self._last = (self._last + block[-_END_BYTES:])[-_END_BYTES:]
                     to.write(block)
@@ -109,13 +111,13 @@ class _Sent:
             with suppress(OSError, ValueError):
                 to.close()
 
-    def end(self, path) -> None:
+    def end(self) -> None:
         """Refuse what was cut off between two blocks, which samtools takes for an end."""
         self._thread.join()
         if self._failure is not None:
             raise self._failure
         if not has_end(self._last):
-            raise without_end(path)
+            raise without_end(self._path)
 
 
 def _error(path, line: bytes, problem: int) -> InputError:

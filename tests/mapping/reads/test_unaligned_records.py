@@ -1,5 +1,7 @@
 """Reads of BAM and CRAM come as samtools fastq writes them; what is aligned is refused."""
 
+import gzip
+import lzma
 import os
 import threading
 from contextlib import contextmanager, suppress
@@ -11,6 +13,7 @@ import pytest
 
 from bwarp.errors import BwarpError, InputError, UsageError
 from bwarp.io import standard_streams
+from bwarp.io.bam.bgzf import compressed_block
 from bwarp.io.file_blocks import read_blocks
 from bwarp.mapping.reads import counted_records, record_files, unaligned_records
 from bwarp.mapping.reads.read_chunks import read_chunks
@@ -120,7 +123,7 @@ def sent(data: bytes, monkeypatch, pipe: bool):
         os.write(reading, data)
         os.lseek(reading, 0, os.SEEK_SET)
     monkeypatch.setattr(standard_streams, "_STDIN", reading)
-    monkeypatch.setattr(standard_streams, "_looked_at", bytearray())
+    monkeypatch.setattr(standard_streams, "_looked_at", {})
     try:
         yield
     finally:
@@ -147,6 +150,51 @@ def test_standard_input(write, monkeypatch, ending, pipe, start_bytes):
         assert read_groups("-") == read_groups(path)
         assert has_pairs("-")
         assert text_of("-") == text_of(path)
+
+
+@pytest.mark.parametrize("ending", ["bam", "cram"])
+def test_a_named_pipe(write, tmp_path, ending):
+    path = write(random_lines(1) * 600, ending, "@HD\tVN:1.6\n@RG\tID:g\n")
+    pipe = tmp_path / "pipe"
+    with into_pipe(pipe, path.read_bytes()):
+        assert holds_records(pipe)
+        assert read_groups(pipe) == read_groups(path)
+        assert has_pairs(pipe)
+        assert text_of(pipe) == text_of(path)
+
+
+def test_a_named_pipe_that_is_cut_off(write, tmp_path):
+    data = write(random_lines(1) * 500).read_bytes()[:-28]
+    pipe = tmp_path / "pipe"
+    with into_pipe(pipe, data), pytest.raises(BwarpError, match=r"pipe: the file is damaged"):
+        text_of(pipe)
+
+
+@pytest.mark.parametrize("ending", ["fq", "fa", "gz", "bgz", "xz"])
+def test_a_named_pipe_that_holds_no_records(tmp_path, ending):
+    text = b"@r\nACGT\n+\nIIII\n" * 9000 if ending != "fa" else b">r\nACGT\n" * 9000
+    made = {"gz": gzip.compress, "xz": lzma.compress, "bgz": bgzip}
+    pipe = tmp_path / "pipe"
+    with into_pipe(pipe, made.get(ending, bytes)(text)):
+        assert not holds_records(pipe)
+        assert b"".join(map(bytes, read_blocks(pipe, 1 << 14))) == text
+
+
+def bgzip(text: bytes) -> bytes:
+    """The text in blocks of gzip that say how long they are."""
+    return b"".join(compressed_block(text[at : at + 60_000]) for at in range(0, len(text), 60_000))
+
+
+@contextmanager
+def into_pipe(path, data: bytes):
+    """A named pipe that a thread writes to."""
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: _write_all(path, data))
+    writer.start()
+    try:
+        yield
+    finally:
+        writer.join()
 
 
 def test_standard_input_that_is_fastq(monkeypatch):
