@@ -119,11 +119,13 @@ def mapping(lines: Lines) -> Table:
             rate = f"{line['reads'] / line['wall_seconds']:,.0f}"
             yield (
                 of, line["mapper"], f"{line['wall_seconds']:.1f}", f"{line['cpu_seconds']:.1f}",
-                rate, f"{line['memory_mb']:,}",
+                rate, f"{line['memory_mb']:,}", f"{line['right']:.3f}",
+                *(f"{line[f'right_q{q}']:.3f} / {line[f'wrong_ppm_q{q}']}" for q in (10, 30)),
             ), [line]  # fmt: skip
 
     heads = ["reference, reads", "mapper", "seconds", "CPU seconds", "reads a second",
-             "memory, MB"]  # fmt: skip
+             "memory, MB", "correct %", "Q >= 10 correct % / incorrect ppm",
+             "Q >= 30 correct % / incorrect ppm"]  # fmt: skip
     return table(heads, results, rows())
 
 
