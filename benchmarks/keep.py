@@ -95,10 +95,13 @@ def main() -> None:
     described = options.folder / "config.json"
     if not described.exists():
         sys.exit(f"{described} is not there: only a run of make bench can be kept")
-    if json.loads(described.read_text())["small"]:
+    config = json.loads(described.read_text())
+    if config["small"]:
         sys.exit(f"{options.folder} has a run of little data")
-    for benchmark in benchmarks().values():
-        keep(benchmark, options.folder, options.kept)
+    for name, benchmark in benchmarks().items():
+        # Others in the folder are of an earlier run, of which nothing is known.
+        if name in (config["only"] or [name]):
+            keep(benchmark, options.folder, options.kept)
 
 
 if __name__ == "__main__":

@@ -70,10 +70,10 @@ def keep(tmp_path):
     older = {"reference": "h133.fa", "mapper": "bwarp", "commit": "0123456789", "reads": 1}
     (kept / "map_cpu.json").write_text(json.dumps(older) + "\n")
 
-    def done(small=False, described=True, **fields) -> tuple[int, str, list[dict]]:
+    def done(small=False, described=True, only=(), **fields) -> tuple[int, str, list[dict]]:
         (run / "map_cpu.json").write_text(json.dumps(older | {"reads": 2} | fields) + "\n")
         if described:
-            (run / "config.json").write_text(json.dumps({"small": small}))
+            (run / "config.json").write_text(json.dumps({"small": small, "only": only}))
         command = [sys.executable, CHECKOUT / "benchmarks/keep.py", run, "--kept", kept]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         lines = [json.loads(one) for one in (kept / "map_cpu.json").open()]
@@ -87,6 +87,12 @@ def test_a_run_is_kept(keep):
     assert code == 0
     assert said == "map_cpu.json: 1 new lines of 1\n"
     assert [one["reads"] for one in lines] == [2]
+
+
+def test_what_another_run_left_in_the_folder_is_not_kept(keep):
+    code, said, lines = keep(only=["seeds"])
+    assert (code, said) == (0, "")
+    assert [one["reads"] for one in lines] == [1]
 
 
 @pytest.mark.parametrize(
