@@ -18,6 +18,7 @@ __all__ = [
     "all_figures",
     "lines_in",
     "machine_of",
+    "megabases_of",
     "reference_of",
 ]
 
@@ -69,6 +70,12 @@ def machine_of(line: dict) -> str:
 def reference_of(line: dict) -> str:
     """The reference of a line, which may be named by the folder of its index."""
     return re.sub(r"\.(ix|index)$", "", line["reference"])
+
+
+def megabases_of(line: dict) -> int:
+    """The size that a reference is named by, as in 16 Mb of chr20; 0 of another."""
+    size = re.match(r"(\d+) Mb of ", line["reference"])
+    return int(size[1]) if size else 0
 
 
 def seconds(what: str, of: str, value: float, others: str, line: dict, results: str) -> Figure:

@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from drawing.figures import Lines, machine_of, reference_of
+from drawing.figures import Lines, machine_of, megabases_of, reference_of
 from drawing.speed_tables import significant, table
 from drawing.tables import Table
 
@@ -51,6 +51,7 @@ def drozd(lines: Lines) -> Table:
 
     def rows():
         ours = [line for line in lines(results) if "unique" in line["what"]]
+        ours.sort(key=megabases_of)
         for (what, reference), run in groupby(ours, lambda line: (line["what"], line["reference"])):
             run = {line["program"]: line for line in run}
             cells = (f"{run[p]['seconds']:.3g} s" if p in run else "" for p in ("bwarp", "mummer"))

@@ -110,6 +110,28 @@ def loci(lines: Lines) -> Table:
     return table(heads, results, rows())
 
 
+def off_targets(lines: Lines) -> Table:
+    """A row a limit: the search beside Sassy's, and the whole program."""
+    results = "offtargets.jsonl"
+
+    def rows():
+        timed = [line for line in lines(results) if line["part"] in ("search", "whole")]
+        ours = {(line["part"], limits_of(line)): line for line in timed}
+        sassy = {line["mismatches"]: line for line in timed if line["program"] == "sassy"}
+        for (part, limits), line in ours.items():
+            if part == "whole":
+                run = [ours.get(("search", limits)), sassy.get(limits[0]), line]
+                cells = (f"{one['seconds']:.3g} s" if one else "" for one in run)
+                yield (*limits, *cells, machine_of(line)), [one for one in run if one]
+
+    heads = ["mismatches", "DNA bulge", "RNA bulge", "search", "Sassy", "whole program", "machine"]
+    return table(heads, results, rows())
+
+
+def limits_of(line: dict) -> tuple:
+    return line["mismatches"], line["dna_bulge"], line["rna_bulge"]
+
+
 def mapping(lines: Lines) -> Table:
     results = "map_cpu.json"
 
@@ -227,6 +249,7 @@ TABLES = {
     "matches": beside("job", "mems_cpu.jsonl", "mummer"),
     "matches on a GPU": matches_on_gpu,
     "loci": loci,
+    "off-targets": off_targets,
     "mapping": mapping,
     "mapping on many cores": mapping_on_many_cores,
     "stages of mapping": stages,
