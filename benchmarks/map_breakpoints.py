@@ -256,7 +256,7 @@ def main():
         reads = [folder / "1.fq", folder / "2.fq"]
         for end in range(2):
             write_fastq(reads[end], [pair[end] for pair in pairs])
-        mappers = commands(fasta, reads, options.threads)
+        mappers = commands(fasta, reads, options.threads, options.read_length)
         if options.mappers:
             mappers = {mapper: mappers[mapper] for mapper in options.mappers}
         results = Results(

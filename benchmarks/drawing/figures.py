@@ -188,10 +188,8 @@ def alignment_figures(lines: Lines) -> Iterator[Figure]:
             ours = f"{value:.1f} (CIGAR {line['cigar_gcups']:.1f})"
             yield Figure("pairs, GCUPS", of, value, "GCUPS", ours, parasail(line), line, results)
         elif line.get("part") == "edits":
-            of, value = (
-                f"edit distance of DNA {line['lengths']}, {line['mode']}",
-                line["score_gcups"],
-            )
+            of = f"edit distance of DNA {line['lengths']}, {line['mode']}"
+            value = line["score_gcups"]
             others = f"edlib {line['edlib_gcups']:.1f}" if "edlib_gcups" in line else ""
             yield Figure("pairs, GCUPS", of, value, "GCUPS", f"{value:.1f}", others, line, results)
     results = "search_cpu.jsonl"

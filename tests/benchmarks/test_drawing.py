@@ -16,6 +16,7 @@ from drawing import age, figures  # noqa: E402
 from drawing.accuracy import calibration, roc  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
+from drawing.paper_tables import drozd  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
 from drawing.whole_runs import scaling, whole_run_rows  # noqa: E402
 from frame import environment, peers  # noqa: E402
@@ -199,6 +200,17 @@ def test_scaling_is_a_row_a_job_and_a_column_a_mapper():
         ("reads", "1,000", 2, "5 Mb", "2,000; 7 MB", "500; 7 MB"),
         ("reads", "1,000", 4, "5 Mb", "4,000; 7 MB", ""),
     ]
+
+
+def test_references_are_in_the_order_of_their_size():
+    def line(size: int, program: str) -> dict:
+        of = {"what": "unique matches of 5 reads", "reference": f"{size} Mb of chr20"}
+        return of | {"program": program, "seconds": size / 10, "commit": "a", "machine": "CPU"}
+
+    lines = [line(size, program) for size in (16, 4, 32) for program in ("bwarp", "mummer")]
+    table = drozd(lambda name: lines if name == "mems_cpu.jsonl" else [])
+    assert [row[0] for row in table.rows] == ["4 Mb of chr20", "16 Mb of chr20", "32 Mb of chr20"]
+    assert table.rows[0][2:4] == ("0.4 s", "0.4 s")
 
 
 def test_ages_are_not_compared(monkeypatch):
