@@ -29,7 +29,7 @@ figcaption { color: #555; font-size: 13px; }
 def page(title: str, sections: Iterable[tuple[str, str, str]]) -> str:
     """A page of sections, each a name, a heading and its HTML, with links to them at the top."""
     sections = [part for part in sections if part[2]]
-    links = "".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
+    links = " ".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
