@@ -16,7 +16,7 @@ import numpy as np
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.reads.base_bits_cpu import differing
+from bwarp.mapping.reads.base_bits_cpu import differing, prefetch_bases
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -24,6 +24,10 @@ __all__ = ["DEPTH_POSITIONS", "BaseCounts", "count_bases", "depth_step"]
 
 #: Positions whose depth is counted, or fewer: the share of bases of a depth is known to 0.5 %.
 DEPTH_POSITIONS = 10_000
+
+
+#: How many alignments ahead the genome is prefetched.
+_AHEAD = 12
 
 
 class BaseCounts(NamedTuple):
@@ -84,6 +88,8 @@ def _count(blocks, both, starts, positions, offsets, cigar, step, depths):
     blocks, both, cigar, depths = uncounted((blocks, both, cigar, depths))
     aligned, inserted, edits = np.int64(0), np.int64(0), np.int64(0)
     for row in range(starts.size):
+        if row + _AHEAD < starts.size and positions[row + _AHEAD] >= 0:
+            prefetch_bases(blocks, positions[row + _AHEAD])
         position, read = positions[row], starts[row]
         if position < 0:
             continue
