@@ -15,7 +15,7 @@ from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection, quality_beside
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads.base_bits_cpu import differing
+from bwarp.mapping.reads.base_bits_cpu import bits_of_codes, differing
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -79,7 +79,15 @@ def _lower(genome, both, offsets, hits, primary, match, loss, margin):
 @numba.njit(cache=True, nogil=True)
 def _period_of(both, first, length):
     """The shortest period of a read, 0 where it has none."""
+    n = min(length, np.int64(64))
+    low, high, ambiguous = bits_of_codes(both, first, n)
     for period in range(1, min(LONGEST_PERIOD, length // 2) + 1):
+        # Most reads differ from themselves often enough in their first bases.
+        shift = np.uint64(period)
+        bits = low ^ low >> shift | high ^ high >> shift | ambiguous ^ ambiguous >> shift
+        bits &= ~np.uint64(0) >> np.uint64(64 - n + period)
+        if population_count(bits) > MOST_DIFFERENCES:
+            continue
         differences = 0
         for at in range(first, first + length - period):
             differences += both[at] != both[at + period]
