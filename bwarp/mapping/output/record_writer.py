@@ -16,7 +16,7 @@ import numpy as np
 
 from bwarp.io.bam.records import first_bin, put_int16, put_int32
 from bwarp.io.names import Names
-from bwarp.io.put_text import put_bytes, put_field
+from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import (
     MATE_UNMAPPED,
@@ -188,13 +188,16 @@ def _write_records(
     (
         reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
         template_lengths, scores, suboptimal, alt_shares, first_rows, split_ends,
-        secondary_offsets, _, _, _, _,
+        secondary_offsets, _, secondary_positions, _, _,
     ) = records  # fmt: skip
     at = np.int64(0)
     for row in range(first_row, last_row):
         starts[row - first_row] = begin_of_record = at
         if row + _AHEAD < last_row and positions[row + _AHEAD] >= 0:
             prefetch_bases(blocks, positions[row + _AHEAD])
+        if row + _AHEAD < last_row:
+            for hit in range(secondary_offsets[row + _AHEAD], secondary_offsets[row + _AHEAD + 1]):
+                prefetch_bases(blocks, secondary_positions[hit])
         read, mate, flag = reads[row], mates[row], np.int64(flags[row])
         is_mapped, turned = flag & UNMAPPED == 0, flag & REVERSE != 0
         begin, end = cigar_offsets[row], cigar_offsets[row + 1]
@@ -280,7 +283,10 @@ def _write_records(
             edits = count_edits(blocks, positions[row], both, base, cigar, begin, end)
             at = put_integer(out, at, _NM, edits, is_binary)
             at = begin_tag(out, at, _MD, _TEXT, is_binary)
-            at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
+            if edits:
+                at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
+            else:
+                at = put_number(out, at, spans[row])
             at = end_text(out, at, is_binary)
         if flag & PAIRED and flag & MATE_UNMAPPED == 0:
             at = begin_tag(out, at, _MC, _TEXT, is_binary)
