@@ -29,11 +29,14 @@ from bwarp.io.line_scan import (
     letter_table,
     line_end,
 )
+from bwarp.runtime.simd import load, store
 from bwarp.sequence import CODE_OF_BYTE
 
 __all__ = [
     "SequenceBatch",
+    "fastq_lines",
     "parse_records",
+    "put_fastq",
     "read_sequences",
 ]
 
@@ -131,26 +134,65 @@ def parse_records(
     path: str | os.PathLike, records: RecordText, code_of_byte: np.ndarray = CODE_OF_BYTE
 ) -> SequenceBatch:
     """The sequences of records; errors name the file `path`, as do those of `read_sequences`."""
-    first, stop = records.starts[0], records.starts[-1]
-    data, starts = records.text[first:stop], records.starts - first
+    if records.is_fasta:
+        return _parse_fasta(path, records, code_of_byte)
+    lengths, headers = fastq_lines(records)
+    offsets = np.zeros(records.count + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    codes, qualities = np.empty((2, offsets[-1] + SLACK), np.uint8)
+    put_fastq(path, records, offsets, 1, codes, qualities, code_of_byte)
+    return SequenceBatch(
+        codes[: offsets[-1]], offsets, qualities[: offsets[-1]], records.text, headers,
+        records.first_record,
+    )  # fmt: skip
+
+
+def fastq_lines(records: RecordText) -> tuple[np.ndarray, np.ndarray]:
+    """The bases of every FASTQ record, dtype int64, and its header as in `SequenceBatch`.
+
+    By its lines alone: whether it is a record `put_fastq` finds out.
+    """
+    lengths, headers = np.empty(records.count, np.int64), np.empty((records.count, 2), np.int64)
+    _measure_fastq(records.text, records.starts, records.feeds, lengths, headers)
+    return lengths, headers
+
+
+def put_fastq(
+    path: str | os.PathLike,
+    records: RecordText,
+    offsets: np.ndarray,
+    step: int,
+    codes: np.ndarray,
+    qualities: np.ndarray,
+    code_of_byte: np.ndarray = CODE_OF_BYTE,
+) -> None:
+    """Write the bases of FASTQ records to `codes`, and their qualities to `qualities`.
+
+    Those of record i begin at ``offsets[step * i]``. Both arrays have room for `SLACK` more bytes
+    than are written; what stands behind a record stays as it is.
+
+    Raises
+    ------
+    InputError
+        As `read_sequences`.
+    """
+    at, problem = _split_fastq(
+        records.text, records.starts, records.feeds, letter_table(code_of_byte), offsets, step,
+        codes, qualities,
+    )  # fmt: skip
+    if problem:
+        raise _fastq_error(path, records.text.tobytes(), problem, at, records.lines_before)
+
+
+def _parse_fasta(path, records: RecordText, code_of_byte: np.ndarray) -> SequenceBatch:
+    data = records.text[records.starts[0] : records.starts[-1]]
     codes = np.empty(data.size + SLACK, np.uint8)
     offsets = np.zeros(records.count + 1, np.int64)
     headers = np.empty((records.count, 2), np.int64)
-    table = letter_table(code_of_byte)
-    if records.is_fasta:
-        qualities = None
-        at = _split_fasta(data, table, codes, offsets, headers)
-        if at >= 0:
-            raise _fasta_error(path, data.tobytes(), at, _lines_before(records))
-    else:
-        qualities = np.empty(data.size + SLACK, np.uint8)
-        at, problem = _split_fastq(data, starts, table, codes, qualities, offsets, headers)
-        if problem:
-            raise _fastq_error(path, data.tobytes(), problem, at, _lines_before(records))
-        qualities = qualities[: offsets[-1]]
-    return SequenceBatch(
-        codes[: offsets[-1]], offsets, qualities, data, headers, records.first_record
-    )
+    at = _split_fasta(data, letter_table(code_of_byte), codes, offsets, headers)
+    if at >= 0:
+        raise _fasta_error(path, data.tobytes(), at, _lines_before(records))
+    return SequenceBatch(codes[: offsets[-1]], offsets, None, data, headers, records.first_record)
 
 
 def _lines_before(records: RecordText) -> int:
@@ -235,24 +277,40 @@ def _split_fasta(data, table, codes, offsets, headers):
     return -1
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def _line_stop(data, start, feed):
+    """Where the text of a line ends: before its line feed, and before a CR."""
+    return feed - 1 if feed > start and data[feed - 1] == 13 else feed
+
+
 @numba.njit(cache=True, nogil=True)
-def _split_fastq(data, starts, table, codes, qualities, offsets, headers):
-    """Split the FASTQ records that begin at `starts`. Returns an offset and its problem, or 0."""
-    used = 0
-    for record in range(starts.size - 1):
-        begin = starts[record]
-        feed, name_stop = line_end(data, begin)
-        bases = feed + 1
-        feed, bases_stop = line_end(data, bases)
-        plus = feed + 1
-        feed, plus_stop = line_end(data, plus)
-        quality = feed + 1
-        feed, quality_stop = line_end(data, quality)
+def _measure_fastq(data, starts, feeds, lengths, headers):
+    for record in range(lengths.size):
+        begin, bases = starts[record], feeds[record, 0] + 1
+        lengths[record] = _line_stop(data, bases, feeds[record, 1]) - bases
+        headers[record, 0] = begin + 1
+        headers[record, 1] = _line_stop(data, begin, feeds[record, 0])
+
+
+@numba.njit(cache=True, nogil=True)
+def _split_fastq(data, starts, feeds, table, offsets, step, codes, qualities):
+    """Split FASTQ records, whose lines are known. Returns an offset and its problem, or 0."""
+    for record in range(len(feeds)):
+        begin, to = starts[record], offsets[step * record]
+        bases, plus, quality = feeds[record, 0] + 1, feeds[record, 1] + 1, feeds[record, 2] + 1
+        name_stop = _line_stop(data, begin, feeds[record, 0])
+        bases_stop = _line_stop(data, bases, feeds[record, 1])
+        plus_stop = _line_stop(data, plus, feeds[record, 2])
+        quality_stop = _line_stop(data, quality, feeds[record, 3])
         if data[begin] != 64:
             return begin, _NO_HEADER
         if find_byte(data, begin, name_stop, 13) < name_stop:
             return begin, _LONE_RETURN
-        bad = encode_line(data, bases, bases_stop, table, codes, used)
+        # Vectors reach into what stands behind, which is put back.
+        end = to + bases_stop - bases
+        behind = load(codes, end)
+        bad = encode_line(data, bases, bases_stop, table, codes, to)
+        store(codes, end, behind)
         if bad < bases_stop:
             return bad, _BAD_LETTER
         if data[plus] != 43:
@@ -261,13 +319,15 @@ def _split_fastq(data, starts, table, codes, qualities, offsets, headers):
             data[begin + 1 : name_stop], data[plus + 1 : plus_stop]
         ):
             return plus, _PLUS_NAME_DIFFERS
-        bad = copy_between(data, quality, quality_stop, 33, 126, qualities, used)
+        # There is room for as many as there are bases.
+        room = min(quality_stop, quality + bases_stop - bases)
+        behind = load(qualities, end)
+        bad = copy_between(data, quality, room, 33, 126, qualities, to)
+        store(qualities, end, behind)
+        while room <= bad < quality_stop and 33 <= data[bad] <= 126:
+            bad += 1
         if bad < quality_stop:
             return bad, _BAD_QUALITY
         if quality_stop - quality != bases_stop - bases:
             return quality, _UNEQUAL_LENGTHS
-        headers[record, 0] = begin + 1
-        headers[record, 1] = name_stop
-        used += bases_stop - bases
-        offsets[record + 1] = used
     return 0, 0

@@ -2,6 +2,7 @@
 
 text     @r1 \nACGTAC\n+\nFFFFFF\n@r2\nGGT\n+\nFFF\n@r3 ...     cut by its line feeds alone
 starts   0                          24                  41
+feeds         4       11 13     20      29  33 35  39        of FASTQ alone: four a record
 
 An incomplete record at a block's end is carried over to the next one; a record longer than a
 block makes the block grow. Blank lines between records are skipped.
@@ -38,7 +39,8 @@ class RecordText:
         The bytes they are part of.
     starts : ndarray, shape=(count + 1,), dtype=int64
         Where each begins in `text`; the last is where they end.
-    is_fasta : bool
+    feeds : ndarray, shape=(count, 4), dtype=int64, or None
+        The line feeds of every FASTQ record; None for FASTA.
     lines_before : int
         Lines of the file before `text`.
     first_record : int
@@ -47,7 +49,7 @@ class RecordText:
 
     text: np.ndarray
     starts: np.ndarray
-    is_fasta: bool
+    feeds: np.ndarray | None
     lines_before: int
     first_record: int
 
@@ -55,12 +57,17 @@ class RecordText:
     def count(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def is_fasta(self) -> bool:
+        return self.feeds is None
+
     def part(self, first: int, stop: int) -> "RecordText":
         """The records from `first` to below `stop` of these."""
-        starts = self.starts[first : stop + 1]
+        feeds = None if self.is_fasta else self.feeds[first:stop]
         return RecordText(
-            self.text, starts, self.is_fasta, self.lines_before, self.first_record + first
-        )
+            self.text, self.starts[first : stop + 1], feeds, self.lines_before,
+            self.first_record + first,
+        )  # fmt: skip
 
 
 def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[RecordText]:
@@ -87,16 +94,19 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
         if at_end:
             # Ends the last line where nothing does; otherwise it is a blank line more.
             data = read_only(np.append(data, np.uint8(10)))
+        # Most of the arrays is not touched, and takes no memory.
+        feeds = None
         if is_fasta:
             starts = np.empty(data.size // _LEAST_FASTA_BYTES + 2, np.int64)
             count, lines = _cut_fasta(data, at_end, starts)
         else:
             starts = np.empty(data.size // _LEAST_FASTQ_BYTES + 2, np.int64)
-            count, lines = _cut_fastq(data, starts)
-        # Most of the array has not been touched, and takes no memory.
+            feeds = np.empty((starts.size, 4), np.int64)
+            count, lines = _cut_fastq(data, starts, feeds)
+            feeds = feeds[:count].copy()
         starts = starts[: count + 1].copy()
         if count:
-            yield RecordText(data, starts, is_fasta, lines_before, first_record)
+            yield RecordText(data, starts, feeds, lines_before, first_record)
         data = data[starts[-1] :]
         lines_before += lines
         first_record += count
@@ -173,9 +183,9 @@ def _cut_fasta(data, at_end, starts):
 
 
 @numba.njit(cache=True, nogil=True)
-def _cut_fastq(data, starts):
-    """Where the FASTQ records begin that are there as four lines, and the rest; how many, of what
-    lines."""
+def _cut_fastq(data, starts, feeds):
+    """Where the FASTQ records begin that are there as four lines, their line feeds, and where the
+    rest begins; how many, of what lines."""
     count = 0
     lines = 0
     begin = 0
@@ -184,8 +194,9 @@ def _cut_fastq(data, starts):
             lines += data[begin] == 10
             begin += 1
         starts[count] = begin
-        for _ in range(4):
-            begin = find_byte(data, begin, data.size, 10) + 1
+        for line in range(4):
+            feeds[count, line] = find_byte(data, begin, data.size, 10)
+            begin = feeds[count, line] + 1
         if begin > data.size:
             return count, lines
         count += 1

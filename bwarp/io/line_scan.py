@@ -26,6 +26,7 @@ __all__ = [
     "copy_between",
     "count_byte",
     "encode_line",
+    "find_blank",
     "find_byte",
     "letter_table",
     "line_end",
@@ -73,14 +74,30 @@ def count_byte(data, start, stop, wanted):
 def find_byte(data, start, stop, wanted):
     """The first position in data[start:stop] of a byte, or `stop`."""
     vector = fill(np.uint8(wanted))
-    while start + VECTOR_BYTES <= stop:
+    # A vector may reach past `stop`: most lines are shorter than one.
+    while start < stop and start + VECTOR_BYTES <= data.size:
         found = mask_bits(equal(load(data, start), vector))
         if found:
-            return start + _first_lane(found)
+            return min(start + _first_lane(found), stop)
         start += VECTOR_BYTES
     while start < stop and data[start] != wanted:
         start += 1
-    return start
+    return min(start, stop)
+
+
+@numba.njit(cache=True, nogil=True)
+def find_blank(data, start, stop):
+    """The first position in data[start:stop] of a blank or tab, or `stop`."""
+    blank, tab = fill(np.uint8(32)), fill(np.uint8(9))
+    while start < stop and start + VECTOR_BYTES <= data.size:
+        letters = load(data, start)
+        found = mask_bits(equal(letters, blank)) | mask_bits(equal(letters, tab))
+        if found:
+            return min(start + _first_lane(found), stop)
+        start += VECTOR_BYTES
+    while start < stop and data[start] != 32 and data[start] != 9:
+        start += 1
+    return min(start, stop)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -10,6 +10,7 @@ from bwarp.io.line_scan import (
     copy_between,
     count_byte,
     encode_line,
+    find_blank,
     find_byte,
     letter_table,
     line_end,
@@ -17,7 +18,7 @@ from bwarp.io.line_scan import (
 from bwarp.sequence import CODE_OF_BYTE
 
 stretches = st.tuples(
-    st.lists(st.sampled_from(b"\n\rACGTNacgu!~ \x7f\x80\xff\x00"), max_size=300), st.data()
+    st.lists(st.sampled_from(b"\n\rACGTNacgu!~ \t\x7f\x80\xff\x00"), max_size=300), st.data()
 )
 
 
@@ -34,6 +35,8 @@ def test_find_and_count(stretch):
     data, start, stop = drawn(stretch)
     part = data[start:stop].tolist()
     assert find_byte(data, start, stop, 10) == (start + part.index(10) if 10 in part else stop)
+    blanks = [i for i, letter in enumerate(part) if letter in b" \t"]
+    assert find_blank(data, start, stop) == (start + blanks[0] if blanks else stop)
     assert count_byte(data, start, stop, 10) == part.count(10)
 
 

@@ -13,30 +13,23 @@ records of chunks, by their line feeds. All else is done by several threads, eac
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, zip_longest
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
-from bwarp.io.fastx import SequenceBatch, parse_records
 from bwarp.mapping.reads.counted_records import (
     MOST_MADE,
     CountedRecords,
     counted_records,
     whole_pairs,
 )
-from bwarp.mapping.reads.read_names import (
-    first_bad_name,
-    first_difference,
-    pair_up,
-    take_headers,
-)
+from bwarp.mapping.reads.file_pieces import Piece, laid_out, piece_of
+from bwarp.mapping.reads.read_names import first_bad_name, first_difference, pair_up
 from bwarp.mapping.reads.record_files import has_pairs, holds_records
 from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
@@ -143,45 +136,6 @@ def read_chunks(
     return (interleaved_chunks if pairs else single_chunks)(path, reads, threads, with_groups)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Some consecutive records of a file.
-
-    Attributes
-    ----------
-    batches : list of SequenceBatch
-        Where their bases and qualities are.
-    lengths : ndarray, shape=(count,), dtype=int64
-        The bases of every record.
-    text : ndarray, dtype=uint8
-        Their headers, end to end.
-    names, comments : ndarray, shape=(count, 2), dtype=int64
-        Start and stop in `text` of every name, without /1 or /2, and of what follows it.
-    """
-
-    batches: list[SequenceBatch]
-    lengths: np.ndarray
-    text: np.ndarray
-    names: np.ndarray
-    comments: np.ndarray
-
-    @property
-    def count(self) -> int:
-        return len(self.lengths)
-
-    @property
-    def is_fasta(self) -> bool:
-        return self.batches[0].qualities is None
-
-    def first_word(self, record: int) -> bytes:
-        """The first word of a record's header as it stands there."""
-        header = self.text[self.names[record, 0] : self.comments[record, 1]].tobytes()
-        return re.split(rb"[ \t]", header, maxsplit=1)[0]
-
-    def name(self, record: int) -> str:
-        return self.first_word(record).decode("utf-8", "replace")
-
-
 def single_chunks(
     path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
 ) -> Iterator[ReadChunk]:
@@ -238,9 +192,10 @@ def _made(make: Callable, numbered: Iterator, threads: int) -> Iterator[ReadChun
 
 @on_timeline("parse reads")
 def _single(path, first: int, records: CountedRecords) -> ReadChunk:
-    piece = _piece(path, records)
+    piece = piece_of(path, records)
+    laid = laid_out([piece])
     _check_reads(path, piece, first)
-    return ReadChunk(*_laid([piece]), piece.text, piece.names, 1, first, piece.comments)
+    return ReadChunk(*laid, piece.text, piece.names, 1, first, piece.comments)
 
 
 @on_timeline("parse reads")
@@ -248,16 +203,21 @@ def _paired(
     path_1, path_2, first: int, ends: tuple[CountedRecords | None, CountedRecords | None]
 ) -> ReadChunk:
     one, two = (
-        records and _piece(path, records)
+        records and piece_of(path, records)
         for path, records in zip((path_1, path_2), ends, strict=True)
     )
     n_one, n_two = one.count if one else 0, two.count if two else 0
+    if n_one != n_two or one.is_fasta != two.is_fasta:
+        # What is wrong within a file is said first.
+        for piece in filter(None, (one, two)):
+            laid_out([piece])
     if n_two < n_one:
         raise _shorter(path_2, path_1, first + n_two)
     if n_one < n_two:
         raise _shorter(path_1, path_2, first + n_one)
     if one.is_fasta != two.is_fasta:
         raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
+    laid = laid_out([one, two])
     _check_reads(path_1, one, first)
     _check_reads(path_2, two, first)
     differing = first_difference(one.text, one.names, two.text, two.names)
@@ -268,16 +228,16 @@ def _paired(
             "need the same reads in the same order"
         )
     comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
-    return ReadChunk(*_laid([one, two]), one.text, one.names, 2, first, comments, two.text)
+    return ReadChunk(*laid, one.text, one.names, 2, first, comments, two.text)
 
 
 @on_timeline("parse reads")
 def _interleaved(path, records: CountedRecords) -> ReadChunk:
-    piece = _piece(path, records)
-    _check_reads(path, piece, piece.batches[0].first_record)
+    piece = piece_of(path, records)
+    codes, offsets, qualities = laid_out([piece])
+    _check_reads(path, piece, piece.parts[0].first_record)
     firsts = np.empty(piece.count, np.int64)
     firsts = firsts[: pair_up(piece.text, piece.names, firsts)]
-    codes, offsets, qualities = _laid([piece])
     names, comments, orphans = piece.names[firsts], piece.comments, None
     if 2 * firsts.size > piece.count:
         orphans = np.diff(firsts, append=piece.count) == 1
@@ -298,38 +258,7 @@ def _shorter(path, other, count: int) -> InputError:
     )
 
 
-def _piece(path, records: CountedRecords) -> _Piece:
-    batches = [parse_records(path, part) for part in records.parts]
-    if records.failure is not None:
-        raise records.failure
-    lengths = np.concatenate([np.diff(batch.offsets) for batch in batches])
-    sizes = [int((batch.headers[:, 1] - batch.headers[:, 0]).sum()) for batch in batches]
-    text = np.empty(sum(sizes), np.uint8)
-    names, comments = (np.empty((lengths.size, 2), np.int64) for _ in range(2))
-    row, at = 0, 0
-    for batch, size in zip(batches, sizes, strict=True):
-        take_headers(batch.text, batch.headers, text, at, names[row:], comments[row:])
-        row, at = row + batch.count, at + size
-    return _Piece(batches, lengths, text, names, comments)
-
-
-def _laid(pieces: list[_Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Bases and qualities of pieces of equally many records, taken in turn, and their offsets."""
-    step = len(pieces)
-    offsets = np.zeros(step * pieces[0].count + 1, np.int64)
-    np.cumsum(np.stack([piece.lengths for piece in pieces], axis=1), out=offsets[1:])
-    codes = np.empty(offsets[-1], np.uint8)
-    qualities = None if pieces[0].is_fasta else np.empty(offsets[-1], np.uint8)
-    for first, piece in enumerate(pieces):
-        for batch in piece.batches:
-            _lay(batch.codes, batch.offsets, codes, offsets, first, step)
-            if qualities is not None:
-                _lay(batch.qualities, batch.offsets, qualities, offsets, first, step)
-            first += step * batch.count
-    return codes, offsets, qualities
-
-
-def _check_reads(path, piece: _Piece, first_read: int) -> None:
+def _check_reads(path, piece: Piece, first_read: int) -> None:
     """Refuse what SAM has no way to write, and what would take minutes a read."""
     lengths = piece.names[:, 1] - piece.names[:, 0]
     for i in np.flatnonzero(lengths > LONGEST_READ_NAME)[:1]:
@@ -351,13 +280,3 @@ def _check_reads(path, piece: _Piece, first_read: int) -> None:
             f"{piece.lengths[i]:,} bases, and the longest that are mapped have {LONGEST_READ:,}: "
             "map longer reads with a mapper made for them, such as minimap2"
         )
-
-
-@numba.njit(cache=True, nogil=True)
-def _lay(values, starts, out, offsets, first, step):
-    """Copy stretches of values to out[offsets[first]:], out[offsets[first + step]:], ..."""
-    for i in range(starts.size - 1):
-        # Only unsigned indexes let LLVM copy in vectors.
-        source, to = np.uint64(starts[i]), np.uint64(offsets[first + step * i])
-        for at in range(np.uint64(starts[i + 1] - starts[i])):
-            out[to + at] = values[source + at]

@@ -3,6 +3,9 @@
 import numba
 import numpy as np
 
+from bwarp.io.line_scan import find_blank
+from bwarp.io.put_text import put_bytes
+
 __all__ = ["first_bad_name", "first_difference", "pair_up", "take_headers"]
 
 
@@ -28,15 +31,10 @@ def take_headers(text, headers, taken, at, names, comments):
     blank or tab.
     """
     for i in range(len(headers)):
-        begin = at
-        space = np.int64(-1)
-        for source in range(headers[i, 0], headers[i, 1]):
-            letter = text[source]
-            if space < 0 and (letter == 32 or letter == 9):
-                space = at
-            taken[at] = letter
-            at += 1
-        stop = space if space >= 0 else at
+        begin, first, last = at, headers[i, 0], headers[i, 1]
+        space = find_blank(text, first, last)
+        at = put_bytes(taken, at, text, first, last)
+        stop = begin + space - first
         comments[i, 0] = min(stop + 1, at)
         comments[i, 1] = at
         if stop - begin > 2 and taken[stop - 2] == 47 and 49 <= taken[stop - 1] <= 50:
@@ -69,7 +67,11 @@ def first_difference(text_1, names_1, text_2, names_2):
         length = names_1[i, 1] - names_1[i, 0]
         if names_2[i, 1] - names_2[i, 0] != length:
             return i
-        for at in range(length):
-            if text_1[names_1[i, 0] + at] != text_2[names_2[i, 0] + at]:
-                return i
+        start_1, start_2 = np.uint64(names_1[i, 0]), np.uint64(names_2[i, 0])
+        # Without a way out of the loop it is one over vectors.
+        same = True
+        for at in range(np.uint64(length)):
+            same &= text_1[start_1 + at] == text_2[start_2 + at]
+        if not same:
+            return i
     return -1

@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import CHUNK_BYTES
-from bwarp.mapping.reads import counted_records
+from bwarp.mapping.reads import counted_records, file_pieces
 from bwarp.mapping.reads.read_chunks import (
     interleaved_chunks,
     paired_chunks,
@@ -60,6 +60,7 @@ def expected(records):
 @pytest.mark.parametrize("size", [2, 6, 10, 50, 100, 1000])
 def test_reads_come_back(file, monkeypatch, size, block_bytes, threads):
     monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
+    monkeypatch.setattr(file_pieces, "_RECORDS_AT_A_TIME", 7)
     pairs = [record for record in READS for _ in range(2)]
     one, two = file("1.fq", fastq(READS, "/1")), file("2.fq", fastq(READS, "/2"))
     mixed = file("both.fq", fastq(pairs))
@@ -204,6 +205,16 @@ def test_of_several_errors_the_first_one_is_told(
     assert message(single_chunks(wrong, size, threads)) == said
     assert message(paired_chunks(wrong, fine, size, threads)) == said
     assert message(paired_chunks(fine, wrong, size, threads)) == said
+
+
+def test_of_two_wrong_files_the_error_of_the_first_is_told(file, monkeypatch):
+    monkeypatch.setattr(file_pieces, "_RECORDS_AT_A_TIME", 7)
+    one, two = file("1.fq", BAD), file("2.fq", "@bad\nA!\n+\nII\n" + fastq(READS[:30]))
+    assert message(paired_chunks(one, two)).startswith(f"{one}, line 122: ")
+    assert message(paired_chunks(two, one)).startswith(f"{two}, line 2: ")
+    # So it is where one of them ends too early, or has fewer reads.
+    for text in (fastq(READS[:30]) + "@last\nACG", fastq(READS)):
+        assert message(paired_chunks(one, file("3.fq", text))).startswith(f"{one}, line 122: ")
 
 
 @pytest.mark.parametrize("size", [2, 20, 1000])
