@@ -22,6 +22,7 @@ from bwarp.mapping.extension.gap_search import best_gap, gap_costs, least_clippe
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, merge
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import find_candidates
+from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -79,7 +80,7 @@ def across_gaps(
         gapless=np.zeros(len(gaps), bool),
         window_starts=np.maximum(hits.window_starts[hit] + low, lowest),
         window_ends=np.minimum(hits.window_ends[hit] + high, highest),
-        offsets=np.searchsorted(reads, np.arange(n_reads + 1)),
+        offsets=offsets_of(reads, n_reads),
     )
     return merge(hits, joined)
 
@@ -124,7 +125,7 @@ def with_clipped_ends(
         reads=reads[part].astype(np.int32),
         read_starts=more.read_starts + before.astype(np.int32),
         read_ends=more.read_ends + before.astype(np.int32),
-        offsets=np.searchsorted(reads[part], np.arange(n_reads + 1)),
+        offsets=offsets_of(reads[part], n_reads),
     )
     return merge(hits, of_reads)
 

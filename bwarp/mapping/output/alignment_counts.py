@@ -40,11 +40,14 @@ class BaseCounts(NamedTuple):
     inserted : int
     edits : int
         Mismatches, inserted and deleted bases: the sum of the tags NM.
+    spans : ndarray, shape=(n,), dtype=int64
+        The bases of the reference that each alignment takes up; 0 for none.
     """
 
     aligned: int
     inserted: int
     edits: int
+    spans: np.ndarray
 
 
 def depth_step(reference_bases: int) -> int:
@@ -75,16 +78,16 @@ def count_bases(
     reverse = alignments.strands.astype(np.int64) * (both.size // 2)
     starts = offsets[reads] + reverse + alignments.read_starts
     step = depth_step(int(genome.contig_starts[-1]))
-    return BaseCounts(
-        *_count(
-            genome.blocks, both, starts, alignments.positions, alignments.cigar_offsets,
-            alignments.cigar, step, depths,
-        )
+    spans = np.zeros(starts.size, np.int64)
+    aligned, inserted, edits = _count(
+        genome.blocks, both, starts, alignments.positions, alignments.cigar_offsets,
+        alignments.cigar, step, depths, spans,
     )  # fmt: skip
+    return BaseCounts(aligned, inserted, edits, spans)
 
 
 @numba.njit(cache=True, nogil=True)
-def _count(blocks, both, starts, positions, offsets, cigar, step, depths):
+def _count(blocks, both, starts, positions, offsets, cigar, step, depths, spans):
     blocks, both, cigar, depths = uncounted((blocks, both, cigar, depths))
     aligned, inserted, edits = np.int64(0), np.int64(0), np.int64(0)
     for row in range(starts.size):
@@ -114,4 +117,5 @@ def _count(blocks, both, starts, positions, offsets, cigar, step, depths):
             elif operation == DELETION:
                 edits += length
                 position += length
+        spans[row] = position - positions[row]
     return aligned, inserted, edits

@@ -23,6 +23,7 @@ import numpy as np
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
@@ -237,7 +238,7 @@ def alignment_records(
         rows_of_read[1::2][chunk.orphans] = 0
         there = ~((reads % 2 == 1) & chunk.orphans[reads // 2])
         order, reads, soft = order[there], reads[there], soft[there]
-    first_rows = np.searchsorted(reads, np.arange(chunk.n_reads + 1))
+    first_rows = offsets_of(reads, chunk.n_reads)
     split_ends = first_rows[:-1] + rows_of_read
     is_primary = np.diff(reads, prepend=-1) > 0
     is_secondary = np.arange(reads.size) >= split_ends[reads]

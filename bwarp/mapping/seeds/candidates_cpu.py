@@ -38,6 +38,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
 from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, seed_rows_of
+from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -153,7 +154,7 @@ def candidates_of(
         lowest=found[:, _LOWEST].copy(),
         highest=found[:, _HIGHEST].copy(),
         seeds=found[:, _SEEDS].astype(np.int32),
-        offsets=np.searchsorted(found[:, _READ], np.arange(len(score_bounds) + 1)),
+        offsets=offsets_of(found[:, _READ], len(score_bounds)),
         score_bounds=score_bounds,
         unlocated=unlocated,
         searched=np.append(searched, len(found)),
