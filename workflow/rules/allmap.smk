@@ -268,6 +268,8 @@ rule merge_loci:
     input:
         batches=batches(ALLMAP_FORMAT),
         tables=batches("stats.json", "over.tsv", "skipped.tsv"),
+        # What no job needs does not come into a storage, and the job that made it fails.
+        indexes=batches("bam.bai") if STORAGE and ALLMAP_FORMAT == "bam" else [],
     output:
         loci=f"results/allmap/{{sample}}.{ALLMAP_FORMAT}",
         stats="results/allmap/{sample}.stats.json",

@@ -3,10 +3,17 @@ from itertools import takewhile
 from pathlib import Path
 
 
+def batch_folder(sample, unit):
+    """The folder of the batches of a unit, once the checkpoint has run: of a storage the one there."""
+    made = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
+    if STORAGE == "fs":
+        return Path(seen_here(path_here(f"results/allmap/batches/{sample}/{unit}")))
+    return Path(made)
+
+
 def batches_of(sample, unit):
     """The numbers of the batches that the reads of a unit have been cut into."""
-    folder = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
-    return sorted(int(path.stem) for path in Path(folder).glob("*.reads"))
+    return sorted(int(path.stem) for path in batch_folder(sample, unit).glob("*.reads"))
 
 
 def batch_of(wildcards):
@@ -56,7 +63,7 @@ def first_batches(path):
         from bwarp.mapping.reads.stored_reads import first_template_of
 
         sample, unit = wildcards.sample, wildcards.unit
-        folder = Path(checkpoints.batch_reads.get(sample=sample, unit=unit).output[0])
+        folder = batch_folder(sample, unit)
         first = takewhile(
             lambda batch: first_template_of(folder / f"{batch}.reads") < FIRST_PAIRS,
             batches_of(sample, unit),
