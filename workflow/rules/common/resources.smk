@@ -30,7 +30,7 @@ def search_memory_mb(wildcards, attempt):
 
 def scan_memory_mb(wildcards, attempt):
     """Memory to scan a genome: 8 bytes a base, and 40 for the sums of `gather`."""
-    a_base = 40 if section("scan").get("algorithm") == "gather" else 8
+    a_base = 40 if section("scan")["algorithm"] == "gather" else 8
     queries = letters_mb(section("scan")["queries"])
     return attempt * (2000 + round(a_base * reference_mb() + 4 * queries))
 
