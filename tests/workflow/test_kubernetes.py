@@ -1,7 +1,12 @@
 """The profile for Kubernetes, and what it plans where a volume holds inputs and results."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,6 +16,9 @@ from tests.helpers.programs.programs_here import run_here
 STORED = ("--workflow-profile", "profiles/kubernetes", "--default-storage-prefix")
 
 N_READS = 400
+
+#: Where the stand-in for Kubernetes is.
+PODS = Path(__file__).parents[1] / "helpers" / "pods"
 
 
 def lacks(*modules):
@@ -83,3 +91,42 @@ def test_a_plan_with_files_of_a_volume(copy):
 def test_an_input_that_the_volume_lacks(copy):
     words = ("map", "-n", "--configfile", "mine.yaml", *STORED, copy.volume / "other")
     assert "small.fa" in copy.snakemake(*words, rc=1)
+
+
+@lacks("snakemake_storage_plugin_fs")
+@pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
+def test_allmap_where_jobs_share_a_storage_alone(make_copy, tmp_path):
+    """Each job in an empty folder has the bytes of those that run in one."""
+    copy, volume = make_copy("clone", forks=True), tmp_path / "volume"
+    genome = ("--reference", copy / "small.fa")
+    for number in (1, 2):
+        reads = (*genome, "-1", copy / f"r{number}.fq", "--reads", 150, "--seed", number)
+        assert run_here("simulate_reads", *reads, folder=copy.folder).rc == 0
+    (copy / "units.tsv").write_text("sample\tunit\tfq1\ns\t1\tr1.fq\ns\t2\tr2.fq\n")
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\nsamples: units.tsv\nbackend: cpu\nallmap: {edits: 2}\n"
+    )
+    shutil.copytree(copy.folder, tmp_path / "sent")
+    volume.mkdir()
+    for name in ("small.fa", "r1.fq", "r2.fq"):
+        (tmp_path / "sent" / name).rename(volume / name)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "sent", check=True)
+    subprocess.run(["git", "add", "-A"], cwd=tmp_path / "sent", check=True)
+    (tmp_path / "pods").mkdir()
+    path = os.pathsep.join([str(PODS), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "snakemake", "allmap", "--configfile", "mine.yaml",
+            "--executor", "pods", "--jobs", "2", "--seconds-between-status-checks", "1",
+            "--default-storage-provider", "fs", "--default-storage-prefix", str(volume),
+        ],
+        cwd=tmp_path / "sent",
+        env=os.environ | {"PODS": str(tmp_path / "pods"), "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    copy.snakemake("allmap", "--configfile", "mine.yaml")
+    for ending in ("bam", "bam.bai", "over.tsv", "skipped.tsv", "stats.json"):
+        made = (volume / "results" / "allmap" / f"s.{ending}").read_bytes()
+        assert made == (copy / "results" / "allmap" / f"s.{ending}").read_bytes()
