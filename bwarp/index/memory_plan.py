@@ -12,9 +12,6 @@ What is kept, where memory allows, in the order in which it is given up:
 Beside the index the plan counts what else the program keeps there (a genome), its work on one
 batch, what making the parts takes for a moment, and some room for the driver: code of kernels,
 their local memory, and gaps between arrays.
-
-Where little is searched in a large index, making the whole suffix array, the text and the longest
-table takes longer than they save: then they are left out however much memory there is.
 """
 
 from collections.abc import Iterator
@@ -34,9 +31,6 @@ SHORTER_STRINGS = 3
 
 #: The suffix array is sampled no more thinly than this.
 LARGEST_RATE = 32
-
-#: Making all parts of so many rows takes as long as an element saves by them, about.
-ROWS_AN_ELEMENT = 5000
 
 #: Work on so much smaller batches than the largest is as fast, or nearly.
 COMFORTABLE = 8
@@ -64,8 +58,6 @@ class MemoryNeeds:
         Elements of a batch: with fewer the program does not run, and more do not pay.
     beside : int
         Bytes of what the program keeps on the GPU beside the index.
-    total : int or None
-        Elements of all batches, about, where that is known.
     """
 
     with_reverse: bool
@@ -74,7 +66,6 @@ class MemoryNeeds:
     fewest: int
     most: int
     beside: int = 0
-    total: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,19 +137,16 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
 
 def _sizes(index: FMIndex, needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
     """Rates of the suffix array and lengths of the table's strings, the largest parts first."""
-    n_rows = index.forward.n_rows
-    is_little = needs.total is not None and needs.total < n_rows // ROWS_AN_ELEMENT
-    rates = [index.sa_rate] if is_little else [1, index.sa_rate]
+    rates = [1, index.sa_rate]
     while 2 * rates[-1] <= LARGEST_RATE:
         rates.append(2 * rates[-1])
     if needs.with_suffixes == "no":
         rates = [0]
     elif needs.with_suffixes == "if they fit":
         rates.append(0)
-    longest = longest_string(n_rows)
-    shortest = max(longest - SHORTER_STRINGS, SHORTEST_STRING)
+    longest = longest_string(index.forward.n_rows)
     for rate in dict.fromkeys(rates):
-        for length in range(shortest if is_little else longest, shortest - 1, -1):
+        for length in range(longest, max(longest - SHORTER_STRINGS, SHORTEST_STRING) - 1, -1):
             yield rate, length
 
 

@@ -2,9 +2,8 @@
 
 import os
 import zlib
-from collections.abc import Iterable
 
-__all__ = ["estimated_reads", "estimated_total"]
+__all__ = ["estimated_reads"]
 
 #: What is looked at of a file.
 _HEAD_BYTES = 1 << 18
@@ -25,14 +24,6 @@ def estimated_reads(path: str | os.PathLike) -> int:
     reads = _reads_in(text)
     bytes_a_read = used / reads if reads else _PACKED_READ
     return -int(-size // bytes_a_read)
-
-
-def estimated_total(paths: Iterable[str | os.PathLike]) -> int | None:
-    """The reads of several files together; None where one is a pipe."""
-    paths = list(paths)
-    if any(str(path) == "-" or not os.path.isfile(path) for path in paths):
-        return None
-    return sum(map(estimated_reads, paths))
 
 
 def _inflated(head: bytes) -> tuple[bytes, int]:

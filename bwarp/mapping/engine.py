@@ -13,47 +13,32 @@ from bwarp.runtime.threads import run_together
 __all__ = ["load", "map_chunks", "reads_a_chunk"]
 
 
-#: Fewest reads of a chunk on a GPU: of so many a thread makes records in as long as it takes to
-#: hand them to it.
-FEWEST_ON_GPU = 1 << 13
-
 #: Reads of a chunk for each thread, of two at least: few threads seldom wait for Python's lock, and
 #: all they keep but the index is chunks.
 READS_A_THREAD = 1 << 12
 
 
-def reads_a_chunk(backend: str, threads: int, reads: int | None = None) -> int:
-    """Reads of a chunk: a GPU takes many of them, few threads are to keep little.
-
-    Where all are `reads`, about, every thread is to have some.
-    """
+def reads_a_chunk(backend: str, threads: int) -> int:
+    """Reads of a chunk: a GPU takes many of them, few threads are to keep little."""
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 
-        if reads is None:
-            return pipeline_cuda.READS_A_CHUNK
-        in_work = min(threads, pipeline_cuda.MOST_IN_WORK)
-        share = 2 * -(-reads // (2 * in_work))
-        return min(pipeline_cuda.READS_A_CHUNK, max(FEWEST_ON_GPU, share))
+        return pipeline_cuda.READS_A_CHUNK
     return min(READS_A_CHUNK, READS_A_THREAD * max(threads, 2))
 
 
 def load(
-    index: FMIndex,
-    backend: str = "cpu",
-    threads: int = 1,
-    gpus: int = 1,
-    reads: int | None = None,
+    index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
 ) -> tuple[Genome, object]:
     """The genome and, at the same time, what an engine keeps for all chunks: of up to `gpus` GPUs
-    what each keeps. Of few `reads`, where all are about so many, a GPU keeps less.
+    what each keeps.
     """
     make_genome = partial(genome_of, index.reference, threads)
     if backend == "cuda":
         from bwarp.gpu.several_gpus import on_each
         from bwarp.mapping import seeding_rounds_cuda
 
-        prepare = partial(seeding_rounds_cuda.prepare, index, threads, reads)
+        prepare = partial(seeding_rounds_cuda.prepare, index, threads)
         return tuple(run_together([make_genome, partial(on_each, prepare, gpus)], 2))
     return make_genome(), None
 

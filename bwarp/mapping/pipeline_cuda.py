@@ -21,7 +21,7 @@ reads are independent, but for the two of a pair.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +88,7 @@ def map_chunks(
         What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned on every GPU already.
     """
     workers = [_Scorer(device, parameters) for device in devices or [prepare(index)]]
-    scorers, at_once = LeastBusy(workers), min(worker.reads_at_once for worker in workers)
+    scorers, at_once = LeastBusy(workers), min(worker.chunks_a_group for worker in workers)
 
     def score(group: list[ReadChunk]) -> list[ScoredChunk]:
         with scorers.lent() as scorer:
@@ -107,9 +107,7 @@ def map_chunks(
         scored = replace(scored, both=both_strands(chunk.codes, chunk.offsets))
         return then(finish_chunk(index, genome, scored, insert, parameters))
 
-    chunks, a_chunk = _with_size(chunks)
-    groups = read_ahead_in_lists(chunks, max(1, at_once // a_chunk))
-    groups = chain([first] if first else [], groups)
+    groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
     scored = in_order(score, groups, min(threads, GROUPS * len(workers)))
     yield from in_order(finish, chain.from_iterable(scored), min(threads, MOST_IN_WORK))
 
@@ -118,12 +116,6 @@ def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[Read
     """The chunks; when there are no more `ended` is set."""
     yield from chunks
     ended.set()
-
-
-def _with_size(chunks: Iterator[ReadChunk]) -> tuple[Iterator[ReadChunk], int]:
-    """The chunks, and how many reads the first of them has; the others have no more."""
-    first = list(islice(chunks, 1))
-    return chain(first, chunks), max([1, *(chunk.n_reads for chunk in first)])
 
 
 class _OnHost(NamedTuple):
@@ -146,8 +138,8 @@ class _Scorer:
         self._pieces = Pieces(device.index.plan.elements, refusal)
 
     @property
-    def reads_at_once(self) -> int:
-        return self._pieces.at_once
+    def chunks_a_group(self) -> int:
+        return max(1, self._pieces.at_once // READS_A_CHUNK)
 
     def score(
         self, chunks: list[ReadChunk], insert: InsertSize | None, ended: threading.Event

@@ -78,8 +78,8 @@ class ScoredReads:
 
 
 @on_timeline("bring the index to the GPU")
-def prepare(index: FMIndex, threads: int = 1, reads: int | None = None) -> DeviceData:
-    """Copy an index and its genome to the GPU; to be kept over all chunks of `reads` reads."""
+def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
+    """Copy an index and its genome to the GPU; to be kept over all chunks."""
     needs = MemoryNeeds(
         with_reverse=False,
         with_suffixes="yes",
@@ -87,7 +87,6 @@ def prepare(index: FMIndex, threads: int = 1, reads: int | None = None) -> Devic
         fewest=FEWEST_READS,
         most=MOST_READS,
         beside=genome_bytes(index.reference),
-        total=reads,
     )
     device = make_device_index(index, needs, with_lists=False, threads=threads)
     return DeviceData(device, genome_on_gpu(index.reference, threads))

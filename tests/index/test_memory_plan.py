@@ -1,6 +1,5 @@
 """What goes to a GPU fits there, with everything that a program holds beside it."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -93,16 +92,6 @@ def test_what_is_made_of_the_sampled_suffix_array_must_fit_beside_it():
     free = int(least / (1 - memory_plan.DRIVER_SHARE)) + GB // 4
     assert plan_memory(index_of(ROWS, 1), needs(beside=0), free).suffix_rate == 1
     assert plan_memory(index, needs(beside=0), free).suffix_rate == 2
-
-
-@pytest.mark.parametrize("sa_rate", [1, 4])
-def test_for_few_elements_of_a_large_index_only_what_it_has_is_brought(sa_rate):
-    index, many = index_of(ROWS, sa_rate), ROWS // memory_plan.ROWS_AN_ELEMENT
-    few = plan_memory(index, replace(needs(), total=many - 1), 140 * GB)
-    assert (few.suffix_rate, few.string_length) == (sa_rate, 15 - memory_plan.SHORTER_STRINGS)
-    assert plan_memory(index, replace(needs(), total=many), 140 * GB) == plan_memory(
-        index, needs(), 140 * GB
-    )
 
 
 def test_batches_get_smaller_before_the_program_gives_up():

@@ -2,12 +2,11 @@
 
 import bz2
 import gzip
-import os
 import random
 
 import pytest
 
-from bwarp.io.read_estimate import estimated_reads, estimated_total
+from bwarp.io.read_estimate import estimated_reads
 
 RNG = random.Random(5)
 FASTQ = b"".join(
@@ -37,17 +36,6 @@ def pieces(text, size):
 def test_reads_alike_are_counted(tmp_path, content):
     (tmp_path / "reads").write_bytes(content)
     assert estimated_reads(tmp_path / "reads") == pytest.approx(5000, rel=0.1)
-
-
-def test_files_are_counted_together_and_pipes_not_at_all(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("1.fq", "2.fq", "-"):
-        (tmp_path / name).write_bytes(FASTQ)
-    os.mkfifo("pipe")
-    assert estimated_total(["1.fq", "2.fq"]) == pytest.approx(10_000, rel=0.1)
-    assert estimated_total(["1.fq", "pipe"]) is None
-    assert estimated_total(["-"]) is None
-    assert estimated_total(["missing.fq"]) is None
 
 
 @pytest.mark.parametrize(

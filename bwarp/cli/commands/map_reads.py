@@ -22,7 +22,6 @@ from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
 from bwarp.io.bam.compression import compression_for
 from bwarp.io.output_names import check_outputs
-from bwarp.io.read_estimate import estimated_total
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
@@ -87,8 +86,7 @@ def main(options):
     output = replace(output, compression=compression_for(options.compress, backend))
     parameters = mapping_options(options)
     parameters = replace(parameters, estimated_insert_size=estimated_insert_size(options))
-    total = estimated_total(files.names) if options.batches is None else None
-    size = reads_a_chunk(backend, options.threads, total)
+    size = reads_a_chunk(backend, options.threads)
     chunks, names = reads_to_map(options, files, size)
     if options.batches is not None and has_tags(options.batches):
         output = with_tags_of_batches(options.batches, output)
@@ -108,7 +106,7 @@ def main(options):
     backend, (genome, kept) = or_on_cpu(
         options.backend,
         backend,
-        lambda engine: load(index, engine, options.threads, options.gpus, total),
+        lambda engine: load(index, engine, options.threads, options.gpus),
         say,
     )
     reference = replace(index.reference, alt=chosen_alt_contigs(options.alt, index.reference))
