@@ -1,27 +1,33 @@
 #!/usr/bin/env python3
-"""Time mapping on GPUs that have little memory, and on several at once, against a whole one.
+"""Time mapping on GPUs with little memory, on several at once, and on the CPUs of their host.
 
-    python benchmarks/map_gpus.py --free 24 12
+    python benchmarks/map_gpus.py --free 24 12 --cpu
     python benchmarks/map_gpus.py --free --gpus 2
 
 Gzipped FASTQ of a simulated genome is mapped to sorted BAM on one whole GPU; then for every size
 while another process takes the GPU's memory but for so many GB, and on several GPUs. Every file
 must hold the same bytes, before they were compressed. A line each: when the index was there and
 chunks were done, and how many reads a second the second half took; seconds of the whole program.
+With --cpu the same files are mapped by all CPUs too, and to SAM by strobealign where it is on PATH,
+with an index that is there: its seconds are of the whole program and of mapping alone, as it says.
 """
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from frame.environment import gpu_name
 from frame.options import add_folder, add_threads, new_parser, read_options, skip_without_gpu
+from frame.peers import found, version_of
 from frame.results import Results
 from frame.simulated import run_script
-from map_gpu import hash_of, reads_of, simulate, timeline
+from frame.timing import Used, run_program
+from map_gpu import hash_of, map_reads, reads_of, simulate, timeline
 from small_gpus import gpu_with
 
 
@@ -32,6 +38,7 @@ def parse_options():
     parser.add_argument("--pairs", type=int, default=4_000_000)
     parser.add_argument("--free", type=float, nargs="*", default=[24, 12], metavar="GB")
     parser.add_argument("--gpus", type=int, nargs="*", default=[], metavar="N")
+    parser.add_argument("--cpu", action="store_true", help="the CPUs of the host, and strobealign")
     parser.add_argument(
         "--within", type=int, metavar="N",
         help="map what is in --folder on N GPUs, in this process, and print when chunks are done",
@@ -60,11 +67,37 @@ def measure(folder: Path, gpus: int, threads: int) -> dict:
         "--sort", "--backend", "cuda", "--threads", threads, "--gpus", gpus,
     )  # fmt: skip
     return {
-        "seconds": used.wall,
-        "host_gb": round(used.peak / 1e9, 2),
+        **of_program(used),
         "sha256": hash_of(output, gzip.open),
         **within(folder, gpus, threads),
     }
+
+
+def measure_on_cpu(folder: Path, threads: int) -> dict:
+    """The same files, mapped by the CPUs of the host."""
+    used = map_reads(folder, "", "cpu", threads)
+    return of_program(used) | {"sha256": hash_of(folder / "cpu.bam", gzip.open)}
+
+
+def measure_strobealign(folder: Path, threads: int) -> dict:
+    genome, reads = folder / "genome.fa", reads_of(folder, "")
+    run_program(["strobealign", "--create-index", "-t", threads, "-r", 150, genome])
+    said = folder / "strobealign.log"
+    command = ["strobealign", "--use-index", "-t", threads, genome, *reads]
+    with open(said, "wb") as log:
+        start = time.perf_counter()
+        subprocess.run([*map(str, command)], check=True, stdout=subprocess.DEVNULL, stderr=log)
+    seconds = time.perf_counter() - start
+    mapping = re.search(r"Total time mapping: ([\d.]+)", said.read_text())
+    return {
+        "seconds": round(seconds, 3),
+        "mapping_seconds": float(mapping[1]) if mapping else None,
+        "version": version_of("strobealign"),
+    }
+
+
+def of_program(used: Used) -> dict:
+    return {"seconds": used.wall, "host_gb": round(used.peak / 1e9, 2)}
 
 
 def main(options):
@@ -86,6 +119,12 @@ def main(options):
             expected = expected or line["sha256"]
             same = line.pop("sha256") == expected
             results.add(gb_free=free, gpus=gpus, same_bytes=same, **line)
+        if options.cpu:
+            line = measure_on_cpu(folder, options.threads)
+            results.add(gpus=0, same_bytes=line.pop("sha256") == expected, **line)
+            if found("strobealign"):
+                line = measure_strobealign(folder, options.threads)
+                results.add(what="strobealign, FASTQ.gz to SAM", **line)
 
 
 if __name__ == "__main__":
