@@ -71,14 +71,20 @@ def lines_of(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.open()] if path.exists() else []
 
 
+def check(path: Path) -> None:
+    """Refuse lines that are of little data, or of code that is in no commit."""
+    lines = lines_of(path)
+    if any(line.get("small") for line in lines):
+        sys.exit(f"{path}: its lines are of little data")
+    if any(str(line.get("commit")).endswith(("+", "None")) for line in lines):
+        sys.exit(f"{path}: the code of its lines is not that of a commit")
+
+
 def keep(benchmark: Benchmark, folder: Path, kept: Path) -> None:
     """Renew the file of a benchmark, and say what became of it."""
     now = lines_of(folder / benchmark.results)
     if not now:
         return
-    changed = [line for line in now if str(line.get("commit")).endswith(("+", "None"))]
-    if changed:
-        sys.exit(f"{folder / benchmark.results}: the code of its lines is not that of a commit")
     before = lines_of(kept / benchmark.results)
     lines, lacking = merged(before, now, benchmark.job)
     (kept / benchmark.results).write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -98,10 +104,12 @@ def main() -> None:
     config = json.loads(described.read_text())
     if config["small"]:
         sys.exit(f"{options.folder} has a run of little data")
-    for name, benchmark in benchmarks().items():
-        # Others in the folder are of an earlier run, of which nothing is known.
-        if name in (config["only"] or [name]):
-            keep(benchmark, options.folder, options.kept)
+    # Others in the folder are of an earlier run, of which nothing is known.
+    chosen = [one for name, one in benchmarks().items() if name in (config["only"] or [name])]
+    for benchmark in chosen:
+        check(options.folder / benchmark.results)
+    for benchmark in chosen:
+        keep(benchmark, options.folder, options.kept)
 
 
 if __name__ == "__main__":

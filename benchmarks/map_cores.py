@@ -46,8 +46,8 @@ PIECE = 1 << 20
 STAGES = {
     "inflate or read (a thread a file)": (counted_records, "read_blocks"),
     "cut into records (one thread)": (counted_records, "cut_records"),
-    "parse": (read_chunks, "parse_records"),
-    "lay out reads": (read_chunks, "_laid"),
+    "find lines, names": (read_chunks, "piece_of"),
+    "lay out reads": (read_chunks, "laid_out"),
     "seed and score": (pipeline, "_score"),
     "insert size": (pipeline, "estimate_insert_size"),
     "rescue mates": (pipeline, "_add_mates"),

@@ -115,10 +115,11 @@ def main():
             whole.add("reads", reads, threads)
         for n in every:
             whole.add("threads", some, n)
+        # Before the reads of the others take the place of its own.
+        whole.add("genome", some, threads)
         for megabases in options.genomes:
             part = first_bases(genome, megabases)
             Runs(results, part, folder, some // 2, threads).add("genome", some, threads)
-        whole.add("genome", some, threads)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,11 @@ for name, benchmark in HERE.items():
         params:
             command=[sys.executable, *benchmark.command(DATA, config["small"])],
             measured=last_change(benchmark.measures),
+        resources:
             limit=int(config["limit"]),
         shell:
-            "timeout {params.limit} {params.command:q} -o {output:q} > {log:q} 2>&1 || {{ code=$?;"
-            " if [ $code = 124 ]; then echo stopped after {params.limit} seconds >> {log:q}; fi;"
-            " exit $code; }}; touch {output:q}"
+            # timeout has a process group of its own, so Ctrl-C is handed on.
+            "timeout {resources.limit} {params.command:q} -o {output:q} > {log:q} 2>&1 & job=$!;"
+            " trap 'kill $job' INT TERM; code=0; wait $job || code=$?;"
+            " if [ $code = 124 ]; then echo stopped after {resources.limit} seconds >> {log:q}; fi;"
+            " if [ $code != 0 ]; then exit $code; fi; touch {output:q}"

@@ -117,9 +117,9 @@ def write_parts_by_length(
     ordered = RecordText(
         np.frombuffer(b"".join(text[start:end] for start, end in in_order), np.uint8),
         np.append(0, np.cumsum((ends - starts)[order])),
-        text.startswith(b">"),
-        0,
-        0,
+        feeds=None,  # no line is looked at any more
+        lines_before=0,
+        first_record=0,
     )
     _write(path, iter([ordered]), folder, parts, ordered.count, len(text))
     return ordered.count

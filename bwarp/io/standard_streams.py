@@ -20,6 +20,7 @@ __all__ = [
     "fill_closed_streams",
     "flush_standard_output",
     "is_stream",
+    "may_look_at",
     "open_input",
     "standard_input",
     "standard_output",
@@ -73,6 +74,14 @@ def is_stream(path: str | os.PathLike) -> bool:
         return stat.S_ISFIFO(os.stat(path).st_mode)
     except OSError:
         return False
+
+
+def may_look_at(path: str | os.PathLike) -> bool:
+    """Whether no other stream has been looked at that is still to be read.
+
+    Who writes to several may do so in turn: the start of the second comes when the first is read.
+    """
+    return not _looked_at or str(path) in _looked_at
 
 
 def start_of_stream(path: str | os.PathLike, size: int) -> bytes:

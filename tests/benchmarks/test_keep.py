@@ -70,10 +70,10 @@ def keep(tmp_path):
     older = {"reference": "h133.fa", "mapper": "bwarp", "commit": "0123456789", "reads": 1}
     (kept / "map_cpu.json").write_text(json.dumps(older) + "\n")
 
-    def done(small=False, described=True, only=(), **fields) -> tuple[int, str, list[dict]]:
+    def done(of_small=False, described=True, only=(), **fields) -> tuple[int, str, list[dict]]:
         (run / "map_cpu.json").write_text(json.dumps(older | {"reads": 2} | fields) + "\n")
         if described:
-            (run / "config.json").write_text(json.dumps({"small": small, "only": only}))
+            (run / "config.json").write_text(json.dumps({"small": of_small, "only": only}))
         command = [sys.executable, CHECKOUT / "benchmarks/keep.py", run, "--kept", kept]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         lines = [json.loads(one) for one in (kept / "map_cpu.json").open()]
@@ -98,7 +98,8 @@ def test_what_another_run_left_in_the_folder_is_not_kept(keep):
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        ({"small": True}, "has a run of little data"),
+        ({"of_small": True}, "has a run of little data"),
+        ({"small": True}, "its lines are of little data"),
         ({"described": False}, "only a run of make bench can be kept"),
         ({"commit": "0123456789+"}, "the code of its lines is not that of a commit"),
         ({"commit": None}, "the code of its lines is not that of a commit"),

@@ -69,6 +69,8 @@ def main(options):
     # A named pipe would be waited for the second time.
     if options.queries == "-" or Path(options.queries).is_fifo():
         raise UsageError(f"{options.queries}: queries are read twice to be cut: give a file")
+    if options.search != "search" and (options.matrix or options.match is not None):
+        raise UsageError("--matrix and --match are for search: leave them out, or cut --for search")
     code_of_byte = CODE_OF_BYTE
     if options.search == "search":
         code_of_byte = search_scoring(options.matrix, options.match, None, 0, 1).code_of_byte

@@ -207,7 +207,7 @@ def _paired(
         for path, records in zip((path_1, path_2), ends, strict=True)
     )
     n_one, n_two = one.count if one else 0, two.count if two else 0
-    if n_one != n_two or one.is_fasta != two.is_fasta:
+    if not (one and two) or n_one != n_two or one.is_fasta != two.is_fasta:
         # What is wrong within a file is said first.
         for piece in filter(None, (one, two)):
             laid_out([piece])

@@ -1,6 +1,7 @@
 """Files of reads as BAM and CRAM: whether a file is one, and what its start tells of the rest.
 
-Of standard input and of named pipes the start is looked at, which who reads them gets all the same.
+Of standard input and of a named pipe only the start is looked at; whoever reads it next still gets
+all of it. Of several pipes the first one is looked at, and the others are taken for FASTQ.
 """
 
 import os
@@ -12,7 +13,7 @@ from itertools import islice
 
 from bwarp.errors import InputError
 from bwarp.io.bam.bgzf import END_OF_FILE
-from bwarp.io.standard_streams import is_stream, start_of_stream
+from bwarp.io.standard_streams import is_stream, may_look_at, start_of_stream
 
 __all__ = [
     "FIRST_RECORDS",
@@ -41,7 +42,8 @@ _CRAM_END, _CRAM_END_MARK = 38, b"\xe0EOF"
 def holds_records(path: str | os.PathLike) -> bool:
     """Whether a file, or what a pipe holds, is BAM or CRAM."""
     if is_stream(path):
-        # What writes to several pipes in turn may wait until the others are read.
+        if not may_look_at(path):
+            return False
         start = start_of_stream(path, _FIRST_BYTES)
         if start.startswith(_BLOCKED):
             start = start_of_stream(path, _KIND_BYTES)

@@ -48,6 +48,8 @@ def test_proteins_are_cut_for_a_matrix(tmp_path, monkeypatch):
          "again"),
         ("merge_tables", "1.tsv cut.tsv -o o.tsv", 1, "cut.tsv: begins otherwise than 1.tsv: make "
          "it again"),
+        ("cut_queries", "--queries q.fa -o parts --parts 2 --for seeds --match 2", 2,
+         "--matrix and --match are for search: leave them out, or cut --for search"),
         ("cut_queries", "--queries - -o parts --parts 2 --for seeds", 2,
          "-: queries are read twice to be cut: give a file"),
         ("cut_queries", "--queries pipe -o parts --parts 2 --for seeds", 2,

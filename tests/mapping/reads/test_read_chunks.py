@@ -83,6 +83,15 @@ def message(chunks) -> str:
     return str(error.value)
 
 
+@pytest.mark.parametrize("before", [0, 2])
+def test_what_is_wrong_with_a_file_is_told_where_the_other_has_ended(file, before):
+    short = file("short.fq", fastq(READS[:before]))
+    bad = file("bad.fq", fastq(READS[:before]) + "@last\nACG")
+    for pair in ((short, bad), (bad, short)):
+        said = message(paired_chunks(*pair, 4))
+        assert said.startswith(f"{bad}, line {4 * before + 1}: the last FASTQ record is cut off")
+
+
 @pytest.mark.parametrize("size", [4, 20, 1000])
 def test_files_of_different_lengths(file, size):
     long, short = file("long.fq", fastq(READS)), file("short.fq", fastq(READS[:40]))

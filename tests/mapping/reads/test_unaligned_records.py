@@ -17,6 +17,7 @@ from bwarp.io.bam.bgzf import compressed_block
 from bwarp.io.file_blocks import read_blocks
 from bwarp.mapping.reads import counted_records, record_files, unaligned_records
 from bwarp.mapping.reads.read_chunks import read_chunks
+from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files
 from bwarp.mapping.reads.record_files import has_pairs, holds_records, read_groups
 from bwarp.mapping.reads.unaligned_records import read_unaligned
 
@@ -195,6 +196,19 @@ def into_pipe(path, data: bytes):
         yield
     finally:
         writer.join()
+
+
+def test_pipes_that_are_written_in_turn(tmp_path):
+    """The second is not there before the first one is read."""
+    text = b"@r\nACGT\n+\nIIII\n" * 9000
+    pipes = [tmp_path / "1", tmp_path / "2"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: [_write_all(pipe, text) for pipe in pipes])
+    writer.start()
+    chunks = chunks_of_files(ReadFiles(tuple(map(str, pipes))))
+    assert sum(chunk.n_reads for chunk in chunks) == 18_000
+    writer.join()
 
 
 def test_standard_input_that_is_fastq(monkeypatch):
