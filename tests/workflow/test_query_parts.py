@@ -80,7 +80,7 @@ def test_more_parts_than_queries(copy):
 
 
 @pytest.mark.parametrize(
-    ("target", "cutting", "searching"), [("scan", 1040, 2120), ("search", 1040, 2150)]
+    ("target", "cutting", "searching"), [("scan", 1120, 2120), ("search", 1040, 2150)]
 )
 def test_memory_is_asked_for_by_size(copy, target, cutting, searching):
     """Of files of ten million letters."""
