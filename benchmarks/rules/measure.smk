@@ -35,11 +35,11 @@ for name, benchmark in HERE.items():
         benchmark:
             f"times/{name}.tsv"
         threads: workflow.cores
+        resources:
+            limit=int(config["limit"]),
         params:
             command=[sys.executable, *benchmark.command(DATA, config["small"])],
             measured=last_change(benchmark.measures),
-        resources:
-            limit=int(config["limit"]),
         shell:
             # timeout has a process group of its own, so Ctrl-C is handed on.
             "timeout {resources.limit} {params.command:q} -o {output:q} > {log:q} 2>&1 & job=$!;"
