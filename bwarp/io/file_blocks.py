@@ -10,7 +10,8 @@ near its start. gzip's own last block, and that of BGZF, is not asked for: seque
 
 BGZF, which is gzip in streams of 64 kB that say how long they are, is inflated by several threads,
 up to the first stream that is not of that kind, or not whole. From there on one thread inflates,
-and has the last word on what is wrong.
+and has the last word on what is wrong. A large file of any other gzip is inflated by a process of
+its own where there are many threads.
 """
 
 import bz2
@@ -28,6 +29,7 @@ from xopen import xopen
 from bwarp.errors import InputError
 from bwarp.io.bam.bgzf import END_OF_FILE
 from bwarp.io.bam.bgzf_blocks import inflated_blocks, whole_blocks
+from bwarp.io.gzip_process import WORTH_A_PROCESS, blocks_from_process
 from bwarp.io.standard_streams import open_input
 from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
@@ -41,6 +43,9 @@ _PACKED_BYTES = 1 << 17
 
 #: How much smaller reads are when they are compressed, about, and how large a block of BGZF may be.
 _PACKED_TO, _LARGEST_BLOCK = 4, 1 << 16
+
+#: Threads that slow down one that inflates beside them.
+_MANY = 4
 
 # How a compressed file begins.
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
@@ -103,6 +108,7 @@ def _blocks_of(path, file: BinaryIO, block_bytes: int, threads: int) -> Iterator
     if kind is None:
         yield from iter(lambda: file.read(block_bytes), b"")
         return
+    n_read = 0
     with _named_damage(path):
         if kind in _DECOMPRESSORS:
             pieces = filter(None, _streams(file, _DECOMPRESSORS[kind]))
@@ -111,9 +117,23 @@ def _blocks_of(path, file: BinaryIO, block_bytes: int, threads: int) -> Iterator
         if kind == "gz" and threads > 1 and file.seekable():
             if not (yield from _bgzf_blocks(file, block_bytes // _PACKED_TO, threads)):
                 return
+            is_whole = file.tell() == 0 and str(path) != "-"
+            if is_whole and threads >= _MANY and os.stat(path).st_size >= WORTH_A_PROCESS:
+                n_read = yield from blocks_from_process(path, block_bytes)
+                if n_read is None:
+                    return
             file = io.BufferedReader(_BehindABlock(file))
         with xopen(file, "rb", threads=0, format=kind) as inflated:
-            yield from iter(lambda: inflated.read(block_bytes), b"")
+            blocks = iter(lambda: inflated.read(block_bytes), b"")
+            yield from _behind(n_read, blocks)
+
+
+def _behind(n_bytes: int, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """What follows so many bytes of blocks."""
+    for block in blocks:
+        if n_bytes < len(block):
+            yield block[n_bytes:] if n_bytes else block
+        n_bytes = max(n_bytes - len(block), 0)
 
 
 def _bgzf_blocks(

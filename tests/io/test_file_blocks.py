@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bwarp.errors import InputError
+from bwarp.io import file_blocks, gzip_process
 from bwarp.io.bam.bgzf import BLOCK_BYTES, compressed_block
 from bwarp.io.file_blocks import read_blocks
 
@@ -296,3 +297,80 @@ def test_a_file_is_closed_when_reading_stops_early(path, compress):
     blocks = read_blocks(path, 100)
     next(blocks)
     blocks.close()  # an open file would be a ResourceWarning, and that an error
+
+
+@pytest.fixture
+def by_process(monkeypatch):
+    """All gzip files are as large as those that are inflated by a process; the processes made."""
+    started = []
+
+    class Started(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(file_blocks, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(gzip_process.subprocess, "Popen", Started)
+    return started
+
+
+@pytest.mark.parametrize("name", ["reads.gz", "- reads of \u00e9.gz"])
+def test_a_process_inflates(tmp_path, monkeypatch, by_process, name):
+    text = TEXT * 300
+    stored = gzip.compress(text[:70_000]) + gzip.compress(b"") + gzip.compress(text[70_000:])
+    (tmp_path / name).write_bytes(stored)
+    monkeypatch.chdir(tmp_path)
+    blocks = list(read_blocks(name, 100_000, threads=4))
+    assert b"".join(blocks) == text
+    assert {len(block) for block in blocks[1:-1]} == {100_000}
+    assert [process.returncode for process in by_process] == [0]
+
+
+def test_few_threads_and_standard_input_take_no_process(path, by_process):
+    path.write_bytes(gzip.compress(TEXT))
+    assert b"".join(read_blocks(path, threads=3)) == TEXT
+    path.write_bytes(bgzf(TEXT))
+    assert b"".join(read_blocks(path, threads=4)) == TEXT
+    assert by_process == []
+
+
+@pytest.mark.parametrize("change", ["cut off", "damaged", "zeros behind", "text behind"])
+def test_what_is_wrong_is_said_though_a_process_inflates(path, by_process, change):
+    stored = bytearray(gzip.compress(os.urandom(100_000).hex().encode() * 20) * 2)
+    if change == "cut off":
+        del stored[-5000:]
+    elif change == "damaged":
+        stored[len(stored) * 3 // 4] ^= 255
+    else:
+        stored += b"\0" * 1000 if change == "zeros behind" else b"text"
+    path.write_bytes(stored)
+
+    def read(threads: int) -> bytes | str:
+        try:
+            return b"".join(read_blocks(path, 50_000, threads))
+        except InputError as error:
+            return str(error)
+
+    assert read(4) == read(3)
+    assert (by_process[-1].returncode == 0) == (change == "zeros behind")
+
+
+def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
+    """As where the machine has no memory for it."""
+    path.write_bytes(gzip.compress(TEXT * 3000))
+    expected = list(read_blocks(path, 1 << 20, threads=3))
+    blocks = read_blocks(path, 1 << 20, threads=4)
+    found = [next(blocks), next(blocks)]
+    by_process[0].kill()
+    assert b"".join([*found, *blocks]) == b"".join(expected)
+    assert by_process[0].returncode != 0
+    monkeypatch.setattr(gzip_process.sys, "executable", "/bin/false")
+    assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
+
+
+def test_no_process_stays_when_nobody_reads_on(path, by_process):
+    path.write_bytes(gzip.compress(TEXT * 3000))
+    blocks = read_blocks(path, 1 << 20, threads=4)
+    next(blocks)
+    blocks.close()
+    assert by_process[0].returncode is not None
