@@ -62,8 +62,8 @@ READS_A_CHUNK = 1 << 18
 #: Chunks in work at a time, whatever the threads: each takes memory.
 MOST_IN_WORK = 12
 
-#: Reads of the last chunks.
-LAST_READS = 1 << 16
+#: Reads of the first and the last chunks.
+FEW_READS = 1 << 16
 
 #: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
 GROUPS = 2
@@ -146,8 +146,8 @@ class _Scorer:
     ) -> list[ScoredChunk]:
         """The hits of the chunks' reads and, where the insert size is known, of their mates.
 
-        The reverse complements of the reads are not made. If no chunks follow, which `ended` says,
-        they come in small ones, so that all threads share them.
+        The reverse complements of the reads are not made. The first chunks, for which all threads
+        wait, and the last, which `ended` says, come in small ones, so that all threads share them.
         """
         lengths = [np.diff(chunk.offsets) for chunk in chunks]
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
@@ -168,8 +168,8 @@ class _Scorer:
                 found = self._pieces.each(work, len(offsets) - 1, chunks[0].ends)
             finally:
                 self._turn.release()
-            if ended.is_set():
-                chunks = [part for chunk in chunks for part in chunk_parts(chunk, LAST_READS)]
+            if ended.is_set() or chunks[0].first_template == 0:
+                chunks = [part for chunk in chunks for part in chunk_parts(chunk, FEW_READS)]
             return _divided(chunks, found)
 
     def _score_part(

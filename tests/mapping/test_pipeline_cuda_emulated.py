@@ -142,7 +142,7 @@ def test_threads_share_the_last_chunks(monkeypatch, ends):
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, ends, 2), PARAMETERS))
     pretend(monkeypatch)
-    monkeypatch.setattr(pipeline_cuda, "LAST_READS", 4)
+    monkeypatch.setattr(pipeline_cuda, "FEW_READS", 4)
     got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, ends, 100), PARAMETERS, 2))
     assert [one.chunk.n_reads for one in got] == [4] * (len(reads) // 4) + [2]
     assert got[0].insert == expected[0].insert
@@ -152,6 +152,20 @@ def test_threads_share_the_last_chunks(monkeypatch, ends):
     for column in range(1, 4):
         one, other = (np.concatenate([x.primary[column] for x in y]) for y in (got, expected))
         assert np.array_equal(one, other)
+
+
+def test_threads_share_the_first_chunk(monkeypatch):
+    rng = np.random.default_rng(5)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, codes_in(genome), 20)
+    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 3)
+    monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
+    pretend(monkeypatch)
+    monkeypatch.setattr(pipeline_cuda, "FEW_READS", 4)
+    # It is not known when the chunks end.
+    monkeypatch.setattr(pipeline_cuda, "_until", lambda _, chunks: chunks)
+    got = pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 5), PARAMETERS, 2)
+    assert [one.chunk.n_reads for one in got] == [4, 4, 2, 10, 10, 10]
 
 
 def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
