@@ -19,7 +19,7 @@ N_QUERIES = 41
 @pytest.fixture(scope="module")
 def copy(make_copy):
     """A copy with queries of many lengths: parts of the genome with changes, some of them alike."""
-    copy = make_copy()
+    copy = make_copy(forks=True)
     genome = "".join((copy / "small.fa").read_text().splitlines()[1:])
     rng = np.random.default_rng(5)
     records = []

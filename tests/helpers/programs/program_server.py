@@ -10,6 +10,7 @@ standard streams and exit code. Most of what the tests of programs used to wait 
 
 import atexit
 import contextlib
+import importlib
 import json
 import os
 import runpy
@@ -25,7 +26,13 @@ __all__ = ["ProgramServer", "become"]
 
 
 class ProgramServer:
-    """A process that has imported some modules, and forks for each program it is to run."""
+    """A process that has imported some modules, and forks for each program it is to run.
+
+    Parameters
+    ----------
+    modules : str
+        What it imports. `module:function` is called, too: for what it leaves in memory.
+    """
 
     def __init__(self, *modules: str):
         requests, self._requests = os.pipe()
@@ -136,5 +143,8 @@ if __name__ == "__main__":
     # A script's own folder is not where the programs import from.
     sys.path.pop(0)
     for name in sys.argv[3:]:
-        __import__(name)
+        module, _, function = name.partition(":")
+        imported = importlib.import_module(module)
+        if function:
+            getattr(imported, function)()
     _serve(int(sys.argv[1]), int(sys.argv[2]))

@@ -50,6 +50,14 @@ def test_as_if_it_were_started(server, tmp_path, end):
     assert err.splitlines()[-1:] == started.stderr.splitlines()[-1:]
 
 
+def test_a_function_that_leaves_something_in_memory(tmp_path):
+    (tmp_path / "script.py").write_text("import tracemalloc\nprint(tracemalloc.is_tracing())\n")
+    server = ProgramServer("tracemalloc:start")
+    rc, out, _ = server.run([tmp_path / "script.py"])
+    server.close()
+    assert (rc, out) == (0, "True\n")
+
+
 def test_a_module_with_merged_streams(server):
     rc, said, _ = server.run(["-m", "json.tool", "absent"], merged=True)
     assert rc != 0
