@@ -48,7 +48,7 @@ def parse_options():
     parser.add_argument("--report", choices=REPORTS, help="these loci alone")
     add_threads(parser)
     add_folder(parser)
-    return read_options(parser, "allmap_cpu.jsonl", repeats=1, reads=1000)
+    return read_options(parser, "allmap_cpu.jsonl", repeats=1, reads=200)
 
 
 def measure(options):

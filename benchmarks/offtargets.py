@@ -36,7 +36,6 @@ from bwarp.sequence import decode, reverse_complement
 
 N_GUIDES, LENGTH = 61, 20
 LIMITS = ((3, 0, 0), (4, 0, 0), (3, 1, 1), (4, 1, 1))
-CHECKED = 5_000_000
 
 
 def main():
@@ -45,14 +44,17 @@ def main():
     parser.add_argument("--guides", help="as find_offtargets.py takes them")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--checked", type=int, default=5_000_000, help="bases of --check")
     add_threads(parser)
-    options = read_options(parser, "offtargets.jsonl", rounds=1, reference="random", check=True)
+    options = read_options(
+        parser, "offtargets.jsonl", rounds=1, reference="random", check=True, checked=40_000
+    )
     results = Results(options.output, benchmark="offtargets")
     reference, named = the_reference(options)
     guides = read_guides(options.guides) if options.guides else guides_with_pam(reference)
     pam = parse_pam("NGG")
     if options.check:
-        check(results, reference, guides, pam, options.threads)
+        check(results, reference, guides, pam, options)
     sassy = sassy_search(reference, guides, options.threads)
     for limits in LIMITS:
         search(results, reference, named, guides, pam, SiteOptions(*limits), sassy, options)
@@ -167,14 +169,14 @@ def whole(results, options, reference, named, guides):
 # --- The proof -----------------------------------------------------------------------------------
 
 
-def check(results, reference, guides, pam, threads):
+def check(results, reference, guides, pam, options):
     """Every site of the first bases, by the fewest mismatches of every number of gaps."""
     codes = codes_of(reference)
     firsts = np.flatnonzero(codes != 4)
-    codes = codes[firsts[0] : firsts[0] + CHECKED]
+    codes = codes[firsts[0] : firsts[0] + options.checked]
     small = make_reference(("checked",), np.array([0, codes.size]), codes)
     for m, dna, rna in LIMITS:
-        hits = sites_of(small, guides, pam, SiteOptions(m, dna, rna), threads)
+        hits = sites_of(small, guides, pam, SiteOptions(m, dna, rna), options.threads)
         assert set(np.unique(hits.ranks)) <= {0}
         found = sorted(
             zip(

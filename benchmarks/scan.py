@@ -46,14 +46,14 @@ PAPER_GPU_SECONDS, PAPER_CPU_SECONDS = 4 * 60 + 25, 24 * 60 + 39
 SIMILARITY = Fraction("0.95")
 
 
-def paper_shape(seed=11):
+def paper_shape(n_references, seed=11):
     """References, and codes and offsets of queries."""
     rng = np.random.default_rng(seed)
-    spread = rng.uniform(np.log(SHORTEST_REFERENCE), np.log(LONGEST_REFERENCE), N_REFERENCES)
+    spread = rng.uniform(np.log(SHORTEST_REFERENCE), np.log(LONGEST_REFERENCE), n_references)
     lengths = np.exp(spread).astype(np.int64)
     lengths[:2] = SHORTEST_REFERENCE, LONGEST_REFERENCE
     references = References(
-        [f"reference{i}" for i in range(N_REFERENCES)],
+        [f"reference{i}" for i in range(n_references)],
         rng.integers(0, 4, lengths.sum()).astype(np.uint8),
         np.concatenate([[0], np.cumsum(lengths)]),
     )
@@ -238,9 +238,10 @@ def parse_options():
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--check", action="store_true", help="prove the answers as well")
     parser.add_argument("--every", type=int, default=10, help="do every n-th length where slow")
+    parser.add_argument("--references", type=int, default=N_REFERENCES, help="how many")
     parser.add_argument("--mirbase", default=SHARED / "smallrna_mirbase")
     parser.add_argument("--genome", default=None, help="FASTA file to scan for micro-RNAs")
-    return read_options(parser, "scan_cpu.jsonl", parts=["paper"], every=5000)
+    return read_options(parser, "scan_cpu.jsonl", parts=["paper"], every=5000, references=9)
 
 
 def main():
@@ -252,7 +253,7 @@ def main():
         numpy=np.__version__,
         **({"gpu": gpu_name()} if options.backend == "cuda" else {}),
     )
-    references, codes, offsets = paper_shape()
+    references, codes, offsets = paper_shape(options.references)
     groups = groups_of(codes, offsets)
     n_comparisons = comparisons(references, groups)
     print(

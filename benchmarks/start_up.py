@@ -37,10 +37,14 @@ def parse_options():
     parser.add_argument("--genome", type=Path, help="FASTA file (default: 50 kb are simulated)")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument(
+        "--programs", nargs="*", default=list(PROGRAMS), choices=PROGRAMS, metavar="PROGRAM",
+        help="whose later uses are timed (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
         "--first-use", nargs="*", default=["index", "map to SAM", "map to sorted BAM", "seeds"],
         choices=PROGRAMS, metavar="PROGRAM", help="whose first use is timed (default: %(default)s)",
     )  # fmt: skip
-    return read_options(parser, "start_up.jsonl", repeats=1, first_use=["scan"])
+    return read_options(parser, "start_up.jsonl", repeats=1, programs=["scan"], first_use=["scan"])
 
 
 def measure(options):
@@ -59,13 +63,13 @@ def measure(options):
 
         # Python compiles the modules of the copy, and has them in memory.
         of_copy = f"PYTHONPATH={work / 'package'}"
-        for program in ("index", "map", "seeds", "scan"):
+        for program in {PROGRAMS[what].split()[0] for what in options.first_use}:
             run_program(["env", of_copy, sys.executable, "-m", "bwarp", program, "--help"])
         seconds("index")
         for what in options.first_use:
             empty = f"NUMBA_CACHE_DIR={work / 'kept' / what}"
             yield result(what, "first use", bases, [seconds(what, of_copy, empty)])
-        for what in PROGRAMS:
+        for what in options.programs:
             seconds(what)
             times = [seconds(what) for _ in range(options.repeats)]
             yield result(what, "later", bases, times)

@@ -165,6 +165,16 @@ def program_servers():
 
 
 @pytest.fixture(scope="session")
+def forked_python():
+    """A `python` that forks from one that has imported the package."""
+    from tests.helpers.programs.forked_python import ForkedPython
+
+    python = ForkedPython("bwarp.cli.program", *PRELOADED)
+    yield python
+    python.close()
+
+
+@pytest.fixture(scope="session")
 def run_program(program_servers):
     """A function that runs ``scripts/NAME`` with arguments, in a process of its own.
 

@@ -1,6 +1,7 @@
 """Every benchmark runs without arguments, on data that it makes or finds, or says what it needs."""
 
 import json
+import sys
 
 GPU = {
     "alignment_gpu.py",
@@ -15,7 +16,17 @@ GPU = {
 }
 #: Programs that need other programs, or real data.
 MAY_SKIP = GPU | {"allmap_judges.py", "compare_alignments.py", "map_real.py"}
+#: Programs that time how a program starts, or start Python for a line of code.
+STARTING = {"start_up.py", "index.py"}
 DRAWING = {"draw_docs.py", "keep.py", "report.py"}
+
+#: Runs a program, whose own programs another `python` runs.
+LAUNCHER = """
+import os, runpy, sys
+sys.executable, *sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def pytest_generate_tests(metafunc):
@@ -25,11 +36,13 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("program", sorted(programs))
 
 
-def test_with_little_data(checkout, program_servers, tmp_path, program):
+def test_with_little_data(checkout, program_servers, forked_python, tmp_path, program):
+    (tmp_path / "launcher.py").write_text(LAUNCHER)
+    python = sys.executable if program in STARTING else forked_python.executable
     results = tmp_path / "results"
     output = ["-o", results] if program != "compare_alignments.py" else []
     rc, said, _ = next(program_servers).run(
-        [checkout / "benchmarks" / program, "--small", *output],
+        [tmp_path / "launcher.py", python, checkout / "benchmarks" / program, "--small", *output],
         environment={"CUDA_VISIBLE_DEVICES": ""},
         merged=True,
     )

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PRELOADED
 from tests.helpers.cases.small_genome import write_genome
-from tests.helpers.programs.forked_python import ForkedPython
 from tests.helpers.programs.program_server import ProgramServer
 
 PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
@@ -77,14 +75,6 @@ def snakemake_server():
     server = ProgramServer(*modules, *late, plugins)
     yield server
     server.close()
-
-
-@pytest.fixture(scope="session")
-def forked_python():
-    """A `python` for jobs that forks from one that has imported the package."""
-    python = ForkedPython("bwarp.cli.program", *PRELOADED)
-    yield python
-    python.close()
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ imported the package (as `program_server`), waits, and ends with the exit code o
 
     bash --- client --- socket --> server --- fork ---> program
 
-It is for tests of what jobs compute together. The package is that of the checkout, also for a copy
-of it: tests of how programs start, and of copies whose code was changed, take the real one.
+It is for tests of what programs compute together. The package is that of the checkout, also for a
+copy of it: tests of how programs start, and of copies whose code was changed, take the real one.
 """
 
 import json
@@ -44,7 +44,7 @@ sys.exit(code)
 
 
 class ForkedPython:
-    """A `python` of bash, and the server of it.
+    """A `python` of bash, the same as an executable file, and the server of both.
 
     Parameters
     ----------
@@ -58,6 +58,9 @@ class ForkedPython:
         (self.folder / "client.py").write_text(CLIENT)
         words = [sys.executable, "-IS", str(self.folder / "client.py"), str(self.folder / "socket")]
         (self.folder / "bash").write_text(f'python() {{ {shlex.join(words)} "$@"; }}\n')
+        self.executable = self.folder / "python"
+        self.executable.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        self.executable.chmod(0o755)
         with socket.socket(socket.AF_UNIX) as listening:
             listening.bind(str(self.folder / "socket"))
             listening.listen(64)

@@ -18,7 +18,8 @@ def python():
 
 
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "1 / 0"])
-def test_as_if_it_were_started(python, tmp_path, end):
+@pytest.mark.parametrize("of", ["bash", "file"])
+def test_as_if_it_were_started(python, tmp_path, of, end):
     script = tmp_path / "script é.py"
     script.write_text(SCRIPT.format(end=end))
     done = [
@@ -31,7 +32,10 @@ def test_as_if_it_were_started(python, tmp_path, end):
             text=True,
             check=False,
         )
-        for name, environment in (("python", python.environment), (f"'{sys.executable}'", {}))
+        for name, environment in (
+            ("python", python.environment) if of == "bash" else (python.executable, {}),
+            (f"'{sys.executable}'", {}),
+        )
     ]
     forked, started = done
     assert (forked.returncode, forked.stdout) == (started.returncode, started.stdout)
