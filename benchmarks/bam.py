@@ -26,10 +26,10 @@ from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
 from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, genome_of
-from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.bam_records import bam_records
 from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.final_alignments import MappedReads
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.base_bits_cpu import copy_bases

@@ -17,14 +17,9 @@ A read's secondary records, if hits get any, come after its supplementary ones; 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
-from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.runtime.ranges import offsets_of
-from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
     "FIRST",
@@ -41,7 +36,6 @@ __all__ = [
     "SecondaryHits",
     "SecondaryRecords",
     "Supplementary",
-    "alignment_records",
     "joined_alignments",
     "selected_rows",
 ]
@@ -49,8 +43,6 @@ __all__ = [
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
 REVERSE, MATE_REVERSE, FIRST, LAST = 16, 32, 64, 128
 SECONDARY, SUPPLEMENTARY = 256, 2048
-
-_SOFT_CLIP, _HARD_CLIP = 4, 5
 
 
 @dataclass(frozen=True)
@@ -179,146 +171,6 @@ class AlignmentRecords(NamedTuple):
         return len(self.reads)
 
 
-@on_timeline("lay out records")
-def alignment_records(
-    contig_starts: np.ndarray,
-    chunk: ReadChunk,
-    mapped: MappedReads,
-    primary: PrimarySelection,
-    supplementary: Supplementary | None = None,
-    secondary: SecondaryHits | None = None,
-    better_scores: np.ndarray | None = None,
-    recorded: SecondaryRecords | None = None,
-    soft_clip: bool = False,
-) -> AlignmentRecords:
-    """The records of a chunk's reads.
-
-    Parameters
-    ----------
-    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
-    chunk : ReadChunk
-    mapped : MappedReads
-        The primary alignment of every read.
-    primary : PrimarySelection
-    supplementary, secondary : optional
-        Further alignments of some of the reads that are mapped.
-    better_scores : ndarray, shape=(n_reads,), dtype=int64, optional
-        Of better hits of the reads on ALT contigs, 0 for none.
-    recorded : optional
-        Secondary hits that get records.
-    soft_clip : bool
-        All records keep their clipped bases.
-    """
-    lengths = np.diff(chunk.offsets)
-    reads, qualities, suboptimal = np.arange(chunk.n_reads), primary.qualities, primary.suboptimal
-    alignments = mapped
-    order = reads
-    soft = np.ones(chunk.n_reads, bool)
-    rows_of_read = np.ones(chunk.n_reads, np.int64)
-    if supplementary is not None and supplementary.reads.size:
-        reads = np.concatenate([reads, supplementary.reads])
-        qualities = np.concatenate([qualities, supplementary.qualities])
-        suboptimal = np.concatenate([suboptimal, supplementary.suboptimal])
-        soft = np.concatenate([soft, supplementary.soft])
-        alignments = joined_alignments(mapped, supplementary.alignments)
-        rows_of_read += np.bincount(supplementary.reads, minlength=chunk.n_reads)
-    if recorded is not None and recorded.reads.size:
-        nothing = np.zeros(recorded.reads.size, np.uint8)
-        reads = np.concatenate([reads, recorded.reads])
-        qualities = np.concatenate([qualities, nothing])
-        suboptimal = np.concatenate([suboptimal, nothing.astype(suboptimal.dtype)])
-        soft = np.concatenate([soft, nothing.astype(bool)])
-        alignments = joined_alignments(alignments, recorded.alignments)
-    if alignments is not mapped:
-        order = np.argsort(reads, kind="stable")
-        reads = reads[order]
-        soft = soft[order]
-    if chunk.orphans is not None:
-        # The second read of an orphan is not there.
-        rows_of_read[1::2][chunk.orphans] = 0
-        there = ~((reads % 2 == 1) & chunk.orphans[reads // 2])
-        order, reads, soft = order[there], reads[there], soft[there]
-    first_rows = offsets_of(reads, chunk.n_reads)
-    split_ends = first_rows[:-1] + rows_of_read
-    is_primary = np.diff(reads, prepend=-1) > 0
-    is_secondary = np.arange(reads.size) >= split_ends[reads]
-    cigar_offsets, cigar, spans = _clipped(
-        order, lengths[reads], soft | soft_clip, alignments.read_starts, alignments.read_ends,
-        alignments.cigar_offsets, alignments.cigar,
-    )  # fmt: skip
-    own = alignments.positions[order]
-    is_mapped = own >= 0
-    reverse = is_mapped & (alignments.strands[order] == 1)
-    flags = np.where(is_mapped, 0, UNMAPPED) + reverse * REVERSE + is_secondary * SECONDARY
-    flags += ~(is_primary | is_secondary) * SUPPLEMENTARY
-    mates = np.full(reads.size, -1)
-    positions = own
-    template_lengths = np.zeros(reads.size, np.int64)
-    if chunk.ends == 2:
-        mates = first_rows[reads ^ 1]
-        if chunk.orphans is not None:
-            mates[chunk.orphans[reads // 2]] = -1
-        has_mate = mates >= 0
-        of_pairs = PAIRED + np.where(reads & 1, LAST, FIRST) + primary.proper[reads] * PROPER
-        of_pairs += ~is_mapped[mates] * MATE_UNMAPPED + reverse[mates] * MATE_REVERSE
-        flags += has_mate * of_pairs
-        # An unmapped read stands where its mate does, so that sorting keeps them together.
-        positions = np.where(is_mapped | ~has_mate, own, own[mates])
-    contigs = np.searchsorted(contig_starts, positions, side="right") - 1
-    if chunk.ends == 2:
-        # From the outermost base of the one read to that of the other.
-        ends = own + reverse * (spans - 1)
-        distances = ends[mates] - ends
-        together = has_mate & is_mapped & is_mapped[mates] & (contigs == contigs[mates])
-        template_lengths[together] = (distances + np.sign(distances))[together]
-    offsets = np.zeros(reads.size + 1, np.int64)
-    hit_strands, hit_positions = np.empty(0, np.uint8), np.empty(0, np.int64)
-    hit_cigar_offsets, hit_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
-    if secondary is not None and secondary.reads.size:
-        rows_of = np.full(alignments.positions.size, -1)
-        rows_of[order] = np.arange(order.size)
-        rows = np.where(
-            secondary.named_by < 0,
-            first_rows[secondary.reads],
-            rows_of[secondary.named_by + chunk.n_reads],
-        )
-        offsets[1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
-        by_row = np.argsort(rows, kind="stable")
-        found = secondary.alignments
-        hit_strands, hit_positions = found.strands[by_row], found.positions[by_row]
-        hit_cigar_offsets, hit_cigar, _ = _clipped(
-            by_row, lengths[secondary.reads[by_row]], np.ones(rows.size, bool),
-            found.read_starts, found.read_ends, found.cigar_offsets, found.cigar,
-        )  # fmt: skip
-    alt_shares = np.zeros(reads.size, np.int64)
-    if better_scores is not None:
-        has_better = np.flatnonzero(better_scores)
-        shares = 1000 * mapped.scores[has_better] / better_scores[has_better]
-        alt_shares[first_rows[has_better]] = np.rint(shares)
-    return AlignmentRecords(
-        reads=reads,
-        flags=flags.astype(np.uint16),
-        contigs=contigs,
-        positions=positions,
-        spans=spans,
-        mapping_qualities=np.where(is_mapped, qualities[order], 0).astype(np.uint8),
-        cigar_offsets=cigar_offsets,
-        cigar=cigar,
-        mates=mates,
-        template_lengths=template_lengths,
-        scores=alignments.scores[order],
-        suboptimal=suboptimal[order],
-        alt_shares=alt_shares,
-        first_rows=first_rows,
-        split_ends=split_ends,
-        secondary_offsets=offsets,
-        secondary_strands=hit_strands,
-        secondary_positions=hit_positions,
-        secondary_cigar_offsets=hit_cigar_offsets,
-        secondary_cigar=hit_cigar,
-    )
-
-
 def selected_rows(records: AlignmentRecords, kept: np.ndarray) -> AlignmentRecords:
     """Those rows that `kept` (bool, one a row) marks: all of a template, or none."""
     rows = np.flatnonzero(kept)
@@ -359,29 +211,3 @@ def joined_alignments(one: MappedReads, two: MappedReads) -> MappedReads:
     joined = {name: np.concatenate([getattr(one, name), getattr(two, name)]) for name in fields}
     offsets = np.concatenate([one.cigar_offsets, two.cigar_offsets[1:] + one.cigar_offsets[-1]])
     return MappedReads(**joined, cigar_offsets=offsets)
-
-
-@numba.njit(cache=True, nogil=True)
-def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
-    """The CIGARs of the alignments in `order` with their clips, and the reference bases of each."""
-    out_offsets = np.zeros(order.size + 1, np.int64)
-    out = np.empty(cigar.size + 2 * order.size, np.uint32)
-    spans = np.zeros(order.size, np.int64)
-    used = 0
-    for row in range(order.size):
-        source = order[row]
-        clip = _SOFT_CLIP if soft[row] else _HARD_CLIP
-        if offsets[source] < offsets[source + 1]:
-            if read_starts[source] > 0:
-                out[used] = read_starts[source] << 4 | clip
-                used += 1
-            for at in range(offsets[source], offsets[source + 1]):
-                out[used] = cigar[at]
-                used += 1
-                # All but insertions lie on the reference.
-                spans[row] += 0 if cigar[at] & 15 == 1 else cigar[at] >> 4
-            if read_ends[source] < lengths[row]:
-                out[used] = (lengths[row] - read_ends[source]) << 4 | clip
-                used += 1
-        out_offsets[row + 1] = used
-    return out_offsets, out[:used].copy(), spans

@@ -1,8 +1,9 @@
 """The records of a mapped chunk, as a user chooses their form."""
 
 from bwarp.mapping.extension.extension_cpu import Genome
-from bwarp.mapping.output.alignment_records import AlignmentRecords, alignment_records
+from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.cigar_matches import with_mismatches
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.pipeline import MappedChunk
 
 __all__ = ["chunk_records"]

@@ -17,10 +17,10 @@ from bwarp.mapping.output.alignment_file import alignment_file
 from bwarp.mapping.output.alignment_records import (
     SecondaryHits,
     Supplementary,
-    alignment_records,
 )
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import make_reference

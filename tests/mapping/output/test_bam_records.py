@@ -7,9 +7,9 @@ import pysam
 import pytest
 
 from bwarp.io.bam.records import record_starts
-from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.bam_records import bam_records
 from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.output.sam_records import sam_records
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,

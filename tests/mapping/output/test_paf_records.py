@@ -5,10 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bwarp.mapping.output.alignment_records import REVERSE, SECONDARY, UNMAPPED, alignment_records
+from bwarp.mapping.output.alignment_records import REVERSE, SECONDARY, UNMAPPED
 from bwarp.mapping.output.cigar_matches import with_mismatches
 from bwarp.mapping.output.comment_tags import ReadTags, no_tags
 from bwarp.mapping.output.paf_records import paf_lines
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.sequence import decode
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from bwarp.mapping.output.alignment_records import UNMAPPED, alignment_records, selected_rows
+from bwarp.mapping.output.alignment_records import UNMAPPED, selected_rows
 from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.output.record_regions import in_regions, joined_regions
 from bwarp.mapping.output.sam_records import sam_records
 from tests.helpers.cases.random_alignment_records import (

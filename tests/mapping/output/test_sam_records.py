@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.cigar_matches import with_mismatches
 from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.sequence import decode
 from tests.helpers.cases.random_alignment_records import (

@@ -9,7 +9,7 @@ import pytest
 
 from bwarp.index.store import load_index
 from bwarp.mapping.engine import load, map_chunks
-from bwarp.mapping.output.alignment_records import alignment_records
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.read_chunks import interleaved_chunks
 from tests.helpers.programs.mapped_reads import records

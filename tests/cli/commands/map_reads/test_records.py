@@ -12,8 +12,8 @@ from bwarp.index.store import load_index
 from bwarp.io.names import Names
 from bwarp.mapping import pipeline
 from bwarp.mapping.extension.extension_cpu import genome_of
-from bwarp.mapping.output.alignment_records import alignment_records
 from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.output.sam_records import sam_records
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import map_chunks
