@@ -6,12 +6,15 @@ Loops over bytes have unsigned indexes: only those does LLVM turn into loops ove
 import numba
 import numpy as np
 
+from bwarp.runtime.uncounted import uncounted
+
 __all__ = ["put_letters", "put_nibbles", "put_raw_qualities", "put_turned"]
 
 
 @numba.njit(cache=True, nogil=True)
 def put_letters(out, at, codes, start, stop):
     """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
+    out, codes = uncounted((out, codes))
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
         code = codes[begin + i]
@@ -23,6 +26,7 @@ def put_letters(out, at, codes, start, stop):
 @numba.njit(cache=True, nogil=True)
 def put_turned(out, at, source, start, stop):
     """Bytes from the last to the first."""
+    out, source = uncounted((out, source))
     to, last = np.uint64(at), np.uint64(stop - 1)
     for i in range(np.uint64(stop - start)):
         out[to + i] = source[last - i]
@@ -38,6 +42,7 @@ def _nibble(code):
 @numba.njit(cache=True, nogil=True)
 def put_nibbles(out, at, both, start, stop):
     """Two bases a byte, the first in the upper half."""
+    out, both = uncounted((out, both))
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64((stop - start) // 2)):
         two = begin + i + i
@@ -53,6 +58,7 @@ def put_nibbles(out, at, both, start, stop):
 @numba.njit(cache=True, nogil=True)
 def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
     """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
+    out, qualities = uncounted((out, qualities))
     to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
         for i in range(length):

@@ -10,6 +10,7 @@ from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.mapping.output.alignment_records import REVERSE
 from bwarp.mapping.reads.base_bits_cpu import base_at, differing
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
     "count_edits",
@@ -34,6 +35,7 @@ def is_match(operation):
 
 @numba.njit(cache=True, nogil=True)
 def put_cigar(out, at, cigar, start, stop):
+    out, cigar = uncounted((out, cigar))
     for i in range(start, stop):
         at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[cigar[i] & 15])
     return at
@@ -46,6 +48,7 @@ def count_edits(blocks, position, both, read, cigar, start, stop):
     `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the
     read's first base on its strand, clipped ones included. An ambiguous base is a mismatch.
     """
+    blocks, both, cigar = uncounted((blocks, both, cigar))
     edits = np.int64(0)
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
@@ -71,6 +74,7 @@ def put_md(out, at, blocks, position, both, read, cigar, start, stop):
 
     Parameters as of `count_edits`.
     """
+    out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
     same = np.int64(0)
     for i in range(start, stop):
         length = np.int64(cigar[i] >> 4)
@@ -110,7 +114,8 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
 
     `base` is where `both` holds the read.
     """
-    cigar, flags = records.cigar, records.flags
+    out, records, genome, contigs = uncounted((out, records, genome, contigs))
+    both, cigar, flags = uncounted(both), records.cigar, records.flags
     read = records.reads[row]
     for other in range(records.first_rows[read], records.split_ends[read]):
         if other == row:
@@ -139,7 +144,9 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
 @numba.njit(cache=True, nogil=True)
 def put_secondary(out, at, row, records, genome, contigs, both, base):
     """XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
-    cigar, contig_starts = records.secondary_cigar, genome.contig_starts
+    out, records, genome, contigs = uncounted((out, records, genome, contigs))
+    both, cigar = uncounted(both), records.secondary_cigar
+    contig_starts = genome.contig_starts
     for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
         position, reverse = records.secondary_positions[hit], records.secondary_strands[hit]
         contig = np.searchsorted(contig_starts, position, side="right") - 1
@@ -159,6 +166,7 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
 @numba.njit(cache=True, nogil=True)
 def _put_contig(out, at, contig, contigs):
     """A contig's name and a comma."""
+    out, contigs = uncounted((out, contigs))
     at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
     out[at] = _COMMA
     return at + 1
