@@ -35,6 +35,7 @@ from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import FITTING, matrix_scoring, nucleotide_scoring
 from bwarp.alignment.search.database import Database, sorted_database
+from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
 
 #: Threads that bring batches to the GPU.
@@ -76,7 +77,7 @@ class Report:
     def run(self, name, function, *arguments):
         begin = time.perf_counter()
         try:
-            rows = function(*arguments) or []
+            rows = list(function(*arguments) or [])
         except Exception:
             self.failures.append((name, traceback.format_exc()))
             print(f"BROKE {name}", flush=True)
@@ -243,6 +244,7 @@ def main():
     parser.add_argument("--only", default="", help="parts whose names contain one of these, by ,")
     arguments = read_options(parser, "alignment_gpu.jsonl", only="check search")
     skip_without_gpu()
+    choose_backend("cuda")
     wanted = arguments.only.split(",")
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
