@@ -63,7 +63,7 @@ def without_batches(copy):
     shutil.rmtree(copy / "results/allmap", ignore_errors=True)
 
 
-@pytest.mark.parametrize("batch_size", [10, 100])
+@pytest.mark.parametrize("batch_size", [12, 100])
 def test_the_bytes_are_those_of_one_program(copy, batch_size):
     own = settings(copy, f"edits: 3, gaps: 1, batch_size: {batch_size}")
     without_batches(copy)

@@ -80,7 +80,7 @@ LONG = [
     [np.random.default_rng(1).integers(1, 5, 3_000_000)],
     [np.full(1_000_000, 1)],
     [np.tile(np.random.default_rng(2).integers(1, 5, 171), 6000)] * 2,
-    np.split(np.random.default_rng(3).integers(1, 5, 1_000_000), 200_000),
+    [*np.random.default_rng(3).integers(1, 5, (200_000, 5))],
 ]
 
 #: Short units repeated, so that suffixes share long prefixes with and without separators.
