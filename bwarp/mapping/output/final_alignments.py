@@ -27,17 +27,15 @@ from bwarp.mapping.extension.extension_cpu import (
     window_sequences,
 )
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.output.end_gaps import end_costs, gap_may_gain
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.mapping.reads.base_bits_cpu import differing, prefetch_bases
-from bwarp.runtime.simd import population_count
+from bwarp.mapping.reads.base_bits_cpu import prefetch_bases
+from bwarp.runtime.simd import prefetch
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 __all__ = ["MappedReads", "align_hits", "gapless_alignments"]
-
-#: A gap this near to an end may leave no seed beyond it.
-_END = 16
 
 #: How many alignments ahead the genome is prefetched.
 _AHEAD = 12
@@ -103,10 +101,7 @@ def align_hits(
         np.zeros(n + 1, np.int64), np.empty(0, np.uint32),
     )  # fmt: skip
     _as_scored(hits, selected, mapped)
-    rows = _rows_with_gaps(
-        genome.blocks, both, offsets, hits, selected, parameters.match, parameters.mismatch,
-        parameters.gap_open + parameters.gap_extend, parameters.clip,
-    )  # fmt: skip
+    rows = _rows_with_gaps(genome, both, offsets, hits, selected, end_costs(parameters))
     found, ends_on = _NOTHING, rows
     if rows.size:
         found, ends_on = _align_with_gaps(
@@ -139,47 +134,52 @@ def _as_scored(hits, selected, mapped):
 
 
 @numba.njit(cache=True, nogil=True)
-def _rows_with_gaps(blocks, both, offsets, hits, selected, match, mismatch, gap, clip):
-    """The rows whose alignments have gaps, or may have."""
-    blocks, both, hits = uncounted((blocks, both, hits))
+def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
+    """The rows whose alignments have gaps, or may have near an end."""
+    genome, both, hits = uncounted((genome, both, hits))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
     rows = np.empty(selected.size, np.int64)
+    n_losing = _rows_that_lose(offsets, hits, selected, costs, rows)
     n = 0
-    for row in range(selected.size):
-        if row + _AHEAD < selected.size and selected[row + _AHEAD] >= 0:
-            prefetch_bases(blocks, hits.starts[selected[row + _AHEAD]])
-        hit = selected[row]
-        if hit < 0:
-            continue
-        first = offsets[hits.reads[hit]]
-        length = offsets[hits.reads[hit] + 1] - first
-        first += both.size // 2 if hits.strands[hit] else 0
-        if not hits.gapless[hit] or _shows_gap(
-            blocks, both, first, length, hits.starts[hit], np.int64(hits.read_starts[hit]),
-            np.int64(hits.read_ends[hit]), match, mismatch, gap, clip,
-        ):  # fmt: skip
-            rows[n] = row
-            n += 1
+    for i in range(n_losing):
+        if i + _AHEAD < n_losing:
+            hit = selected[rows[i + _AHEAD]]
+            prefetch_bases(blocks, hits.starts[hit])
+            first = offsets[hits.reads[hit]] + (both.size // 2 if hits.strands[hit] else 0)
+            for line in range(0, 192, 64):
+                prefetch(both, first + line)
+        hit = selected[rows[i]]
+        if hits.gapless[hit]:
+            first = offsets[hits.reads[hit]]
+            length = offsets[hits.reads[hit] + 1] - first
+            first += both.size // 2 if hits.strands[hit] else 0
+            begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
+            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            if not gap_may_gain(
+                blocks, both, first, length, hits.starts[hit] - begin, begin, end,
+                contig_starts[contig - 1], contig_starts[contig], costs,
+            ):  # fmt: skip
+                continue
+        rows[n] = rows[i]
+        n += 1
     return rows[:n].copy()
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _shows_gap(
-    blocks, both, first, length, position, begin, end, match, mismatch, gap, clip
-):  # fmt: skip
-    """Whether a short gap may improve a stretch of one diagonal near one of its ends.
-
-    It may where it saves clipped bases worth more than it costs, or mismatches: enough of them
-    within `_END` bases of an end. Elsewhere the seeds on both sides show a gap.
-    """
-    if max(begin, length - end) * match + clip > gap:
-        return True
-    n = min(_END, end - begin)
-    last = end - n
-    mismatches = max(
-        population_count(differing(blocks, position, both, first + begin, n)),
-        population_count(differing(blocks, position + last - begin, both, first + last, n)),
-    )
-    return np.int64(mismatches) * (match - mismatch) > gap
+def _rows_that_lose(offsets, hits, selected, costs, rows):
+    """List the rows with gaps, and those whose score is lower than that of matches by more than a
+    gap costs; returns how many there are. Without branches: about half of the rows are."""
+    n = 0
+    for row in range(selected.size if hits.reads.size else 0):
+        hit = max(selected[row], np.int64(0))
+        length = offsets[hits.reads[hit] + 1] - offsets[hits.reads[hit]]
+        clips = np.int64(hits.read_starts[hit] > 0) + np.int64(hits.read_ends[hit] < length)
+        lost = costs.match * length - hits.scores[hit] + costs.clip * clips
+        rows[n] = row
+        n += selected[row] >= 0 and (
+            not hits.gapless[hit] or lost > costs.gap_open + costs.gap_extend
+        )
+    return n
 
 
 @numba.njit(cache=True, nogil=True)
