@@ -36,7 +36,7 @@ def related(rng, count, longest):
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, records in zip("qr", related(np.random.default_rng(7), 9, 70), strict=True):
+    for name, records in zip("qr", related(np.random.default_rng(7), 9, 40), strict=True):
         text = "".join(f">{key}\n{letters}\n" for key, letters in records.items())
         (tmp_path / f"{name}.fa").write_text(text)
     return tmp_path
