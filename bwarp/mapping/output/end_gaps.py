@@ -121,7 +121,8 @@ def _gains_at_end(
                 far = _differing(read, _between(beside, here, _BASES - size), n, right)
             if _reaches_end(far, outside, split, inside, inserted, right, price, costs):
                 return True
-            # A stretch scores no more than a mismatch costs and its runs, each but for so much.
+            # Any stretch scores at most a match for each run of so many matches that begins in it,
+            # and what a mismatch costs.
             runs = _runs(~far & _outermost(n, right), costs.run)
             scores = costs.match * int64(population_count(runs)) + costs.loss - costs.match
             if (

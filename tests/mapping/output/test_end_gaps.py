@@ -133,7 +133,7 @@ def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
     bases = random_genome(rng, 1500)
     genome = genome_with(bases, [0, len(bases)])
     n_gains = n_none = 0
-    for _ in range(250):
+    for _ in range(120):
         length, start = int(rng.choice([8, 20, 36, 64, 65, 100, 150])), int(rng.integers(200, 1100))
         read = changed_read(rng, bases, length, start)
         if len(read) < 4:
@@ -151,7 +151,7 @@ def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
         n_gains += found
         n_none += not found
     assert n_gains > 5
-    assert n_none > 50
+    assert n_none > 20
 
 
 def test_where_contigs_end_no_gap_that_gains_is_left_out():
