@@ -175,6 +175,23 @@ def forked_python():
 
 
 @pytest.fixture(scope="session")
+def snakemake_server():
+    """A server that has imported Snakemake and what its rule files import, except bwarp itself.
+
+    And what Snakemake imports when it runs, and its plugins, which it looks for among all packages:
+    two thirds of the time of a dry run.
+    """
+    from tests.helpers.programs.program_server import ProgramServer
+
+    late = ("smart_open", "snakemake.report.html_reporter", "pandas", "pysam")
+    modules = ("snakemake.cli", "snakemake.workflow", "numba", "jsonschema", "yaml")
+    plugins = "snakemake.cli:get_argument_parser"
+    server = ProgramServer(*modules, *late, plugins)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
 def run_program(program_servers):
     """A function that runs ``scripts/NAME`` with arguments, in a process of its own.
 

@@ -63,21 +63,6 @@ class Copy:
 
 
 @pytest.fixture(scope="session")
-def snakemake_server():
-    """A server that has imported Snakemake and what its rule files import, except bwarp itself.
-
-    And what Snakemake imports when it runs, and its plugins, which it looks for among all packages:
-    two thirds of the time of a dry run.
-    """
-    late = ("smart_open", "snakemake.report.html_reporter", "pandas", "pysam")
-    modules = ("snakemake.cli", "snakemake.workflow", "numba", "jsonschema", "yaml")
-    plugins = "snakemake.cli:get_argument_parser"
-    server = ProgramServer(*modules, *late, plugins)
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="session")
 def make_copy(checkout, tmp_path_factory, snakemake_server, request):
     """A function that makes a copy of the checkout with a small genome, `small.fa`, in it.
 

@@ -129,6 +129,8 @@ def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
             runpy.run_path(words[0], run_name="__main__")
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        if left.code is not None and not isinstance(left.code, int):
+            print(left.code, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
         code = 1

@@ -29,7 +29,7 @@ def server():
 
 @pytest.mark.parametrize(
     "end",
-    ["pass", "sys.exit(3)", "sys.exit()", "1 / 0", "import decimal"],
+    ["pass", "sys.exit(3)", "sys.exit()", "sys.exit('why')", "1 / 0", "import decimal"],
 )
 def test_as_if_it_were_started(server, tmp_path, end):
     script = tmp_path / "script é.py"
