@@ -22,7 +22,7 @@ from frame.stage_clock import StageClock
 from bwarp.index.store import load_index
 from bwarp.mapping import pipeline
 from bwarp.mapping.engine import load, map_chunks
-from bwarp.mapping.extension import extension_cpu
+from bwarp.mapping.extension import extension_cpu, split_reads
 from bwarp.mapping.output import alignment_file, chunk_writer
 from bwarp.mapping.output.output_options import AlignmentOutput
 from bwarp.mapping.parameters import MappingParameters
@@ -47,7 +47,7 @@ STAGES = {
     "scored hits: rank": (extension_cpu, "ranked"),
     "scored hits: merge rounds": (pipeline, "merge"),
     "mates: rescue": (pipeline, "rescue_candidates"),
-    "long gaps": (pipeline, "across_gaps"),
+    "long gaps": (split_reads, "across_gaps"),
     "primary hits, mapping qualities": (pipeline, "select_paired"),
     "tandem repeats": (pipeline, "lower_tandem_repeats"),
     "final alignments": (pipeline, "align_hits"),

@@ -14,8 +14,8 @@ import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, merge, without
-from bwarp.mapping.extension.split_reads import across_gaps, with_clipped_ends
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, hits_at, merge, without
+from bwarp.mapping.extension.split_reads import with_split_reads
 from bwarp.mapping.output.alignment_records import (
     SecondaryHits,
     SecondaryRecords,
@@ -32,7 +32,6 @@ from bwarp.mapping.output.supplementary_and_secondary import (
 from bwarp.mapping.pairing.alt_hits_cpu import (
     alt_hits,
     assembly_rows,
-    hits_at,
     on_alt_contigs,
     unlocated_on_assembly,
 )
@@ -304,8 +303,7 @@ def finish_chunk(
     """Select the primary hits of a chunk's reads, and align them there."""
     chunk, both = scored.chunk, scored.both
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
-    hits = across_gaps(genome, both, offsets, scored.hits, parameters)
-    hits = with_clipped_ends(index, genome, chunk.codes, offsets, hits, parameters)
+    hits = with_split_reads(index, genome, both, chunk.codes, offsets, scored.hits, parameters)
     competing, unlocated = hits, scored.unlocated
     if parameters.alt:
         hits = with_assembly_hits(index, genome, both, chunk.codes, offsets, hits, parameters)

@@ -7,7 +7,8 @@
 1. The rest may lie near, across a long gap: then both are one hit (gap_search.py).
 2. Else it is searched as a read by itself, with more seeds than the whole read has there.
 
-Both steps run on the host, whatever the engine: few reads take part.
+Both steps run on the host, whatever the engine: few reads take part. Their hits are taken out of
+the others and put back once: to copy all hits takes longer than both steps.
 """
 
 from dataclasses import replace
@@ -19,20 +20,50 @@ from numba import int64
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.extension.gap_search import best_gap, gap_costs, least_clipped
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, merge
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import find_candidates
 from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["MICROHOMOLOGY", "across_gaps", "with_clipped_ends"]
+__all__ = ["MICROHOMOLOGY", "across_gaps", "with_clipped_ends", "with_split_reads"]
 
 #: The parts of a split read may share so many bases, which fit on both sides of the breakpoint.
 MICROHOMOLOGY = 10
 
 #: The best hits of a read, so many, of which clipped ends are looked for across gaps.
 _MOST_HITS = 8
+
+
+def with_split_reads(
+    index: FMIndex,
+    genome: Genome,
+    both: np.ndarray,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, with what both steps, `across_gaps` and `with_clipped_ends`, make of them.
+
+    Parameters
+    ----------
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    if parameters.mode == END_TO_END:
+        return hits
+    rows = np.empty(len(hits.reads), np.int64)
+    rows = rows[: _list_hits(hits, offsets, gap_costs(parameters), _least_part(parameters), rows)]
+    if not rows.size:
+        return hits
+    few = hits_at(hits, rows)
+    few = across_gaps(genome, both, offsets, few, parameters)
+    few = with_clipped_ends(index, genome, codes, offsets, few, parameters)
+    return replaced(hits, few)
 
 
 @on_timeline("join across gaps")
@@ -103,7 +134,7 @@ def with_clipped_ends(
     """
     n_reads = len(offsets) - 1
     parts = np.empty((2 * n_reads, 3), np.int64)
-    least = -(-parameters.least_score // parameters.match)
+    least = _least_part(parameters)
     n = 0 if parameters.mode == END_TO_END else _list_clipped(hits, offsets, least, parts)
     if not n:
         return hits
@@ -128,6 +159,39 @@ def with_clipped_ends(
         offsets=offsets_of(reads[part], n_reads),
     )
     return merge(hits, of_reads)
+
+
+def _least_part(parameters: MappingParameters) -> int:
+    """The bases that the least score takes."""
+    return -(-parameters.least_score // parameters.match)
+
+
+@numba.njit(cache=True, nogil=True)
+def _list_hits(hits, offsets, costs, least, rows):
+    """List all hits of the reads that either step may change: the best one clips an end that is
+    searched, or one of the best would score more than all with its clipped end and a gap.
+    """
+    hits, rows = uncounted((hits, rows))
+    gap, shortest_gap = least_clipped(costs), costs.gap_open + costs.gap_extend
+    n = 0
+    for read in range(offsets.size - 1):
+        first, last = hits.offsets[read], hits.offsets[read + 1]
+        if first == last:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        best = hits.scores[first]
+        clipped = max(int64(hits.read_starts[first]), length - hits.read_ends[first])
+        may_change = clipped + MICROHOMOLOGY >= least
+        if last - first > 1 and best + costs.dearest < costs.match * length:
+            for hit in range(first, min(last, first + _MOST_HITS)):
+                clipped = max(int64(hits.read_starts[hit]), length - hits.read_ends[hit])
+                most = hits.scores[hit] + costs.match * clipped - shortest_gap
+                may_change |= clipped >= gap and most > best
+        if may_change:
+            for row in range(first, last):
+                rows[n] = row
+                n += 1
+    return n
 
 
 @numba.njit(cache=True, nogil=True)

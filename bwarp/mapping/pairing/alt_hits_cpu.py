@@ -29,7 +29,6 @@ __all__ = [
     "AltHits",
     "alt_hits",
     "assembly_rows",
-    "hits_at",
     "on_alt_contigs",
     "unlocated_on_assembly",
 ]
@@ -87,13 +86,6 @@ def unlocated_on_assembly(
     """
     n_alt = np.bincount(hits.reads[on_alt], minlength=len(unlocated))
     return np.where(2 * n_alt > np.diff(hits.offsets), 0, unlocated).astype(unlocated.dtype)
-
-
-def hits_at(hits: ScoredHits, rows: np.ndarray) -> ScoredHits:
-    """Those hits alone; `rows` never fall."""
-    counts = np.bincount(hits.reads[rows], minlength=len(hits.offsets) - 1)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return ScoredHits(*(column[rows] for column in hits[:-1]), offsets=offsets)
 
 
 def alt_hits(

@@ -7,7 +7,7 @@ import pytest
 
 import bwarp
 from bwarp.mapping.extension.extension_cpu import both_strands, extend
-from bwarp.mapping.extension.split_reads import across_gaps, with_clipped_ends
+from bwarp.mapping.extension.split_reads import across_gaps, with_clipped_ends, with_split_reads
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.sequence import decode
 from tests.helpers.oracles.mapping_oracle import (
@@ -98,6 +98,36 @@ def test_what_is_clipped_is_searched_as_a_read_by_itself(mapper):
     assert found.offsets.tolist() == [0, 3]
     whole = replace(PARAMETERS, mode=END_TO_END)
     assert with_clipped_ends(mapper.index, genome, codes, offsets, hits, whole) is hits
+
+
+@pytest.mark.parametrize("changes", [{}, {"least_score": 12}, {"clip": 0}, {"match": 2}])
+def test_both_steps_change_what_they_change_of_all_hits(changes):
+    """Reads of several parts, of which some lie on one diagonal but for a gap."""
+    rng = np.random.default_rng(5)
+    repeat = random_bases(rng, 2_000)
+    index, genome = index_and_genome([random_bases(rng, 8_000) + repeat, random_bases(rng, 5_000)])
+    parameters = replace(PARAMETERS, **changes)
+    bases, reads, rows = codes_in(genome), [], []
+    for number in range(300):
+        begin, first = int(rng.integers(200, 12_000)), int(rng.integers(5, 145))
+        gap = int(rng.choice([0, 0, 3, 40, -40, 90, 3_000]))
+        rest = np.clip(begin + first + gap, 0, bases.size - 150)
+        read = np.concatenate([bases[begin : begin + first], bases[rest : rest + 150 - first]])
+        is_reverse = number % 2
+        reads.append(opposite(read) if is_reverse else read)
+        near = [(number, is_reverse, begin), (number, is_reverse, max(0, rest - first))]
+        rows += near[: 1 + number % 3]
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    candidates = candidates_at(*np.array(rows).T, len(reads))
+    hits = extend(genome, both, offsets, candidates, parameters)
+    joined = across_gaps(genome, both, offsets, hits, parameters)
+    expected = with_clipped_ends(index, genome, codes, offsets, joined, parameters)
+    assert expected.scores.tolist() != joined.scores.tolist()
+    assert joined.scores.tolist() != hits.scores.tolist()
+    found = with_split_reads(index, genome, both, codes, offsets, hits, parameters)
+    for column, wanted in zip(found, expected, strict=True):
+        assert column.tolist() == wanted.tolist()
 
 
 def test_a_read_over_a_short_inversion_has_three_records(mapper):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from bwarp.mapping.extension.scored_hits_cpu import hits_at
 from bwarp.mapping.pairing.alt_hits_cpu import (
     alt_hits,
     assembly_rows,
-    hits_at,
     on_alt_contigs,
     unlocated_on_assembly,
 )
