@@ -7,6 +7,7 @@ Python's lock and for fresh memory as they do. In a process of its own it waits 
 
 import contextlib
 import fcntl
+import io
 import os
 import subprocess
 import sys
@@ -22,39 +23,68 @@ WORTH_A_PROCESS = 32 << 20
 #: What the process hands over at a time, and what the pipe holds: as much as Linux lets it.
 _PIECE = 1 << 20
 
+# Standard output is not used: whatever is imported with Python may print.
+_INFLATE = """
+import shutil, sys
+from isal import igzip
+with open(0, "rb") as packed, igzip.open(packed) as text, open(int(sys.argv[1]), "wb") as out:
+    shutil.copyfileobj(text, out, int(sys.argv[2]))
+"""
+
 
 def blocks_from_process(
     path: str | os.PathLike, block_bytes: int
 ) -> Generator[memoryview, None, int | None]:
     """The bytes of a gzip file in blocks.
 
-    Returns None when that was all. If the process fails, it returns how many bytes there were
-    before: whoever inflates the file again finds out why.
+    Returns None when that was all. If the process fails, or none can be had, it returns how many
+    bytes there were before: whoever inflates the file again finds out why.
     """
-    command = [sys.executable, "-m", "isal.igzip", "-dc", "-b", str(_PIECE), os.path.abspath(path)]
     with contextlib.ExitStack() as stack:
-        with not_ended():
-            process = subprocess.Popen(
-                command,
-                bufsize=0,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-            stack.enter_context(undone_if_ended(process.kill))
+        try:
+            with not_ended():
+                process, text = _started(path)
+                stack.enter_context(undone_if_ended(process.kill))
+        except OSError:
+            return 0
         stack.enter_context(process)
         # Nothing else ends it where nobody wants the rest.
         stack.callback(process.kill)
-        with contextlib.suppress(OSError):
-            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, _PIECE)
+        stack.enter_context(text)
         n_bytes = 0
-        while block := _read(process.stdout, block_bytes):
+        while block := _read(text, block_bytes):
             yield block
             n_bytes += len(block)
         return None if process.wait() == 0 else n_bytes
 
 
-def _read(file, size: int) -> memoryview:
+def _started(path: str | os.PathLike) -> tuple[subprocess.Popen, io.FileIO]:
+    """The process, and the pipe into which it writes what it inflates."""
+    if not sys.executable:
+        raise OSError("it is not known where Python is")
+    reader, writer = os.pipe()
+    # With -P a file of the user's folder is not taken for a module, whatever its name.
+    command = [sys.executable, "-P", "-c", _INFLATE, str(writer), str(_PIECE)]
+    try:
+        with contextlib.suppress(OSError, AttributeError):
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIECE)
+        with open(path, "rb") as packed:
+            process = subprocess.Popen(
+                command,
+                stdin=packed,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[writer],
+            )
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    return process, io.FileIO(reader)
+
+
+def _read(file: io.FileIO, size: int) -> memoryview:
     """So many bytes of a pipe, or all that are left."""
     block = memoryview(bytearray(size))
     n_bytes = 0

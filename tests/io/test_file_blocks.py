@@ -6,6 +6,7 @@ import lzma
 import os
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -326,12 +327,43 @@ def test_a_process_inflates(tmp_path, monkeypatch, by_process, name):
     assert [process.returncode for process in by_process] == [0]
 
 
-def test_few_threads_and_standard_input_take_no_process(path, by_process):
+def test_few_threads_and_bgzf_take_no_process(path, by_process):
     path.write_bytes(gzip.compress(TEXT))
     assert b"".join(read_blocks(path, threads=3)) == TEXT
     path.write_bytes(bgzf(TEXT))
     assert b"".join(read_blocks(path, threads=4)) == TEXT
     assert by_process == []
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_file_that_is_standard_input(path, name):
+    """It is seekable, as a file with a name is, and a process has a standard input of its own."""
+    path.write_bytes(gzip.compress(TEXT))
+    read = (
+        "import sys\n"
+        "from bwarp.io import file_blocks\n"
+        "file_blocks.WORTH_A_PROCESS = 0\n"
+        "for block in file_blocks.read_blocks(sys.argv[1], threads=4):\n"
+        "    sys.stdout.buffer.write(block)\n"
+    )
+    with open(path, "rb") as file:
+        command = [sys.executable, "-c", read, name]
+        found = subprocess.run(command, stdin=file, capture_output=True, check=True).stdout
+    assert found == TEXT
+
+
+def test_what_python_prints_is_no_text(path, monkeypatch, by_process):
+    """A module of the folder one works in, and one that Python imports when it starts."""
+    path.write_bytes(gzip.compress(TEXT))
+    for name in ("shutil.py", "struct.py", "sitecustomize.py"):
+        (path.parent / name).write_text("print('not a read')\n")
+    monkeypatch.chdir(path.parent)
+    assert b"".join(read_blocks(path, threads=4)) == TEXT
+    (path.parent / "shutil.py").unlink()
+    (path.parent / "struct.py").unlink()
+    monkeypatch.setenv("PYTHONPATH", str(path.parent), os.pathsep)
+    assert b"".join(read_blocks(path, threads=4)) == TEXT
+    assert [process.returncode for process in by_process] == [0, 0]
 
 
 @pytest.mark.parametrize("change", ["cut off", "damaged", "zeros behind", "text behind"])
@@ -364,8 +396,9 @@ def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
     by_process[0].kill()
     assert b"".join([*found, *blocks]) == b"".join(expected)
     assert by_process[0].returncode != 0
-    monkeypatch.setattr(gzip_process.sys, "executable", "/bin/false")
-    assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
+    for program in ("/bin/false", "/not/there", ""):
+        monkeypatch.setattr(gzip_process.sys, "executable", program)
+        assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
 
 
 def test_no_process_stays_when_nobody_reads_on(path, by_process):

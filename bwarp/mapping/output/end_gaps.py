@@ -91,15 +91,17 @@ def _gains_at_end(
         return True
     read, here = bits_of_codes(both, first + start, n), bits_at(blocks, at)
     near = _differing(read, here, n, right)
+    if clipped and _goes_on(turned(near) if right else near, clipped, costs):
+        return True
     # What the clipped bases would score on this diagonal, with reaching the end.
     unclipped = costs.match * clipped + (costs.clip if clipped else int64(0))
     unclipped -= costs.loss * int64(population_count(near & _outermost(clipped, right)))
     most = costs.loss * int64(population_count(near)) + unclipped
     longest = (most - costs.gap_open) // costs.gap_extend
-    longest = min(longest, max(costs.largest_gap, length // 10), int64(_BASES - 1))
+    longest = min(longest, max(costs.largest_gap, length // 10))
     if longest < 1:
         return False
-    if at - _BASES < low or at + 2 * _BASES > high:
+    if longest >= _BASES or at - _BASES < low or at + 2 * _BASES > high:
         return True
     near = turned(near) if right else near
     for is_insertion in (False, True):
@@ -132,6 +134,19 @@ def _gains_at_end(
             ):
                 return True
     return False
+
+
+@numba.njit(cache=True, nogil=True)
+def _goes_on(near, clipped, costs):
+    """Whether the stretch scores more with clipped bases: one that was found for a part of the read
+    ends with that part.
+    """
+    score = int64(0)
+    for base in range(clipped - 1, -1, -1):
+        score += costs.match - costs.loss * int64(near >> uint64(base) & uint64(1))
+        if score > 0:
+            return True
+    return score + costs.clip > 0
 
 
 @numba.njit(cache=True, nogil=True, inline="always")

@@ -129,7 +129,7 @@ PARAMETERS = {
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
     parameters = PARAMETERS[name]
-    rng = np.random.default_rng(len(name))
+    rng = np.random.default_rng(list(PARAMETERS).index(name))
     bases = random_genome(rng, 1500)
     genome = genome_with(bases, [0, len(bases)])
     n_gains = n_none = 0
@@ -178,6 +178,34 @@ def test_where_contigs_end_no_gap_that_gains_is_left_out():
         if with_gap >= score:
             assert found_by_bits(genome, read, diagonal, begin, end, parameters, contig)
     assert n_gains > 10
+
+
+@pytest.mark.parametrize("mismatches", [[], [3]])
+def test_a_stretch_of_a_part_of_a_read_that_goes_on_is_aligned(mismatches):
+    """It ends with the part; only alignment finds out how far the diagonal matches."""
+    rng = np.random.default_rng(9)
+    parameters = MappingParameters()
+    for _ in range(20):
+        bases = rng.integers(0, 4, 600).astype(np.uint8)
+        genome = genome_with(bases, [0, 600])
+        read = rng.integers(0, 4, 100).astype(np.uint8)
+        read[:70] = bases[200:270]
+        read[[55 + at for at in mismatches]] ^= 1
+        assert found_by_bits(genome, read, 200, 0, 55, parameters)
+        # The same at the other end.
+        other = genome_with(bases[::-1].copy(), [0, 600])
+        assert found_by_bits(other, read[::-1].copy(), 300, 45, 100, parameters)
+
+
+def test_gaps_of_more_bases_than_are_compared_may_gain():
+    rng = np.random.default_rng(10)
+    bases = rng.integers(0, 4, 4000).astype(np.uint8)
+    genome = genome_with(bases, [0, 4000])
+    read = np.delete(bases[300:1400], slice(960, 1040))
+    parameters = MappingParameters(match=4)
+    _, begin, end = best_stretch(read, bases, 300, parameters)
+    assert (begin, 40 < len(read) - end <= OUTER) == (0, True)
+    assert found_by_bits(genome, read, 300, begin, end, parameters)
 
 
 def test_gaps_longer_than_the_window_of_a_short_read_are_looked_for_in_long_ones():
