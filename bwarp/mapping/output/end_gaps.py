@@ -27,7 +27,7 @@ from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import bits_at, bits_of_codes, shifted, turned
 from bwarp.runtime.simd import population_count
 
-__all__ = ["EndCosts", "end_costs", "gap_may_gain"]
+__all__ = ["EndCosts", "end_costs", "gap_may_gain", "two_gaps_may_gain"]
 
 #: Bases of an end that are compared.
 _BASES = 64
@@ -52,6 +52,13 @@ def end_costs(parameters: MappingParameters) -> EndCosts:
         p.match, p.match - p.mismatch, p.gap_open, p.gap_extend,
         NEVER_CLIP if p.mode == END_TO_END else p.clip, p.largest_gap, -p.mismatch // p.match + 1,
     )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def two_gaps_may_gain(clipped, costs):
+    """Whether clipped bases may pay for two gaps, which `gap_may_gain` does not look for."""
+    worth = costs.match * clipped + costs.clip
+    return clipped > 0 and worth > 2 * (costs.gap_open + costs.gap_extend)
 
 
 @numba.njit(cache=True, nogil=True)

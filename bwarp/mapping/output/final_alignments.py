@@ -27,7 +27,7 @@ from bwarp.mapping.extension.extension_cpu import (
     window_sequences,
 )
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.output.end_gaps import end_costs, gap_may_gain
+from bwarp.mapping.output.end_gaps import end_costs, gap_may_gain, two_gaps_may_gain
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import prefetch_bases
 from bwarp.runtime.simd import prefetch
@@ -155,7 +155,8 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
             first += both.size // 2 if hits.strands[hit] else 0
             begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
             contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
-            if not gap_may_gain(
+            clipped = max(begin, length - end)
+            if not two_gaps_may_gain(clipped, costs) and not gap_may_gain(
                 blocks, both, first, length, hits.starts[hit] - begin, begin, end,
                 contig_starts[contig - 1], contig_starts[contig], costs,
             ):  # fmt: skip

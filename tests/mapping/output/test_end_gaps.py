@@ -221,6 +221,33 @@ def test_gaps_longer_than_the_window_of_a_short_read_are_looked_for_in_long_ones
         assert gains == found
 
 
+def test_two_gaps_near_an_end_are_found():
+    rng = np.random.default_rng(11)
+    bases = rng.integers(0, 4, 3000).astype(np.uint8)
+    genome = genome_with(bases, [0, 3000])
+    inserted = rng.integers(0, 4, (2, 2)).astype(np.uint8)
+    parts = bases[1000:1030], inserted[0], bases[1030:1036], inserted[1], bases[1036:1100]
+    read = np.concatenate(parts)
+    reads = [read, 3 - read[::-1]]
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    # Where the longer part of the read lies, which is scored alone: no seed shows the gaps.
+    found = candidates_at(range(2), [0, 1], [996, 996], 2)
+    hits = extend(genome, both, offsets, found, MappingParameters())
+    hits = hits._replace(gapless=np.ones(2, bool), scores=np.full(2, 64, np.int32))
+    for column, value in (
+        ("read_starts", 40),
+        ("read_ends", 104),
+        ("starts", 1036),
+        ("ends", 1100),
+    ):
+        getattr(hits, column)[:] = value
+    mapped = align_hits(genome, both, offsets, hits, np.arange(2), MappingParameters())
+    assert mapped.positions.tolist() == [1000, 1000]
+    gaps = [size >> 4 for size in mapped.cigar[mapped.cigar & 15 == 1]]
+    assert gaps == [2, 2] * 2
+
+
 def test_alignments_are_made_only_where_a_gap_may_gain(monkeypatch):
     rng = np.random.default_rng(8)
     bases = rng.integers(0, 4, 20_000).astype(np.uint8)
