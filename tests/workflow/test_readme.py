@@ -112,6 +112,7 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
     monkeypatch.chdir(copy.folder)
     # Commands of another page may have written to them.
     write_sequences(copy.folder)
+    measured = results_of_bench(checkout)
     for words in commands(checkout, page):
         program = words[0].removeprefix(".venv/bin/")
         if program in NOT_RUN or "config/examples" in words[-1]:
@@ -135,6 +136,13 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
             assert rc == 0, f"{shlex.join(words)}\n{said}"
         else:
             pytest.fail(f"{page} tells to run {words[0]}, which this test does not know")
+    assert results_of_bench(checkout) == measured, "what make bench measured was added to"
+
+
+def results_of_bench(checkout):
+    """The sizes of the results that `make bench` has left."""
+    folder = checkout / "benchmarks/results/here"
+    return {path.name: path.stat().st_size for path in folder.glob("*.json*")}
 
 
 def run_program_of_page(checkout, words, servers):
