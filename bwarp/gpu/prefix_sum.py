@@ -39,7 +39,7 @@ def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
     Parameters
     ----------
     values : device array, shape=(m,), dtype=uint32
-        The sum of the column must be below 2**32.
+        Where the sum of the column is not below 2**32, sums are modulo that.
     first, stride : int
     """
     count = -(-(values.size - first) // stride)

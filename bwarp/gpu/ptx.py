@@ -20,6 +20,7 @@ from numba.cuda.typing import signature
 __all__ = [
     "add_byte_differences",
     "add_max_lanes",
+    "add_rounded",
     "load_shared_int32x4",
     "load_uint32x2",
     "load_uint32x4",
@@ -173,6 +174,21 @@ def opaque(typingctx, a):
         return builder.call(asm, arguments)
 
     return signature(types.int32, types.int32), codegen
+
+
+# --- Floating point as on a CPU -----------------------------------------------------------------
+
+
+@intrinsic
+def add_rounded(typingctx, a, b):
+    """a + b in float64, where a is rounded before: the compiler would fuse a product and a sum."""
+
+    def codegen(context, builder, _signature, arguments):
+        double = ir.DoubleType()
+        function = ir.FunctionType(double, [double, double])
+        return builder.call(ir.InlineAsm(function, "add.rn.f64 $0, $1, $2;", "=d,d,d"), arguments)
+
+    return signature(types.float64, types.float64, types.float64), codegen
 
 
 # --- Shared memory by address -------------------------------------------------------------------

@@ -7,6 +7,7 @@ The tests compare the two on a GPU.
 __all__ = [
     "add_byte_differences",
     "add_max_lanes",
+    "add_rounded",
     "load_uint32x2",
     "load_uint32x4",
     "load_uint64x2",
@@ -99,3 +100,11 @@ def add_byte_differences(a, b, c):
 def opaque(a):
     """The same number."""
     return a
+
+
+# --- Floating point as on a CPU -----------------------------------------------------------------
+
+
+def add_rounded(a, b):
+    """a + b."""
+    return a + b

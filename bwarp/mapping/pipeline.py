@@ -47,6 +47,7 @@ from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection, select_single
 from bwarp.mapping.pairing.primary_pairs_cpu import select_paired
 from bwarp.mapping.pairing.tandem_repeats import lower_tandem_repeats
+from bwarp.mapping.pairing.tie_seeds import seeds_of_templates
 from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of, take_bounds
@@ -378,8 +379,7 @@ def with_assembly_hits(
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:
     """A number a read to break ties by: of its template, so that it does not depend on chunks."""
-    templates = np.arange(chunk.n_reads, dtype=np.uint64) // np.uint64(chunk.ends)
-    mixed = (templates + np.uint64(chunk.first_template + 1)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
-    return mixed ^ (mixed >> np.uint64(32))
+    templates = chunk.templates
+    if templates is None:
+        templates = np.arange(chunk.n_templates) + chunk.first_template
+    return np.repeat(seeds_of_templates(templates.astype(np.uint64)), chunk.ends)

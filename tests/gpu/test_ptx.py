@@ -80,3 +80,26 @@ def test_load_on_the_gpu(name, index):
     meaning = getattr(ptx_reference, name)
     expected = [meaning(array, int(group) * count) for group in groups]
     assert copied.copy_to_host().reshape(-1, count).tolist() == [list(row) for row in expected]
+
+
+@cuda.jit
+def add_to_products(a, b, c, sums):
+    i = cuda.grid(1)
+    if i < sums.size:
+        sums[i] = ptx.add_rounded(a[i] * b[i], c[i])
+
+
+@pytest.mark.compiler
+def test_a_rounded_sum_is_not_fused_with_a_product():
+    text = compile_ptx(add_to_products, (types.float64[::1],) * 4, (7, 5))
+    assert "add.rn.f64" in text
+    assert "fma" not in text
+
+
+@pytest.mark.gpu
+def test_a_rounded_sum_on_the_gpu():
+    a, b, c = np.random.default_rng(3).random((3, 1000))
+    sums = cuda.device_array(1000, np.float64)
+    add_to_products[4, 256](*map(cuda.to_device, (a, b, c)), sums)
+    expected = [ptx_reference.add_rounded(x * y, z) for x, y, z in zip(a, b, c, strict=True)]
+    assert sums.copy_to_host().tolist() == expected

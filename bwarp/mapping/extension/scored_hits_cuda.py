@@ -26,7 +26,7 @@ from bwarp.mapping.extension.scored_hits_cpu import (
     are_redundant,
 )
 
-__all__ = ["KERNEL_SIGNATURES", "DeviceScoredHits", "hits_on_host", "merge", "ranked"]
+__all__ = ["KERNEL_SIGNATURES", "DeviceScoredHits", "hits_on_host", "merge", "ranked", "without"]
 
 #: The columns that `split_hits` writes, in its order.
 _COLUMNS = (*[np.int32] * 2, *[np.int64] * 2, *[np.int32] * 2, np.uint8, *[np.int64] * 2)
@@ -91,6 +91,20 @@ def merge(hits: DeviceScoredHits, more: DeviceScoredHits, dropped) -> DeviceScor
         dropped, n_reads, offsets, joined.strands, joined.scored,
     )  # fmt: skip
     return ranked(joined, 0, more.offsets) if more.count else joined
+
+
+def without(hits: DeviceScoredHits, dropped) -> DeviceScoredHits:
+    """The hits without those of the reads that `dropped` (device array, uint8) marks with 1."""
+    n_reads = hits.n_reads
+    no_more, offsets = (cuda.to_device(np.zeros(n_reads + 1, np.uint32)) for _ in range(2))
+    count_joined[launch(n_reads + 1)](hits.offsets, no_more, dropped, n_reads, offsets)
+    kept = _empty(offsets, n_reads)
+    if kept.count:
+        join_hits[launch(WARP * n_reads)](
+            hits.offsets, hits.strands, hits.scored, no_more, hits.strands, hits.scored, dropped,
+            n_reads, offsets, kept.strands, kept.scored,
+        )  # fmt: skip
+    return kept
 
 
 def hits_on_host(hits: DeviceScoredHits, pinned: PinnedBuffer) -> ScoredHits:

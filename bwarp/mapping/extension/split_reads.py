@@ -27,13 +27,23 @@ from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["MICROHOMOLOGY", "across_gaps", "with_clipped_ends", "with_split_reads"]
+__all__ = [
+    "MICROHOMOLOGY",
+    "MOST_HITS",
+    "across_gaps",
+    "clips_part",
+    "gains_by_gap",
+    "least_part",
+    "longest_clip",
+    "with_clipped_ends",
+    "with_split_reads",
+]
 
 #: The parts of a split read may share so many bases, which fit on both sides of the breakpoint.
 MICROHOMOLOGY = 10
 
 #: The best hits of a read, so many, of which clipped ends are looked for across gaps.
-_MOST_HITS = 8
+MOST_HITS = 8
 
 
 def with_split_reads(
@@ -57,7 +67,7 @@ def with_split_reads(
     if parameters.mode == END_TO_END:
         return hits
     rows = np.empty(len(hits.reads), np.int64)
-    rows = rows[: _list_hits(hits, offsets, gap_costs(parameters), _least_part(parameters), rows)]
+    rows = rows[: _list_hits(hits, offsets, gap_costs(parameters), least_part(parameters), rows)]
     if not rows.size:
         return hits
     few = hits_at(hits, rows)
@@ -85,7 +95,7 @@ def across_gaps(
     if parameters.mode == END_TO_END:
         return hits
     n_reads = len(offsets) - 1
-    counts = np.minimum(np.diff(hits.offsets), _MOST_HITS)
+    counts = np.minimum(np.diff(hits.offsets), MOST_HITS)
     gaps = np.empty((int(counts.sum()), 5), np.int64)
     gaps = gaps[: _find_gaps(genome, both, offsets, hits, gap_costs(parameters), gaps)]
     if not len(gaps):
@@ -134,7 +144,7 @@ def with_clipped_ends(
     """
     n_reads = len(offsets) - 1
     parts = np.empty((2 * n_reads, 3), np.int64)
-    least = _least_part(parameters)
+    least = least_part(parameters)
     n = 0 if parameters.mode == END_TO_END else _list_clipped(hits, offsets, least, parts)
     if not n:
         return hits
@@ -161,9 +171,29 @@ def with_clipped_ends(
     return merge(hits, of_reads)
 
 
-def _least_part(parameters: MappingParameters) -> int:
+def least_part(parameters: MappingParameters) -> int:
     """The bases that the least score takes."""
     return -(-parameters.least_score // parameters.match)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def longest_clip(read_start, read_end, length):
+    """The bases of the longer end that a hit clips; both engines use it."""
+    return max(int64(read_start), length - read_end)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def clips_part(clipped, least):
+    """Whether so many clipped bases are searched by themselves; both engines use it."""
+    return clipped + MICROHOMOLOGY >= least
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
+    """Whether a hit could score more than the best one with all of its clipped end and a gap; both
+    engines use it. An end of fewer than `gap` bases gains nothing.
+    """
+    return clipped >= gap and score + match * clipped - shortest_gap > best
 
 
 @numba.njit(cache=True, nogil=True)
@@ -180,13 +210,14 @@ def _list_hits(hits, offsets, costs, least, rows):
             continue
         length = offsets[read + 1] - offsets[read]
         best = hits.scores[first]
-        clipped = max(int64(hits.read_starts[first]), length - hits.read_ends[first])
-        may_change = clipped + MICROHOMOLOGY >= least
+        clipped = longest_clip(hits.read_starts[first], hits.read_ends[first], length)
+        may_change = clips_part(clipped, least)
         if last - first > 1 and best + costs.dearest < costs.match * length:
-            for hit in range(first, min(last, first + _MOST_HITS)):
-                clipped = max(int64(hits.read_starts[hit]), length - hits.read_ends[hit])
-                most = hits.scores[hit] + costs.match * clipped - shortest_gap
-                may_change |= clipped >= gap and most > best
+            for hit in range(first, min(last, first + MOST_HITS)):
+                clipped = longest_clip(hits.read_starts[hit], hits.read_ends[hit], length)
+                may_change |= gains_by_gap(
+                    hits.scores[hit], clipped, best, gap, shortest_gap, costs.match
+                )
         if may_change:
             for row in range(first, last):
                 rows[n] = row
@@ -235,7 +266,7 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
         # A single hit needs no score to be the primary one: the final alignment has the gap.
         if last - first < 2 or hits.scores[first] + costs.dearest >= costs.match * length:
             continue
-        for hit in range(first, min(last, first + _MOST_HITS)):
+        for hit in range(first, min(last, first + MOST_HITS)):
             begin, end = int64(hits.read_starts[hit]), int64(hits.read_ends[hit])
             clipped = max(begin, length - end)
             if not hits.gapless[hit] or clipped < least:

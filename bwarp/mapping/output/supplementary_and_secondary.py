@@ -37,7 +37,19 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["recorded_of", "secondary_of", "supplementary_of"]
+__all__ = [
+    "least_split",
+    "recorded_of",
+    "scores_nearly_as_much",
+    "secondary_of",
+    "supplementary_of",
+]
+
+
+def least_split(parameters: MappingParameters) -> int:
+    """A read that clips fewer bases at each end has no supplementary record: with those that two
+    parts may share they score less than `least_score`."""
+    return max(1, -(-parameters.least_score // parameters.match) - MICROHOMOLOGY)
 
 
 @on_timeline("find supplementary hits")
@@ -58,8 +70,7 @@ def supplementary_of(
     """
     lengths = np.diff(offsets)
     clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
-    split = (clipped + MICROHOMOLOGY) * parameters.match >= parameters.least_score
-    split &= clipped > 0
+    split = clipped >= least_split(parameters)
     split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
     reads = np.flatnonzero(split)
     if parameters.hic:
@@ -212,6 +223,12 @@ def _find_supplementary(
     return n
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def scores_nearly_as_much(score, primary_score, share):
+    """Whether a secondary hit is named, as far as its score goes; both engines use it."""
+    return score >= share * primary_score
+
+
 @numba.njit(cache=True, nogil=True)
 def _find_secondary(hits, lengths, selected, reads, most, share, rows):
     n = 0
@@ -220,7 +237,7 @@ def _find_secondary(hits, lengths, selected, reads, most, share, rows):
         span = read_span(hits, hit, lengths[read])
         first_of_read = n
         for i in range(hits.offsets[read], hits.offsets[read + 1]):
-            if hits.scores[i] < share * hits.scores[hit]:
+            if not scores_nearly_as_much(hits.scores[i], hits.scores[hit], share):
                 break
             if i == hit or not same_bases(span, read_span(hits, i, lengths[read])):
                 continue

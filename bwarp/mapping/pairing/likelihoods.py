@@ -8,10 +8,19 @@ import math
 
 import numba
 import numpy as np
+from numba import int64
 
 from bwarp.mapping.pairing.insert_size import SCORE_UNITS
 
-__all__ = ["MATCH_QUALITY", "MOST_LESS", "ONE", "likelihood", "likelihood_table", "mapping_quality"]
+__all__ = [
+    "HIGHEST_QUALITY",
+    "MATCH_QUALITY",
+    "MOST_LESS",
+    "ONE",
+    "likelihood",
+    "likelihood_table",
+    "mapping_quality",
+]
 
 #: As likely as the best.
 ONE = 1 << 40
@@ -26,7 +35,7 @@ MOST_LESS = 20
 STEPS_A_MATCH = 16
 _STEP = SCORE_UNITS // STEPS_A_MATCH
 
-_HIGHEST_QUALITY = 60
+HIGHEST_QUALITY = 60
 
 
 def likelihood_table(match_quality: float) -> np.ndarray:
@@ -44,19 +53,31 @@ def _most_beside(quality: int) -> int:
 
 
 TABLE = likelihood_table(MATCH_QUALITY)
-MOST_BESIDE = np.array([_most_beside(quality) for quality in range(_HIGHEST_QUALITY, 0, -1)])
+MOST_BESIDE = np.array([_most_beside(quality) for quality in range(HIGHEST_QUALITY, 0, -1)])
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def likelihood(less, match):
-    """How likely a hit or pair is that scores so much less than the best, in `SCORE_UNITS`."""
-    step = max(less, np.int64(0)) // (match * _STEP)
-    return TABLE[step] if step < TABLE.size else np.int64(0)
+    """How likely a hit or pair is that scores so much less than the best, in `SCORE_UNITS`; both
+    engines use it.
+    """
+    step = max(less, int64(0)) // (match * _STEP)
+    return TABLE[step] if step < TABLE.size else int64(0)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def mapping_quality(others):
-    """The mapping quality of a hit beside which all others are so likely together."""
+    """The mapping quality of a hit beside which all others are so likely together; both engines
+    use it.
+    """
     if others <= MOST_BESIDE[0]:
-        return np.int64(_HIGHEST_QUALITY)
-    return np.int64(_HIGHEST_QUALITY - np.searchsorted(MOST_BESIDE, others))
+        return int64(HIGHEST_QUALITY)
+    # How many of the bounds are exceeded: bisection.
+    low, high = int64(0), int64(MOST_BESIDE.size)
+    while low < high:
+        middle = (low + high) >> 1
+        if MOST_BESIDE[middle] < others:
+            low = middle + 1
+        else:
+            high = middle
+    return HIGHEST_QUALITY - low

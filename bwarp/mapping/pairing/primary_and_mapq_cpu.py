@@ -23,10 +23,17 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba import int64
 
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import SCORE_UNITS
-from bwarp.mapping.pairing.likelihoods import MOST_LESS, likelihood, mapping_quality
+from bwarp.mapping.pairing.likelihoods import (
+    HIGHEST_QUALITY,
+    MOST_LESS,
+    likelihood,
+    mapping_quality,
+)
+from bwarp.mapping.pairing.tie_seeds import drawn_of
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import score_bound_of
 from bwarp.runtime.timeline import on_timeline
@@ -37,6 +44,7 @@ __all__ = [
     "BOUND_SLOPE",
     "HIDDEN_ONCE_IN",
     "NEAR_RIVALS",
+    "ROUNDING",
     "SHORT_UNLOCATED_LOSS",
     "UNLOCATED_LOSS",
     "UNLOCATED_RIVALS",
@@ -45,7 +53,11 @@ __all__ = [
     "Scores",
     "clip_penalised",
     "hidden_score",
+    "is_near",
+    "length_factor",
     "no_selection",
+    "others_beside",
+    "penalised_score",
     "quality_beside",
     "read_span",
     "same_bases",
@@ -54,7 +66,10 @@ __all__ = [
     "select_single",
     "select_unpaired",
     "single_end_mapq",
+    "span_of",
     "suboptimal_of",
+    "unique_suboptimal",
+    "unrounded_mapq",
 ]
 
 UNLOCATED_LOSS = 10
@@ -77,6 +92,12 @@ NEAR_RIVALS = 64
 #: if that scored 25 / 4 matches less; for every 4 matches that the read scores more, one less.
 BOUND_ROOM = 25
 BOUND_SLOPE = 4
+
+#: Added to a quality before it is cut to a whole number, as in bwa.
+ROUNDING = 0.499
+
+#: Less than any score.
+_NOTHING = -(1 << 60)
 
 
 class PrimarySelection(NamedTuple):
@@ -146,10 +167,16 @@ def scores_of(parameters: MappingParameters) -> Scores:
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
+def span_of(strand, read_start, read_end, length):
+    """The bases of the read, as it was read, that a hit aligns; both engines use it."""
+    return (length - read_end, length - read_start) if strand else (read_start, read_end)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
 def read_span(hits, i, length):
     """The bases of the read, as it was read, that a hit aligns."""
     start, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
-    return (length - end, length - start) if hits.strands[i] else (start, end)
+    return span_of(hits.strands[i], start, end, length)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -160,15 +187,23 @@ def same_bases(span, span_2):
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def clip_penalised(hits, i, length, clip):
-    """A hit's score with its clipped ends penalised.
+def penalised_score(score, gapless, read_start, read_end, length, clip):
+    """A hit's score with its clipped ends penalised; both engines use it.
 
     Not that of a gapped hit: its start is not known, and strands are to be equal.
     """
-    score = np.int64(hits.scores[i])
-    if not hits.gapless[i]:
+    if not gapless:
         return score
-    return score - clip * (np.int64(hits.read_starts[i] > 0) + np.int64(hits.read_ends[i] < length))
+    return score - clip * (int64(read_start > 0) + int64(read_end < length))
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def clip_penalised(hits, i, length, clip):
+    """A hit's score with its clipped ends penalised."""
+    return penalised_score(
+        np.int64(hits.scores[i]), hits.gapless[i], hits.read_starts[i], hits.read_ends[i], length,
+        clip,
+    )  # fmt: skip
 
 
 # Inlined where hits are handed on as a tuple: a call counts references to all of its arrays, and
@@ -201,26 +236,80 @@ def hidden_score(length, match, loss):
 @numba.njit(cache=True, nogil=True, inline="always")
 def _lost_to_others(n):
     """What n suboptimal hits nearly as good take from a mapping quality."""
-    return int(4.343 * math.log(n + 1) + 0.499) if n > 0 else 0
+    return int(4.343 * math.log(n + 1) + ROUNDING) if n > 0 else 0
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def length_factor(aligned):
+    """What an alignment of so many bases counts in bwa's mapping quality."""
+    return 1.0 if aligned < 50 else 3.0 / math.log(aligned)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def unique_suboptimal(match):
+    """The suboptimal score that bwa takes a unique hit to have."""
+    return _SHORTEST_SEED * match
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def unrounded_mapq(score, suboptimal, aligned, factor, match, mismatch):
+    """bwa's mapping quality by itself, float64, `factor` being the `length_factor`; both engines
+    use it. The suboptimal score is the lower one.
+    """
+    identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
+    factor *= identity * identity
+    return 6.02 * (score - suboptimal) / match * factor * factor
 
 
 @numba.njit(cache=True, nogil=True)
 def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, mismatch):
     """bwa's mem_approx_mapq_se."""
-    suboptimal = max(suboptimal, unlocated - UNLOCATED_LOSS * match, _SHORTEST_SEED * match)
+    suboptimal = max(suboptimal, unlocated - UNLOCATED_LOSS * match, unique_suboptimal(match))
     if suboptimal >= score:
         return 0
-    identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
-    factor = 1.0 if aligned < 50 else 3.0 / math.log(aligned)
-    factor *= identity * identity
-    quality = int(6.02 * (score - suboptimal) / match * factor * factor + 0.499)
-    return min(max(quality - _lost_to_others(n_suboptimal), 0), 60)
+    factor = length_factor(aligned)
+    quality = int(unrounded_mapq(score, suboptimal, aligned, factor, match, mismatch) + ROUNDING)
+    return min(max(quality - _lost_to_others(n_suboptimal), 0), HIGHEST_QUALITY)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def quality_beside(less, match):
     """The mapping quality of a hit beside another whose score is so much less."""
     return mapping_quality(likelihood(SCORE_UNITS * less, match))
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def is_near(less, length, near):
+    """Whether a hit that scores so much less is a near one; both engines use it."""
+    return length >= SHORT_READ and less <= near
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def others_beside(score, near, others, unlocated, length, match, mismatch):
+    """How likely all hits beside one are together, those included that were not located or that no
+    seed shows; both engines use it.
+
+    Parameters
+    ----------
+    score : int64
+        The clip-penalised score of the hit.
+    near, others : int64
+        The likelihoods of located near hits together, and of located hits that are not near.
+    unlocated : int64
+        What a hit that is not located is likely to score, or 0.
+    """
+    if unlocated:
+        loss = match * (UNLOCATED_LOSS if length >= SHORT_READ else SHORT_UNLOCATED_LOSS)
+        others += likelihood(SCORE_UNITS * (score - unlocated + loss), match)
+        others *= UNLOCATED_RIVALS
+    others += NEAR_RIVALS * near
+    if unlocated and length >= SHORT_READ:
+        above = score - score_bound_of(unlocated, length, match)
+        others += likelihood(SCORE_UNITS * (above + BOUND_ROOM * match) // BOUND_SLOPE, match)
+    if length < SHORT_READ:
+        hidden = hidden_score(length, match, match - mismatch)
+        others += likelihood(SCORE_UNITS * (score - hidden), match) // HIDDEN_ONCE_IN
+    return others
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -241,22 +330,13 @@ def select(hits, reads, scores, read, hit, primary):
         best = max(best, np.int64(hits.scores[i]))
         best_penalised = max(best_penalised, penalised)
         likely = likelihood(SCORE_UNITS * (score - penalised), match)
-        if length >= SHORT_READ and score - penalised <= scores.near:
+        if is_near(score - penalised, length, scores.near):
             near += likely
         else:
             others += likely
-    unlocated = np.int64(reads.unlocated[read])
-    if unlocated:
-        loss = match * (UNLOCATED_LOSS if length >= SHORT_READ else SHORT_UNLOCATED_LOSS)
-        others += likelihood(SCORE_UNITS * (score - unlocated + loss), match)
-        others *= UNLOCATED_RIVALS
-    others += NEAR_RIVALS * near
-    if unlocated and length >= SHORT_READ:
-        above = score - score_bound_of(unlocated, length, match)
-        others += likelihood(SCORE_UNITS * (above + BOUND_ROOM * match) // BOUND_SLOPE, match)
-    if length < SHORT_READ:
-        hidden = hidden_score(length, match, match - scores.mismatch)
-        others += likelihood(SCORE_UNITS * (score - hidden), match) // HIDDEN_ONCE_IN
+    others = others_beside(
+        score, near, others, np.int64(reads.unlocated[read]), length, match, scores.mismatch
+    )
     alone = single_end_mapq(
         score, 0, 0, hits.ends[hit] - hits.starts[hit], 0, match, scores.mismatch
     )
@@ -275,13 +355,13 @@ def select_unpaired(hits, reads, scores, primary):
             continue
         # Among equals one is drawn by the read's own number, so that no repeat is favoured.
         length = reads.lengths[read]
-        best, equals = np.int64(-1), 0
+        best, equals = np.int64(_NOTHING), 0
         for i in range(begin, end):
             penalised = clip_penalised(hits, i, length, scores.clip)
             if hits.scores[i] >= scores.least and penalised >= best:
                 equals = equals + 1 if penalised == best else 1
                 best = penalised
-        drawn = np.int64(reads.seeds[read] % np.uint64(equals))
+        drawn = drawn_of(reads.seeds[read], equals)
         selected = begin
         for i in range(begin, end):
             penalised = clip_penalised(hits, i, length, scores.clip)

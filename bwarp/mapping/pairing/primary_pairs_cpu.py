@@ -15,6 +15,7 @@ Of two reads with many hits each only the pairs within these windows are looked 
 
 import numba
 import numpy as np
+from numba import int64
 
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.insert_size import (
@@ -38,11 +39,21 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     select,
     select_unpaired,
 )
+from bwarp.mapping.pairing.tie_seeds import pair_tie
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["UNPAIRED_PENALTY", "select_paired"]
+__all__ = [
+    "UNPAIRED_PENALTY",
+    "number_of_size",
+    "pair_quality",
+    "pairs_beside",
+    "select_paired",
+    "unlocated_rival",
+    "unpaired_score",
+    "window_of_mate",
+]
 
 UNPAIRED_PENALTY = 17
 
@@ -74,6 +85,72 @@ def select_paired(
         )  # fmt: skip
     select_unpaired(hits, reads, scores, primary)
     return primary
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def window_of_mate(orientation, strand, first_base, lowest, n_sizes):
+    """The strand of read 2, whether it begins to the right (1) or the left (-1), and the first of
+    the `n_sizes` positions where it does, of a hit of read 1; both engines use it.
+    """
+    mate_strand, side = mate_lies(orientation, 0, strand)
+    low = first_base + lowest if side > 0 else first_base - lowest - n_sizes + 1
+    return mate_strand, side, low
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def number_of_size(from_low, side, n_sizes):
+    """Which insert size, from the lowest, a mate has that begins so far within its window; both
+    engines use it.
+    """
+    return from_low if side > 0 else n_sizes - 1 - from_low
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def unpaired_score(single_a, single_b, match):
+    """What a pair scores by the best hits of both reads, wherever they lie; both engines use it."""
+    return SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def unlocated_rival(unlocated, suboptimal, match):
+    """What the hits of a read that were not located score in another pair, 0 where there are none;
+    both engines use it.
+    """
+    if not unlocated:
+        return int64(0)
+    return max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
+    """How likely pairs of hits are that were not located, or that no seed shows; both engines use
+    it. `rivals` is the sum of `unlocated_rival` of both reads.
+    """
+    besides = likelihood(best - SCORE_UNITS * rivals, match)
+    if length_a < SHORT_READ and length_b < SHORT_READ:
+        loss = match - mismatch
+        hidden = hidden_score(length_a, match, loss) + hidden_score(length_b, match, loss)
+        besides += likelihood(best - SCORE_UNITS * hidden, match) // HIDDEN_ONCE_IN
+    return besides
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
+    """The mapping quality of a read in a pair, `alone` being the one without it; both engines use
+    it.
+
+    Parameters
+    ----------
+    others, near : int64
+        The likelihoods of all pairs with another hit of the read together, and of near ones.
+    unlocated_a, unlocated_b : bool
+        Whether hits of the reads were not located.
+    """
+    if is_short and (unlocated_a or unlocated_b):
+        others += others >> 1
+    elif unlocated_a and unlocated_b:
+        others += (NEAR_RIVALS - 1) * near
+    return min(mapping_quality(others), alone + 40)
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -145,9 +222,10 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
                     continue
                 penalised = clip_penalised(hits, i, length_a, clip)
                 single_a = max(single_a, penalised)
-                strand, side = mate_lies(orientation, 0, np.int64(hits.strands[i]))
                 first_base = _five_prime_of(hits, i, length_a)
-                low = first_base + lowest if side > 0 else first_base - lowest - likely.size + 1
+                strand, side, low = window_of_mate(
+                    orientation, np.int64(hits.strands[i]), first_base, lowest, likely.size
+                )
                 low += _REVERSE if strand else 0
                 if round_ == 0:
                     at = _first_from(positions, n_b, low)
@@ -160,9 +238,7 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
                 contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
                 while at < n_b and positions[at] < low + likely.size:
                     j = rows[at]
-                    size = (
-                        positions[at] - low if side > 0 else low + likely.size - 1 - positions[at]
-                    )
+                    size = number_of_size(positions[at] - low, side, likely.size)
                     score = SCORE_UNITS * (penalised + penalised_b[at]) + likely[size]
                     at += 1
                     if not contig_start <= hits.ends[j] - 1 < contig_end:
@@ -178,41 +254,31 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
                     n_pairs += 1
                     if score < best:
                         continue
-                    number = np.uint64((i - first_a) * 7919 + j - first_b)
-                    tie = (reads.seeds[a] ^ number) * np.uint64(0x9E3779B97F4A7C15)
+                    tie = pair_tie(reads.seeds[a], i - first_a, j - first_b)
                     if score > best or tie > best_tie:
                         best, best_a, best_b, best_tie = score, i, j, tie
             if n_pairs < 2:
                 break
         if best_a < 0:
             continue
-        unpaired = SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
+        unpaired = unpaired_score(single_a, single_b, match)
         if best <= unpaired:
             continue
         primary.proper[a] = primary.proper[b] = True
         rivals = np.int64(0)
         for read, hit in ((a, best_a), (b, best_b)):
             suboptimal = select(hits, reads, scores, read, hit, primary)
-            unlocated = np.int64(reads.unlocated[read])
-            if unlocated:
-                rivals += max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
-        besides = likelihood(best - SCORE_UNITS * rivals, match)
-        is_short = length_a < SHORT_READ and length_b < SHORT_READ
-        if is_short:
-            loss = match - scores.mismatch
-            hidden = hidden_score(length_a, match, loss) + hidden_score(length_b, match, loss)
-            besides += likelihood(best - SCORE_UNITS * hidden, match) // HIDDEN_ONCE_IN
+            rivals += unlocated_rival(np.int64(reads.unlocated[read]), suboptimal, match)
+        besides = pairs_beside(best, rivals, length_a, length_b, match, scores.mismatch)
         apart = likelihood(best - unpaired, match)
         if clip_penalised(hits, best_a, length_a, clip) < single_a:
             others_a += apart
         if clip_penalised(hits, best_b, length_b, clip) < single_b:
             others_b += apart
         unlocated_a, unlocated_b = reads.unlocated[a] > 0, reads.unlocated[b] > 0
+        is_short = length_a < SHORT_READ and length_b < SHORT_READ
         for read, others, near in ((a, others_a, near_a), (b, others_b, near_b)):
-            others += besides
-            if is_short and (unlocated_a or unlocated_b):
-                others += others >> 1
-            elif unlocated_a and unlocated_b:
-                others += (NEAR_RIVALS - 1) * near
-            alone = np.int64(primary.qualities[read])
-            primary.qualities[read] = min(mapping_quality(others), alone + 40)
+            primary.qualities[read] = pair_quality(
+                others + besides, near, is_short, unlocated_a, unlocated_b,
+                np.int64(primary.qualities[read]),
+            )  # fmt: skip

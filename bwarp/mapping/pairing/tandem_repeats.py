@@ -19,7 +19,7 @@ from bwarp.mapping.reads.base_bits_cpu import bits_of_codes, differing
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["lower_tandem_repeats"]
+__all__ = ["lower_tandem_repeats", "score_farther", "shift_of_period"]
 
 #: So many bases away is another locus.
 APART = 20
@@ -46,6 +46,18 @@ def lower_tandem_repeats(
     )  # fmt: skip
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def shift_of_period(period):
+    """How far the nearest other locus of a tandem repeat lies; both engines use it."""
+    return period * (APART // period + 1)
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def score_farther(length, differences, match, loss):
+    """What a read scores there, from end to end; both engines use it."""
+    return match * length - loss * differences
+
+
 @numba.njit(cache=True, nogil=True)
 def _lower(genome, both, offsets, hits, primary, match, loss, margin):
     genome, both, hits, primary = uncounted((genome, both, hits, primary))
@@ -61,7 +73,7 @@ def _lower(genome, both, offsets, hits, primary, match, loss, margin):
         contig = np.searchsorted(genome.contig_starts, hits.starts[hit], side="right")
         low, high = genome.contig_starts[contig - 1], genome.contig_starts[contig]
         here = hits.starts[hit] - np.int64(hits.read_starts[hit])
-        shift = period * (APART // period + 1)
+        shift = shift_of_period(period)
         for diagonal in (here - shift, here + shift):
             if diagonal < low or diagonal + length > high:
                 continue
@@ -70,7 +82,7 @@ def _lower(genome, both, offsets, hits, primary, match, loss, margin):
                 n = min(np.int64(64), length - at)
                 bits = differing(genome.blocks, diagonal + at, both, first + at, n)
                 differences += population_count(bits)
-            less = hits.scores[hit] - (match * length - loss * np.int64(differences))
+            less = hits.scores[hit] - score_farther(length, np.int64(differences), match, loss)
             primary.qualities[read] = min(
                 np.int64(primary.qualities[read]), quality_beside(less, match)
             )

@@ -75,6 +75,8 @@ class ReadChunk:
         What the comments of second ends are cut from instead, where they are of another file.
     orphans : ndarray, shape=(n_templates,), dtype=bool, or None
         Templates of pairs that have a first read alone; None where there is none.
+    templates : ndarray, shape=(n_templates,), dtype=int64, or None
+        The number of each, where they do not follow one another from `first_template` on.
     """
 
     codes: np.ndarray
@@ -87,6 +89,7 @@ class ReadChunk:
     comments: np.ndarray | None = None
     mate_text: np.ndarray | None = None
     orphans: np.ndarray | None = None
+    templates: np.ndarray | None = None
 
     @property
     def n_reads(self) -> int:

@@ -298,10 +298,19 @@ class _Crew:
 _IDLE_CREWS: dict[Any, list[_Crew]] = {}
 
 
+def _in_memory(argument):
+    """Arrays as kernels see them, those within tuples too."""
+    if isinstance(argument, np.ndarray):
+        return Memory(argument)
+    if isinstance(argument, tuple) and hasattr(argument, "_fields"):
+        return type(argument)(*map(_in_memory, argument))
+    return argument
+
+
 def launch(kernel, grid, block, *arguments):
     """Run `kernel[grid, block](*arguments)`; arrays are NumPy arrays, changed in place."""
     assert block % WARP == 0, "whole warps"
-    arguments = [Memory(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    arguments = [_in_memory(argument) for argument in arguments]
     idle = _IDLE_CREWS.setdefault(kernel, [])
     # Taken out: another host thread may launch the same kernel.
     crew = idle.pop() if idle else _Crew(kernel)
