@@ -32,7 +32,7 @@ from bwarp.alignment.traceback.traceback_cuda import trace_alignments
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 
-__all__ = ["pair_alignments", "pair_ends", "pair_scores"]
+__all__ = ["batch_alignments", "pair_alignments", "pair_ends", "pair_scores"]
 
 #: (threads, rows) of the packed kernel's tiles, smallest first, where there are many pairs.
 MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
@@ -70,9 +70,15 @@ def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int
     """The best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
     with work_space():
-        batch = device_batch(pairs, threads)
-        ends = find_ends(batch, scoring, mode)
-        return trace_alignments(batch, pair_costs(scoring, mode), *ends, threads)
+        return batch_alignments(device_batch(pairs, threads), scoring, mode, threads)
+
+
+def batch_alignments(
+    batch: DeviceBatch, scoring: Scoring, mode: Mode, threads: int = 1
+) -> Alignments:
+    """The same of a batch on the GPU."""
+    ends = find_ends(batch, scoring, mode)
+    return trace_alignments(batch, pair_costs(scoring, mode), *ends, threads)
 
 
 def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True):

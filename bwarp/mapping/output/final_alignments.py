@@ -27,7 +27,12 @@ from bwarp.mapping.extension.extension_cpu import (
     window_sequences,
 )
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.output.end_gaps import end_costs, gap_may_gain, two_gaps_may_gain
+from bwarp.mapping.output.end_gaps import (
+    end_costs,
+    gap_may_gain,
+    loses_more_than_a_gap,
+    two_gaps_may_gain,
+)
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import prefetch_bases
 from bwarp.runtime.simd import prefetch
@@ -35,12 +40,24 @@ from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
-__all__ = ["MappedReads", "align_hits", "gapless_alignments"]
+__all__ = [
+    "NOTHING",
+    "READ_SENTINEL",
+    "WINDOW_SENTINEL",
+    "MappedReads",
+    "align_hits",
+    "gapless_alignments",
+    "in_genome",
+    "is_another_part",
+    "scoring_with_sentinels",
+    "window_of",
+]
 
 #: How many alignments ahead the genome is prefetched.
 _AHEAD = 12
 
-_READ_SENTINEL, _WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
+#: The codes of `>` and `<`, and of `|`.
+READ_SENTINEL, WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
 
 
 class MappedReads(NamedTuple):
@@ -68,8 +85,8 @@ class MappedReads(NamedTuple):
     cigar: np.ndarray
 
 
-#: No alignments, of the types that `_align_with_gaps` gives.
-_NOTHING = MappedReads(
+#: No alignments, of the types that `in_genome` gives.
+NOTHING = MappedReads(
     np.empty(0, np.int64), np.empty(0, np.uint8), *np.empty((3, 0), np.int32),
     np.zeros(1, np.int64), np.empty(0, np.uint32),
 )  # fmt: skip
@@ -102,7 +119,7 @@ def align_hits(
     )  # fmt: skip
     _as_scored(hits, selected, mapped)
     rows = _rows_with_gaps(genome, both, offsets, hits, selected, end_costs(parameters))
-    found, ends_on = _NOTHING, rows
+    found, ends_on = NOTHING, rows
     if rows.size:
         found, ends_on = _align_with_gaps(
             genome, both, offsets, hits, selected[rows], parameters, pair_alignments, threads
@@ -174,21 +191,29 @@ def _rows_that_lose(offsets, hits, selected, costs, rows):
     for row in range(selected.size if hits.reads.size else 0):
         hit = max(selected[row], np.int64(0))
         length = offsets[hits.reads[hit] + 1] - offsets[hits.reads[hit]]
-        clips = np.int64(hits.read_starts[hit] > 0) + np.int64(hits.read_ends[hit] < length)
-        lost = costs.match * length - hits.scores[hit] + costs.clip * clips
-        rows[n] = row
-        n += selected[row] >= 0 and (
-            not hits.gapless[hit] or lost > costs.gap_open + costs.gap_extend
+        loses = loses_more_than_a_gap(
+            hits.scores[hit], length, hits.read_starts[hit], hits.read_ends[hit], costs
         )
+        rows[n] = row
+        n += selected[row] >= 0 and (not hits.gapless[hit] or loses)
     return n
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def is_another_part(gapless, start, end, on, found_start, found_end, found_on, largest_gap):
+    """Whether a window gave another part of a split read, or another copy of a tandem repeat, than
+    the stretch of a gapless hit: bases `start` to `end` of the read, which ends on diagonal `on`.
+    Both engines use it."""
+    shared = min(end, found_end) - max(start, found_start)
+    is_away = abs(found_on - on) > largest_gap
+    return gapless and (is_away or 2 * shared < end - start)
 
 
 @numba.njit(cache=True, nogil=True)
 def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
     """Give rows the alignments found for them, and all rows their CIGARs, which are returned.
 
-    Where a window gave another part of a split read, or another copy of a tandem repeat, than the
-    stretch of the hit, which is known, the row stays as it is.
+    Where that is another part than the stretch of the hit, which is known, the row stays as it is.
     """
     hits, found, mapped = uncounted((hits, found, mapped))
     is_taken = np.zeros(rows.size, np.bool_)
@@ -198,9 +223,11 @@ def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
     for i in range(rows.size):
         hit = selected[rows[i]]
         start, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
-        shared = min(end, np.int64(found.read_ends[i])) - max(start, np.int64(found.read_starts[i]))
-        is_away = abs(ends_on[i] - (hits.ends[hit] - end)) > largest_gap
-        is_taken[i] = not (hits.gapless[hit] and (is_away or 2 * shared < end - start))
+        found_start, found_end = np.int64(found.read_starts[i]), np.int64(found.read_ends[i])
+        is_taken[i] = not is_another_part(
+            hits.gapless[hit], start, end, hits.ends[hit] - end, found_start, found_end,
+            ends_on[i], largest_gap,
+        )  # fmt: skip
         if is_taken[i]:
             n_operations += found.cigar_offsets[i + 1] - found.cigar_offsets[i] - 1
     cigar = np.empty(n_operations, np.uint32)
@@ -224,11 +251,11 @@ def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
 
 
 @cache
-def _scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
+def scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
     plain = scoring_of(parameters)
     matrix = np.full((len(LETTERS) + 2,) * 2, -MATRIX_SCORE, np.int16)
-    matrix[:_READ_SENTINEL, :_READ_SENTINEL] = plain.matrix
-    matrix[_READ_SENTINEL] = parameters.clip
+    matrix[:READ_SENTINEL, :READ_SENTINEL] = plain.matrix
+    matrix[READ_SENTINEL] = parameters.clip
     return Scoring(
         LETTERS + b">|", plain.code_of_byte, matrix, plain.gap_open, plain.gap_extend, AMBIGUOUS
     )
@@ -239,21 +266,37 @@ def _align_with_gaps(
 ) -> tuple[MappedReads, np.ndarray]:
     """The alignments, and the diagonal on which each ends."""
     strands = hits.strands[hit]
-    window_starts, window_ends = _windows(genome, offsets, hits, hit, parameters.largest_gap)
+    window_starts, window_ends = _windows(
+        genome.contig_starts, offsets, hits, hit, parameters.largest_gap
+    )
     queries, windows = window_sequences(
         genome, both, offsets, hits.reads[hit], strands, window_starts, window_ends
     )
     if parameters.mode == END_TO_END:
-        pairs, scoring = PairBatch(queries, windows), scoring_of(parameters)
-        found = pair_alignments(pairs, scoring, FITTING, threads)
-        before, at_start = 0, np.zeros(hit.size, bool)
+        pairs, scoring, mode = PairBatch(queries, windows), scoring_of(parameters), FITTING
+    else:
+        queries = _with_sentinels(queries, READ_SENTINEL)
+        pairs = PairBatch(queries, _with_sentinels(windows, WINDOW_SENTINEL))
+        scoring, mode = scoring_with_sentinels(parameters), LOCAL
+    found = pair_alignments(pairs, scoring, mode, threads)
+    return in_genome(found, strands, window_starts, queries.lengths, parameters)
+
+
+def in_genome(
+    found: Alignments,
+    strands: np.ndarray,
+    window_starts: np.ndarray,
+    query_lengths: np.ndarray,
+    parameters: MappingParameters,
+) -> tuple[MappedReads, np.ndarray]:
+    """Alignments of reads with windows as alignments with the genome, and the diagonal on which
+    each ends. Of queries and windows with sentinels, but end to end."""
+    if parameters.mode == END_TO_END:
+        before, at_start = 0, np.zeros(query_lengths.size, bool)
         at_end = at_start
     else:
-        queries = _with_sentinels(queries, _READ_SENTINEL)
-        pairs = PairBatch(queries, _with_sentinels(windows, _WINDOW_SENTINEL))
-        found = pair_alignments(pairs, _scoring_with_sentinels(parameters), LOCAL, threads)
         before, at_start = 1, found.query_starts == 0
-        at_end = found.query_ends == queries.lengths
+        at_end = found.query_ends == query_lengths
     cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, at_start, at_end)
     ends_on = window_starts + found.reference_ends - found.query_ends
     aligned = MappedReads(
@@ -270,17 +313,29 @@ def _align_with_gaps(
     return aligned, ends_on
 
 
-def _windows(genome, offsets, hits, hit, largest_gap) -> tuple[np.ndarray, np.ndarray]:
-    """Where the windows of hits begin and end: for long reads a tenth of the read more on both
-    sides, for there the gaps of one may add up to more than hits are scored with.
+@numba.njit(cache=True, nogil=True, inline="always")
+def window_of(start, end, low, high, length, largest_gap):
+    """Where the window of a hit begins and ends: for long reads a tenth of the read more on both
+    sides, for there the gaps of one may add up to more than hits are scored with. Both engines use
+    it; the contig lies from `low` to `high`.
     """
-    wider = np.maximum(np.diff(offsets)[hits.reads[hit]] // 10 - largest_gap, 0)
-    starts, ends = hits.window_starts[hit], hits.window_ends[hit]
-    contigs = np.searchsorted(genome.contig_starts, starts, side="right")
-    return (
-        np.maximum(starts - wider, genome.contig_starts[contigs - 1]),
-        np.minimum(ends + wider, genome.contig_starts[contigs]),
-    )
+    wider = max(length // 10 - largest_gap, 0)
+    return max(start - wider, low), min(end + wider, high)
+
+
+@numba.njit(cache=True, nogil=True)
+def _windows(contig_starts, offsets, hits, hit, largest_gap):
+    """Where the windows of hits begin and end."""
+    hits = uncounted(hits)
+    starts, ends = np.empty(hit.size, np.int64), np.empty(hit.size, np.int64)
+    for i in range(hit.size):
+        start, read = hits.window_starts[hit[i]], hits.reads[hit[i]]
+        contig = np.searchsorted(contig_starts, start, side="right")
+        starts[i], ends[i] = window_of(
+            start, hits.window_ends[hit[i]], contig_starts[contig - 1], contig_starts[contig],
+            offsets[read + 1] - offsets[read], largest_gap,
+        )  # fmt: skip
+    return starts, ends
 
 
 def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:

@@ -14,7 +14,16 @@ from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
 
-__all__ = ["KERNEL_SIGNATURES", "base_blocks", "blocks_of_packed", "copy_bases", "differing"]
+__all__ = [
+    "KERNEL_SIGNATURES",
+    "base_at",
+    "base_blocks",
+    "bits_at",
+    "blocks_of_packed",
+    "copy_bases",
+    "differing",
+    "shifted_64",
+]
 
 
 def base_blocks(codes):
@@ -145,12 +154,17 @@ def write_bases(blocks, starts, lengths, sums, codes, copied_starts):
     if cuda.laneid == 0:
         copied_starts[i] = copied_start
     for step in range(cuda.laneid, lengths[i], WARP):
-        at = starts[i] + step
-        first = uint64(4) * (uint64(at) >> uint64(5))
-        bit = uint32(at) & uint32(31)
-        low, high, ambiguous, _ = load_uint32x4(blocks, first)
-        code = ((low >> bit) & uint32(1)) | (((high >> bit) & uint32(1)) << uint32(1))
-        codes[copied_start + step] = uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
+        codes[copied_start + step] = base_at(blocks, starts[i] + step)
+
+
+@cuda.jit(device=True)
+def base_at(blocks, at):
+    """The code of a base."""
+    first = uint64(4) * (uint64(at) >> uint64(5))
+    bit = uint32(at) & uint32(31)
+    low, high, ambiguous, _ = load_uint32x4(blocks, first)
+    code = ((low >> bit) & uint32(1)) | (((high >> bit) & uint32(1)) << uint32(1))
+    return uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
 
 
 @cuda.jit(cache=True)
@@ -177,6 +191,29 @@ def fill_blocks(codes, n_blocks, blocks):
 def shifted(word, following, shift):
     """32 bits of two neighbouring words, from bit `shift` (0 to 31) of the first on."""
     return uint32((uint64(word) | uint64(following) << uint64(32)) >> uint64(shift))
+
+
+@cuda.jit(device=True)
+def shifted_64(word, following, shift):
+    """64 bits of two neighbouring words, from bit `shift` (0 to 63) of the first on."""
+    following = uint64(following) << uint64(1)
+    return uint64(word >> shift | following << (uint64(63) - shift))
+
+
+@cuda.jit(device=True)
+def bits_at(blocks, at):
+    """Low bits, high bits and ambiguity of 64 bases that begin anywhere: three blocks are read."""
+    first = uint64(4) * (uint64(at) >> uint64(5))
+    shift = uint64(at) & uint64(31)
+    low, high, ambiguous, _ = load_uint32x4(blocks, first)
+    low_2, high_2, ambiguous_2, _ = load_uint32x4(blocks, first + uint64(4))
+    low_3, high_3, ambiguous_3, _ = load_uint32x4(blocks, first + uint64(8))
+    half = uint64(32)
+    return (
+        shifted_64(uint64(low) | uint64(low_2) << half, low_3, shift),
+        shifted_64(uint64(high) | uint64(high_2) << half, high_3, shift),
+        shifted_64(uint64(ambiguous) | uint64(ambiguous_2) << half, ambiguous_3, shift),
+    )
 
 
 @cuda.jit(device=True)

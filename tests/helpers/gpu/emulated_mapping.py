@@ -8,10 +8,11 @@ import numpy as np
 from numba import cuda
 
 from bwarp.alignment.pairs import PairBatch, Sequences
-from bwarp.alignment.pairwise.pairs_cpu import pair_ends
+from bwarp.alignment.pairwise.pairs_cpu import pair_alignments, pair_ends
 from bwarp.gpu import launch, prefix_sum, ptx_reference
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mapping.extension import extension_cuda
+from bwarp.mapping.output import gapped_alignments_cuda
 from bwarp.seeding.algorithms import exact_cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
@@ -21,6 +22,7 @@ def pretend(monkeypatch, gpus=1):
     """Kernels of indexes, searches and mapping run here from now on."""
     pretend_gpu(monkeypatch, [launch], gpus=gpus)
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
+    monkeypatch.setattr(gapped_alignments_cuda, "batch_alignments", batch_alignments)
     monkeypatch.setattr(
         extension_cuda,
         "to_gpu",
@@ -44,9 +46,18 @@ def pretend(monkeypatch, gpus=1):
 
 def find_ends(batch, scoring, mode):
     """What `bwarp.alignment.pairwise.pairs_cuda.find_ends` gives, on the CPU."""
+    ends = pair_ends(_on_host(batch), scoring, mode)
+    return [cuda.to_device(a) for a in (ends.scores, ends.query_ends, ends.reference_ends)]
+
+
+def batch_alignments(batch, scoring, mode, threads):
+    """What `bwarp.alignment.pairwise.pairs_cuda.batch_alignments` gives, on the CPU."""
+    return pair_alignments(_on_host(batch), scoring, mode, threads)
+
+
+def _on_host(batch):
     sides = [
         Sequences(np.array(side.codes), np.array(side.starts), np.array(side.lengths))
         for side in (batch.queries, batch.references)
     ]
-    ends = pair_ends(PairBatch(*sides), scoring, mode)
-    return [cuda.to_device(a) for a in (ends.scores, ends.query_ends, ends.reference_ends)]
+    return PairBatch(*sides)

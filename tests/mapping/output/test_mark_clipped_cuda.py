@@ -1,0 +1,78 @@
+"""Reads that clip much, marked by the GPU's kernel, against what the CPU's engine looks at."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from numba import cuda
+
+from bwarp.mapping.extension.gap_search import gap_costs, least_clipped
+from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
+from bwarp.mapping.extension.split_reads import MICROHOMOLOGY
+from bwarp.mapping.output.final_alignments_cuda import mark_clipped
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+
+PARAMETERS = {
+    "default": MappingParameters(),
+    "end to end": MappingParameters(mode=END_TO_END),
+    "low scores": MappingParameters(least_score=5),
+    "doubled": MappingParameters(match=2, mismatch=-8, gap_open=12, gap_extend=2, least_score=61),
+    "dear clipping": MappingParameters(clip=100),
+}
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_reads_that_clip_much_are_marked(device, name):
+    parameters = PARAMETERS[name]
+    rng = np.random.default_rng(1)
+    n = 400
+    lengths = rng.integers(0, 120, n)
+    begins = np.where(rng.random(n) < 0.5, 0, rng.integers(0, 40, n)).clip(0, lengths)
+    ends = (lengths - np.where(rng.random(n) < 0.5, 0, rng.integers(0, 40, n))).clip(begins)
+    counts, before = rng.integers(0, 4, n), rng.integers(0, 2, n).astype(np.uint8)
+    firsts = np.concatenate([[0], np.cumsum(counts)])
+    primary = np.where((counts > 0) & (rng.random(n) < 0.9), firsts[:-1], -1)
+    begins, ends = np.where(primary < 0, 0, begins), np.where(primary < 0, 0, ends)
+
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    columns = (cuda.to_device(array.astype(np.int32)) for array in (primary, begins, ends))
+    primary_hits, read_starts, read_ends = columns
+    marks = cuda.to_device(before)
+    mark_clipped(
+        SimpleNamespace(offsets=cuda.to_device(offsets), n_reads=n),
+        DeviceScoredHits(None, None, cuda.to_device(firsts.astype(np.uint32)), n, firsts[-1]),
+        SimpleNamespace(hits=primary_hits),
+        SimpleNamespace(read_starts=read_starts, read_ends=read_ends),
+        parameters,
+        marks,
+    )
+    clipped = np.maximum(begins, lengths - ends)
+    splits = (clipped + MICROHOMOLOGY) * parameters.match >= parameters.least_score
+    splits &= (clipped > 0) & (counts > 1)
+    long_gaps = np.zeros(n, bool)
+    if parameters.mode != END_TO_END:
+        long_gaps = clipped >= least_clipped(gap_costs(parameters))
+    expected = before.astype(bool) | ((primary >= 0) & (splits | long_gaps))
+    assert marks.copy_to_host().tolist() == expected.tolist()
+    assert before.sum() < expected.sum() < n
+
+
+def test_where_every_clipped_base_counts(device):
+    parameters = replace(MappingParameters(), least_score=1, clip=200)
+    marks = cuda.to_device(np.zeros(3, np.uint8))
+    numbers = np.array([0, 1, 2], np.int32)
+    mark_clipped(
+        SimpleNamespace(offsets=cuda.to_device(np.array([0, 20, 40, 60])), n_reads=3),
+        DeviceScoredHits(None, None, cuda.to_device(np.array([0, 2, 4, 5], np.uint32)), 3, 5),
+        SimpleNamespace(hits=cuda.to_device(np.array([0, 2, 4], np.int32))),
+        SimpleNamespace(
+            read_starts=cuda.to_device(numbers), read_ends=cuda.to_device(np.full(3, 20, np.int32))
+        ),
+        replace(parameters, mode=END_TO_END),
+        marks,
+    )
+    assert marks.copy_to_host().tolist() == [0, 1, 0]
