@@ -73,6 +73,7 @@ def main(options):
     check_outputs(outputs, [options.index, *files.names])
     backend = choose_engine(options.backend, options.gpus)
     compression = compression_for(options.compress, backend)
+    compression.begin()
     size = reads_a_chunk(backend, what_is_searched(limits, pairing))
     chunks = chunks_of_files(files, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first[0], chunks))

@@ -16,9 +16,9 @@ import numba
 import numpy as np
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block
-from bwarp.io.bam.records import first_bin, get_int32, put_int32, put_int64
+from bwarp.io.bam.records import FIXED_BYTES, first_bin, get_int32, put_int32, put_int64
 
-__all__ = ["IndexBuilder", "RecordLoci", "index_ending", "record_loci"]
+__all__ = ["IndexBuilder", "RecordLoci", "index_ending", "read_locus", "record_loci"]
 
 _SHIFT = 14
 _BAI_DEPTH = 5
@@ -49,24 +49,30 @@ class RecordLoci:
     mapped: np.ndarray
 
 
+@numba.njit(cache=True, nogil=True, inline="always")
+def read_locus(data, start):
+    """Contig, first base, the base after the last one, and whether it is mapped, of the record
+    that begins at `start`."""
+    at = start + 4
+    contig = get_int32(data, at)
+    first = get_int32(data, at + 4)
+    n_operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
+    flag = np.int64(data[at + 14]) | np.int64(data[at + 15]) << 8
+    at += FIXED_BYTES + np.int64(data[at + 8])
+    span = np.int64(0)
+    for operation in range(n_operations):
+        value = get_int32(data, at + 4 * operation)
+        kind = value & 15
+        # Of MIDNSHP=X those that lie on the reference.
+        if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
+            span += (value & 0xFFFFFFFF) >> 4
+    return contig, first, first + max(span, np.int64(1)), flag & _UNMAPPED == 0
+
+
 @numba.njit(cache=True, nogil=True)
 def _read_loci(data, starts, contigs, firsts, stops, mapped):
     for i in range(starts.size):
-        at = starts[i] + 4
-        flag = np.int64(data[at + 14]) | np.int64(data[at + 15]) << 8
-        contigs[i] = get_int32(data, at)
-        firsts[i] = get_int32(data, at + 4)
-        mapped[i] = flag & _UNMAPPED == 0
-        span = np.int64(0)
-        n_operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
-        at += 32 + np.int64(data[at + 8])
-        for operation in range(n_operations):
-            value = get_int32(data, at + 4 * operation)
-            kind = value & 15
-            # Of MIDNSHP=X those that lie on the reference.
-            if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
-                span += (value & 0xFFFFFFFF) >> 4
-        stops[i] = firsts[i] + max(span, 1)
+        contigs[i], firsts[i], stops[i], mapped[i] = read_locus(data, starts[i])
 
 
 def record_loci(data: np.ndarray, starts: np.ndarray) -> RecordLoci:

@@ -21,6 +21,7 @@ from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
     "FOOT_BYTES",
+    "HEAD",
     "HEAD_BYTES",
     "STORED_BYTES",
     "compressed_blocks",
@@ -35,7 +36,8 @@ __all__ = [
 _ROOM = 1 << 17
 
 _WHOLE = 1 << 16
-_HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
+#: What a block begins with, before its size.
+HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
 HEAD_BYTES = 18
 FOOT_BYTES = 8
 
@@ -219,7 +221,7 @@ def finish_block(out, begin, packed, data, first, size, checksum):
 
     Bytes that do not get fewer, ``data[first : first + size]``, are stored as they are.
     """
-    out[begin : begin + _HEAD.size] = _HEAD
+    out[begin : begin + HEAD.size] = HEAD
     at = begin + HEAD_BYTES
     if is_stored(packed):
         # One deflate block of its own kind.
@@ -230,7 +232,7 @@ def finish_block(out, begin, packed, data, first, size, checksum):
         packed = STORED_BYTES + size
     at = _put(out, at + packed, checksum & 0xFFFFFFFF, 4)
     at = _put(out, at, size, 4)
-    _put(out, begin + _HEAD.size, at - begin - 1, 2)
+    _put(out, begin + HEAD.size, at - begin - 1, 2)
     return at
 
 

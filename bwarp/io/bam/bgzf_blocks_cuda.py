@@ -3,7 +3,8 @@
     lane 0    fill pinned memory, sum up | upload | deflate, close up | download | heads and feet |
     lane 1        fill pinned memory, sum up | upload | deflate, close up | download | heads ...
 
-Lanes are made as soon as it is clear that blocks will be: pinned memory takes long to get.
+Lanes are made by a thread, once it is clear that many blocks will be: pinned memory takes long to
+get.
 
 A block is compressed by few threads of the GPU, in 20 milliseconds: it takes thousands of blocks to
 fill it. Each lane has its own memory and stream, so that the GPU works for all of them at once.
@@ -34,7 +35,7 @@ from bwarp.io.bam.bgzf_blocks import (
 from bwarp.io.bam.compression import filled
 from bwarp.runtime.timeline import on_timeline, span
 
-__all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu"]
+__all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu", "file_starts"]
 
 #: Threads that copy the bytes of a block.
 _THREADS = 128
@@ -53,10 +54,17 @@ class BlocksOnGpu:
     """
 
     def __init__(self, most_blocks: int, lanes: int):
-        self._most_blocks = most_blocks
+        self._most_blocks, self._count = most_blocks, lanes
         self._free = queue.Queue()
-        # Python waits for it, and does not end while it is within CUDA.
-        threading.Thread(target=self._make_lanes, args=(lanes,)).start()
+        self._lock, self._is_begun = threading.Lock(), False
+
+    def begin(self) -> None:
+        """Have the lanes made, if that has not begun yet."""
+        with self._lock:
+            if not self._is_begun:
+                self._is_begun = True
+                # Python waits for it, and does not end while it is within CUDA.
+                threading.Thread(target=self._make_lanes, args=(self._count,)).start()
 
     def _make_lanes(self, count: int) -> None:
         for _ in range(count):
@@ -71,6 +79,7 @@ class BlocksOnGpu:
     ) -> tuple[np.ndarray, np.ndarray]:
         if not 0 < size <= self._most_blocks * BLOCK_BYTES:
             return compressed_blocks(filled(size, fill))
+        self.begin()
         lane = self._free.get()
         try:
             if isinstance(lane, Exception):
@@ -123,7 +132,7 @@ class _Lane:
             self._packed[:n].copy_to_host(numbers[:n].view(np.uint64), stream=stream)
             stream.synchronize()
             packed = numbers[:n].copy()
-            starts = _starts(packed, sizes)
+            starts = file_starts(packed, sizes)
             self._send(self._starts, starts)
             close_up[n, _THREADS, stream](
                 self._out, self._room, self._packed, self._starts, self._file
@@ -157,7 +166,7 @@ def _count_stored(packed):
 
 
 @numba.njit(cache=True, nogil=True)
-def _starts(packed, sizes):
+def file_starts(packed, sizes):
     """Where blocks begin in the file, and where the last one ends."""
     starts = np.zeros(packed.size + 1, np.int64)
     for i in range(packed.size):

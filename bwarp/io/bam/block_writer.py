@@ -16,7 +16,7 @@ from typing import IO
 import numba
 import numpy as np
 
-from bwarp.io.bam.bai_index import IndexBuilder, record_loci
+from bwarp.io.bam.bai_index import IndexBuilder, RecordLoci, record_loci
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.compression import ON_HOST, Compression, filled
 from bwarp.runtime.compiled_code import read_only
@@ -47,6 +47,8 @@ class BlockWriter:
     ):
         self._file = file
         self._blocks, self._blocks_a_job = compression.blocks, compression.blocks_a_job
+        #: Whether its blocks are those of nvCOMP, and may be made elsewhere by that.
+        self.compresses_on_gpu = compression.on_gpu
         self._index = index
         threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
@@ -61,7 +63,9 @@ class BlockWriter:
 
     def write_header(self, data: bytes) -> None:
         """Bytes before the records, in blocks of their own."""
-        blocks, _ = self._blocks(len(data), partial(_copy, np.array(bytearray(data), np.uint8)))
+        # On the host even where records are compressed on a GPU: lanes for them may not be needed.
+        blocks_of = ON_HOST.blocks if self.compresses_on_gpu else self._blocks
+        blocks, _ = blocks_of(len(data), partial(_copy, np.array(bytearray(data), np.uint8)))
         self._file.write(blocks)
         self._file_at += blocks.size
 
@@ -87,6 +91,48 @@ class BlockWriter:
         fill = partial(_fill, data, starts, order, bounds, kept, done, total)
         self._rest = filled(kept.size + total - done, fill)
         self._stream_at += total
+
+    @property
+    def is_indexed(self) -> bool:
+        return self._index is not None
+
+    def reserve(self, ends: np.ndarray, size: int) -> tuple[int, int]:
+        """Take finished blocks of the stream into the file, which the caller writes there.
+
+        They follow the records that came before, which must fill their blocks; where the last of
+        them is not full, nothing may follow.
+
+        Parameters
+        ----------
+        ends : ndarray, shape=(n_blocks,), dtype=int64
+            Where each ends, counted from where the first begins.
+        size : int
+            Bytes of the stream that they hold.
+
+        Returns
+        -------
+        descriptor : int
+            Of the file, for `os.pwrite`.
+        begin : int
+            Where in it the first block begins.
+        """
+        while self._jobs:
+            self._finish_job()
+        if self._rest.size or self._stream_at % BLOCK_BYTES:
+            raise ValueError("records wait for others to fill their block")
+        begin = self._file_at
+        self._take_ends(ends)
+        self._stream_at += size
+        self._file.flush()
+        self._file.seek(self._file_at)
+        return self._file.fileno(), begin
+
+    def add_to_index(self, loci: RecordLoci, stream_starts: np.ndarray) -> None:
+        """Give the index the records of `reserve`, in order; from one thread at a time.
+
+        `stream_starts` (n + 1) is where each begins in the stream, and where the last ends.
+        """
+        self._index.add(loci, stream_starts)
 
     @property
     def block_addresses(self) -> np.ndarray:
@@ -136,9 +182,12 @@ class BlockWriter:
 
     def _write_blocks(self, blocks_and_ends: tuple[np.ndarray, np.ndarray]) -> None:
         blocks, ends = blocks_and_ends
-        self._addresses.extend([self._file_at, *(self._file_at + ends[:-1]).tolist()])
-        self._file_at += blocks.size
+        self._take_ends(ends)
         self._file.write(blocks)
+
+    def _take_ends(self, ends: np.ndarray) -> None:
+        self._addresses.extend([self._file_at, *(self._file_at + ends[:-1]).tolist()])
+        self._file_at += int(ends[-1])
 
 
 def _copy(data: np.ndarray, out: np.ndarray) -> None:

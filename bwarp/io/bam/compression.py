@@ -26,11 +26,17 @@ class Compression(NamedTuple):
         Blocks that are made at a time, so that handing them out costs little.
     most_threads : int
         No more threads take jobs.
+    on_gpu : bool
+        Whether nvCOMP makes them: then what lies on the GPU is best compressed there.
+    begin : function
+        Called where many blocks of the host's will be made, as soon as that is clear.
     """
 
     blocks: Callable[[int, Callable[[np.ndarray], None]], tuple[np.ndarray, np.ndarray]]
     blocks_a_job: int
     most_threads: int
+    on_gpu: bool = False
+    begin: Callable[[], None] = lambda: None
 
 
 def filled(size: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:
@@ -82,4 +88,5 @@ def compression_for(where: str, backend: str) -> Compression:
     # Together enough blocks to fill a large GPU, and no more than a thirtieth of any one's memory.
     lanes = min(12, max(1, total_memory() >> 32))
     blocks_a_job = 512
-    return Compression(BlocksOnGpu(blocks_a_job, lanes), blocks_a_job, most_threads=lanes + 2)
+    blocks = BlocksOnGpu(blocks_a_job, lanes)
+    return Compression(blocks, blocks_a_job, lanes + 2, on_gpu=True, begin=blocks.begin)

@@ -8,7 +8,9 @@ A run takes two thirds of the memory. It is put in order and written by threads 
 more records come, which take the other third as long as it is there.
 """
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from bwarp.io.file_blocks import read_binary_blocks
 from bwarp.runtime.threads import read_ahead
 from bwarp.runtime.timeline import on_timeline
 
-__all__ = ["RecordSorter"]
+__all__ = ["RecordSorter", "merge_runs", "run_file"]
 
 #: Bytes of a run that are inflated at a time: the most, and as a part of the memory. Of every run
 #: one piece is inflated, one parsed, one waits, and one is merged; of several threads each inflates
@@ -103,20 +105,7 @@ class RecordSorter:
             return
         self._begin_run()
         self._wait()
-        threads = max(1, self._threads // len(self._runs))
-        pieces = _PIECES + (2 * threads if threads > 1 else 0)
-        piece = min(self._most_bytes // (pieces * len(self._runs)), _MOST_BYTES_A_PIECE)
-        runs = [
-            read_ahead(
-                whole_records(
-                    path, read_binary_blocks(path, max(piece, 1), threads), self._contig_starts
-                ),
-                most=1,
-            )
-            for path in self._runs
-        ]
-        for records, order in read_ahead(merged(runs, self._threads)):
-            writer.write(records.data, records.starts, order)
+        merge_runs(self._runs, writer, self._contig_starts, self._most_bytes, self._threads)
 
     def _stored(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What is in memory: the bytes, where records begin in them and all end, and their keys."""
@@ -141,11 +130,46 @@ class RecordSorter:
             self._writing = None
 
     def _write_run(self, path: Path, data, starts, keys) -> None:
-        with open(path, "wb") as file:
-            writer = BlockWriter(file, self._threads, self._compression)
-            try:
-                self._write_to(writer, data, starts, keys)
-                writer.finish()
-            finally:
-                writer.stop()
-            file.write(END_OF_FILE)
+        with run_file(path, self._threads, self._compression) as writer:
+            self._write_to(writer, data, starts, keys)
+
+
+@contextmanager
+def run_file(path: Path, threads: int, compression: Compression) -> Iterator[BlockWriter]:
+    """Write a sorted run: records without a header."""
+    with open(path, "wb") as file:
+        writer = BlockWriter(file, threads, compression)
+        try:
+            yield writer
+            writer.finish()
+        finally:
+            writer.stop()
+        file.write(END_OF_FILE)
+
+
+def merge_runs(
+    paths: list[Path],
+    writer: BlockWriter,
+    contig_starts: np.ndarray,
+    most_bytes: int,
+    threads: int,
+) -> None:
+    """Hand the records of sorted runs to the writer in order; equal keys in the order of the runs.
+
+    Parameters
+    ----------
+    most_bytes : int
+        Of memory, for what is read of them.
+    """
+    threads_a_run = max(1, threads // len(paths))
+    pieces = _PIECES + (2 * threads_a_run if threads_a_run > 1 else 0)
+    piece = max(min(most_bytes // (pieces * len(paths)), _MOST_BYTES_A_PIECE), 1)
+    runs = [
+        read_ahead(
+            whole_records(path, read_binary_blocks(path, piece, threads_a_run), contig_starts),
+            most=1,
+        )
+        for path in paths
+    ]
+    for records, order in read_ahead(merged(runs, threads)):
+        writer.write(records.data, records.starts, order)

@@ -147,6 +147,7 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
 
     monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
     monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
+    monkeypatch.setattr(driver, "device_to_device", _copy_bytes)
     monkeypatch.setattr(numba.cuda, "pinned_array", never_written)
     monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
     from bwarp.gpu import workspace

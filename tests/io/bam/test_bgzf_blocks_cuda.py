@@ -1,7 +1,6 @@
 """BGZF blocks of a GPU: gzip reads what they hold, wherever they end and whatever is in them."""
 
 import gzip
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -17,6 +16,7 @@ from bwarp.gpu import nvcomp
 from bwarp.io.bam import bgzf_blocks_cuda
 from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
 from tests.helpers.gpu.pretended_device import pretend_gpu
+from tests.helpers.gpu.pretended_nvcomp import fails, pretend_nvcomp
 
 
 def hostile_data() -> np.ndarray:
@@ -43,28 +43,12 @@ def blocks_of(blocks_on_gpu, data):
     return blocks_on_gpu(data.size, partial(np.copyto, src=data))
 
 
-def deflate_here(blocks, sizes, _largest, count, _scratch, outs, packed, _stream):
-    """What `nvcomp.deflate` does, by zlib; where it fails it says 0."""
-    (raw, step), (out, room) = blocks, outs
-    for i, size in enumerate(np.array(sizes[:count]).astype(int)):
-        compressor = zlib.compressobj(1, zlib.DEFLATED, -15)
-        done = compressor.compress(np.array(raw[step * i : step * i + size]).tobytes())
-        done += compressor.flush()
-        packed[i] = 0
-        if i != 1:
-            out[room * i : room * i + len(done)] = np.frombuffer(done, np.uint8)
-            packed[i] = len(done)
-
-
 @pytest.fixture
 def pretended(monkeypatch):
     pretend_gpu(monkeypatch, [bgzf_blocks_cuda])
     monkeypatch.setattr(bgzf_blocks_cuda, "_THREADS", 32)
     monkeypatch.setattr(bgzf_blocks_cuda.cuda, "synchronize", int, raising=False)
-    monkeypatch.setattr(nvcomp, "room_of", lambda size: size + 64)
-    monkeypatch.setattr(nvcomp, "scratch_bytes", lambda count, size: 8)
-    monkeypatch.setattr(nvcomp, "addresses", lambda memory, step, _count: (memory, step))
-    monkeypatch.setattr(nvcomp, "deflate", deflate_here)
+    pretend_nvcomp(monkeypatch)
 
 
 @pytest.mark.usefixtures("pretended")
@@ -73,6 +57,8 @@ def test_blocks_hold_what_they_are_made_of():
     for size in sizes_to_try():
         data = hostile_data()[:size]
         assert_read_back(data, *blocks_of(blocks_on_gpu, data))
+    blocks = [data[at : at + BLOCK_BYTES].tobytes() for at in range(0, data.size, BLOCK_BYTES)]
+    assert len({fails(block) for block in blocks}) == 2
 
 
 @pytest.mark.usefixtures("pretended")
