@@ -6,16 +6,21 @@ from functools import partial
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping import pipeline
 from bwarp.mapping.extension.extension_cpu import Genome, genome_of
+from bwarp.mapping.output.output_options import RecordForm
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk
 from bwarp.runtime.threads import run_together
 
-__all__ = ["load", "map_chunks", "reads_a_chunk"]
+__all__ = ["load", "map_chunks", "reads_a_chunk", "sort_bytes_on_gpu"]
 
 
 #: Reads of a chunk for each thread, of two at least: few threads seldom wait for Python's lock, and
 #: all they keep but the index is chunks.
 READS_A_THREAD = 1 << 12
+
+#: The share of a GPU's memory that mapping leaves free which may hold records, and the least.
+SORT_SHARE = 0.75
+LEAST_SORT_BYTES = 2 << 30
 
 
 def reads_a_chunk(backend: str, threads: int) -> int:
@@ -43,6 +48,18 @@ def load(
     return make_genome(), None
 
 
+def sort_bytes_on_gpu(backend: str, kept: object) -> int:
+    """Memory for records that stay on the GPU: most of what mapping leaves free on a single one.
+
+    0 where that is too little to be worth it.
+    """
+    if backend != "cuda" or len(kept) > 1:
+        return 0
+    plan = kept[0].index.plan
+    left = int(SORT_SHARE * (plan.free_bytes - plan.index_bytes - plan.work_bytes))
+    return left if left >= LEAST_SORT_BYTES else 0
+
+
 def map_chunks(
     index: FMIndex,
     genome: Genome,
@@ -52,6 +69,7 @@ def map_chunks(
     threads: int = 1,
     kept: object = None,
     then: Callable = pipeline.itself,
+    form: RecordForm | None = None,
 ) -> Iterator:
     """Map every chunk, in order; the result is the same with ``"cpu"`` and ``"cuda"``.
 
@@ -61,11 +79,13 @@ def map_chunks(
         What `load` has returned with the genome.
     then : function of MappedChunk
         Called in a thread; what it returns is yielded instead of the chunk.
+    form : RecordForm, optional
+        A GPU may write the records itself, in this form; then `then` returns an `EncodedChunk`.
     """
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 
         return pipeline_cuda.map_chunks(
-            index, genome, chunks, parameters, threads, kept or (), then
+            index, genome, chunks, parameters, threads, kept or (), then, form
         )
     return pipeline.map_chunks(index, genome, chunks, parameters, threads, then)

@@ -20,8 +20,9 @@ reads are independent, but for the two of a pair.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +32,14 @@ from bwarp.gpu.available_memory import Pieces
 from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
 from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.index.fm_index import FMIndex
+from bwarp.io.bam.device_records_cuda import records_on_host
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined, part_of
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
+from bwarp.mapping.output.bam_records_cuda import RecordConstants, record_constants
+from bwarp.mapping.output.chunk_writer import EncodedChunk
+from bwarp.mapping.output.output_options import RecordForm
+from bwarp.mapping.output.statistics import add_counts
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.pipeline import (
@@ -43,7 +49,18 @@ from bwarp.mapping.pipeline import (
     first_chunks,
     itself,
 )
-from bwarp.mapping.reads.chunk_parts import chunk_parts
+from bwarp.mapping.plain_reads_cuda import (
+    NO_RECORDS,
+    PlainReads,
+    are_plain,
+    finish_reads,
+    hits_of_marked,
+    marked_reads,
+    records_of_host,
+    texts_of,
+    write_records,
+)
+from bwarp.mapping.reads.chunk_parts import chunk_parts, joined_chunks, parts_between
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds_cuda import (
     DeviceData,
@@ -68,6 +85,10 @@ FEW_READS = 1 << 16
 #: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
 GROUPS = 2
 
+#: Groups in work for each GPU where it finishes them: one there, one on its way, one of which the
+#: host finishes some.
+UNITS = 3
+
 _NO_BASES = np.empty(0, np.uint8)
 
 
@@ -79,6 +100,7 @@ def map_chunks(
     threads: int = 1,
     devices: Sequence[DeviceData] = (),
     then: Callable = itself,
+    form: RecordForm | None = None,
 ) -> Iterator:
     """Map chunks in their order; as `bwarp.mapping.pipeline.map_chunks`, and with the same result.
 
@@ -86,8 +108,11 @@ def map_chunks(
     ----------
     devices : sequence of DeviceData, optional
         What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned on every GPU already.
+    form : RecordForm, optional
+        The GPU finishes plain reads, too, and writes their records in this form; what is yielded
+        are `EncodedChunk`, and so is what `then` returns.
     """
-    workers = [_Scorer(device, parameters) for device in devices or [prepare(index)]]
+    workers = [_Scorer(device, parameters, form) for device in devices or [prepare(index)]]
     scorers, at_once = LeastBusy(workers), min(worker.chunks_a_group for worker in workers)
 
     def score(group: list[ReadChunk]) -> list[ScoredChunk]:
@@ -107,7 +132,21 @@ def map_chunks(
         scored = replace(scored, both=both_strands(chunk.codes, chunk.offsets))
         return then(finish_chunk(index, genome, scored, insert, parameters))
 
+    def finish_there(group: list[ReadChunk]) -> list[EncodedChunk]:
+        encoded = []
+        for plain, chunks in groupby(group, lambda chunk: are_plain(chunk, parameters)):
+            if plain:
+                with scorers.lent() as scorer:
+                    encoded += scorer.finish(list(chunks), insert, finish)
+            else:
+                encoded += map(finish, score(list(chunks)))
+        return encoded
+
     groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
+    if form is not None:
+        finished = in_order(finish_there, groups, min(threads, UNITS * len(workers)))
+        yield from chain.from_iterable(finished)
+        return
     scored = in_order(score, groups, min(threads, GROUPS * len(workers)))
     yield from in_order(finish, chain.from_iterable(scored), min(threads, MOST_IN_WORK))
 
@@ -129,11 +168,14 @@ class _OnHost(NamedTuple):
 class _Scorer:
     """Scores groups of chunks on the GPU, one at a time, with as many reads at once as fit."""
 
-    def __init__(self, device: DeviceData, parameters: MappingParameters):
-        self._device, self._parameters = device, parameters
+    def __init__(self, device: DeviceData, parameters: MappingParameters, form: RecordForm | None):
+        self._device, self._parameters, self._form = device, parameters, form
+        #: Made on this GPU, when it finishes the first reads.
+        self._constants: RecordConstants | None = None
         self._turn = threading.Lock()
         # Of both kinds one is on its way while the GPU uses the other.
         self._pinned_reads, self._pinned_hits = PinnedBuffers(2), PinnedBuffers(2)
+        self._pinned_records = PinnedBuffers(2)
         refusal = GpuMemoryError("mapping a read takes more GPU memory than is free")
         self._pieces = Pieces(device.index.plan.elements, refusal)
 
@@ -162,15 +204,80 @@ class _Scorer:
                     is_copied=len(part) < len(offsets),
                 )  # fmt: skip
 
-            with span("wait for the GPU"):
-                self._turn.acquire()
-            try:
+            with self._on_gpu():
                 found = self._pieces.each(work, len(offsets) - 1, chunks[0].ends)
-            finally:
-                self._turn.release()
             if ended.is_set() or chunks[0].first_template == 0:
                 chunks = [part for chunk in chunks for part in chunk_parts(chunk, FEW_READS)]
             return _divided(chunks, found)
+
+    def finish(
+        self,
+        chunks: list[ReadChunk],
+        insert: InsertSize,
+        finish: Callable[[ScoredChunk], EncodedChunk],
+    ) -> list[EncodedChunk]:
+        """The records of consecutive chunks of plain reads, as many at once as fit.
+
+        Parameters
+        ----------
+        finish : function of ScoredChunk
+            Finishes those reads on the host that the GPU leaves to it.
+        """
+        ends = chunks[0].ends
+
+        def work(first: int, stop: int) -> EncodedChunk:
+            parts = list(parts_between(chunks, first, stop))
+            plain, offsets, marked = self._finish_plain(parts, insert)
+            by_host = NO_RECORDS
+            if marked is not None:
+                encoded = finish(marked)
+                by_host = records_of_host(encoded, np.flatnonzero(plain.marks))
+            with self._on_gpu():
+                if self._constants is None:
+                    genome, form = self._device.genome, self._form
+                    self._constants = record_constants(genome, form.contigs, form.group)
+                records, counts = write_records(
+                    self._device, self._constants, plain, offsets, by_host, insert, ends
+                )
+                if not self._form.stay_there:
+                    with self._pinned_records.lent() as pinned:
+                        records = records_on_host(records, pinned)
+            if marked is not None:
+                add_counts(counts, encoded.counts)
+            return EncodedChunk([records], counts, np.empty(0, np.int64))
+
+        return self._pieces.each(work, sum(chunk.n_reads for chunk in chunks), ends)
+
+    def _finish_plain(
+        self, parts: list[ReadChunk], insert: InsertSize
+    ) -> tuple[PlainReads, np.ndarray, ScoredChunk | None]:
+        """What the GPU does before the host, the offsets of the reads, and what the host does."""
+        parameters = of_ends(self._parameters, parts[0].ends)
+        size = sum(part.codes.size for part in parts)
+        with self._pinned_reads.lent() as pinned_reads, self._pinned_hits.lent() as pinned_hits:
+            with span("join chunks"):
+                chunk = joined_chunks(parts, *pinned_reads.arrays(size, [np.uint8] * 2))
+            with self._on_gpu():
+                scored = score_reads(self._device, chunk.codes, chunk.offsets, parameters)
+                if chunk.ends == 2:
+                    hits = add_mates(self._device, scored, insert, self._parameters)
+                    scored = replace(scored, hits=hits)
+                texts = texts_of(chunk)
+                plain = finish_reads(self._device, scored, texts, insert, chunk, self._parameters)
+                hits, unlocated = hits_of_marked(plain, pinned_hits)
+            if not plain.marks.any():
+                return plain, chunk.offsets, None
+            return plain, chunk.offsets, marked_reads(chunk, hits, unlocated, plain.marks)
+
+    @contextmanager
+    def _on_gpu(self) -> Iterator[None]:
+        """A turn on the GPU."""
+        with span("wait for the GPU"):
+            self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _score_part(
         self,

@@ -22,7 +22,7 @@ from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
 from bwarp.io.bam.compression import compression_for
 from bwarp.io.output_names import check_outputs
-from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
 from bwarp.mapping.output.alignment_file import files_of
 from bwarp.mapping.output.chunk_writer import write_mapped
 from bwarp.mapping.output.platform_unit import AUTO, with_platform_unit
@@ -109,6 +109,7 @@ def main(options):
         lambda engine: load(index, engine, options.threads, options.gpus),
         say,
     )
+    output = replace(output, gpu_sort_bytes=sort_bytes_on_gpu(backend, kept))
     reference = replace(index.reference, alt=chosen_alt_contigs(options.alt, index.reference))
     parameters = replace(parameters, alt=reference.alt)
     if options.alt is None:

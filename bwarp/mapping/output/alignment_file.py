@@ -22,14 +22,21 @@ from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.bam_records import bam_records, quality_sums
 from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
 from bwarp.mapping.output.cram_reference import write_sequences
-from bwarp.mapping.output.output_options import AlignmentOutput
+from bwarp.mapping.output.output_options import AlignmentOutput, RecordForm
 from bwarp.mapping.output.paf_records import paf_lines
 from bwarp.mapping.output.sam_records import sam_header, sam_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.reference import Reference
 from bwarp.runtime.signals import naming_outputs
 
-__all__ = ["RecordWriter", "alignment_file", "bam_header", "files_of", "put_in_place"]
+__all__ = [
+    "RecordWriter",
+    "alignment_file",
+    "bam_header",
+    "files_of",
+    "put_in_place",
+    "stays_on_gpu",
+]
 
 _ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -45,10 +52,13 @@ class RecordWriter:
         The records of a chunk as they will stand in the file; `ndarray` holds both strands.
     write : function of what `encode` returned
         Takes the chunks in their order.
+    form : RecordForm or None
+        In which a GPU may write records itself; None where it does not know how.
     """
 
     encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
     write: Callable[[list], None]
+    form: RecordForm | None = None
 
 
 def files_of(path: str) -> list[str]:
@@ -151,6 +161,12 @@ def _bam_or_sorted(
         group, tags = output.read_group_id, _tags(output, chunk)
         return bam_records(genome, names, chunk, both, records, group, sums, tags)
 
+    stay_there = stays_on_gpu(output) and output.gpu_sort_bytes > 0
+    form = RecordForm(names, output.read_group_id, stay_there)
+    if output.comments or output.eqx or output.mark_duplicates:
+        form = None
+    if not stay_there:
+        output.compression.begin()
     with private_folder(output.path) as folder:
         made = folder.absolute() / f"out{Path(output.path).suffix}"
         if output.sort:
@@ -161,10 +177,8 @@ def _bam_or_sorted(
                 duplicates_marked, count=count_duplicates, barcode_tag=output.barcode_tag
             )
             open_file = marked if output.mark_duplicates else sorted_file
-            with RecordSorter(
-                folder, header.contig_starts, output.sort_bytes, threads, compression
-            ) as sorter:
-                yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts])
+            with _sorter(output, folder, header, threads, stay_there) as sorter:
+                yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts], form)
                 with open_file(made, header, threads, output.path, compression) as writer:
                     sorter.finish(writer)
         else:
@@ -173,9 +187,31 @@ def _bam_or_sorted(
                 bam_file(file, header, threads, output.compression) as writer,
             ):
                 yield RecordWriter(
-                    encode, lambda parts: [writer.write(part.data, part.starts) for part in parts]
+                    encode,
+                    lambda parts: [writer.write(part.data, part.starts) for part in parts],
+                    form,
                 )
         put_in_place(made, os.path.realpath(output.path))
+
+
+def stays_on_gpu(output: AlignmentOutput) -> bool:
+    """Whether records that a GPU has written are best sorted and compressed there."""
+    return (
+        output.sort
+        and output.path.endswith(".bam")
+        and not (output.mark_duplicates or output.comments or output.eqx or output.regions_file)
+    )
+
+
+def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: bool):
+    arguments = folder, header.contig_starts
+    if not stay_there:
+        return RecordSorter(*arguments, output.sort_bytes, threads, output.compression)
+    from bwarp.io.bam.record_sort_cuda import DeviceRecordSorter
+
+    return DeviceRecordSorter(
+        *arguments, output.gpu_sort_bytes, threads, output.compression, output.sort_bytes
+    )
 
 
 def _is_paf(output: AlignmentOutput) -> bool:

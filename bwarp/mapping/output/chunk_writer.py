@@ -1,6 +1,9 @@
 """The end of a run of mapping: what is mapped is encoded and counted in threads, and written."""
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
 
 from bwarp.io.bed_regions import read_regions
 from bwarp.mapping.extension.extension_cpu import Genome
@@ -14,7 +17,25 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.reference import Reference
 
-__all__ = ["write_mapped"]
+__all__ = ["EncodedChunk", "write_mapped"]
+
+
+class EncodedChunk(NamedTuple):
+    """The records of some reads, and what became of these.
+
+    Attributes
+    ----------
+    records : object
+        As the writer of the file takes them.
+    counts : dict
+        See statistics.py.
+    reads : ndarray, shape=(n_records,), dtype=int64
+        The number of each record's read in its chunk; empty where nobody asks.
+    """
+
+    records: object
+    counts: dict
+    reads: np.ndarray
 
 
 def write_mapped(
@@ -22,7 +43,7 @@ def write_mapped(
     parameters: MappingParameters,
     reference: Reference,
     genome: Genome,
-    mapped_chunks: Callable[..., Iterator[tuple[list, dict]]],
+    mapped_chunks: Callable[..., Iterator[EncodedChunk]],
     report: Callable[[int, str], None],
     threads: int = 1,
 ) -> dict:
@@ -31,8 +52,8 @@ def write_mapped(
     Parameters
     ----------
     mapped_chunks : function
-        Called with a function of a `MappedChunk`, ``then=``; gives what that makes of each chunk,
-        in order.
+        Called with a function of a `MappedChunk`, ``then=``, and with the form of records that a
+        GPU may write, ``form=``; gives the `EncodedChunk` of each chunk, in order.
     report : function
         Called with the number of reads that are done, and what else there is to say, after every
         chunk.
@@ -48,15 +69,17 @@ def write_mapped(
     program = mapping_program(parameters, output)
     with alignment_file(output, program, reference, genome, threads, count_duplicates) as writer:
 
-        def encode(done: MappedChunk) -> tuple[list, dict]:
+        def encode(done: MappedChunk) -> EncodedChunk:
             records = chunk_records(genome, done, output.soft_clip, output.eqx)
             if regions is not None:
                 records = selected_rows(records, in_regions(records, done.chunk.ends, regions))
-            return writer.encode(done.chunk, done.both, records), counts_of(done, genome)
+            encoded = writer.encode(done.chunk, done.both, records)
+            return EncodedChunk(encoded, counts_of(done, genome), records.reads)
 
-        for encoded, counts in mapped_chunks(then=encode):
-            writer.write(encoded)
-            add_counts(statistics, counts)
+        form = writer.form if regions is None else None
+        for encoded in mapped_chunks(then=encode, form=form):
+            writer.write(encoded.records)
+            add_counts(statistics, encoded.counts)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
             report(statistics["reads"], f"{share:.1f} % mapped")
     return statistics

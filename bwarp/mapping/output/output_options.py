@@ -3,15 +3,40 @@
 import os
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bwarp.errors import UsageError
 from bwarp.io.bam.compression import ON_HOST, Compression
+from bwarp.io.names import Names
 from bwarp.io.program_record import program_record
 from bwarp.mapping.parameters import ALL, MappingParameters
 
-__all__ = ["AlignmentOutput", "default_sort_bytes", "mapping_program", "parse_read_group"]
+__all__ = [
+    "AlignmentOutput",
+    "RecordForm",
+    "default_sort_bytes",
+    "mapping_program",
+    "parse_read_group",
+]
 
 _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
+
+
+class RecordForm(NamedTuple):
+    """What a GPU needs to write BAM records itself.
+
+    Attributes
+    ----------
+    contigs : Names
+    group : bytes
+        The ID of the read group; empty for none.
+    stay_there : bool
+        The records stay on the GPU, where they are sorted.
+    """
+
+    contigs: Names
+    group: bytes
+    stay_there: bool
 
 
 @dataclass(frozen=True)
@@ -46,6 +71,8 @@ class AlignmentOutput:
         FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
     compression : Compression
         Of BAM.
+    gpu_sort_bytes : int
+        Memory of the GPU for records that it has written, which are sorted there; 0 for none.
     """
 
     path: str
@@ -61,6 +88,7 @@ class AlignmentOutput:
     regions_file: str | None = None
     reference_file: str | None = None
     compression: Compression = ON_HOST
+    gpu_sort_bytes: int = 0
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:

@@ -11,17 +11,21 @@ from bwarp.errors import InputError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_counts import count_bases, depth_step
+from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.parameters import ORIENTATIONS
 from bwarp.mapping.pipeline import MappedChunk
 
 __all__ = [
     "INSERT_BIN",
+    "INSERT_BINS",
+    "STAGES",
     "add_counts",
     "counts_of",
     "empty_statistics",
     "merged_statistics",
     "parse_statistics",
     "read_statistics",
+    "size_counts",
     "statistics_of_parts",
     "statistics_sentence",
     "statistics_text",
@@ -107,17 +111,23 @@ def counts_of(done: MappedChunk, genome: Genome) -> dict:
         "stages": _stages(done, n_mapped),
         **of_bases,
     }
-    if done.insert.highest:
-        counts["insert_size"] = {
-            "mean": round(done.insert.mean, 3),
-            "standard_deviation": round(done.insert.standard_deviation, 3),
-            "lowest": done.insert.lowest,
-            "highest": done.insert.highest,
-            "orientation": ORIENTATIONS[done.insert.orientation],
-        }
+    counts["insert_size"] = size_counts(done.insert)
     if paired:
         counts["insert_sizes"] = _insert_sizes(mapped.positions, spans, primary.proper).tolist()
     return counts
+
+
+def size_counts(insert: InsertSize) -> dict | None:
+    """What the counts say of the insert size; None where it is not known."""
+    if not insert.highest:
+        return None
+    return {
+        "mean": round(insert.mean, 3),
+        "standard_deviation": round(insert.standard_deviation, 3),
+        "lowest": insert.lowest,
+        "highest": insert.highest,
+        "orientation": ORIENTATIONS[insert.orientation],
+    }
 
 
 def _bases(done: MappedChunk, genome: Genome) -> tuple[dict, np.ndarray]:

@@ -1,0 +1,225 @@
+"""From scored hits to BAM records on the GPU, for plain reads.
+
+    hits of all reads -> primary hits -> alignments -> secondary hits -> records, counts
+              '-> hits of marked reads -> finish_chunk on the host -> records -'
+
+A read is marked, and its mate with it, where more may have to be done than the GPU does: its best
+hit clips bases that may lie across a long gap or elsewhere. These are few; the host finishes them
+as it does all reads without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numba import cuda
+
+from bwarp.gpu.pinned_memory import PinnedBuffer
+from bwarp.io.bam.device_records_cuda import DeviceRecords
+from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.extension.scored_hits_cuda import hits_on_host, without
+from bwarp.mapping.extension.split_reads_cuda import mark_split_reads
+from bwarp.mapping.output.bam_records_cuda import (
+    HostRecords,
+    ReadTexts,
+    RecordConstants,
+    SecondaryOfReads,
+    array_on_gpu,
+    plain_records,
+)
+from bwarp.mapping.output.chunk_writer import EncodedChunk
+from bwarp.mapping.output.final_alignments_cuda import (
+    DeviceAlignments,
+    align_hits,
+    mark_clipped,
+)
+from bwarp.mapping.output.secondary_hits_cuda import secondary_rows
+from bwarp.mapping.output.statistics_cuda import counts_of_plain
+from bwarp.mapping.pairing.insert_size import InsertSize
+from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary, select_primary
+from bwarp.mapping.pairing.tandem_repeats_cuda import lower_tandem_repeats
+from bwarp.mapping.parameters import LOCAL, MappingParameters
+from bwarp.mapping.pipeline import ScoredChunk
+from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.seeding_rounds_cuda import DeviceData, ScoredReads
+from bwarp.runtime.ranges import joined_stretches
+from bwarp.runtime.timeline import on_timeline
+
+__all__ = [
+    "MOST_BASES",
+    "NO_RECORDS",
+    "PlainReads",
+    "are_plain",
+    "finish_reads",
+    "hits_of_marked",
+    "marked_reads",
+    "records_of_host",
+    "texts_of",
+    "write_records",
+]
+
+#: Of longer reads the host finishes all.
+MOST_BASES = 1000
+
+NO_RECORDS = HostRecords(
+    np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64)
+)
+
+
+@dataclass(frozen=True)
+class PlainReads:
+    """Reads on the GPU whose records are still to be written.
+
+    Attributes
+    ----------
+    scored : ScoredReads
+        With the hits of mates.
+    texts : ReadTexts
+    primary : DevicePrimary
+    alignments : DeviceAlignments
+        A row a read.
+    secondary : SecondaryOfReads
+    marks : ndarray, shape=(n_reads,), dtype=uint8
+        1 for reads that the host finishes.
+    marks_there : device array
+    """
+
+    scored: ScoredReads
+    texts: ReadTexts
+    primary: DevicePrimary
+    alignments: DeviceAlignments
+    secondary: SecondaryOfReads
+    marks: np.ndarray
+    marks_there: object
+
+
+def are_plain(chunk: ReadChunk, parameters: MappingParameters) -> bool:
+    """Whether the GPU may finish reads of a chunk."""
+    return (
+        parameters.mode == LOCAL
+        and not parameters.alt
+        and not parameters.hic
+        and not parameters.secondary_records
+        and chunk.orphans is None
+        and int(np.diff(chunk.offsets).max(initial=0)) <= MOST_BASES
+    )
+
+
+@on_timeline("select and align on the GPU")
+def finish_reads(
+    device: DeviceData,
+    scored: ScoredReads,
+    texts: ReadTexts,
+    insert: InsertSize,
+    chunk: ReadChunk,
+    parameters: MappingParameters,
+) -> PlainReads:
+    """Select the primary hits of a chunk's reads and align them there; mark what the host does.
+
+    Parameters
+    ----------
+    scored : ScoredReads
+        With the hits of mates.
+    """
+    genome, reads, hits, ends = device.genome, scored.reads, scored.hits, chunk.ends
+    n_reads = reads.n_reads
+    marks_there = mark_split_reads(reads, hits, parameters)
+    primary = select_primary(
+        genome, reads, hits, scored.unlocated, insert, ends, chunk.first_template, parameters
+    )
+    if ends == 2:
+        lower_tandem_repeats(genome, reads, hits, primary, parameters)
+    everyone = cuda.to_device(np.arange(n_reads, dtype=np.int32))
+    alignments = align_hits(genome, reads, hits, primary.hits, everyone, parameters)
+    mark_clipped(reads, hits, primary, alignments, parameters, marks_there)
+    marks = marks_there.copy_to_host()
+    if ends == 2:
+        marks = np.repeat(marks[::2] | marks[1::2], 2)
+        marks_there.copy_to_device(marks)
+    offsets, rows, reads_of_rows = secondary_rows(reads, hits, primary, marks_there, parameters)
+    others = align_hits(genome, reads, hits, rows, reads_of_rows, parameters)
+    secondary = SecondaryOfReads(offsets, others)
+    return PlainReads(scored, texts, primary, alignments, secondary, marks, marks_there)
+
+
+def texts_of(chunk: ReadChunk) -> ReadTexts:
+    """The names and qualities of a chunk of `joined_chunks` on the GPU."""
+    offsets = np.append(chunk.names[:, 0], chunk.text.size)
+    qualities = chunk.codes[:0] if chunk.qualities is None else chunk.qualities
+    return ReadTexts(array_on_gpu(chunk.text), cuda.to_device(offsets), array_on_gpu(qualities))
+
+
+def hits_of_marked(plain: PlainReads, pinned: PinnedBuffer) -> tuple[ScoredHits, np.ndarray]:
+    """The hits of marked reads on the host, in memory of their own; and `unlocated` of all."""
+    scored = plain.scored
+    hits = hits_on_host(without(scored.hits, cuda.to_device(plain.marks ^ 1)), pinned)
+    return ScoredHits(*map(np.array, hits)), scored.unlocated.copy_to_host()
+
+
+def marked_reads(
+    chunk: ReadChunk, hits: ScoredHits, unlocated: np.ndarray, marks: np.ndarray
+) -> ScoredChunk:
+    """The marked reads of a chunk as a chunk with hits; reverse complements are not made.
+
+    Parameters
+    ----------
+    hits : ScoredHits
+        Of marked reads alone, which have the numbers that they have in the chunk.
+    unlocated : ndarray, shape=(n_reads,), dtype=int32
+    """
+    reads = np.flatnonzero(marks)
+    templates = reads[:: chunk.ends] // chunk.ends
+    offsets = np.concatenate([[0], np.cumsum(np.diff(chunk.offsets)[reads])])
+    starts, qualities = chunk.offsets[reads], chunk.qualities
+    marked = replace(
+        chunk,
+        codes=joined_stretches(chunk.codes, starts, offsets),
+        offsets=offsets,
+        qualities=None if qualities is None else joined_stretches(qualities, starts, offsets),
+        names=chunk.names[templates],
+        comments=None if chunk.comments is None else chunk.comments[reads],
+        templates=templates + chunk.first_template,
+    )
+    numbers = np.cumsum(marks, dtype=np.int32) - np.int32(1)
+    own = hits._replace(
+        reads=numbers[hits.reads], offsets=np.append(hits.offsets[reads], hits.offsets[-1])
+    )
+    return ScoredChunk(marked, chunk.codes[:0], own, unlocated[reads], np.zeros(3, np.int64))
+
+
+def records_of_host(encoded: EncodedChunk, reads: np.ndarray) -> HostRecords:
+    """What the host has made of reads that have these numbers in their chunk."""
+    parts = encoded.records
+    data = np.concatenate([part.data for part in parts])
+    keys = np.concatenate([part.keys for part in parts])
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    return HostRecords(data, starts, keys, reads[encoded.reads])
+
+
+@on_timeline("write records on the GPU")
+def write_records(
+    device: DeviceData,
+    constants: RecordConstants,
+    plain: PlainReads,
+    offsets: np.ndarray,
+    by_host: HostRecords,
+    insert: InsertSize,
+    ends: int,
+) -> tuple[DeviceRecords, dict]:
+    """All records of a chunk, those that the host has made among them; and counts of the others.
+
+    Parameters
+    ----------
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+        Of the chunk.
+    """
+    scored = plain.scored
+    records, edits = plain_records(
+        constants, scored.reads, plain.texts, plain.alignments, plain.primary, plain.secondary,
+        plain.marks, plain.marks_there, by_host, ends,
+    )  # fmt: skip
+    counts = counts_of_plain(
+        device.genome, offsets, scored.hits, plain.alignments, plain.primary, edits,
+        plain.marks, plain.marks_there, insert, ends, scored.searched,
+    )  # fmt: skip
+    return records, counts

@@ -1,0 +1,127 @@
+"""Records that a pretended GPU writes of reads, the host's among them, against the CPU's."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from tests.helpers.oracles.mapping_oracle import codes_in, index_and_genome
+from tests.mapping.test_pipeline_cuda_emulated import chunks_of
+from tests.mapping.test_seeding_rounds_cuda_emulated import (
+    PARAMETERS,
+    hostile_contigs,
+    hostile_pairs,
+)
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from dataclasses import replace
+
+from bwarp.gpu import available_memory
+from bwarp.gpu.several_gpus import on_each
+from bwarp.io.names import Names
+from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
+from bwarp.mapping.output.bam_records import bam_records
+from bwarp.mapping.output.chunk_records import chunk_records
+from bwarp.mapping.output.chunk_writer import EncodedChunk
+from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.output_options import RecordForm
+from bwarp.mapping.output.statistics import add_counts, counts_of, empty_statistics
+from bwarp.mapping.pairing import insert_size
+from tests.helpers.gpu.emulated_mapping import pretend
+from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
+
+
+def named(chunks, rng):
+    """The chunks, with names and qualities."""
+    for chunk in chunks:
+        text = rng.integers(65, 91, 9 * chunk.n_templates).astype(np.uint8)
+        starts = 9 * np.arange(chunk.n_templates)
+        lengths = rng.integers(1, 10, chunk.n_templates)
+        qualities = rng.integers(33, 74, chunk.codes.size).astype(np.uint8)
+        names = np.column_stack([starts, starts + lengths])
+        yield replace(chunk, text=text, names=names, qualities=qualities)
+
+
+def encode(genome, names, done) -> EncodedChunk:
+    records = chunk_records(genome, done)
+    tags, no_sums = no_tags(done.chunk.n_reads), np.empty(0, np.int64)
+    parts = bam_records(genome, names, done.chunk, done.both, records, b"group", no_sums, tags)
+    return EncodedChunk(parts, counts_of(done, genome), records.reads)
+
+
+def written(encoded) -> tuple[bytes, list, dict]:
+    """The bytes of all records, their keys, and the counts."""
+    data, keys, counts = b"", [], empty_statistics()
+    for one in encoded:
+        add_counts(counts, one.counts)
+        for part in one.records:
+            assert part.starts[-1] == part.data.size
+            data += part.data.tobytes()
+            keys += part.keys.tolist()
+    counts["depths"] = counts["depths"].tolist()
+    return data, keys, counts
+
+
+@pytest.fixture
+def contigs_and_reads(monkeypatch):
+    rng = np.random.default_rng(7)
+    index, genome = index_and_genome(hostile_contigs(rng))
+    reads = hostile_pairs(rng, codes_in(genome), 14)
+    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
+    return index, genome, reads
+
+
+@pytest.mark.parametrize(("ends", "threads", "gpus"), [(2, 2, 1), (1, 1, 1), (2, 3, 2)])
+def test_records_and_counts_are_those_of_the_cpu(
+    monkeypatch, contigs_and_reads, ends, threads, gpus
+):
+    index, genome, reads = contigs_and_reads
+    names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
+    then = partial(encode, genome, names)
+    make = lambda: named(chunks_of(reads, ends, 5), np.random.default_rng(1))  # noqa: E731
+    arguments = index, genome
+    expected = written(pipeline.map_chunks(*arguments, make(), PARAMETERS, 1, then))
+    pretend(monkeypatch, gpus)
+    devices = on_each(lambda: seeding_rounds_cuda.prepare(index), gpus)
+    marked = []
+    finish_reads = pipeline_cuda.finish_reads
+
+    def finish(*found):
+        plain = finish_reads(*found)
+        marked.extend(plain.marks.tolist())
+        return plain
+
+    monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
+    form = RecordForm(names, b"group", stay_there=False)
+    got = pipeline_cuda.map_chunks(*arguments, make(), PARAMETERS, threads, devices, then, form)
+    assert written(got) == expected
+    assert len(marked) == len(reads)
+    assert 0 < sum(marked) < len(reads) / 2
+    assert expected[2]["supplementary"] > 0
+
+
+def test_chunks_that_do_not_fit_are_finished_in_parts(monkeypatch, contigs_and_reads):
+    index, genome, reads = contigs_and_reads
+    names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
+    then = partial(encode, genome, names)
+    make = lambda: named(chunks_of(reads, 2, 5), np.random.default_rng(1))  # noqa: E731
+    expected = written(pipeline.map_chunks(index, genome, make(), PARAMETERS, 1, then))
+    pretend(monkeypatch)
+    monkeypatch.setattr(available_memory, "attempt", attempt_here)
+    finish_reads = pipeline_cuda.finish_reads
+    sizes = []
+
+    def finish(device, scored, *others):
+        sizes.append(scored.reads.n_reads)
+        if scored.reads.n_reads > 4:
+            raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
+        return finish_reads(device, scored, *others)
+
+    monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
+    form = RecordForm(names, b"group", stay_there=False)
+    got = pipeline_cuda.map_chunks(index, genome, make(), PARAMETERS, 1, (), then, form)
+    assert written(got) == expected
+    assert sizes[0] == 20
+    assert max(sizes[3:]) <= 4
