@@ -18,9 +18,10 @@ __all__ = ["load", "map_chunks", "reads_a_chunk", "sort_bytes_on_gpu"]
 #: all they keep but the index is chunks.
 READS_A_THREAD = 1 << 12
 
-#: The share of a GPU's memory that mapping leaves free which may hold records, and the least.
+#: The share of a GPU's memory that mapping leaves free which may hold records, the least that is
+#: worth it, and the most: all is taken at once, and given back at the end.
 SORT_SHARE = 0.75
-LEAST_SORT_BYTES = 2 << 30
+LEAST_SORT_BYTES, MOST_SORT_BYTES = 2 << 30, 32 << 30
 
 
 def reads_a_chunk(backend: str, threads: int) -> int:
@@ -57,7 +58,7 @@ def sort_bytes_on_gpu(backend: str, kept: object) -> int:
         return 0
     plan = kept[0].index.plan
     left = int(SORT_SHARE * (plan.free_bytes - plan.index_bytes - plan.work_bytes))
-    return left if left >= LEAST_SORT_BYTES else 0
+    return min(left, MOST_SORT_BYTES) if left >= LEAST_SORT_BYTES else 0
 
 
 def map_chunks(

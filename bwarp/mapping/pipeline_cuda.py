@@ -89,6 +89,10 @@ GROUPS = 2
 #: host finishes some.
 UNITS = 3
 
+#: Chunks of such a group: kernels of two take longer than to launch them, and more would have to
+#: wait for one another where reads come as fast as gzip gives them.
+MOST_FINISHED = 2
+
 _NO_BASES = np.empty(0, np.uint8)
 
 
@@ -114,6 +118,8 @@ def map_chunks(
     """
     workers = [_Scorer(device, parameters, form) for device in devices or [prepare(index)]]
     scorers, at_once = LeastBusy(workers), min(worker.chunks_a_group for worker in workers)
+    if form is not None:
+        at_once = min(at_once, MOST_FINISHED)
 
     def score(group: list[ReadChunk]) -> list[ScoredChunk]:
         with scorers.lent() as scorer:
@@ -256,7 +262,8 @@ class _Scorer:
         size = sum(part.codes.size for part in parts)
         with self._pinned_reads.lent() as pinned_reads, self._pinned_hits.lent() as pinned_hits:
             with span("join chunks"):
-                chunk = joined_chunks(parts, *pinned_reads.arrays(size, [np.uint8] * 2))
+                codes, qualities = pinned_reads.arrays(_room_for(parts, size), [np.uint8] * 2)
+                chunk = joined_chunks(parts, codes[:size], qualities[:size])
             with self._on_gpu():
                 scored = score_reads(self._device, chunk.codes, chunk.offsets, parameters)
                 if chunk.ends == 2:
@@ -299,6 +306,16 @@ class _Scorer:
         if is_copied:
             on_host = ScoredHits(*map(np.array, on_host))
         return _OnHost(on_host, unlocated, scored.searched)
+
+
+def _room_for(parts: list[ReadChunk], n_bases: int) -> int:
+    """Bases of pinned memory for parts of chunks: the most that those of a long run have, for to
+    pin memory again takes longer than to map what it holds.
+    """
+    n_reads = sum(part.n_reads for part in parts)
+    if n_reads < READS_A_CHUNK:
+        return n_bases
+    return max(n_bases, n_bases * MOST_FINISHED * READS_A_CHUNK // n_reads)
 
 
 @on_timeline("divide hits among chunks")

@@ -1,12 +1,17 @@
 """Plain and compressed files in blocks: nothing of a file is dropped in silence."""
 
 import bz2
+import errno
+import gc
 import gzip
+import itertools
 import lzma
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -18,6 +23,7 @@ from bwarp.errors import InputError
 from bwarp.io import file_blocks, gzip_process
 from bwarp.io.bam.bgzf import BLOCK_BYTES, compressed_block
 from bwarp.io.file_blocks import read_blocks
+from bwarp.io.gzip_process import blocks_from_process
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 
@@ -396,7 +402,7 @@ def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
     by_process[0].kill()
     assert b"".join([*found, *blocks]) == b"".join(expected)
     assert by_process[0].returncode != 0
-    for program in ("/bin/false", "/not/there", ""):
+    for program in ("/bin/false", "/bin/true", "/not/there", ""):
         monkeypatch.setattr(gzip_process.sys, "executable", program)
         assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
 
@@ -407,3 +413,205 @@ def test_no_process_stays_when_nobody_reads_on(path, by_process):
     next(blocks)
     blocks.close()
     assert by_process[0].returncode is not None
+
+
+def from_process(path, block_bytes: int) -> tuple[list[bytes], int | None]:
+    """The blocks of a process, all of them kept until the last one is there, and what follows."""
+    source, blocks = blocks_from_process(path, block_bytes), []
+    while True:
+        try:
+            blocks.append(next(source))
+        except StopIteration as end:
+            return list(map(bytes, blocks)), end.value
+
+
+#: Of which no part is like another.
+MIXED = np.random.default_rng(5).integers(0, 256, 40_000).astype(np.uint8).tobytes().hex().encode()
+
+SLOT = 1000
+RING = gzip_process._SLOTS * SLOT
+
+
+@pytest.mark.parametrize("streams", [1, 7])
+@pytest.mark.parametrize("n", [0, 1, SLOT, 2 * SLOT, RING, RING + SLOT, 3 * RING])
+def test_a_ring_of_slots(path, by_process, n, streams):
+    """As much as fills slots, and the ring, and one byte more or less."""
+    for size in {max(n - 1, 0), n, n + 1}:
+        cuts = [size * stream // streams for stream in range(streams + 1)]
+        parts = [MIXED[start:stop] for start, stop in itertools.pairwise(cuts)]
+        path.write_bytes(b"".join(map(gzip.compress, parts)))
+        blocks, after = from_process(path, SLOT)
+        assert after is None
+        assert b"".join(blocks) == MIXED[:size]
+        assert {len(block) for block in blocks[:-1]} <= {SLOT}
+    assert {process.returncode for process in by_process} == {0}
+
+
+def test_a_slot_is_smaller_than_a_large_block(path, monkeypatch):
+    monkeypatch.setattr(gzip_process, "_LARGEST_SLOT", SLOT)
+    path.write_bytes(gzip.compress(MIXED))
+    blocks, after = from_process(path, 1 << 40)
+    assert (b"".join(blocks), after) == (MIXED, None)
+    assert {len(block) for block in blocks} == {SLOT}
+
+
+@pytest.mark.parametrize("block_bytes", [SLOT, 1 << 20])
+@pytest.mark.parametrize("change", ["cut off", "damaged", "text behind", "no gzip"])
+def test_what_is_good_comes_before_what_is_not(path, by_process, change, block_bytes):
+    """Two streams, of which the second one has something wrong in its middle, or behind it."""
+    text = MIXED * 50
+    first, second = gzip.compress(text), bytearray(gzip.compress(text))
+    if change == "cut off":
+        del second[len(second) // 2 :]
+    elif change == "damaged":
+        second[len(second) // 2] ^= 255
+    else:
+        second = second + b"text" if change == "text behind" else b"text"
+    path.write_bytes(first + second)
+    blocks, after = from_process(path, block_bytes)
+    found = b"".join(blocks)
+    assert after == len(found)
+    # A checksum comes too late for what is before it.
+    assert found[: len(text)] == text[: len(found)]
+    assert change == "no gzip" or len(found) > len(text)
+    assert [process.returncode for process in by_process] == [1]
+
+
+def test_no_file_and_one_that_is_no_gzip(path, by_process):
+    assert from_process(path, SLOT) == ([], 0)
+    path.write_bytes(b"text")
+    assert from_process(path, SLOT) == ([], 0)
+    assert [process.returncode for process in by_process] == [1]
+
+
+def no_memory(*_):
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+
+@pytest.mark.parametrize("lacking", ["function", "system call", "memory", "process"])
+def test_no_process_without_memory_for_both(path, monkeypatch, by_process, lacking):
+    path.write_bytes(gzip.compress(TEXT))
+    if lacking == "function":
+        monkeypatch.delattr(os, "memfd_create")
+    elif lacking == "process":
+        monkeypatch.setattr(gzip_process.subprocess, "Popen", lambda *_, **__: no_memory())
+    else:
+        name = ("os", "memfd_create") if lacking == "system call" else ("mmap", "mmap")
+        monkeypatch.setattr(getattr(gzip_process, name[0]), name[1], lambda *_, **__: no_memory())
+    before = open_files()
+    assert from_process(path, SLOT) == ([], 0)
+    assert open_files() == before
+    assert b"".join(read_blocks(path, threads=4)) == TEXT
+    assert by_process == []
+
+
+def open_files() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture
+def rings(monkeypatch):
+    """Files that stay open, of the memory that programs and processes share."""
+    make, made = os.memfd_create, []
+
+    def make_and_keep(name):
+        number = make(name)
+        made.append(os.dup(number))
+        return number
+
+    monkeypatch.setattr(os, "memfd_create", make_and_keep)
+    yield made
+    for number in made:
+        os.close(number)
+
+
+def wait_until(done) -> None:
+    for _ in range(3000):
+        if done():
+            return
+        time.sleep(0.01)
+    pytest.fail("it has not come to that within 30 seconds")
+
+
+def test_the_process_works_ahead(path, by_process, rings):
+    """Of a reader that does not read: in all slots, and no further."""
+    path.write_bytes(gzip.compress(MIXED))
+    blocks = blocks_from_process(path, SLOT)
+    found = []
+    for n in range(1, 9):
+        found.append(next(blocks))
+        # The slots of what was read hold what comes after the ring.
+        ahead = sorted(range(n, n + gzip_process._SLOTS), key=lambda at: at % gzip_process._SLOTS)
+        expected = b"".join(MIXED[at * SLOT : (at + 1) * SLOT] for at in ahead)
+        wait_until(lambda expected=expected: os.pread(rings[0], RING + 1, 0) == expected)
+        time.sleep(0.02)
+        assert os.pread(rings[0], RING + 1, 0) == expected
+    assert by_process[0].poll() is None
+    assert b"".join([*found, *blocks]) == MIXED
+    assert by_process[0].returncode == 0
+
+
+@pytest.mark.parametrize("taken", [0, 1, 10])
+@pytest.mark.parametrize("size", [SLOT // 2, RING, len(MIXED)])
+def test_a_process_ends_with_its_reader(path, by_process, size, taken):
+    """Whether it waits for a free slot, or has nothing left to do."""
+    path.write_bytes(gzip.compress(MIXED[:size]))
+    before = open_files()
+    blocks = blocks_from_process(path, SLOT)
+    for _ in range(taken):
+        next(blocks, None)
+    blocks.close()
+    assert all(process.returncode is not None for process in by_process)
+    assert len(by_process) == (taken > 0)
+    del blocks
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("size", [RING // 2, len(MIXED)])
+def test_what_a_killed_process_had_inflated_is_read(path, by_process, rings, size):
+    path.write_bytes(gzip.compress(MIXED[:size]))
+    blocks = blocks_from_process(path, SLOT)
+    found = [next(blocks)]
+    ahead = MIXED[SLOT : min(size, RING)]
+    wait_until(lambda: os.pread(rings[0], len(ahead), SLOT) == ahead)
+    by_process[0].kill()
+    by_process[0].wait()
+    while block := next(blocks, None):
+        found.append(block)
+    # One slot more is full if the process came to that.
+    assert len(b"".join(found)) in {min(size, RING) - SLOT, min(size, RING), RING + SLOT}
+    assert MIXED.startswith(b"".join(found))
+
+
+def test_a_process_ends_where_its_program_is_killed(path):
+    path.write_bytes(gzip.compress(MIXED))
+    read = (
+        "import sys, time\n"
+        "from bwarp.io import gzip_process\n"
+        "class Told(gzip_process.subprocess.Popen):\n"
+        "    def __init__(self, *arguments, **options):\n"
+        "        super().__init__(*arguments, **options)\n"
+        "        print(self.pid, flush=True)\n"
+        "gzip_process.subprocess.Popen = Told\n"
+        "blocks = gzip_process.blocks_from_process(sys.argv[1], 1000)\n"
+        "next(blocks)\n"
+        "print('read', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", read, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        number = int(program.stdout.readline())
+        assert program.stdout.readline() == "read\n"
+        assert not is_gone(number)
+        program.send_signal(signal.SIGKILL)
+    wait_until(lambda: is_gone(number))
+
+
+def is_gone(number: int) -> bool:
+    """Whether a process has ended, though nobody may have asked how."""
+    try:
+        with open(f"/proc/{number}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
