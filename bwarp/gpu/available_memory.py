@@ -1,6 +1,7 @@
 """What memory a GPU has free, and what to do where it is not enough."""
 
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -77,7 +78,8 @@ def _one_context() -> Iterator[None]:
 class Pieces:
     """Divides work into pieces for which the GPU's memory is enough.
 
-    A piece that was too large is halved, and those that follow are no larger.
+    A piece that was too large is halved, and those that follow are no larger. Several threads may
+    have pieces in work.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ class Pieces:
 
     def __init__(self, at_once: int, refusal: GpuMemoryError):
         self.at_once, self.halvings = at_once, 0
-        self._refusal = refusal
+        self._refusal, self._lock = refusal, threading.Lock()
 
     def each(self, work: Callable[[int, int], Result], count: int, step: int = 1) -> list[Result]:
         """What ``work(first, last)`` returns of every piece; of no items there is an empty one.
@@ -117,6 +119,8 @@ class Pieces:
                 continue
             if last - first <= step:
                 raise self._refusal
-            self.at_once = (last - first) // 2
-            self.halvings += 1
+            with self._lock:
+                # Another thread may have halved a smaller one.
+                self.at_once = min(self.at_once, (last - first) // 2)
+                self.halvings += 1
         return found

@@ -1,20 +1,27 @@
-"""From chunks of reads to alignments with a GPU: several at once on the GPU, then in threads.
+"""From chunks of reads to alignments with a GPU.
+
+Where it may, a GPU finishes the reads, and writes the records of a BAM file (plain_reads_cuda):
+
+    read ahead    chunks 9, 8, 7
+    GPU           chunks 6, 5: hits, primary hits, alignments    chunks 2, 1: records
+    threads       chunks 4, 3: the few reads that the GPU leaves to the host
+
+Else threads do, with the hits that it has found:
 
     read ahead    chunks 9, 8
     GPU           chunks 7, 6, 5, 4: scored hits of reads and of their mates
     threads       chunks 3, 2, 1: primary hits, alignments, records          chunk 0: handed on
 
-The GPU takes all chunks that have been read by the time that it is free, up to what its memory is
-planned for: every kernel that is launched takes the host about as long as thousands of reads take
-the GPU. Groups of chunks are scored by a few threads in turn, of which one uses the GPU: two would
-take more of its memory and, measured, no less time. The others bring reads to pinned memory and
-hits from there: between that and the GPU a copy takes a tenth of the time. Every chunk is then
-mapped by one thread, which selects primary hits, aligns with gaps, and encodes records.
+The GPU takes chunks that have been read by the time that it is free, several at once: every kernel
+that is launched takes the host about as long as thousands of reads take the GPU. Groups of chunks
+have turns on it: two at a time would take more of its memory and, measured, no less time. Meanwhile
+other threads bring reads to pinned memory and hits from there: between that and the GPU a copy
+takes a tenth of the time.
 
 Of several GPUs each has its turns and its pinned memory, and a group goes to the one with the
 fewest in hand.
 
-Where the GPU's memory is too small for a group it is scored in parts, and so are those that follow:
+Where the GPU's memory is too small for a group it is mapped in parts, and so are those that follow:
 reads are independent, but for the two of a pair.
 """
 
@@ -22,7 +29,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, groupby
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +43,9 @@ from bwarp.io.bam.device_records_cuda import records_on_host
 from bwarp.mapping.extension.extension_cpu import Genome, both_strands
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined, part_of
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
-from bwarp.mapping.output.bam_records_cuda import RecordConstants, record_constants
 from bwarp.mapping.output.chunk_writer import EncodedChunk
 from bwarp.mapping.output.output_options import RecordForm
+from bwarp.mapping.output.record_tables_cuda import RecordConstants, record_constants
 from bwarp.mapping.output.statistics import add_counts
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters, of_ends
@@ -53,6 +60,7 @@ from bwarp.mapping.plain_reads_cuda import (
     NO_RECORDS,
     PlainReads,
     are_plain,
+    can_finish,
     finish_reads,
     hits_of_marked,
     marked_reads,
@@ -60,7 +68,12 @@ from bwarp.mapping.plain_reads_cuda import (
     texts_of,
     write_records,
 )
-from bwarp.mapping.reads.chunk_parts import chunk_parts, joined_chunks, parts_between
+from bwarp.mapping.reads.chunk_parts import (
+    chunk_parts,
+    go_together,
+    joined_chunks,
+    parts_between,
+)
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds_cuda import (
     DeviceData,
@@ -87,11 +100,14 @@ GROUPS = 2
 
 #: Groups in work for each GPU where it finishes them: one there, one on its way, one of which the
 #: host finishes some.
-UNITS = 3
+FINISHED_GROUPS = 3
 
 #: Chunks of such a group: kernels of two take longer than to launch them, and more would have to
 #: wait for one another where reads come as fast as gzip gives them.
 MOST_FINISHED = 2
+
+#: Reads of a part of those that the host finishes.
+FEW_MARKED = 1 << 14
 
 _NO_BASES = np.empty(0, np.uint8)
 
@@ -116,14 +132,15 @@ def map_chunks(
         The GPU finishes plain reads, too, and writes their records in this form; what is yielded
         are `EncodedChunk`, and so is what `then` returns.
     """
+    is_finished_there = form is not None and can_finish(parameters)
     workers = [_Scorer(device, parameters, form) for device in devices or [prepare(index)]]
     scorers, at_once = LeastBusy(workers), min(worker.chunks_a_group for worker in workers)
-    if form is not None:
+    if is_finished_there:
         at_once = min(at_once, MOST_FINISHED)
 
-    def score(group: list[ReadChunk]) -> list[ScoredChunk]:
+    def score(group: list[ReadChunk], in_parts: Callable[[], bool]) -> list[ScoredChunk]:
         with scorers.lent() as scorer:
-            return scorer.score(group, insert, ended)
+            return scorer.score(group, insert, in_parts)
 
     ended = threading.Event()
     chunks = _until(ended, chunks)
@@ -131,30 +148,49 @@ def map_chunks(
     if insert is None:
         # These are scored again with their mates, which takes less than to keep their hits there.
         first = list(first_chunks(chunks))
-        insert = estimate_insert_size(score(first) if first else (), genome, parameters)
+        scored = score(first, ended.is_set) if first else ()
+        insert = estimate_insert_size(scored, genome, parameters)
 
     def finish(scored: ScoredChunk):
         chunk = scored.chunk
         scored = replace(scored, both=both_strands(chunk.codes, chunk.offsets))
         return then(finish_chunk(index, genome, scored, insert, parameters))
 
-    def finish_there(group: list[ReadChunk]) -> list[EncodedChunk]:
+    groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
+    if not is_finished_there:
+        scored = in_order(
+            lambda group: score(group, ended.is_set), groups, min(threads, GROUPS * len(workers))
+        )
+        yield from in_order(finish, chain.from_iterable(scored), min(threads, MOST_IN_WORK))
+        return
+    share = max(1, min(threads, MOST_IN_WORK) // FINISHED_GROUPS)
+
+    def finish_parts(parts: list[ScoredChunk]) -> list[EncodedChunk]:
+        return list(in_order(finish, iter(parts), min(share, len(parts))))
+
+    def finish_group(group: list[ReadChunk]) -> list[EncodedChunk]:
         encoded = []
-        for plain, chunks in groupby(group, lambda chunk: are_plain(chunk, parameters)):
-            if plain:
+        for run in _runs(group):
+            if are_plain(run[0]):
                 with scorers.lent() as scorer:
-                    encoded += scorer.finish(list(chunks), insert, finish)
+                    encoded += scorer.finish(run, insert, finish_parts)
             else:
-                encoded += map(finish, score(list(chunks)))
+                encoded += finish_parts(score(run, lambda: True))
         return encoded
 
-    groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
-    if form is not None:
-        finished = in_order(finish_there, groups, min(threads, UNITS * len(workers)))
-        yield from chain.from_iterable(finished)
-        return
-    scored = in_order(score, groups, min(threads, GROUPS * len(workers)))
-    yield from in_order(finish, chain.from_iterable(scored), min(threads, MOST_IN_WORK))
+    finished = in_order(finish_group, groups, min(threads, FINISHED_GROUPS * len(workers)))
+    yield from chain.from_iterable(finished)
+
+
+def _runs(chunks: list[ReadChunk]) -> Iterator[list[ReadChunk]]:
+    """Consecutive chunks that the GPU finishes at once, or that the host does."""
+    run = []
+    for chunk in chunks:
+        if run and not (go_together(run[-1], chunk) and are_plain(run[-1]) == are_plain(chunk)):
+            yield run
+            run = []
+        run.append(chunk)
+    yield run
 
 
 def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[ReadChunk]:
@@ -172,7 +208,9 @@ class _OnHost(NamedTuple):
 
 
 class _Scorer:
-    """Scores groups of chunks on the GPU, one at a time, with as many reads at once as fit."""
+    """Scores groups of chunks on the GPU, one at a time, with as many reads at once as fit; and
+    finishes plain ones.
+    """
 
     def __init__(self, device: DeviceData, parameters: MappingParameters, form: RecordForm | None):
         self._device, self._parameters, self._form = device, parameters, form
@@ -190,12 +228,16 @@ class _Scorer:
         return max(1, self._pieces.at_once // READS_A_CHUNK)
 
     def score(
-        self, chunks: list[ReadChunk], insert: InsertSize | None, ended: threading.Event
+        self,
+        chunks: list[ReadChunk],
+        insert: InsertSize | None,
+        in_parts: Callable[[], bool],
     ) -> list[ScoredChunk]:
         """The hits of the chunks' reads and, where the insert size is known, of their mates.
 
         The reverse complements of the reads are not made. The first chunks, for which all threads
-        wait, and the last, which `ended` says, come in small ones, so that all threads share them.
+        wait, come in small ones, so that all threads share them; and so do those of which
+        `in_parts` says so when they are scored, such as the last.
         """
         lengths = [np.diff(chunk.offsets) for chunk in chunks]
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
@@ -212,7 +254,7 @@ class _Scorer:
 
             with self._on_gpu():
                 found = self._pieces.each(work, len(offsets) - 1, chunks[0].ends)
-            if ended.is_set() or chunks[0].first_template == 0:
+            if in_parts() or chunks[0].first_template == 0:
                 chunks = [part for chunk in chunks for part in chunk_parts(chunk, FEW_READS)]
             return _divided(chunks, found)
 
@@ -220,13 +262,13 @@ class _Scorer:
         self,
         chunks: list[ReadChunk],
         insert: InsertSize,
-        finish: Callable[[ScoredChunk], EncodedChunk],
+        finish_parts: Callable[[list[ScoredChunk]], list[EncodedChunk]],
     ) -> list[EncodedChunk]:
         """The records of consecutive chunks of plain reads, as many at once as fit.
 
         Parameters
         ----------
-        finish : function of ScoredChunk
+        finish_parts : function
             Finishes those reads on the host that the GPU leaves to it.
         """
         ends = chunks[0].ends
@@ -234,10 +276,11 @@ class _Scorer:
         def work(first: int, stop: int) -> EncodedChunk:
             parts = list(parts_between(chunks, first, stop))
             plain, offsets, marked = self._finish_plain(parts, insert)
-            by_host = NO_RECORDS
+            by_host, encoded = NO_RECORDS, []
             if marked is not None:
-                encoded = finish(marked)
-                by_host = records_of_host(encoded, np.flatnonzero(plain.marks))
+                of_parts = _divided(list(chunk_parts(marked.chunk, FEW_MARKED)), [marked])
+                encoded = finish_parts(of_parts)
+                by_host = records_of_host(encoded, of_parts, np.flatnonzero(plain.marks))
             with self._on_gpu():
                 if self._constants is None:
                     genome, form = self._device.genome, self._form
@@ -248,8 +291,8 @@ class _Scorer:
                 if not self._form.stay_there:
                     with self._pinned_records.lent() as pinned:
                         records = records_on_host(records, pinned)
-            if marked is not None:
-                add_counts(counts, encoded.counts)
+            for one in encoded:
+                add_counts(counts, one.counts)
             return EncodedChunk([records], counts, np.empty(0, np.int64))
 
         return self._pieces.each(work, sum(chunk.n_reads for chunk in chunks), ends)
@@ -319,14 +362,14 @@ def _room_for(parts: list[ReadChunk], n_bases: int) -> int:
 
 
 @on_timeline("divide hits among chunks")
-def _divided(chunks: list[ReadChunk], found: list[_OnHost]) -> list[ScoredChunk]:
+def _divided(chunks: list[ReadChunk], found: Sequence[_OnHost | ScoredChunk]) -> list[ScoredChunk]:
     """The hits of every chunk in memory of their own, so that pinned memory can be used again.
 
     What was searched is counted with the first chunk.
     """
-    parts, unlocated, searched = zip(*found, strict=True)
-    hits = joined(parts) if len(parts) > 1 else parts[0]
-    unlocated, searched = np.concatenate(unlocated), sum(searched)
+    hits = joined([one.hits for one in found]) if len(found) > 1 else found[0].hits
+    unlocated = np.concatenate([one.unlocated for one in found])
+    searched = sum(one.searched for one in found)
     scored, first = [], 0
     for chunk in chunks:
         stop = first + chunk.n_reads

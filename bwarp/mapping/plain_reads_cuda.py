@@ -8,6 +8,7 @@ hit clips bases that may lie across a long gap or elsewhere. These are few; the 
 as it does all reads without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,26 +19,26 @@ from bwarp.io.bam.device_records_cuda import DeviceRecords
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host, without
 from bwarp.mapping.extension.split_reads_cuda import mark_split_reads
-from bwarp.mapping.output.bam_records_cuda import (
-    HostRecords,
-    ReadTexts,
-    RecordConstants,
-    SecondaryOfReads,
-    array_on_gpu,
-    plain_records,
-)
+from bwarp.mapping.output.bam_records_cuda import plain_records
 from bwarp.mapping.output.chunk_writer import EncodedChunk
 from bwarp.mapping.output.final_alignments_cuda import (
     DeviceAlignments,
     align_hits,
     mark_clipped,
 )
+from bwarp.mapping.output.record_tables_cuda import (
+    HostRecords,
+    ReadTexts,
+    RecordConstants,
+    SecondaryOfReads,
+    array_on_gpu,
+)
 from bwarp.mapping.output.secondary_hits_cuda import secondary_rows
 from bwarp.mapping.output.statistics_cuda import counts_of_plain
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary, select_primary
 from bwarp.mapping.pairing.tandem_repeats_cuda import lower_tandem_repeats
-from bwarp.mapping.parameters import LOCAL, MappingParameters
+from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import ScoredChunk
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.seeding_rounds_cuda import DeviceData, ScoredReads
@@ -49,6 +50,7 @@ __all__ = [
     "NO_RECORDS",
     "PlainReads",
     "are_plain",
+    "can_finish",
     "finish_reads",
     "hits_of_marked",
     "marked_reads",
@@ -57,8 +59,8 @@ __all__ = [
     "write_records",
 ]
 
-#: Of longer reads the host finishes all.
-MOST_BASES = 1000
+#: Of longer reads the host finishes all: records of a group are to be less than 4 GB.
+MOST_BASES = 500
 
 NO_RECORDS = HostRecords(
     np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -92,16 +94,14 @@ class PlainReads:
     marks_there: object
 
 
-def are_plain(chunk: ReadChunk, parameters: MappingParameters) -> bool:
+def can_finish(parameters: MappingParameters) -> bool:
+    """Whether the GPU knows how to finish reads that are mapped so."""
+    return not (parameters.alt or parameters.hic or parameters.secondary_records)
+
+
+def are_plain(chunk: ReadChunk) -> bool:
     """Whether the GPU may finish reads of a chunk."""
-    return (
-        parameters.mode == LOCAL
-        and not parameters.alt
-        and not parameters.hic
-        and not parameters.secondary_records
-        and chunk.orphans is None
-        and int(np.diff(chunk.offsets).max(initial=0)) <= MOST_BASES
-    )
+    return chunk.orphans is None and int(np.diff(chunk.offsets).max(initial=0)) <= MOST_BASES
 
 
 @on_timeline("select and align on the GPU")
@@ -186,14 +186,20 @@ def marked_reads(
     return ScoredChunk(marked, chunk.codes[:0], own, unlocated[reads], np.zeros(3, np.int64))
 
 
-def records_of_host(encoded: EncodedChunk, reads: np.ndarray) -> HostRecords:
-    """What the host has made of reads that have these numbers in their chunk."""
-    parts = encoded.records
-    data = np.concatenate([part.data for part in parts])
-    keys = np.concatenate([part.keys for part in parts])
-    sizes = np.concatenate([np.diff(part.starts) for part in parts])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    return HostRecords(data, starts, keys, reads[encoded.reads])
+def records_of_host(
+    encoded: Sequence[EncodedChunk], parts: Sequence[ScoredChunk], reads: np.ndarray
+) -> HostRecords:
+    """What the host has made of the parts of marked reads, which have these numbers."""
+    made = [records for one in encoded for records in one.records]
+    sizes = np.concatenate([np.diff(records.starts) for records in made])
+    firsts = np.cumsum([0, *(part.chunk.n_reads for part in parts)])
+    numbers = [one.reads + first for one, first in zip(encoded, firsts, strict=False)]
+    return HostRecords(
+        np.concatenate([records.data for records in made]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([records.keys for records in made]),
+        reads[np.concatenate(numbers)],
+    )
 
 
 @on_timeline("write records on the GPU")

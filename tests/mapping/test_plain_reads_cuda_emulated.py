@@ -28,6 +28,7 @@ from bwarp.mapping.output.comment_tags import no_tags
 from bwarp.mapping.output.output_options import RecordForm
 from bwarp.mapping.output.statistics import add_counts, counts_of, empty_statistics
 from bwarp.mapping.pairing import insert_size
+from bwarp.mapping.parameters import ALL, END_TO_END
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
 
@@ -94,6 +95,7 @@ def test_records_and_counts_are_those_of_the_cpu(
         return plain
 
     monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
+    monkeypatch.setattr(pipeline_cuda, "FEW_MARKED", 2)
     form = RecordForm(names, b"group", stay_there=False)
     got = pipeline_cuda.map_chunks(*arguments, make(), PARAMETERS, threads, devices, then, form)
     assert written(got) == expected
@@ -125,3 +127,66 @@ def test_chunks_that_do_not_fit_are_finished_in_parts(monkeypatch, contigs_and_r
     assert written(got) == expected
     assert sizes[0] == 20
     assert max(sizes[3:]) <= 4
+
+
+def without_qualities(chunks):
+    return (replace(chunk, qualities=None) for chunk in chunks)
+
+
+def with_orphans(chunks):
+    """The second of every three chunks has a pair of which one end is missing."""
+    for number, chunk in enumerate(chunks):
+        if number % 3 == 1:
+            orphans = np.zeros(chunk.n_templates, bool)
+            orphans[1] = True
+            read = chunk.offsets[3:5]
+            offsets = chunk.offsets.copy()
+            offsets[4:] -= read[1] - read[0]
+            kept = np.r_[: read[0], read[1] : chunk.codes.size]
+            chunk = replace(
+                chunk,
+                orphans=orphans,
+                offsets=offsets,
+                codes=chunk.codes[kept],
+                qualities=chunk.qualities[kept],
+            )
+        yield chunk
+
+
+@pytest.mark.parametrize(
+    ("change", "parameters"),
+    [
+        ("FASTA, then FASTQ", PARAMETERS),
+        ("FASTQ, then FASTA", PARAMETERS),
+        ("orphans", PARAMETERS),
+        ("a number is missing", PARAMETERS),
+        (None, replace(PARAMETERS, mode=END_TO_END)),
+        (None, replace(PARAMETERS, hic=True)),
+        (None, replace(PARAMETERS, secondary_records=ALL)),
+    ],
+)
+def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
+    index, genome, reads = contigs_and_reads
+    names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
+    then = partial(encode, genome, names)
+
+    def make():
+        chunks = list(named(chunks_of(reads, 2, 4), np.random.default_rng(1)))
+        match change:
+            case "FASTA, then FASTQ":
+                chunks[:2] = without_qualities(chunks[:2])
+            case "FASTQ, then FASTA":
+                chunks[2:] = without_qualities(chunks[2:])
+            case "orphans":
+                chunks = list(with_orphans(chunks))
+            case "a number is missing":
+                chunks[2:] = [
+                    replace(one, first_template=one.first_template + 5) for one in chunks[2:]
+                ]
+        return iter(chunks)
+
+    expected = written(pipeline.map_chunks(index, genome, make(), parameters, 1, then))
+    pretend(monkeypatch)
+    form = RecordForm(names, b"group", stay_there=False)
+    got = pipeline_cuda.map_chunks(index, genome, make(), parameters, 2, (), then, form)
+    assert written(got) == expected

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import overload
 
 from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
@@ -36,7 +37,7 @@ from bwarp.alignment.pairs import EQUAL, Alignments, Ends, PairBatch
 from bwarp.alignment.traceback.cigars_cpu import gather_cigars, grown
 from bwarp.alignment.traceback.follow_directions_cpu import follow_directions
 from bwarp.alignment.traceback.ungapped_cpu import resolve_ungapped
-from bwarp.runtime.simd import stand_alone
+from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["DIRECTION_BYTES", "trace_alignments"]
@@ -96,9 +97,8 @@ def trace_alignments(pairs: PairBatch, rules: Rules, ends: Ends, threads: int) -
         else:
             tried &= ends.scores > costs.lowest - costs.origin + high
         waiting &= ~tried
-        lane_bits = np.empty(0, f"u{max(batches.lanes // 8, 1)}")
         trace = partial(
-            _trace_batches, batches, known, traced, lane_bits, DIRECTION_BYTES, rules.overhang >= 0
+            _trace_batches, batches, known, traced, DIRECTION_BYTES, rules.overhang >= 0
         )
         parts += for_each_batch(trace, batches, np.flatnonzero(tried), threads)
     base = 0
@@ -125,13 +125,31 @@ def _windows(ends: Ends, rules: Rules, high: np.ndarray, references: Side) -> Si
     return Side(references.codes, references.starts + starts, lengths)
 
 
+def _no_lane_bits(kind):
+    """An empty array of the type that has a bit for every lane of a vector of numbers of a kind.
+
+    Compiled code knows it by itself: as an argument, functions would be others on every processor.
+    """
+    return np.empty(0, _type_of_lane_bits(8 * kind.itemsize))
+
+
+@overload(_no_lane_bits, inline="always")
+def _compiled_no_lane_bits(kind):
+    lane_bits = _type_of_lane_bits(kind.dtype.bitwidth)
+    return lambda kind: np.empty(0, lane_bits)
+
+
+def _type_of_lane_bits(bits_a_lane: int) -> np.dtype:
+    return np.dtype(f"u{max(VECTOR_BYTES // bits_a_lane, 1)}")
+
+
 @numba.njit(cache=True, nogil=True)
-def _trace_batches(batches, pairs, traced, lane_bits, most_bytes, extend_ties, order):
+def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
     """Fill and trace back the batches in `order`; returns it and their CIGARs.
 
-    Queries go up to each end, references are windows up to each end. `lane_bits` gives the type of
-    one bit for every lane.
+    Queries go up to each end, references are windows up to each end.
     """
+    lane_bits = _no_lane_bits(batches.kind)
     scheme, costs, lanes, kind = batches.scheme, batches.costs, batches.lanes, batches.kind.dtype
     queries, references = pairs.queries, pairs.references
     cells = cells_for(batches, order)

@@ -8,7 +8,7 @@ import numpy as np
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.runtime.ranges import joined_stretches
 
-__all__ = ["chunk_parts", "joined_chunks", "part_of_chunk", "parts_between"]
+__all__ = ["chunk_parts", "go_together", "joined_chunks", "part_of_chunk", "parts_between"]
 
 
 def chunk_parts(chunk: ReadChunk, most_reads: int) -> Iterator[ReadChunk]:
@@ -32,6 +32,7 @@ def part_of_chunk(chunk: ReadChunk, first: int, stop: int) -> ReadChunk:
         first_template=chunk.first_template + first,
         comments=None if chunk.comments is None else chunk.comments[reads],
         orphans=orphans if orphans is not None and orphans.any() else None,
+        templates=None if chunk.templates is None else chunk.templates[first:stop],
     )
 
 
@@ -45,10 +46,21 @@ def parts_between(chunks: Sequence[ReadChunk], first: int, stop: int) -> Iterato
         begin += chunk.n_reads
 
 
+def go_together(one: ReadChunk, following: ReadChunk) -> bool:
+    """Whether a chunk and the one after it can be joined: FASTA has no qualities, and parts of
+    reads that are missing leave gaps between the numbers of templates.
+    """
+    return (
+        one.ends == following.ends
+        and (one.qualities is None) == (following.qualities is None)
+        and one.first_template + one.n_templates == following.first_template
+    )
+
+
 def joined_chunks(
     chunks: Sequence[ReadChunk], codes: np.ndarray, qualities: np.ndarray
 ) -> ReadChunk:
-    """Consecutive chunks as one, without comments.
+    """Consecutive chunks that are alike (`go_together`) as one, without comments.
 
     Parameters
     ----------

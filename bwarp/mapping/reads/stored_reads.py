@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.checksum import crc32
 from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter, open_chunk_file
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.ranges import joined_stretches
 from bwarp.sequence import AMBIGUOUS, pack, unpack
 
 __all__ = [
@@ -38,6 +38,7 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
     spans = [chunk.names]
     if chunk.comments is not None:
         spans += [chunk.comments[end :: chunk.ends] for end in range(chunk.ends)]
+    lengths = [part[:, 1] - part[:, 0] for part in spans]
     arrays = {"qualities": chunk.qualities, "orphans": chunk.orphans}
     arrays = {name: array for name, array in arrays.items() if array is not None}
     writer.write(
@@ -46,8 +47,13 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
         lengths=np.diff(chunk.offsets).astype(np.int32),
         packed=pack(chunk.codes),
         ambiguous=np.flatnonzero(chunk.codes == AMBIGUOUS),
-        letters=np.concatenate([_cut(*pair) for pair in zip(texts, spans, strict=False)]),
-        letter_lengths=np.concatenate([np.diff(part)[:, 0] for part in spans]).astype(np.int32),
+        letters=np.concatenate(
+            [
+                joined_stretches(text, part[:, 0], _offsets(own))
+                for text, part, own in zip(texts, spans, lengths, strict=False)
+            ]
+        ),
+        letter_lengths=np.concatenate(lengths).astype(np.int32),
         **arrays,
     )
 
@@ -178,15 +184,3 @@ def chunk_tag(chunk: ReadChunk) -> np.ndarray:
 
 def _offsets(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-
-@numba.njit(cache=True, nogil=True)
-def _cut(text, spans):
-    """Pieces of a text, one after another."""
-    pieces = np.empty((spans[:, 1] - spans[:, 0]).sum(), np.uint8)
-    out = 0
-    for i in range(len(spans)):
-        for at in range(spans[i, 0], spans[i, 1]):
-            pieces[out] = text[at]
-            out += 1
-    return pieces

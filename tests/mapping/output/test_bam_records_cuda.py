@@ -11,17 +11,17 @@ from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.io.bam.device_records_cuda import records_on_host
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.output.bam_records import bam_records
-from bwarp.mapping.output.bam_records_cuda import (
+from bwarp.mapping.output.bam_records_cuda import plain_records
+from bwarp.mapping.output.comment_tags import no_tags
+from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
+from bwarp.mapping.output.record_layout import alignment_records
+from bwarp.mapping.output.record_tables_cuda import (
     HostRecords,
     ReadTexts,
     SecondaryOfReads,
     array_on_gpu,
-    plain_records,
     record_constants,
 )
-from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
-from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.reads.base_bits_cuda import base_blocks
 from bwarp.mapping.reads.device_reads_cuda import both_strands
