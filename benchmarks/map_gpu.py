@@ -20,6 +20,7 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -136,7 +137,7 @@ def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     """When chunks of a run in this process are done, and how fast its second half is."""
     from bwarp.index.store import load_index
     from bwarp.io.bam.compression import compression_for
-    from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+    from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
     from bwarp.mapping.output.chunk_writer import write_mapped
     from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
     from bwarp.mapping.parameters import MappingParameters
@@ -148,12 +149,7 @@ def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     first, second = map(str, reads_of(folder, ""))
     output = folder / "timeline.bam"
     output.unlink(missing_ok=True)
-    form = AlignmentOutput(
-        str(output),
-        default_sort_bytes(threads),
-        sort=True,
-        compression=compression_for("auto", "cuda"),
-    )
+    compression = compression_for("auto", "cuda")
     start, marks = time.perf_counter(), []
 
     def now() -> float:
@@ -166,6 +162,13 @@ def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     loaded = now()
     parameters = MappingParameters()
     mapped = partial(map_chunks, index, genome, chunks, parameters, backend, threads, kept)
+    form = AlignmentOutput(
+        str(output),
+        default_sort_bytes(threads),
+        sort=True,
+        compression=compression,
+        gpu_sort_bytes=sort_bytes_on_gpu(backend, kept),
+    )
     write_mapped(
         form, parameters, index.reference, genome, mapped,
         lambda n, _: marks.append((now(), n)), threads,
@@ -190,13 +193,16 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.gpu.pinned_memory import PinnedBuffer
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
+    from bwarp.mapping import pipeline, pipeline_cuda, plain_reads_cuda, seeding_rounds_cuda
     from bwarp.mapping.extension.extension_cpu import both_strands, genome_of
     from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
     from bwarp.mapping.output.bam_records import bam_records
     from bwarp.mapping.output.chunk_records import chunk_records
+    from bwarp.mapping.output.chunk_writer import EncodedChunk
     from bwarp.mapping.output.comment_tags import no_tags
-    from bwarp.mapping.parameters import MappingParameters
+    from bwarp.mapping.output.record_tables_cuda import record_constants
+    from bwarp.mapping.parameters import MappingParameters, of_ends
+    from bwarp.mapping.reads.chunk_parts import joined_chunks
     from bwarp.mapping.reads.read_chunks import paired_chunks
     from bwarp.runtime.backend import choose_backend
 
@@ -206,59 +212,82 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     reference = index.reference
     genome = step("make bits of the genome", genome_of, reference, threads)
     device = step("bring both to the GPU", seeding_rounds_cuda.prepare, index, threads)
-    pinned = PinnedBuffer()
+    pinned, pinned_hits = PinnedBuffer(), PinnedBuffer()
     parameters, names = MappingParameters(), Names.of(reference.names)
+    constants = record_constants(device.genome, names, b"")
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
+
+    def on_host(scored: pipeline.ScoredChunk) -> EncodedChunk:
+        """Finish what the GPU has left to the host."""
+        done = pipeline.finish_chunk(
+            index,
+            genome,
+            replace(scored, both=both_strands(scored.chunk.codes, scored.chunk.offsets)),
+            insert,
+            parameters,
+        )
+        table, n_reads = chunk_records(genome, done), scored.chunk.n_reads
+        no_sums = np.empty(0, np.int64)
+        records = bam_records(
+            genome, names, done.chunk, done.both, table, b"", no_sums, no_tags(n_reads)
+        )
+        return EncodedChunk(records, {}, table.reads)
+
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
-        n_reads, n_hits, insert = 0, 0, None
+        n_reads, n_hits, n_marked, insert = 0, 0, 0, None
         chunks = paired_chunks(*reads_of(folder, ""), pipeline_cuda.READS_A_CHUNK)
         with context as kernels:
             for number in range(n_chunks + 1):
                 if number == 1:
                     # The first chunk loads compiled code.
-                    n_reads, n_hits = 0, 0
+                    n_reads, n_hits, n_marked = 0, 0, 0
                     for clock in filter(None, (step, kernels)):
                         clock.clear()
                 chunk = step("inflate and parse", next, chunks)
+                memory = pinned.arrays(chunk.codes.size, [np.uint8] * 2)
+                chunk = step("to pinned memory", joined_chunks, [chunk], *memory)
                 scored = step(
                     "find and score hits", seeding_rounds_cuda.score_reads, device, chunk.codes,
-                    chunk.offsets, parameters,
+                    chunk.offsets, of_ends(parameters, 2),
                 )  # fmt: skip
                 if insert is None:
                     first = pipeline.ScoredChunk(
-                        chunk, None, hits_on_host(scored.hits, pinned),
+                        chunk, None, hits_on_host(scored.hits, pinned_hits),
                         scored.unlocated.copy_to_host(),
                         scored.searched,
                     )  # fmt: skip
                     insert = pipeline.estimate_insert_size([first], genome, parameters)
-                there = step(
-                    "look for mates",
-                    seeding_rounds_cuda.add_mates,
-                    device,
-                    scored,
-                    insert,
+                hits = step(
+                    "look for mates", seeding_rounds_cuda.add_mates, device, scored, insert,
                     parameters,
-                )
-                hits = step("hits to the host", hits_on_host, there, pinned)
-                both = step("turn reads", both_strands, chunk.codes, chunk.offsets)
-                unlocated = scored.unlocated.copy_to_host()
-                on_host = pipeline.ScoredChunk(chunk, both, hits, unlocated, scored.searched)
-                done = step(
-                    "choose and align, a thread", pipeline.finish_chunk, index, genome, on_host,
-                    insert, parameters,
                 )  # fmt: skip
-                table = step("lay out records", chunk_records, genome, done)
+                scored = replace(scored, hits=hits)
+                texts = step("names and qualities there", plain_reads_cuda.texts_of, chunk)
+                plain = step(
+                    "select and align", plain_reads_cuda.finish_reads, device, scored, texts,
+                    insert, chunk, parameters,
+                )  # fmt: skip
+                found = step(
+                    "hits of marked reads to the host", plain_reads_cuda.hits_of_marked, plain,
+                    pinned_hits,
+                )  # fmt: skip
+                marked = plain_reads_cuda.marked_reads(chunk, *found, plain.marks)
+                encoded = step("marked reads, one thread", on_host, marked)
+                reads = np.flatnonzero(plain.marks)
+                by_host = plain_reads_cuda.records_of_host([encoded], [marked], reads)
                 step(
-                    "write records", bam_records, genome, names, chunk, both, table, b"",
-                    np.empty(0, np.int64), no_tags(chunk.n_reads), threads,
+                    "write records", plain_reads_cuda.write_records, device, constants, plain,
+                    chunk.offsets, by_host, insert, 2,
                 )  # fmt: skip
                 n_reads += chunk.n_reads
-                n_hits += len(hits.reads)
+                n_hits += hits.count
+                n_marked += reads.size
         times = step.seconds if kernels is None else kernels.seconds
         line = {"what": what, "reads": n_reads, "places_a_read": round(n_hits / n_reads, 2)}
         if kernels is None:
             line["preparing_seconds"] = preparing
+            line["marked_percent"] = round(100 * n_marked / n_reads, 2)
         else:
             line["million_reads_a_second"] = round(n_reads / sum(times.values()) / 1e6, 2)
         line["microseconds_a_read"] = microseconds_each(times, n_reads)

@@ -11,19 +11,17 @@ How long a record is comes first: it is written into an empty array. Then a thre
 differs from read to read, and a warp the bases and qualities, which are most of a record.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
-from bwarp.alignment.pairs import INSERTION, SOFT_CLIP
+from bwarp.alignment.pairs import SOFT_CLIP
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.io.bam.device_records_cuda import DeviceRecords
 from bwarp.io.bam.records import first_bin
 from bwarp.io.bam.sort_order import NO_POSITION
-from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
+from bwarp.mapping.extension.extension_cuda import contig_at
 from bwarp.mapping.output.alignment_records import (
     FIRST,
     LAST,
@@ -35,149 +33,34 @@ from bwarp.mapping.output.alignment_records import (
     UNMAPPED,
 )
 from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
+from bwarp.mapping.output.record_tables_cuda import (
+    ALIGNMENTS,
+    CONSTANTS,
+    TABLES,
+    HostRecords,
+    ReadTexts,
+    RecordConstants,
+    SecondaryOfReads,
+    array_on_gpu,
+    read_tables,
+)
+from bwarp.mapping.output.record_tags_cuda import edits_of, put_tags
 from bwarp.mapping.output.record_text_cuda import (
-    begin_tag,
-    count_edits,
     put_byte,
     put_bytes,
-    put_cigar,
     put_int16,
     put_int32,
-    put_integer,
-    put_md,
-    put_number,
+    reference_span,
 )
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
-__all__ = [
-    "KERNEL_SIGNATURES",
-    "HostRecords",
-    "ReadTexts",
-    "RecordConstants",
-    "SecondaryOfReads",
-    "array_on_gpu",
-    "plain_records",
-    "record_constants",
-]
+__all__ = ["KERNEL_SIGNATURES", "plain_records"]
 
 _NO_POSITION = int(NO_POSITION)
 
 #: Bytes of a record before the read's name, its size included.
 _HEAD = 36
-
-
-class RecordConstants(NamedTuple):
-    """What the records of all chunks have in common, on the GPU.
-
-    Attributes
-    ----------
-    genome : device array, dtype=uint32
-        Blocks of bases.
-    contig_starts : device array, shape=(n_contigs + 1,), dtype=int64
-    contig_numbers : device array, shape=(n_contigs,), dtype=int64
-        In the header, which has no contigs without bases.
-    contig_text : device array, dtype=uint8
-    contig_bounds : device array, shape=(2 * n_contigs,), dtype=int64
-        Where the name of each contig begins and ends in the text.
-    group : device array, dtype=uint8
-        The read group; empty for none.
-    """
-
-    genome: object
-    contig_starts: object
-    contig_numbers: object
-    contig_text: object
-    contig_bounds: object
-    group: object
-
-
-class ReadTexts(NamedTuple):
-    """The names and qualities of reads, on the GPU.
-
-    Attributes
-    ----------
-    names : device array, dtype=uint8
-        Of the templates, one after another.
-    name_offsets : device array, shape=(n_templates + 1,), dtype=int64
-    qualities : device array, dtype=uint8
-        As in FASTQ, where the bases are; empty for none.
-    """
-
-    names: object
-    name_offsets: object
-    qualities: object
-
-
-class SecondaryOfReads(NamedTuple):
-    """Secondary hits that the records of reads name: XA.
-
-    Attributes
-    ----------
-    offsets : device array, shape=(n_reads + 1,), dtype=uint32
-    alignments : DeviceAlignments
-        A row a hit.
-    """
-
-    offsets: object
-    alignments: DeviceAlignments
-
-
-class HostRecords(NamedTuple):
-    """Records that the host has made.
-
-    Attributes
-    ----------
-    data : ndarray, dtype=uint8
-    starts : ndarray, shape=(n + 1,), dtype=int64
-    keys : ndarray, shape=(n,), dtype=uint64
-    reads : ndarray, shape=(n,), dtype=int64
-        The number of each record's read; they do not fall.
-    """
-
-    data: np.ndarray
-    starts: np.ndarray
-    keys: np.ndarray
-    reads: np.ndarray
-
-
-class _Tables(NamedTuple):
-    """What the kernels read, an array each, as above."""
-
-    codes: object
-    blocks: object
-    offsets: object
-    names: object
-    name_offsets: object
-    qualities: object
-    hits: object
-    mapping_qualities: object
-    suboptimal: object
-    proper: object
-
-
-def record_constants(
-    genome: DeviceGenome, names: tuple[np.ndarray, np.ndarray], group: bytes
-) -> RecordConstants:
-    """Of `bwarp.io.names.Names` of the contigs, and the ID of the read group."""
-    text, bounds = names
-    contig_starts = genome.contig_starts.copy_to_host()
-    return RecordConstants(
-        genome.blocks,
-        genome.contig_starts,
-        cuda.to_device(np.cumsum(np.diff(contig_starts) > 0) - 1),
-        cuda.to_device(np.array(text)),
-        cuda.to_device(np.ascontiguousarray(bounds).reshape(-1)),
-        array_on_gpu(np.frombuffer(group, np.uint8).copy()),
-    )
-
-
-def array_on_gpu(values: np.ndarray):
-    """On the GPU; an empty one, too."""
-    there = cuda.device_array(max(1, values.size), values.dtype)
-    if values.size:
-        there[: values.size].copy_to_device(values)
-    return there[: values.size]
 
 
 def plain_records(
@@ -205,10 +88,7 @@ def plain_records(
     first_records = np.concatenate([[0], np.cumsum(counts)])
     n_records = int(first_records[-1])
     firsts = cuda.to_device(first_records.astype(np.uint32))
-    tables = _Tables(
-        reads.both, reads.blocks, reads.offsets, *texts, primary.hits, primary.qualities,
-        primary.suboptimal, primary.proper,
-    )  # fmt: skip
+    tables = read_tables(reads, texts, primary)
     edits = cuda.device_array(reads.n_reads, np.int32)
     starts = cuda.to_device(np.zeros(n_records + 1, np.uint32))
     common = constants, tables, alignments, *secondary, marks_there, ends, firsts
@@ -250,99 +130,6 @@ def _cigar_count(alignments, row, length):
 
 
 @cuda.jit(device=True)
-def _span_of(alignments, row):
-    """Reference bases that a row aligns."""
-    span = int64(0)
-    for i in range(int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1])):
-        length, operation = int64(alignments.cigar[i]) >> 4, int64(alignments.cigar[i]) & 15
-        if operation != INSERTION:
-            span += length
-    return span
-
-
-@cuda.jit(device=True)
-def _base_of(tables, alignments, row, read):
-    """Where the read on the strand of an alignment begins among the bases of both strands."""
-    base = tables.offsets[read]
-    return base + tables.offsets[tables.offsets.size - 1] if alignments.strands[row] else base
-
-
-@cuda.jit(device=True)
-def _put_row_cigar(out, at, alignments, row, length):
-    """The CIGAR of a row as text, with its clips."""
-    return put_cigar(
-        out, at, alignments.cigar, int64(alignments.cigar_offsets[row]),
-        int64(alignments.cigar_offsets[row + 1]), int64(alignments.read_starts[row]),
-        length - int64(alignments.read_ends[row]),
-    )  # fmt: skip
-
-
-@cuda.jit(device=True)
-def _edits_of(constants, tables, alignments, row, read):
-    base = _base_of(tables, alignments, row, read) + alignments.read_starts[row]
-    return count_edits(
-        constants.genome, alignments.positions[row], tables.blocks, base, alignments.cigar,
-        int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1]),
-    )  # fmt: skip
-
-
-@cuda.jit(device=True)
-def _put_tags(out, at, constants, tables, alignments, other_offsets, others, read, ends, n_edits):
-    """All tags of a read's record."""
-    position = alignments.positions[read]
-    length = tables.offsets[read + 1] - tables.offsets[read]
-    if position >= 0:
-        at = put_integer(out, at, 78, 77, n_edits)  # NM
-        at = begin_tag(out, at, 77, 68, 90)  # MD
-        if n_edits > 0:
-            base = _base_of(tables, alignments, read, read) + alignments.read_starts[read]
-            at = put_md(
-                out, at, constants.genome, position, tables.blocks, base, alignments.cigar,
-                int64(alignments.cigar_offsets[read]), int64(alignments.cigar_offsets[read + 1]),
-            )  # fmt: skip
-        else:
-            at = put_number(out, at, _span_of(alignments, read))
-        at = put_byte(out, at, 0)
-    mate = read ^ 1
-    if ends == 2 and alignments.positions[mate] >= 0:
-        mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
-        at = begin_tag(out, at, 77, 67, 90)  # MC
-        at = put_byte(out, _put_row_cigar(out, at, alignments, mate, mate_length), 0)
-        at = put_integer(out, at, 77, 81, int64(tables.mapping_qualities[mate]))  # MQ
-    if position >= 0:
-        at = put_integer(out, at, 65, 83, int64(alignments.scores[read]))  # AS
-        at = put_integer(out, at, 88, 83, int64(tables.suboptimal[read]))  # XS
-    if constants.group.size > 0:
-        at = begin_tag(out, at, 82, 71, 90)  # RG
-        at = put_bytes(out, at, constants.group, 0, constants.group.size)
-        at = put_byte(out, at, 0)
-    first, last = int64(other_offsets[read]), int64(other_offsets[read + 1])
-    if first < last:
-        at = begin_tag(out, at, 88, 65, 90)  # XA
-        for row in range(first, last):
-            at = _put_secondary(out, at, constants, tables, others, row, read, length)
-        at = put_byte(out, at, 0)
-    return at
-
-
-@cuda.jit(device=True)
-def _put_secondary(out, at, constants, tables, others, row, read, length):
-    """A hit as contig,strand and position,CIGAR,NM;"""
-    position = others.positions[row]
-    contig = contig_at(constants.contig_starts, position)
-    begin, end = constants.contig_bounds[2 * contig], constants.contig_bounds[2 * contig + 1]
-    at = put_bytes(out, at, constants.contig_text, begin, end)
-    at = put_byte(out, at, 44)
-    at = put_byte(out, at, 45 if others.strands[row] else 43)
-    at = put_number(out, at, position - constants.contig_starts[contig] + 1)
-    at = put_byte(out, at, 44)
-    at = _put_row_cigar(out, at, others, row, length)
-    at = put_byte(out, at, 44)
-    at = put_number(out, at, _edits_of(constants, tables, others, row, read))
-    return put_byte(out, at, 59)
-
-
-@cuda.jit(device=True)
 def _bases_begin(tables, alignments, read, ends):
     """Where the bases begin in a read's record; and its name, which has a byte at least."""
     template = read // ends
@@ -364,11 +151,11 @@ def size_records(
         return
     n_edits = int64(0)
     if alignments.positions[read] >= 0:
-        n_edits = _edits_of(constants, tables, alignments, read, read)
+        n_edits = edits_of(constants, tables, alignments, read, read)
     edits[read] = n_edits
     length = tables.offsets[read + 1] - tables.offsets[read]
     size = _bases_begin(tables, alignments, read, ends) + (length + 1) // 2 + length
-    sizes[firsts[read]] = _put_tags(
+    sizes[firsts[read]] = put_tags(
         nothing, size, constants, tables, alignments, other_offsets, others, read, ends, n_edits
     )
 
@@ -390,7 +177,9 @@ def write_heads(
     is_mapped = own_position >= 0
     flag, stands_at, template_length = int64(UNMAPPED), own_position, int64(0)
     contig = contig_at(constants.contig_starts, own_position)
-    span = _span_of(alignments, read)
+    first_operation = int64(alignments.cigar_offsets[read])
+    last_operation = int64(alignments.cigar_offsets[read + 1])
+    span = reference_span(alignments.cigar, first_operation, last_operation)
     if is_mapped:
         flag = int64(REVERSE) if alignments.strands[read] else int64(0)
     mate_stands_at = int64(-1)
@@ -416,7 +205,11 @@ def write_heads(
             # From the outermost base of the one read to that of the other.
             template_length = mate_position - own_position
             if alignments.strands[mate]:
-                template_length += _span_of(alignments, mate) - 1
+                mate_span = reference_span(
+                    alignments.cigar, int64(alignments.cigar_offsets[mate]),
+                    int64(alignments.cigar_offsets[mate + 1]),
+                )  # fmt: skip
+                template_length += mate_span - 1
             if alignments.strands[read]:
                 template_length -= span - 1
             if template_length != 0:
@@ -448,15 +241,13 @@ def write_heads(
         clip = int64(alignments.read_starts[read])
         if clip > 0:
             at = put_int32(data, at, clip << 4 | SOFT_CLIP)
-        for i in range(
-            int64(alignments.cigar_offsets[read]), int64(alignments.cigar_offsets[read + 1])
-        ):
+        for i in range(first_operation, last_operation):
             at = put_int32(data, at, int64(alignments.cigar[i]))
         clip = length - int64(alignments.read_ends[read])
         if clip > 0:
             at = put_int32(data, at, clip << 4 | SOFT_CLIP)
     at += (length + 1) // 2 + length
-    _put_tags(
+    put_tags(
         data, at, constants, tables, alignments, other_offsets, others, read, ends,
         int64(edits[read]),
     )  # fmt: skip
@@ -528,20 +319,13 @@ def copy_records(source, source_starts, source_keys, records, starts, data, keys
 _INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
 _SIGNED, _BYTES, _KEYS = types.int32[::1], types.uint8[::1], types.uint64[::1]
 
-_CONSTANTS = types.NamedTuple((_NUMBERS, _LONGS, _LONGS, _BYTES, _LONGS, _BYTES), RecordConstants)
-_TABLES = types.NamedTuple(
-    (_BYTES, _NUMBERS, _LONGS, _BYTES, _LONGS, _BYTES, _SIGNED, _BYTES, _SIGNED, _BYTES), _Tables
-)
-_ALIGNMENTS = types.NamedTuple(
-    (_LONGS, _BYTES, _SIGNED, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS), DeviceAlignments
-)
-_COMMON = _CONSTANTS, _TABLES, _ALIGNMENTS, _NUMBERS, _ALIGNMENTS, _BYTES, _INTEGER, _NUMBERS
+_COMMON = CONSTANTS, TABLES, ALIGNMENTS, _NUMBERS, ALIGNMENTS, _BYTES, _INTEGER, _NUMBERS
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
     size_records: (*_COMMON, _BYTES, _SIGNED, _NUMBERS),
     write_heads: (*_COMMON, _SIGNED, _NUMBERS, _BYTES, _KEYS),
-    write_bases: (_TABLES, _ALIGNMENTS, _BYTES, _INTEGER, _NUMBERS, _NUMBERS, _BYTES),
+    write_bases: (TABLES, ALIGNMENTS, _BYTES, _INTEGER, _NUMBERS, _NUMBERS, _BYTES),
     size_copies: (_LONGS, _LONGS, _NUMBERS),
     copy_records: (_BYTES, _LONGS, _KEYS, _LONGS, _NUMBERS, _BYTES, _KEYS),
 }

@@ -22,6 +22,7 @@ __all__ = [
     "put_integer",
     "put_md",
     "put_number",
+    "reference_span",
 ]
 
 _CARET = 94
@@ -99,6 +100,17 @@ def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
     if clip_after > 0:
         at = put_byte(out, put_number(out, at, clip_after), 83)
     return at
+
+
+@cuda.jit(device=True)
+def reference_span(cigar, first, last):
+    """Reference bases that the operations of a CIGAR from `first` to `last` align."""
+    span = int64(0)
+    for i in range(first, last):
+        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+        if operation != INSERTION:
+            span += length
+    return span
 
 
 @cuda.jit(device=True)

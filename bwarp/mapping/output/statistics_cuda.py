@@ -4,13 +4,14 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
-from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
+from bwarp.alignment.pairs import DELETION, MATCH
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, GAPLESS
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.output.alignment_counts import depth_step
 from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
+from bwarp.mapping.output.record_text_cuda import reference_span
 from bwarp.mapping.output.statistics import (
     INSERT_BIN,
     INSERT_BINS,
@@ -87,11 +88,8 @@ def counts_of_plain(
 @cuda.jit(device=True)
 def _stop_of(positions, offsets, cigar, row):
     """Where an alignment ends on the reference."""
-    stop = positions[row]
-    for i in range(int64(offsets[row]), int64(offsets[row + 1])):
-        if int64(cigar[i]) & 15 != INSERTION:
-            stop += int64(cigar[i]) >> 4
-    return stop
+    span = reference_span(cigar, int64(offsets[row]), int64(offsets[row + 1]))
+    return positions[row] + span
 
 
 @cuda.jit(cache=True)
