@@ -23,6 +23,12 @@ READS_A_THREAD = 1 << 12
 SORT_SHARE = 0.75
 LEAST_SORT_BYTES, MOST_SORT_BYTES = 2 << 30, 32 << 30
 
+#: About what a read of 150 bases takes on the GPU while its record is to be written, and that.
+BYTES_A_FINISHED_READ, BYTES_A_RECORD = 850, 400
+
+#: Groups of records that wait for those before them: as many as `in_order` lets wait.
+WAITING_GROUPS = 2
+
 
 def reads_a_chunk(backend: str, threads: int) -> int:
     """Reads of a chunk: a GPU takes many of them, few threads are to keep little."""
@@ -50,15 +56,22 @@ def load(
 
 
 def sort_bytes_on_gpu(backend: str, kept: object) -> int:
-    """Memory for records that stay on the GPU: most of what mapping leaves free on a single one.
+    """Memory to keep records on the GPU and sort them: most of what mapping leaves free on a single
+    one.
 
     0 where that is too little to be worth it.
     """
     if backend != "cuda" or len(kept) > 1:
         return 0
-    plan = kept[0].index.plan
-    left = int(SORT_SHARE * (plan.free_bytes - plan.index_bytes - plan.work_bytes))
-    return min(left, MOST_SORT_BYTES) if left >= LEAST_SORT_BYTES else 0
+    from bwarp.mapping import pipeline_cuda
+
+    plan, groups = kept[0].index.plan, pipeline_cuda.FINISHED_GROUPS
+    # The plan counts the group that has its turn; the others, and what came of them, lie beside it.
+    bytes_a_read = (groups - 1) * BYTES_A_FINISHED_READ + (groups + WAITING_GROUPS) * BYTES_A_RECORD
+    beside = pipeline_cuda.MOST_FINISHED * pipeline_cuda.READS_A_CHUNK * bytes_a_read
+    left = plan.free_bytes - plan.index_bytes - plan.work_bytes - beside
+    shared = int(SORT_SHARE * left)
+    return min(shared, MOST_SORT_BYTES) if shared >= LEAST_SORT_BYTES else 0
 
 
 def map_chunks(

@@ -9,6 +9,8 @@ copies words of four bytes, of which those of a record that lies elsewhere in it
 together from two.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import cuda, int64, uint32
 from numba.cuda import types
@@ -19,7 +21,8 @@ from bwarp.io.bam.bai_index import read_locus
 
 __all__ = ["BYTES_TO_SORT", "KERNEL_SIGNATURES", "SortedRecords"]
 
-#: Bytes of the GPU that sorting takes for a record at the most, what the arguments hold included.
+#: Bytes of the GPU that sorting takes for a record beside its own: 12 in `starts` and `order`, 24
+#: in what `SortedRecords` makes of them, and 4 of the other side of the sort that made `order`.
 BYTES_TO_SORT = 40
 
 #: Bytes a warp copies, a multiple of 4.
@@ -40,20 +43,32 @@ class SortedRecords:
     order : device array, shape=(>= count,), dtype=uint32
         Their numbers in order.
     count, n_bytes : int
+    make_array : function of a size and a type, optional
+        Makes the device arrays, of 24 bytes a record.
     """
 
-    def __init__(self, data, words, starts, order, count: int, n_bytes: int):
+    def __init__(
+        self,
+        data,
+        words,
+        starts,
+        order,
+        count: int,
+        n_bytes: int,
+        make_array: Callable | None = None,
+    ):
+        make_array = make_array or cuda.device_array
         self._data, self._words = data, words
         self.count, self.n_bytes = count, n_bytes
-        self._sources = cuda.device_array(count + 1, np.int64)
+        self._sources = make_array(count + 1, np.int64)
         # Sums of 32 bits, and how often they began again at 0 before each.
-        low = cuda.device_array(count + 1, np.uint32)
+        low = make_array(count + 1, np.uint32)
         arrange[launch(count + 1)](order, starts, count, self._sources, low)
         exclusive_sum(low)
-        high = cuda.device_array(count + 1, np.uint32)
+        high = make_array(count + 1, np.uint32)
         count_overflows[launch(count + 1)](low, high)
         exclusive_sum(high)
-        self._bounds = cuda.device_array(count + 1, np.int64)
+        self._bounds = make_array(count + 1, np.int64)
         join_sums[launch(count + 1)](low, high, self._bounds)
 
     def rows_of_windows(self, step: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,14 @@
 
 As `bwarp.io.bam.external_sort`, and with the same file in the end; where there are runs on disk,
 they are merged by what is there.
+
+The store is memory that is taken once, and all that sorting takes for the records is cut out of it:
+
+    coming      | bytes of the records ... >       free            < ... keys and starts |
+    to sort     | bytes of the records | starts | numbers | numbers | keys    | keys     |
+    in order    | bytes of the records | starts | order   |         | sources and bounds |
+
+So nobody else can take it in the meantime, and what was taken in can be put in order.
 """
 
 from functools import partial
@@ -16,14 +24,15 @@ from numba import cuda, int64, uint64
 from numba.cuda import types
 from numba.cuda.cudadrv import driver
 
+from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.launch import launch
 from bwarp.gpu.radix_sort import pair_sorter
-from bwarp.gpu.workspace import cut
+from bwarp.gpu.workspace import ALIGNMENT, cut, room_for
 from bwarp.io.bam.block_writer import BlockWriter
 from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.bam.device_records_cuda import DeviceRecords, records_on_gpu
 from bwarp.io.bam.external_sort import merge_runs, run_file
-from bwarp.io.bam.record_order_cuda import SortedRecords
+from bwarp.io.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
 from bwarp.io.bam.records import Records
 from bwarp.io.bam.sorted_blocks_cuda import BLOCKS_A_WINDOW, with_memory, write_sorted
 from bwarp.runtime.timeline import on_timeline
@@ -32,6 +41,10 @@ __all__ = ["KERNEL_SIGNATURES", "DeviceRecordSorter"]
 
 #: Their numbers are uint32.
 _MOST_RECORDS = (1 << 32) - 2
+
+#: What a store holds beside bytes for every record: its arrays begin at multiples of `ALIGNMENT`,
+#: and some have a number more than there are records.
+_BESIDE = 16 * ALIGNMENT
 
 
 class DeviceRecordSorter:
@@ -46,9 +59,9 @@ class DeviceRecordSorter:
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
         Of the contigs that the header names, end to end.
     most_bytes : int
-        Of the GPU, for the records, taken at the first of them; less if that is not there. What is
-        kept beside them and sorting them take up to `BYTES_TO_SORT` a record, and writing four
-        times the bytes of two windows.
+        Of the GPU, for the records and to sort them, taken at the first of them; less if that is
+        not there, more if a group takes more. To write them takes four times the bytes of two
+        windows beside.
     threads : int
         Of the host.
     compression : Compression
@@ -75,15 +88,13 @@ class DeviceRecordSorter:
         #: The key of records without a position: behind all that have one, and of few bits.
         self._last_key = 2 * int(contig_starts[-1])
         self._runs: list[Path] = []
-        self._data = self._words = None
-        self._forget()
+        self._store: _Store | None = None
 
     def __enter__(self) -> "DeviceRecordSorter":
         return self
 
     def __exit__(self, *_) -> None:
-        self._data = self._words = None
-        self._forget()
+        self._store = None
 
     @on_timeline("keep records to sort")
     def add(self, records: DeviceRecords | Records) -> None:
@@ -91,104 +102,164 @@ class DeviceRecordSorter:
         if not records.count:
             return
         if isinstance(records, Records):
-            records = records_on_gpu(records)
+            records = self._on_gpu(records)
         count, n_bytes = records.count, records.n_bytes
-        if self._count and (
-            self._used + n_bytes > self._data.size or self._count + count > _MOST_RECORDS
-        ):
+        if not self._has_room(count, n_bytes):
             self._write_run()
-        self._make_room(count, n_bytes)
-        own = cut(self._data, self._used, n_bytes, np.uint8)
-        driver.device_to_device(own, records.data, n_bytes)
-        append_records[launch(count + 1)](
-            records.starts, records.keys, count, self._count, self._used, self._last_key,
-            self._starts, self._keys, self._numbers,
-        )  # fmt: skip
-        self._used += n_bytes
-        self._count += count
+            if not self._has_room(count, n_bytes):
+                # Two stores may be too much.
+                self._store = None
+                least = _bytes_for(count, n_bytes)
+                self._store = with_memory(_Store, max(self._most_bytes, least), least)
+        self._store.append(records, self._last_key)
 
     def finish(self, writer: BlockWriter) -> None:
         """Hand all records to the writer in order."""
         if not self._runs:
             self._write_to(writer)
             return
-        if self._count:
-            self._write_run()
-        self._data = self._words = None
+        self._write_run()
+        self._store = None
         merge_runs(self._runs, writer, self._contig_starts, self._merge_bytes, self._threads)
 
-    def _make_room(self, count: int, n_bytes: int) -> None:
-        if self._data is None or n_bytes > self._data.size:
-            # Two stores may be too much.
-            self._data = self._words = None
-            self._data = with_memory(partial(_store, n_bytes), self._most_bytes)
-            self._words = cut(self._data, 0, self._data.size // 4, np.uint32)
-        room = 0 if self._keys is None else self._keys.size
-        if self._count + count > room:
-            # As if all records were like these, and some more.
-            expected = count * (self._data.size // n_bytes + 1) * 9 // 8
-            room = max(expected, self._count + count, room * 3 // 2)
-            self._keys = _longer(self._keys, room, np.uint64, self._count)
-            self._numbers = _longer(self._numbers, room, np.uint32, self._count)
-            self._starts = _longer(self._starts, room + 1, np.int64, self._count)
+    def _on_gpu(self, records: Records) -> DeviceRecords:
+        """Copies of the host's records, for which the store makes room if need be."""
+        there = attempt(partial(records_on_gpu, records))
+        if there is not None:
+            return there
+        self._write_run()
+        if self._store is not None:
+            # The next one is to leave them this room.
+            self._most_bytes = self._store.size // 2
+            self._store = None
+        return with_memory(lambda _: records_on_gpu(records))
+
+    def _has_room(self, count: int, n_bytes: int) -> bool:
+        return self._store is not None and self._store.has_room(count, n_bytes)
 
     def _write_run(self) -> None:
+        """Empty the store, if there is anything in it."""
+        if self._store is None or not self._store.count:
+            return
         path = self._folder / f"run{len(self._runs)}"
         self._runs.append(path)
         with run_file(path, self._threads, self._compression) as writer:
             self._write_to(writer)
 
     def _write_to(self, writer: BlockWriter) -> None:
-        if self._count:
-            write_sorted(self._in_order(), writer, self._threads, self._most_blocks)
+        if self._store is not None and self._store.count:
+            records = self._store.in_order(max(1, self._last_key.bit_length()))
+            write_sorted(records, writer, self._threads, self._most_blocks)
+            self._store.empty()
+
+
+class _Store:
+    """Memory of the GPU for records and to sort them.
+
+    Parameters
+    ----------
+    size : int
+        In bytes; see `_bytes_for`.
+    """
+
+    def __init__(self, size: int):
+        # Of whole words, and of rows of two numbers, which the table is counted in from the end.
+        self.size = -(-size // 16) * 16
+        self._data = cuda.device_array(self.size, np.uint8)
+        self._words = cut(self._data, 0, self.size // 4, np.uint32)
+        self._table = cut(self._data, 0, self.size // 8, np.uint64)
+        self.count = self._used = 0
+
+    def has_room(self, count: int, n_bytes: int) -> bool:
+        """Whether more records have room, and can be sorted with those that are there."""
+        count += self.count
+        return count <= _MOST_RECORDS and _bytes_for(count, self._used + n_bytes) <= self.size
+
+    def append(self, records: DeviceRecords, last_key: int) -> None:
+        """Copy records, for which there must be room; none gets a higher key than the last."""
+        own = cut(self._data, self._used, records.n_bytes, np.uint8)
+        driver.device_to_device(own, records.data, records.n_bytes)
+        append_records[launch(records.count)](
+            records.starts, records.keys, records.count, self.count, self._used, last_key,
+            self._table,
+        )  # fmt: skip
+        self._used += records.n_bytes
+        self.count += records.count
 
     @on_timeline("sort records")
-    def _in_order(self) -> SortedRecords:
-        """What is kept; its bytes stay, and the rest is forgotten."""
-        keys, numbers, starts = self._keys, self._numbers, self._starts
-        count, used = self._count, self._used
-        self._forget()
-        order = pair_sorter()(
-            (keys, cuda.device_array(keys.size, np.uint64)),
-            (numbers, cuda.device_array(numbers.size, np.uint32)),
-            count,
-            max(1, self._last_key.bit_length()),
-        )[1][0]
-        del keys, numbers
-        return SortedRecords(self._data, self._words, starts, order, count, used)
+    def in_order(self, key_bits: int) -> SortedRecords:
+        """All records, whose keys have so many bits; nothing may be appended before `empty`."""
+        # One after the other: the second writes where the first has read.
+        starts, order, end = with_memory(lambda _: self._sorted(key_bits))
+        common = self._data, self._words, starts, order, self.count, self._used
+        return with_memory(lambda _: SortedRecords(*common, _Arrays(self._data, end).make))
 
-    def _forget(self) -> None:
-        self._keys = self._numbers = self._starts = None
-        self._count = self._used = 0
+    def empty(self) -> None:
+        self.count = self._used = 0
+
+    def _sorted(self, key_bits: int) -> tuple:
+        """Where records begin, their numbers in order, and where the memory of both ends."""
+        arrays, count = _Arrays(self._data, self._used), self.count
+        starts = arrays.make(count + 1, np.int64)
+        numbers = arrays.make(count, np.uint32), arrays.make(count, np.uint32)
+        end = arrays.end
+        # The second ones may lie on the table, which has been read when the sort writes them. What
+        # is written before takes 24 bytes a record, and the table 16.
+        keys = arrays.make(count, np.uint64), arrays.make(count, np.uint64)
+        list_records[launch(count + 1)](self._table, count, self._used, starts, keys[0], numbers[0])
+        return starts, pair_sorter()(keys, numbers, count, key_bits)[1][0], end
 
 
-def _store(least_bytes: int, n_bytes: int):
-    """Memory for records, of whole words."""
-    return cuda.device_array(-(-max(least_bytes, n_bytes) // 4) * 4, np.uint8)
+class _Arrays:
+    """Arrays that are cut out of memory one after another, behind a byte of it."""
+
+    def __init__(self, memory, end: int):
+        self._memory, self.end = memory, room_for(end)
+
+    def make(self, size: int, dtype):
+        array = cut(self._memory, self.end, size, dtype)
+        self.end += room_for(size * np.dtype(dtype).itemsize)
+        return array
 
 
-def _longer(array, size: int, dtype, used: int):
-    longer = cuda.device_array(size, dtype)
-    if used:
-        driver.device_to_device(longer, array, used * longer.dtype.itemsize)
-    return longer
+def _bytes_for(count: int, n_bytes: int) -> int:
+    """Of a store in which so many records, of so many bytes, can be put in order."""
+    return n_bytes + BYTES_TO_SORT * count + _BESIDE
 
 
 @cuda.jit(cache=True)
-def append_records(group_starts, group_keys, count, first, offset, last_key, starts, keys, numbers):
-    """Add what belongs to the records of a group, of which `first` is the number of the first and
-    `offset` where it begins. A thread a record, and one for the end of all."""
+def append_records(group_starts, group_keys, count, first, offset, last_key, table):
+    """Add the records of a group to a table, of which `first` is the number of the first and
+    `offset` where it begins. A thread a record.
+
+    The table has key and start of record i in its i-th row from the end.
+    """
     i = int64(cuda.grid(1))
-    if i <= count:
-        starts[first + i] = offset + int64(group_starts[i])
-        if i < count:
-            keys[first + i] = min(group_keys[i], uint64(last_key))
-            numbers[first + i] = first + i
+    if i < count:
+        row = table.size - 2 * (first + i + 1)
+        table[row] = min(group_keys[i], uint64(last_key))
+        table[row + 1] = uint64(offset + int64(group_starts[i]))
 
 
-_COUNTS, _KEYS, _NUMBER = types.uint32[::1], types.uint64[::1], types.int64
+@cuda.jit(cache=True)
+def list_records(table, count, end, starts, keys, numbers):
+    """What the table of `append_records` has, by columns, and the numbers of the records. A thread
+    a record, and one for the end of all."""
+    i = int64(cuda.grid(1))
+    if i < count:
+        row = table.size - 2 * (i + 1)
+        keys[i] = table[row]
+        starts[i] = int64(table[row + 1])
+        numbers[i] = i
+    elif i == count:
+        starts[count] = end
+
+
+_COUNTS, _OFFSETS, _KEYS = types.uint32[::1], types.int64[::1], types.uint64[::1]
+_NUMBER = types.int64
 
 #: The argument types that every kernel is compiled with.
 KERNEL_SIGNATURES = {
-    append_records: (_COUNTS, _KEYS, *[_NUMBER] * 4, types.int64[::1], _KEYS, _COUNTS),
+    append_records: (_COUNTS, _KEYS, *[_NUMBER] * 4, _KEYS),
+    list_records: (_KEYS, _NUMBER, _NUMBER, _OFFSETS, _KEYS, _COUNTS),
 }

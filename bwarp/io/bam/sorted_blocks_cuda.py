@@ -8,7 +8,7 @@ records lie, for the index. What another program compresses, or the host, comes 
 """
 
 import os
-import threading
+import queue
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -18,6 +18,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda.cudadrv import driver
 
+from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.gpu.transfers import into_host
@@ -27,6 +28,7 @@ from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.block_writer import BlockWriter
 from bwarp.io.bam.finished_blocks_cuda import FinishedBlocks
 from bwarp.io.bam.record_order_cuda import SortedRecords
+from bwarp.runtime.backend import is_gpu_memory_error
 from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["BLOCKS_A_WINDOW", "with_memory", "write_sorted"]
@@ -59,22 +61,33 @@ def write_sorted(
     if not writer.compresses_on_gpu:
         with_memory(partial(_Download, records), most_blocks).write(writer, threads)
         return
+    plan = with_memory(partial(_Windows, records, writer.is_indexed), most_blocks)
     with (
         ThreadPoolExecutor(1) as index,
-        _FileThreads(min(threads, _MOST_THREADS)) as file_threads,
+        with_memory(_FileThreads, min(threads, _MOST_THREADS)) as file_threads,
     ):
-        plan = with_memory(partial(_Windows, records, writer.is_indexed), most_blocks)
         plan.write(writer, file_threads, index)
 
 
-def with_memory(make: Callable[[int], Made], count: int) -> Made:
-    """What ``make(count)`` makes, or of fewer where the GPU's memory is not enough."""
-    while count > 1:
-        made = attempt(partial(make, count))
-        if made is not None:
-            return made
-        count //= 2
-    return make(count)
+def with_memory(make: Callable[[int], Made], count: int = 1, least: int = 1) -> Made:
+    """What ``make(count)`` makes, or of fewer where the GPU's memory is not enough.
+
+    The least are tried twice: what was given back may be enough for them.
+    """
+    while (made := attempt(partial(make, count))) is None:
+        if count <= least:
+            return _made_or_refused(partial(make, count))
+        count = max(count // 2, least)
+    return made
+
+
+def _made_or_refused(make: Callable[[], Made]) -> Made:
+    try:
+        return make()
+    except Exception as error:
+        if not is_gpu_memory_error(error):
+            raise
+    raise GpuMemoryError("sorting records takes more GPU memory than is free")
 
 
 class _Download:
@@ -139,6 +152,8 @@ class _Window:
         if most_rows is not None:
             self._loci = [cuda.device_array(max(1, most_rows), dtype) for dtype in _LOCUS]
             self._pinned = PinnedBuffer()
+            # As long as fewer rows can be tried.
+            self._pinned_arrays(most_rows)
         self._blocks = FinishedBlocks(most_blocks)
         self._rows, self._size = (0, 0), 0
         self._jobs: list[Future] = []
@@ -181,18 +196,21 @@ class _Window:
 
     def _here(self) -> list[np.ndarray]:
         """Pinned memory for the loci, and for where the records begin in the stream."""
-        count = self._rows[1] - self._rows[0] + 1
-        return self._pinned.arrays(count, [*_LOCUS, np.int64])
+        return self._pinned_arrays(self._rows[1] - self._rows[0])
+
+    def _pinned_arrays(self, n_rows: int) -> list[np.ndarray]:
+        return self._pinned.arrays(n_rows + 1, [*_LOCUS, np.int64])
 
 
 class _FileThreads:
     """Threads that bring finished blocks down and write them to a file."""
 
     def __init__(self, threads: int):
-        self._of_thread = threading.local()
-        self._pool = ThreadPoolExecutor(
-            threads, initializer=self._prepare, initargs=(cuda.current_context(),)
-        )
+        # Made here: of an error in a thread that begins nobody would hear what it was.
+        self._slots = queue.SimpleQueue()
+        for _ in range(threads):
+            self._slots.put((cuda.pinned_array(_SLOT, np.uint8), cuda.stream()))
+        self._pool = ThreadPoolExecutor(threads, initializer=cuda.current_context().push)
 
     def __enter__(self) -> "_FileThreads":
         return self
@@ -209,16 +227,16 @@ class _FileThreads:
             for first in range(0, size, _SLOT)
         ]
 
-    def _prepare(self, context) -> None:
-        context.push()
-        self._of_thread.slot = cuda.pinned_array(_SLOT, np.uint8), cuda.stream()
-
     @on_timeline("download and write blocks")
     def _write(self, blocks, first: int, size: int, descriptor: int, at: int) -> None:
-        slot, stream = self._of_thread.slot
-        driver.device_to_host(slot, cut(blocks, first, size, np.uint8), size, stream)
-        stream.synchronize()
-        left = memoryview(slot)[:size]
-        while left:
-            written = os.pwrite(descriptor, left, at)
-            left, at = left[written:], at + written
+        # As many as threads, so none waits for one.
+        slot, stream = self._slots.get()
+        try:
+            driver.device_to_host(slot, cut(blocks, first, size, np.uint8), size, stream)
+            stream.synchronize()
+            left = memoryview(slot)[:size]
+            while left:
+                written = os.pwrite(descriptor, left, at)
+                left, at = left[written:], at + written
+        finally:
+            self._slots.put((slot, stream))

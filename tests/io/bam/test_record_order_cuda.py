@@ -12,7 +12,7 @@ from numba import cuda
 from bwarp.gpu import launch, prefix_sum
 from bwarp.gpu.workspace import cut
 from bwarp.io.bam import record_order_cuda
-from bwarp.io.bam.record_order_cuda import SortedRecords
+from bwarp.io.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
 from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
 from tests.helpers.gpu.pretended_device import device, pretend_gpu
 
@@ -113,6 +113,23 @@ def test_streams_of_more_than_32_bits():
         device([0]), device([0]), device(starts), device(order), 50, int(starts[-1])
     )
     assert np.array_equal(found.bounds((0, 50)), np.append(0, np.cumsum(lengths[order])))
+
+
+@pytest.mark.usefixtures("pretended")
+def test_arrays_may_be_made_elsewhere():
+    """They take what is counted on, beside `starts`, `order` and the other side of the sort."""
+    made = []
+
+    def make(size, dtype):
+        made.append(cuda.device_array(size, dtype))
+        return made[-1]
+
+    starts, order = np.arange(0, 70, 7), shuffled(9)
+    found = SortedRecords(device([0]), device([0]), device(starts), device(order), 9, 63, make)
+    assert found.bounds((0, 9)).tolist() == starts.tolist()
+    n_bytes = sum(array.dtype.itemsize for array in made)
+    assert {array.size for array in made} == {10}
+    assert n_bytes == BYTES_TO_SORT - 8 - 4 - 4
 
 
 @pytest.mark.gpu

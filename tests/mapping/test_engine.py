@@ -1,0 +1,36 @@
+"""What an engine of mapping leaves to others."""
+
+import types
+
+import pytest
+
+from bwarp.index.memory_plan import MemoryPlan
+from bwarp.mapping import engine
+from bwarp.mapping.engine import sort_bytes_on_gpu
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+GB = 10**9
+
+
+def kept(free_bytes: int):
+    """What `load` keeps of a GPU with so much free, for an index of 20 GB and 9 GB to work in."""
+    plan = MemoryPlan(1, 13, 1 << 20, 20 * GB, 9 * GB, free_bytes)
+    return types.SimpleNamespace(index=types.SimpleNamespace(plan=plan))
+
+
+def test_records_on_a_gpu_leave_room_to_map():
+    found = sort_bytes_on_gpu("cuda", [kept(50 * GB)])
+    # Groups that wait their turn, and their records, take about 2 GB beside the plan.
+    assert 0.75 * 18.9 * GB < found < 0.75 * 19.3 * GB
+
+
+def test_records_on_a_gpu_take_no_more_than_they_are_worth():
+    assert sort_bytes_on_gpu("cuda", [kept(140 * GB)]) == engine.MOST_SORT_BYTES
+    assert sort_bytes_on_gpu("cuda", [kept(33 * GB)]) == 0
+    assert sort_bytes_on_gpu("cuda", [kept(20 * GB)]) == 0
+
+
+def test_no_records_stay_where_there_is_not_one_gpu():
+    assert sort_bytes_on_gpu("cuda", [kept(140 * GB)] * 2) == 0
+    assert sort_bytes_on_gpu("cpu", None) == 0
