@@ -18,7 +18,7 @@ from bwarp.cli.error_sentences import explanation
 from bwarp.cli.first_use.compiling import compile_once
 from bwarp.cli.first_use.kinds import kind_of
 from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
-from bwarp.cli.starting import leave
+from bwarp.cli.starting import begin_work, leave
 from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
@@ -199,6 +199,7 @@ def run_program(
     try:
         with ended_by_signals(parser.prog):
             options = _parsed(parser, arguments)
+            begin_work()
             with timeline_to(options.timeline):
                 main(options)
             flush_standard_output()

@@ -5,24 +5,46 @@ is there to be undone; where there is no memory for Python's packages, a line sa
 """
 
 import contextlib
+import gc
 import os
 import signal
 import sys
 
-__all__ = ["guard", "leave"]
+from bwarp.cli.subcommands import subcommand_name
+from bwarp.gpu.early_start import begin_cuda
+
+__all__ = ["begin_work", "guard", "leave"]
 
 #: Whether this process is one program and nothing else: `guard` was called.
 _is_program = False
 
 
 def guard() -> None:
-    """End at signals, and explain a lack of memory, until `run_program` sees to both."""
+    """End at signals, and explain a lack of memory, until `run_program` sees to both.
+
+    Where the program is likely to use a GPU, that starts meanwhile.
+
+    Until `begin_work` Python does not look for garbage, either: what importing makes is there to
+    stay, and to look through it again and again takes a tenth of the time.
+    """
     global _is_program
     _is_program = True
+    gc.disable()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _end)
     sys.excepthook = _explain
+    begin_cuda(subcommand_name(), sys.argv[1:])
+
+
+def begin_work() -> None:
+    """Let Python look for garbage again, but not in what was imported.
+
+    In a process that is more than a program, do nothing.
+    """
+    if _is_program:
+        gc.freeze()
+        gc.enable()
 
 
 def leave() -> None:

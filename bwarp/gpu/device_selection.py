@@ -16,7 +16,19 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["claim_gpu", "installed_gpus", "release_gpu", "visible_gpus"]
+__all__ = [
+    "DEVICES",
+    "DRIVER",
+    "HELD",
+    "claim_gpu",
+    "installed_gpus",
+    "is_free",
+    "release_gpu",
+    "visible_gpus",
+]
+
+#: Where the driver and the system list the GPUs.
+DRIVER, DEVICES = Path("/proc/driver/nvidia/gpus"), Path("/dev")
 
 #: Seconds between two looks for a GPU that has become free.
 PATIENCE = 0.5
@@ -31,8 +43,8 @@ _locks: list[int] = []
 def claim_gpu(
     say: Callable[[str], None],
     folder: Path | None = None,
-    driver: Path = Path("/proc/driver/nvidia/gpus"),
-    devices: Path = Path("/dev"),
+    driver: Path = DRIVER,
+    devices: Path = DEVICES,
     most: int = 1,
 ) -> str | None:
     """Take a free GPU for this process, which must not have used CUDA yet; wait for one.
@@ -75,6 +87,17 @@ def claim_gpu(
     if len(gpus) > 1:
         os.environ["CUDA_VISIBLE_DEVICES"] = os.environ[HELD]
     return os.environ[HELD]
+
+
+def is_free(gpu: str, folder: Path | None = None) -> bool:
+    """Whether no other program of bwarp holds a GPU; it is not taken."""
+    try:
+        if not _lock(gpu, Path(folder or tempfile.gettempdir())):
+            return False
+    except OSError:
+        return True  # no lock can be made
+    os.close(_locks.pop())
+    return True
 
 
 def release_gpu() -> None:

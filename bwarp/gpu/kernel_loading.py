@@ -1,16 +1,19 @@
-"""Kernels are loaded by one thread at a time.
+"""Kernels are loaded by one thread at a time, and without the compiler.
 
 numba-cuda takes no lock where it loads a compiled kernel: of two threads that first call the same
-one at once, one may find its module half made, and fails.
+one at once, one may find its module half made, and fails. And before it loads the first one it sets
+its compiler up, for a fifth of a second in which no other thread of Python works: here only if a
+kernel has to be compiled.
 """
 
 import functools
 import threading
 
 from numba.cuda.codegen import CUDACodeLibrary
+from numba.cuda.core.caching import Cache
 from numba.cuda.dispatcher import CUDADispatcher, _Kernel
 
-__all__ = ["load_in_turn"]
+__all__ = ["load_in_turn", "load_without_compiler"]
 
 _lock = threading.RLock()
 
@@ -34,3 +37,20 @@ def _in_turn(method):
 
     wait_and_call._in_turn = True
     return wait_and_call
+
+
+def load_without_compiler() -> None:
+    """Let numba-cuda set its compiler up for those kernels alone that are not kept."""
+    with_compiler = Cache.load_overload
+    if hasattr(with_compiler, "_looks_first"):
+        return
+
+    @functools.wraps(with_compiler)
+    def load_overload(self, types, context):
+        # Another version of it may be made otherwise.
+        look = getattr(self, "_load_overload", None)
+        found = None if look is None else look(types, context)
+        return with_compiler(self, types, context) if found is None else found
+
+    load_overload._looks_first = True
+    Cache.load_overload = load_overload

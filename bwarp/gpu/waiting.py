@@ -6,9 +6,10 @@ each thread that waits takes a processor from those that have work.
 
 from contextlib import suppress
 
-__all__ = ["sleep_while_waiting"]
+__all__ = ["BLOCKING_SYNC", "sleep_while_waiting"]
 
-_BLOCKING_SYNC = 4
+#: CU_CTX_SCHED_BLOCKING_SYNC.
+BLOCKING_SYNC = 4
 
 
 def sleep_while_waiting() -> None:
@@ -19,4 +20,4 @@ def sleep_while_waiting() -> None:
     for number in range(len(cuda.gpus)):
         # An older driver, and a GPU in use: it is a matter of speed alone.
         with suppress(CudaAPIError):
-            driver.cuDevicePrimaryCtxSetFlags(number, _BLOCKING_SYNC)
+            driver.cuDevicePrimaryCtxSetFlags(number, BLOCKING_SYNC)

@@ -10,6 +10,7 @@ An edit compiles again what could have changed and nothing else.
 
 import functools
 import hashlib
+import io
 import json
 import pickle
 import sys
@@ -20,7 +21,8 @@ import llvmlite.binding
 import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
+from numba.core.environment import Environment
+from numba.core.runtime import nrt
 from numba.core.serialize import dumps
 
 from bwarp.runtime.code_file import CodeFile
@@ -106,13 +108,14 @@ class Overloads:
         value = self._kept.get(*self._words(signature, target_context.codegen()))
         if value is None:
             return None
-        called, reduced = pickle.loads(value)
         try:
+            called, reduced = _Unpickler(io.BytesIO(value)).load()
             _make_available(called, target_context)
             return _loaded(target_context, reduced)
         except (AttributeError, TypeError, ValueError):
             # A Numba that is otherwise inside: its own way, which takes longer.
             target_context.refresh()
+            _, reduced = pickle.loads(value)
             return CompileResult._rebuild(target_context, *reduced)
 
     def save_overload(self, signature, compiled: CompileResult) -> None:
@@ -140,6 +143,32 @@ class Overloads:
         )
 
 
+class _Unpickler(pickle.Unpickler):
+    """Reads what was kept, and imports nothing of Numba for what is compiled in."""
+
+    def find_class(self, module: str, name: str):
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list, name: str) -> Environment:
+    """What Numba's `_rebuild_env` makes, without importing the module.
+
+    Machine code takes nothing but constants from there. The modules of Numba's own functions, of
+    NumPy's say, take a tenth of a second, and are imported where one is compiled.
+    """
+    made = Environment._memo.get(name)
+    if made is None:
+        imported = sys.modules.get(module)
+        # What is compiled with this one later is kept under the module's name.
+        made = Environment(vars(imported) if imported else {"__name__": module})
+        made.consts[:] = constants
+        made.env_name = name
+        Environment._memo[name] = made
+    return made
+
+
 #: Names of functions in C that are known to be there.
 _available: set[str] = set()
 
@@ -150,11 +179,21 @@ def _make_available(called: Sequence[str], context) -> None:
     Numba always does, for it may have to compile, and takes a sixth of a second.
     """
     missing = {name for name in called if not name.startswith("llvm.")} - _available
-    if any(llvmlite.binding.address_of_symbol(name) is None for name in missing):
-        rtsys.initialize(context)
-    if any(llvmlite.binding.address_of_symbol(name) is None for name in missing):
+    if not all(map(llvmlite.binding.address_of_symbol, missing)):
+        _show_runtime()
+    if not all(map(llvmlite.binding.address_of_symbol, missing)):
         context.refresh()
     _available.update(missing)
+
+
+def _show_runtime() -> None:
+    """Show LLVM the functions in C of Numba's runtime, which count references to arrays.
+
+    Numba's `rtsys.initialize` begins so, and compiles more of them, which takes 40 ms: machine code
+    from the file has those in it. Numba calls that before it compiles.
+    """
+    for name, address in nrt._nrt.c_helpers.items():
+        llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _LoadedLibrary(JITCodeLibrary):

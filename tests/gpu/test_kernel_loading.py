@@ -1,5 +1,8 @@
-"""Two threads never load kernels at once."""
+"""Two threads never load kernels at once, and what is kept is loaded without the compiler."""
 
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -8,6 +11,8 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from bwarp.gpu import kernel_loading
 from bwarp.gpu.kernel_loading import load_in_turn
+from tests.conftest import CHECKOUT
+from tests.helpers.gpu.cuda_compiler import missing_compiler
 
 
 class Library:
@@ -49,3 +54,39 @@ def test_threads_wait_for_one_another(monkeypatch):
 def test_what_numba_cuda_loads_with_is_there():
     for owner, name in kernel_loading._LOADING:
         assert callable(getattr(owner, name))
+
+
+LOAD = """
+import sys
+from bwarp.gpu import compile_ahead
+from bwarp.gpu.kernel_loading import load_without_compiler
+compile_ahead.pretend_to_have((9, 0))
+load_without_compiler()
+load_without_compiler()
+from bwarp.composition.tiles import tiles_cuda
+kernel, signature = compile_ahead.stated_types(tiles_cuda)[0]
+context = kernel.targetctx
+set_up = set()
+refresh = type(context).refresh
+type(context).refresh = lambda self: (set_up.add("compiler"), refresh(self))[1]
+found = kernel._cache.load_overload(signature, context)
+if found is None:
+    print("compiled with", *set_up)
+    compile_ahead.compile_kernel(tiles_cuda.__name__, 0)
+else:
+    print("loaded with", *set_up, found._codelibrary.get_cubin() is not None)
+"""
+
+
+@pytest.mark.compiler
+def test_the_compiler_is_set_up_only_to_compile(tmp_path):
+    if missing_compiler():
+        pytest.skip(missing_compiler())
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", LOAD], check=True, capture_output=True, text=True,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(CHECKOUT)},
+        ).stdout
+        for _ in range(2)
+    ]  # fmt: skip
+    assert said == ["compiled with compiler\n", "loaded with True\n"]

@@ -117,9 +117,15 @@ def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path)
         assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "file" / "kept")) == (3, 0)
 
 
+def said(code: str, package) -> str:
+    """What a new process prints, in which `bwarp` is the copy."""
+    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    start = f"import sys\nsys.path.insert(0, {str(package.parent)!r})\n"
+    command = [sys.executable, "-c", start + code]
+    return subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
+
+
 LOADED_AND_COMPILED = """
-import sys
-sys.path.insert(0, sys.argv[1])
 import numpy as np
 from bwarp.four import twice, thrice
 array = np.arange(5.0)
@@ -134,29 +140,103 @@ def test_what_is_loaded_can_be_compiled_into_another(package):
         "@numba.njit(cache=True)\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
         "@numba.njit(cache=True)\ndef thrice(x):\n    return twice(np.sort(x)) + x\n"
     )
-    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-
-    def said(code) -> str:
-        command = [sys.executable, "-c", code, str(package.parent)]
-        return subprocess.run(command, env=clean, capture_output=True, check=True).stdout.decode()
-
-    said(LOADED_AND_COMPILED.replace("thrice(array)", "array"))
-    assert said(LOADED_AND_COMPILED) == "2.0 20.0 30.0 0\n"
-    assert said(LOADED_AND_COMPILED) == "2.0 20.0 30.0 1\n"
+    said(LOADED_AND_COMPILED.replace("thrice(array)", "array"), package)
+    assert said(LOADED_AND_COMPILED, package) == "2.0 20.0 30.0 0\n"
+    assert said(LOADED_AND_COMPILED, package) == "2.0 20.0 30.0 1\n"
 
 
 def test_a_numba_that_is_otherwise_inside_loads_as_it_does(package):
     assert run(package) == (3, 0)
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from bwarp.runtime import kept_functions\n"
+    for change in (
         "del kept_functions._LoadedLibrary._get_module_for_linking\n"
-        "kept_functions._LoadedLibrary.__init__ = None\n"
-    )
-    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    command = [sys.executable, "-c", code + CALL, str(package.parent)]
-    done = subprocess.run(command, env=clean, capture_output=True, text=True, check=True)
-    assert done.stdout == "3 1\n"
+        "kept_functions._LoadedLibrary.__init__ = None\n",
+        "kept_functions.Environment = None",
+        "kept_functions.nrt = None",
+    ):
+        call = "from bwarp.one import twice\nprint(twice(1), sum(twice.stats.cache_hits.values()))"
+        code = f"from bwarp.runtime import kept_functions\n{change}\n{call}"
+        assert said(code, package) == "3 1\n"
+
+
+#: Both compile in the same functions of Numba's own.
+SORTED = """
+import numba
+import numpy as np
+
+@numba.njit(cache=True)
+def ranks(values):
+    order = np.empty(len(values), np.int64)
+    for rank in range(len(values)):
+        order[rank] = np.sum(values < values[rank])
+    return order - order.min()
+
+@numba.njit(cache=True)
+def lowest(values):
+    return ranks(values)[::2].min() + np.sum(values > 1) + np.empty(1, np.int64).size
+"""
+
+
+def test_loading_leaves_numbas_own_functions_and_runtime_till_it_compiles(package):
+    (package / "five.py").write_text(SORTED)
+    load = """
+import numpy as np
+from numba.core.runtime import rtsys
+from bwarp.five import lowest, ranks
+values = np.array([3.0, 1.0, 2.0])
+print(ranks(values), sum(ranks.stats.cache_hits.values()))
+def is_set_up():
+    return "numba.np.arrayobj" in sys.modules, rtsys._init
+"""
+    loaded_only = f"{load}print(*is_set_up())"
+    said(loaded_only, package)
+    assert said(loaded_only, package) == "[2 0 1] 1\nFalse False\n"
+    then = "print(lowest(values), sum(lowest.stats.cache_hits.values()), *is_set_up())\n"
+    memory = "print(rtsys.meminfo_alloc(80).refcount, rtsys.library.name)"
+    assert said(load + then + memory, package) == "[2 0 1] 1\n4 0 True True\n1 nrt\n"
+    # It is kept, too, with the names of modules that were not imported when it was loaded.
+    assert said(load + then, package) == "[2 0 1] 1\n4 1 False False\n"
+
+
+FAILING = """
+import numba
+import numpy as np
+
+@numba.njit(cache=True)
+def fail(kind, values):
+    if kind == 0:
+        return values.min()
+    if kind == 1:
+        np.zeros(3)[:] = values[:2]
+    if kind == 2:
+        return 1 // len(values)
+    if kind == 3:
+        raise ValueError("so many", len(values), values[0])
+    if kind == 4:
+        return np.zeros(-len(values))[0]
+    if kind == 5:
+        return np.arange(4).reshape(len(values), 3).sum()
+    return 0
+"""
+
+
+def test_a_loaded_function_raises_what_a_compiled_one_does(package):
+    (package / "six.py").write_text(FAILING)
+    code = """
+import numpy as np
+from bwarp.six import fail
+for kind, length in enumerate((0, 2, 0, 2, 2, 2)):
+    try:
+        print(fail(kind, np.arange(float(length))))
+    except Exception as error:
+        print(repr(error))
+print(sum(fail.stats.cache_hits.values()))
+"""
+    compiled, loaded = (said(code, package).splitlines() for _ in range(2))
+    assert compiled[:-1] == loaded[:-1]
+    assert (compiled[-1], loaded[-1]) == ("0", "1")
+    kinds = ["ValueError"] * 2 + ["ZeroDivisionError"] + ["ValueError"] * 3
+    assert [line.partition("(")[0] for line in loaded[:-1]] == kinds
+    assert loaded[3] == "ValueError('so many', 2, 0.0)"
 
 
 def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):
