@@ -19,6 +19,9 @@ __all__ = ["Pieces", "attempt", "free_memory", "require_memory", "total_memory"]
 
 Result = TypeVar("Result")
 
+#: Pieces in a row that memory was enough for, before a larger one is tried for the first time.
+BEFORE_A_LARGER = 8
+
 
 def free_memory() -> int:
     """Bytes of GPU memory that can be had."""
@@ -78,8 +81,10 @@ def _one_context() -> Iterator[None]:
 class Pieces:
     """Divides work into pieces for which the GPU's memory is enough.
 
-    A piece that was too large is halved, and those that follow are no larger. Several threads may
-    have pieces in work.
+    A piece that was too large is halved, and those that follow are no larger. Where memory was
+    enough for some in a row, the size before is tried again, for what else took memory may be gone;
+    each time that this fails, twice as many come before the next try. Several threads may have
+    pieces in work.
 
     Parameters
     ----------
@@ -91,13 +96,20 @@ class Pieces:
     Attributes
     ----------
     at_once : int
-    halvings : int
-        How often a piece was too large.
+        Items of the next piece.
     """
 
     def __init__(self, at_once: int, refusal: GpuMemoryError):
-        self.at_once, self.halvings = at_once, 0
+        self.at_once = at_once
         self._refusal, self._lock = refusal, threading.Lock()
+        #: What `at_once` was before each halving.
+        self._larger: list[int] = []
+        self._in_a_row, self._enough, self._tries_again = 0, BEFORE_A_LARGER, False
+
+    @property
+    def halvings(self) -> int:
+        """How often pieces have been halved and are still."""
+        return len(self._larger)
 
     def each(self, work: Callable[[int, int], Result], count: int, step: int = 1) -> list[Result]:
         """What ``work(first, last)`` returns of every piece; of no items there is an empty one.
@@ -116,11 +128,30 @@ class Pieces:
             if piece is not None:
                 found.append(piece)
                 first = last
+                self._count_success()
                 continue
             if last - first <= step:
                 raise self._refusal
-            with self._lock:
-                # Another thread may have halved a smaller one.
-                self.at_once = min(self.at_once, (last - first) // 2)
-                self.halvings += 1
+            self._halve(last - first)
         return found
+
+    def _halve(self, size: int) -> None:
+        """Make pieces smaller than one of this size, which was too large."""
+        with self._lock:
+            if self._tries_again:
+                self._enough *= 2
+            self._in_a_row, self._tries_again = 0, False
+            # Another thread may have halved one of this size, or a smaller one.
+            if size // 2 < self.at_once:
+                self._larger.append(self.at_once)
+                self.at_once = size // 2
+
+    def _count_success(self) -> None:
+        """Undo the last halving where there was memory for enough pieces in a row."""
+        with self._lock:
+            self._in_a_row += 1
+            if self._in_a_row < self._enough:
+                return
+            self._in_a_row, self._tries_again = 0, bool(self._larger)
+            if self._larger:
+                self.at_once = self._larger.pop()

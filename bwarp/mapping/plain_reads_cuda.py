@@ -158,10 +158,13 @@ def hits_of_marked(plain: PlainReads, pinned: PinnedBuffer) -> tuple[ScoredHits,
 def marked_reads(
     chunk: ReadChunk, hits: ScoredHits, unlocated: np.ndarray, marks: np.ndarray
 ) -> ScoredChunk:
-    """The marked reads of a chunk as a chunk with hits; reverse complements are not made.
+    """The marked reads of a chunk of `joined_chunks` as a chunk with hits; reverse complements are
+    not made.
 
     Parameters
     ----------
+    chunk : ReadChunk
+        Without comments.
     hits : ScoredHits
         Of marked reads alone, which have the numbers that they have in the chunk.
     unlocated : ndarray, shape=(n_reads,), dtype=int32
@@ -176,7 +179,6 @@ def marked_reads(
         offsets=offsets,
         qualities=None if qualities is None else joined_stretches(qualities, starts, offsets),
         names=chunk.names[templates],
-        comments=None if chunk.comments is None else chunk.comments[reads],
         templates=templates + chunk.first_template,
     )
     numbers = np.cumsum(marks, dtype=np.int32) - np.int32(1)

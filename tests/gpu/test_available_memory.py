@@ -1,6 +1,9 @@
 """Work that runs out of a GPU's memory can be tried again on less."""
 
+import random
+import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,7 +14,13 @@ from numba import cuda
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
-from bwarp.gpu.available_memory import Pieces, attempt, free_memory, require_memory
+from bwarp.gpu.available_memory import (
+    BEFORE_A_LARGER,
+    Pieces,
+    attempt,
+    free_memory,
+    require_memory,
+)
 
 CudaAPIError = type("CudaAPIError", (Exception,), {})
 
@@ -98,6 +107,69 @@ def test_pieces_are_halved_and_stay_small(gpu):
     assert (pieces.at_once, pieces.halvings) == (2, 2)
     tried.clear()
     assert pieces.each(work, 3) == tried == [(0, 2), (2, 3)]
+
+
+def test_pieces_grow_where_memory_is_free_again(gpu):
+    pieces = Pieces(100, NO_ROOM)
+    work, _ = work_of_at_most(3)
+    pieces.each(work, 8)
+    assert (pieces.at_once, pieces.halvings) == (2, 2)
+    work, tried = work_of_at_most(100)
+    pieces.each(work, 2 * BEFORE_A_LARGER)
+    # Four had been small enough before.
+    of_two = BEFORE_A_LARGER - 4
+    assert [last - first for first, last in tried[: of_two + 1]] == [2] * of_two + [4]
+    for _ in range(BEFORE_A_LARGER):
+        pieces.each(work, 1)
+    assert (pieces.at_once, pieces.halvings) == (100, 0)
+    tried.clear()
+    assert pieces.each(work, 30) == tried == [(0, 30)]
+
+
+def test_tries_of_larger_pieces_become_rare_where_memory_stays_short(gpu):
+    work, tried = work_of_at_most(30)
+    found = Pieces(100, NO_ROOM).each(work, 25_000)
+    assert {last - first for first, last in found} == {25}
+    assert len(found) == 1000
+    failed = np.flatnonzero([last - first > 30 for first, last in tried])
+    assert failed[:2].tolist() == [0, 1]
+    # How many were small enough between them.
+    assert (np.diff(failed[1:]) - 1).tolist() == [BEFORE_A_LARGER << i for i in range(6)]
+
+
+def test_threads_halve_a_size_once_and_find_it_again(gpu):
+    """Two threads try pieces of a size that is too large together."""
+    both, room = threading.Barrier(2), 50
+
+    def work(first, last):
+        if last - first > room:
+            both.wait(10)
+            raise CudaAPIError("CUDA_ERROR_OUT_OF_MEMORY")
+        return first, last
+
+    pieces = Pieces(100, NO_ROOM)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: pieces.each(work, 100), range(2)))
+    assert found == [[(0, 50), (50, 100)]] * 2
+    assert (pieces.at_once, pieces.halvings) == (50, 1)
+
+
+def test_threads_may_fail_at_any_time(gpu):
+    pieces = Pieces(64, NO_ROOM)
+
+    def work(first, last):
+        if last - first > 1 and chance.random() < 0.2:
+            raise CudaAPIError("CUDA_ERROR_OUT_OF_MEMORY")
+        return range(first, last)
+
+    chance = random.Random(3)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: pieces.each(work, 100), range(40)):
+            assert [item for piece in found for item in piece] == list(range(100))
+    chance.random = lambda: 1
+    while pieces.halvings:
+        pieces.each(work, 1)
+    assert pieces.at_once == 64
 
 
 @pytest.mark.parametrize("room", [2, 3, 4, 5])

@@ -22,7 +22,12 @@ from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.bam_records import bam_records, quality_sums
 from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
 from bwarp.mapping.output.cram_reference import write_sequences
-from bwarp.mapping.output.output_options import AlignmentOutput, RecordForm
+from bwarp.mapping.output.output_options import (
+    AlignmentOutput,
+    RecordForm,
+    may_write_on_gpu,
+    stays_on_gpu,
+)
 from bwarp.mapping.output.paf_records import paf_lines
 from bwarp.mapping.output.sam_records import sam_header, sam_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
@@ -35,7 +40,6 @@ __all__ = [
     "bam_header",
     "files_of",
     "put_in_place",
-    "stays_on_gpu",
 ]
 
 _ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
@@ -53,7 +57,7 @@ class RecordWriter:
     write : function of what `encode` returned
         Takes the chunks in their order.
     form : RecordForm or None
-        In which a GPU may write records itself; None where it does not know how.
+        In which a GPU may write records itself; None where it may not (`may_write_on_gpu`).
     """
 
     encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
@@ -161,10 +165,9 @@ def _bam_or_sorted(
         group, tags = output.read_group_id, _tags(output, chunk)
         return bam_records(genome, names, chunk, both, records, group, sums, tags)
 
-    stay_there = stays_on_gpu(output) and output.gpu_sort_bytes > 0
-    form = RecordForm(names, output.read_group_id, stay_there)
-    if output.comments or output.eqx or output.mark_duplicates:
-        form = None
+    stay_there, form = stays_on_gpu(output), None
+    if may_write_on_gpu(output):
+        form = RecordForm(names, output.read_group_id, stay_there)
     if not stay_there:
         output.compression.begin()
     with private_folder(output.path) as folder:
@@ -192,15 +195,6 @@ def _bam_or_sorted(
                     form,
                 )
         put_in_place(made, os.path.realpath(output.path))
-
-
-def stays_on_gpu(output: AlignmentOutput) -> bool:
-    """Whether records that a GPU has written are best sorted and compressed there."""
-    return (
-        output.sort
-        and output.path.endswith(".bam")
-        and not (output.mark_duplicates or output.comments or output.eqx or output.regions_file)
-    )
 
 
 def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: bool):

@@ -76,8 +76,7 @@ def write_mapped(
             encoded = writer.encode(done.chunk, done.both, records)
             return EncodedChunk(encoded, counts_of(done, genome), records.reads)
 
-        form = writer.form if regions is None else None
-        for encoded in mapped_chunks(then=encode, form=form):
+        for encoded in mapped_chunks(then=encode, form=writer.form):
             writer.write(encoded.records)
             add_counts(statistics, encoded.counts)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)

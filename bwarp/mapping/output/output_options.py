@@ -16,7 +16,9 @@ __all__ = [
     "RecordForm",
     "default_sort_bytes",
     "mapping_program",
+    "may_write_on_gpu",
     "parse_read_group",
+    "stays_on_gpu",
 ]
 
 _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
@@ -89,6 +91,26 @@ class AlignmentOutput:
     reference_file: str | None = None
     compression: Compression = ON_HOST
     gpu_sort_bytes: int = 0
+
+
+def may_write_on_gpu(output: AlignmentOutput) -> bool:
+    """Whether a GPU may write the records: those of BAM, in their usual form, of all reads.
+
+    SAM and CRAM that are sorted are made of records of BAM.
+    """
+    return (output.sort or output.path.endswith(".bam")) and not (
+        output.comments or output.eqx or output.mark_duplicates or output.regions_file is not None
+    )
+
+
+def stays_on_gpu(output: AlignmentOutput) -> bool:
+    """Whether records that a GPU has written are sorted and compressed there."""
+    return (
+        may_write_on_gpu(output)
+        and output.sort
+        and output.path.endswith(".bam")
+        and output.gpu_sort_bytes > 0
+    )
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:

@@ -189,6 +189,26 @@ def test_comments_are_in_every_form(write):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "changes", "is_for_gpus"),
+    [
+        ("out.bam", {}, True),
+        ("out.bam", {"sort": True}, True),
+        ("out.cram", {"sort": True}, True),
+        ("out.bam", {"sort": True, "eqx": True}, False),
+        ("out.bam", {"regions_file": "r.bed"}, False),
+        ("out.sam", {}, False),
+        ("out.paf", {}, False),
+    ],
+)
+def test_the_form_for_gpus(run, tmp_path, name, changes, is_for_gpus):
+    reference, genome, _ = run
+    output = AlignmentOutput(str(tmp_path / name), default_sort_bytes(1), **changes)
+    with alignment_file(output, PROGRAM, reference, genome, 1, int) as writer:
+        assert (writer.form is not None) == is_for_gpus
+        assert writer.form is None or not writer.form.stay_there
+
+
 def test_an_old_index_goes(write, tmp_path):
     write("out.bam", sort=True)
     assert (tmp_path / "out.bam.bai").exists()

@@ -11,7 +11,9 @@ from bwarp.errors import UsageError
 from bwarp.mapping.output.output_options import (
     AlignmentOutput,
     mapping_program,
+    may_write_on_gpu,
     parse_read_group,
+    stays_on_gpu,
 )
 from bwarp.mapping.parameters import END_TO_END, mapping_parameters
 
@@ -107,3 +109,31 @@ def test_the_command_line_is_that_of_the_work_not_of_where_it_is_done():
     assert mapping_program(parameters, OUTPUT) == mapping_program(parameters, elsewhere)
     typed = mapping_parameters(1, mismatch=-4, gap_open=6, clip=5, least_score=30)
     assert mapping_program(typed, OUTPUT) == mapping_program(parameters, OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "may_write", "stays"),
+    [
+        ("o.bam", {"sort": True}, True, True),
+        ("o.bam", {"sort": True, "soft_clip": True}, True, True),
+        ("o.bam", {"sort": True, "gpu_sort_bytes": 0}, True, False),
+        ("o.bam", {}, True, False),
+        ("o.sam", {"sort": True}, True, False),
+        ("o.cram", {"sort": True}, True, False),
+        ("o.sam", {}, False, False),
+        ("-", {}, False, False),
+        ("o.paf", {}, False, False),
+        ("o.paf.gz", {}, False, False),
+        ("o.bam", {"sort": True, "comments": True}, False, False),
+        ("o.bam", {"sort": True, "eqx": True}, False, False),
+        ("o.bam", {"sort": True, "mark_duplicates": True}, False, False),
+        ("o.bam", {"sort": True, "regions_file": "r.bed"}, False, False),
+        ("o.bam", {"comments": True}, False, False),
+        ("o.bam", {"eqx": True}, False, False),
+        ("o.bam", {"regions_file": "r.bed"}, False, False),
+        ("o.cram", {"sort": True, "mark_duplicates": True}, False, False),
+    ],
+)
+def test_what_a_gpu_may_write_and_sort(path, changes, may_write, stays):
+    output = replace(OUTPUT, path=path, **{"gpu_sort_bytes": 1 << 30} | changes)
+    assert (may_write_on_gpu(output), stays_on_gpu(output)) == (may_write, stays)
