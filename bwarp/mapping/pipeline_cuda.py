@@ -102,12 +102,12 @@ GROUPS = 2
 #: host finishes some.
 FINISHED_GROUPS = 3
 
-#: Chunks of such a group: kernels of two take longer than to launch them, and more would have to
-#: wait for one another where reads come as fast as gzip gives them.
-MOST_FINISHED = 2
+#: The most chunks of such a group. A turn on the GPU takes 50 ms however few reads it has, so those
+#: that wait go together; where none do, a group is one chunk.
+MOST_FINISHED = 3
 
-#: Reads of a part of those that the host finishes.
-FEW_MARKED = 1 << 14
+#: Reads of a part of those that the host finishes: about 10,000 of a group, which wait for that.
+FEW_MARKED = 1 << 12
 
 _NO_BASES = np.empty(0, np.uint8)
 

@@ -21,8 +21,8 @@ def kept(free_bytes: int):
 
 def test_records_on_a_gpu_leave_room_to_map():
     found = sort_bytes_on_gpu("cuda", [kept(50 * GB)])
-    # Groups that wait their turn, and their records, take about 2 GB beside the plan.
-    assert 0.75 * 18.9 * GB < found < 0.75 * 19.3 * GB
+    # Groups that wait their turn, and their records, take about 2.9 GB beside the plan.
+    assert 0.75 * 17.9 * GB < found < 0.75 * 18.3 * GB
 
 
 def test_records_on_a_gpu_take_no_more_than_they_are_worth():
