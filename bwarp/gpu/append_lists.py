@@ -1,14 +1,15 @@
-"""Lists on the GPU that many threads add to: one atomic sum a block says where all of it goes.
+"""Lists on the GPU that many threads add to: one atomic sum a block, or a warp, says where all of
+it goes.
 
 The order of the elements does not matter to any search. A list that is full swallows what comes;
 its counter goes on, so that the host sees that it was too short.
 """
 
-from numba import cuda, int32, uint32
+from numba import cuda, int32, int64, uint32
 
 from bwarp.gpu.launch import ALL_LANES, WARP
 
-__all__ = ["INTERVALS", "KEYS", "reserve"]
+__all__ = ["INTERVALS", "KEYS", "reserve", "slot_in_list"]
 
 KERNEL_SIGNATURES = {}
 
@@ -51,3 +52,21 @@ def reserve(counters, which, wanted):
     slot = uint32(totals[32] + totals[warp] + uint32(running) - wanted)
     cuda.syncthreads()
     return slot
+
+
+@cuda.jit(device=True)
+def slot_in_list(counter, is_wanted):
+    """The index (int64) of a lane's element in a list that has room for all elements.
+
+    `counter[0]` is how many there are. All lanes of a warp must come here together, also those
+    without an element, to which the index means nothing. A ballot, a shuffle, and one atomic sum
+    where any lane has an element; no barrier.
+    """
+    lane = int64(cuda.laneid)
+    lanes = int64(cuda.ballot_sync(ALL_LANES, is_wanted)) & ALL_LANES
+    slot = int32(0)
+    if lane == 0 and lanes != 0:
+        slot = int32(cuda.atomic.add(counter, 0, int32(cuda.popc(lanes))))
+    # A list may be longer than an int32 counts.
+    first = uint32(cuda.shfl_sync(ALL_LANES, slot, 0))
+    return int64(first) + cuda.popc(lanes & ((int64(1) << lane) - 1))

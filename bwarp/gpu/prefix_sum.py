@@ -17,6 +17,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.workspace import device_array
 
@@ -65,7 +66,7 @@ def _tile_size(count: int) -> int:
 def add_up(counts) -> int:
     """Replace counts, of which the last is 0, by their running sums; returns the total."""
     exclusive_sum(counts)
-    return int(counts[counts.size - 1 :].copy_to_host()[0])
+    return number_at(counts, counts.size - 1)
 
 
 @cuda.jit(cache=True)

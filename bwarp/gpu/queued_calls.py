@@ -7,7 +7,7 @@ many threads work, that takes a hundred times as long as the call.
 import ctypes
 import functools
 
-__all__ = ["current_device", "free", "launch_kernel", "take"]
+__all__ = ["clear", "current_device", "free", "launch_kernel", "take"]
 
 _DEFAULT_STREAM = None
 
@@ -47,6 +47,11 @@ def free(address: int) -> None:
     _driver().cuMemFreeAsync(address, _DEFAULT_STREAM)
 
 
+def clear(address: int, n_bytes: int) -> bool:
+    """Fill memory with zeros; whether the driver has taken it."""
+    return not _driver().cuMemsetD8Async(address, 0, n_bytes, _DEFAULT_STREAM)
+
+
 @functools.cache
 def _driver():
     try:
@@ -57,4 +62,6 @@ def _driver():
     library.cuLaunchKernel.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
     library.cuMemAllocAsync.argtypes = [pointer, size, pointer]
     library.cuMemFreeAsync.argtypes = [ctypes.c_uint64, pointer]
+    # Its name ends as that of all functions that were made for pointers of 64 bits.
+    library.cuMemsetD8Async.argtypes = [ctypes.c_uint64, ctypes.c_ubyte, size, pointer]
     return library

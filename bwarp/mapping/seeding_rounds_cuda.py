@@ -10,6 +10,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
@@ -103,7 +104,7 @@ def score_reads(
     found = find_candidates(device.index, reads, everyone, n_reads, parameters.first, parameters)
     hits = extend(device.genome, reads, found, parameters)
     searched, bounds, unlocated = found.searched, found.score_bounds, found.unlocated
-    no_one = cuda.to_device(np.zeros(n_reads, np.uint8))
+    no_one = zeros(n_reads, np.uint8)
     marks = cuda.device_array(n_reads, np.uint8)
     good = cuda.to_device(good_scores(reads.longest, parameters))
     for number, seeds in rounds_of(parameters):
@@ -133,7 +134,7 @@ def add_mates(
         return scored.hits
     candidates = rescue_candidates(device.genome, scored.reads, scored.hits, insert, parameters)
     more = extend(device.genome, scored.reads, candidates, of_ends(parameters, ends=2))
-    no_one = cuda.to_device(np.zeros(scored.reads.n_reads, np.uint8))
+    no_one = zeros(scored.reads.n_reads, np.uint8)
     return merge(scored.hits, more, no_one)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import cuda
 
 from bwarp.gpu.available_memory import free_memory, require_memory
+from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.mapping.reads.base_bits_cuda import blocks_of_packed
@@ -180,7 +181,7 @@ class _Engine:
                 length, direction == FORWARD, self._search.least, self._sites, self._available,
                 self._n_listed,
             )  # fmt: skip
-            count = int(self._n_listed.copy_to_host()[0])
+            count = number_at(self._n_listed, 0)
             if count <= self._sites.size:
                 return count
             self._make_room_for_sites(min(count + count // 8, positions))
@@ -201,7 +202,7 @@ class _Engine:
             blocks, self._sites, *sites, direction == BACKWARD, self._guides[direction],
             self._lengths, *guides, self._n_bases, self._found, self._n_fitting,
         )  # fmt: skip
-        count = int(self._n_fitting.copy_to_host()[0])
+        count = number_at(self._n_fitting, 0)
         if count <= self._found.size:
             if count:
                 yield count

@@ -20,7 +20,12 @@ from bwarp.mems.maximal import maximal_matches_cuda, window_rows_cuda
 from bwarp.mems.unique import unique_matches_cuda
 from tests.helpers.cases.mems_cases import index_of, text_of
 from tests.helpers.gpu import emulated_cuda
-from tests.helpers.gpu.pretended_device import DeviceArray, Launcher, device, pair_sorter
+from tests.helpers.gpu.pretended_device import (
+    DeviceArray,
+    Launcher,
+    pair_sorter,
+    pretend_arrays,
+)
 from tests.helpers.oracles.mems_oracle import expected_matches, random_case, rows_of
 
 MODULES = (
@@ -55,11 +60,7 @@ def emulated(monkeypatch):
     }
     for name, operation in operations.items():
         monkeypatch.setattr(emulated_cuda._Thread, name, staticmethod(operation), raising=False)
-    # What was never written must not look like a sensible number.
-    monkeypatch.setattr(
-        cuda, "device_array", lambda shape, dtype: device(np.full(shape, 113, dtype))
-    )
-    monkeypatch.setattr(cuda, "to_device", device)
+    pretend_arrays(monkeypatch)
     monkeypatch.setattr(DeviceArray, "copy_to_host", lambda array: np.array(array))
 
 

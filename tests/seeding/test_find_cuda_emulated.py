@@ -33,7 +33,12 @@ from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import whole_queries
 from bwarp.sequence import unpack
 from tests.helpers.gpu import emulated_cuda
-from tests.helpers.gpu.pretended_device import DeviceArray, Launcher, device, pair_sorter
+from tests.helpers.gpu.pretended_device import (
+    DeviceArray,
+    Launcher,
+    pair_sorter,
+    pretend_arrays,
+)
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
     batch_of,
@@ -80,11 +85,7 @@ def emulated(monkeypatch):
     }
     for name, operation in operations.items():
         monkeypatch.setattr(thread, name, staticmethod(operation), raising=False)
-    # What was never written must not look like a sensible number.
-    monkeypatch.setattr(
-        cuda, "device_array", lambda shape, dtype: device(np.full(shape, 113, dtype))
-    )
-    monkeypatch.setattr(cuda, "to_device", device)
+    pretend_arrays(monkeypatch)
     processor = SimpleNamespace(MULTIPROCESSOR_COUNT=1)
     monkeypatch.setattr(cuda, "get_current_device", lambda: processor)
     monkeypatch.setattr(DeviceArray, "copy_to_device", np.copyto, raising=False)

@@ -33,6 +33,7 @@ from bwarp.alignment.search.profile_kernel_cuda import (
     spread_targets,
     strip_kernel,
 )
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.runtime.ranges import bounded_ranges
 
@@ -289,7 +290,7 @@ def _scores_in_32_bits(query, part, scoring, ids):
     targets = part.targets
     count = targets.host_lengths.size
     lengths = np.full(count, query.size, np.int32)
-    starts = cuda.to_device(np.zeros(count, np.int64))
+    starts = zeros(count, np.int64)
     queries = DeviceSequences(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
     outputs = tuple(cuda.device_array(count, np.int32) for _ in range(3))
     marks = np.zeros(count, np.int32)

@@ -16,6 +16,7 @@ from numba import cuda, int32, int64, types, uint32
 
 from bwarp.composition.references import References
 from bwarp.composition.tiles.tiles_cuda import refuse_too_large
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
@@ -85,7 +86,7 @@ def count_tile_hits(
     """
     n_tiles = -(-(stop - first) // tile_windows)
     _gather(prepared, length)
-    hits = cuda.to_device(np.zeros(len(counts) * n_tiles + 1, np.int32))
+    hits = zeros(len(counts) * n_tiles + 1, np.int32)
     turns = [cuda.stream() for _ in range(streams)]
     for i, query in enumerate(counts.astype(np.int32)):
         count_query[*launch(stop - first, _THREADS), turns[i % streams]](

@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import into_host, to_host
 from bwarp.index.building.bwt_cpu import count_before_blocks
@@ -71,7 +72,7 @@ def _add_bits(part: Part, codes, bits, rows: list, positions: list, threads: int
     first, count = part.first, part.suffixes.size
     begin, end = first // WARP, (first + count - 1) // WARP + 1
     words = cuda.device_array(2 * (end - begin), np.uint32)
-    found = cuda.to_device(np.zeros(1, np.uint32))
+    found = zeros(1, np.uint32)
     fill_bits[launch(WARP * (end - begin), _THREADS)](
         codes, part.suffixes, first, words, found, *part.room
     )
@@ -79,7 +80,7 @@ def _add_bits(part: Part, codes, bits, rows: list, positions: list, threads: int
     before = bits[begin].copy()
     into_host(bits[begin:end].reshape(-1), words, threads)
     bits[begin] |= before
-    n_found = int(found.copy_to_host()[0])
+    n_found = number_at(found, 0)
     for column, found_here in zip((rows, positions), part.room, strict=True):
         column.extend(to_host([found_here[:n_found]], threads))
 

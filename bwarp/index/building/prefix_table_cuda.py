@@ -4,6 +4,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
@@ -20,7 +21,7 @@ def prefix_table(text, prefix_length: int) -> np.ndarray:
     if prefix_length == 0:
         return np.empty((0, 2), np.uint32)
     kmers = 4**prefix_length
-    short, counts, firsts = (cuda.to_device(np.zeros(kmers, np.uint32)) for _ in range(3))
+    short, counts, firsts = (zeros(kmers, np.uint32) for _ in range(3))
     count_kmers[launch(text.size, _THREADS)](text, prefix_length, short, counts)
     add_neighbours[launch(kmers, _THREADS)](short, counts, firsts)
     exclusive_sum(firsts)

@@ -20,7 +20,9 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.gpu.append_lists import slot_in_list
 from bwarp.gpu.available_memory import require_memory
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.gpu.radix_sort import pair_sorter
@@ -108,7 +110,7 @@ def suffixes_in_parts(
     below = 5 ** (FIRST_SYMBOLS - BUCKET_SYMBOLS)
     for first, last in ranges:
         count = int(starts[last] - starts[first])
-        taken = cuda.to_device(np.zeros(1, np.uint32))
+        taken = zeros(1, np.uint32)
         take_part[launch(codes.size, _THREADS)](
             codes, np.uint64(first * below), np.uint64(last * below), keys[0], positions[0], taken
         )
@@ -122,7 +124,7 @@ def suffixes_in_parts(
 
 def _bucket_starts(codes) -> np.ndarray:
     """The row of the first suffix of every bucket, and the number of rows, on the host."""
-    counts = cuda.to_device(np.zeros(5**BUCKET_SYMBOLS, np.uint32))
+    counts = zeros(5**BUCKET_SYMBOLS, np.uint32)
     count_buckets[launch(codes.size, _THREADS)](codes, counts)
     starts = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts.copy_to_host(), out=starts[1:])
@@ -192,22 +194,15 @@ def take_part(codes, low, high, keys, positions, taken):
     One thread a suffix, one atomic sum a warp that has some.
     """
     i = cuda.grid(1)
-    lane = cuda.laneid
     key = np.uint64(0)
     is_inside = False
     if i < codes.size:
         key = symbols_at(codes, i, FIRST_SYMBOLS)
         is_inside = low <= key < high
-    votes = np.uint32(cuda.ballot_sync(ALL_LANES, is_inside))
-    if votes != 0:
-        before = np.uint32(0)
-        if lane == 0:
-            before = np.uint32(cuda.atomic.add(taken, 0, np.uint32(cuda.popc(votes))))
-        before = np.uint32(cuda.shfl_sync(ALL_LANES, np.int32(before), 0))
-        if is_inside:
-            at = np.int64(before) + cuda.popc(votes & np.uint32((1 << lane) - 1))
-            keys[at] = key - low
-            positions[at] = i
+    at = slot_in_list(taken, is_inside)
+    if is_inside:
+        keys[at] = key - low
+        positions[at] = i
 
 
 @cuda.jit(device=True)

@@ -20,6 +20,7 @@ from numba import cuda, int64, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import reserve
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.index.device_index_cuda import DeviceIndex
@@ -119,7 +120,7 @@ def located_hits(device: DeviceIndex, parts: DeviceParts, first: int, last: int)
     offsets = cuda.device_array(n_intervals + 1, np.uint32)
     count_rows[launch(n_intervals + 1)](parts.n_rows, first_interval, n_intervals, offsets)
     exclusive_sum(offsets)
-    count = int(offsets[n_intervals:].copy_to_host()[0])
+    count = number_at(offsets, n_intervals)
     rows, of_parts, steps = (cuda.device_array(max(1, count), np.uint32) for _ in range(3))
     if count:
         list_rows[launch(n_intervals)](
@@ -152,7 +153,7 @@ def keys_of_hits(
     layout = key_layout(text, items)
     keys, spare_keys = (cuda.device_array(max(1, hits.count), np.uint64) for _ in range(2))
     segments, spare = (cuda.device_array(max(1, hits.count), np.uint32) for _ in range(2))
-    counters = cuda.to_device(np.zeros(1, np.uint32))
+    counters = zeros(1, np.uint32)
     if hits.count:
         key_hits[launch(hits.count)](
             text.blocks, reads, last_bounded(text.n_bases), items.begins,
@@ -160,7 +161,7 @@ def keys_of_hits(
             hits.positions, hits.parts, hits.count, text.segment_text, text.segment_genome,
             1 if use_filter else 0, layout.spread, layout.item_shift, keys, segments, counters,
         )  # fmt: skip
-    count = int(counters.copy_to_host()[0])
+    count = number_at(counters, 0)
     if count > 1:
         (keys, _), (segments, _) = text.sort_pairs(
             (keys, spare_keys), (segments, spare), count, layout.bits

@@ -16,6 +16,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint8, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
@@ -94,12 +95,12 @@ def loci_of_keys(
             cuda.device_array(capacity, np.uint64),
             cuda.device_array(capacity, np.uint32),
         )
-        counters = cuda.to_device(np.zeros(4, np.uint32))
+        counters = zeros(4, np.uint32)
         out = loci, shapes, counters
         list_large[launch(hits.count)](*given, n_clusters, kind[2], large, sizes, counters)
         if kind[2]:
             small_clusters(*kind)[launch(hits.count)](*given, n_clusters, *out)
-        n_large = int(counters[LARGE:].copy_to_host()[0])
+        n_large = number_at(counters, LARGE)
         if n_large:
             _find_in_large(given, items, large, sizes, n_large, out)
         count, verified, confirmed, _ = counters.copy_to_host().tolist()

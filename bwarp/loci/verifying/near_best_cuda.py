@@ -9,6 +9,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import reserve
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import launch
 from bwarp.loci.verifying.loci_cuda import FoundOnGpu
 
@@ -31,11 +32,11 @@ def loci_near_best(found: FoundOnGpu, n_items: int, strata: int) -> FoundOnGpu:
     lower_best[launch(found.count)](found.loci, found.shapes, found.count, best)
     loci = cuda.device_array(found.count, np.uint64)
     shapes = cuda.device_array(found.count, np.uint32)
-    counter = cuda.to_device(np.zeros(1, np.uint32))
+    counter = zeros(1, np.uint32)
     keep_near[launch(found.count)](
         found.loci, found.shapes, found.count, best, strata, loci, shapes, counter
     )
-    count = int(counter.copy_to_host()[0])
+    count = number_at(counter, 0)
     return FoundOnGpu(loci, shapes, count, found.verified, found.confirmed)
 
 

@@ -7,12 +7,14 @@ half a byte a base; windows to align with gaps are copied out of it.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int32, int64
+from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, DeviceSequences
 from bwarp.alignment.pairwise.pairs_cuda import find_ends
 from bwarp.alignment.scoring import FITTING, LOCAL
+from bwarp.gpu.append_lists import slot_in_list
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import to_gpu
 from bwarp.mapping.extension.diagonal import (
@@ -68,7 +70,7 @@ def extend(
 ) -> DeviceScoredHits:
     """Score every candidate; hits below the least score are left out."""
     n_reads = reads.n_reads
-    n = int(candidates.offsets[n_reads:].copy_to_host()[0])
+    n = number_at(candidates.offsets, n_reads)
     scored = cuda.device_array(max(1, FIELDS * n), np.int64)
     raw_scores = cuda.device_array(max(1, n), np.int32)
     hits = DeviceScoredHits(candidates.strands, scored, candidates.offsets, n_reads, n)
@@ -80,12 +82,12 @@ def extend(
         candidates.highest, n, *costs_of(parameters), scored, raw_scores,
     )  # fmt: skip
     unsure = cuda.device_array(n, np.int32)
-    counter = cuda.to_device(np.zeros(1, np.int32))
+    counter = zeros(1, np.int32)
     list_unsure[launch(WARP * n_reads)](
         candidates.offsets, candidates.lowest, candidates.highest, n_reads,
         parameters.hopeless_margin, scored, unsure, counter,
     )  # fmt: skip
-    n_unsure = int(counter.copy_to_host()[0])
+    n_unsure = number_at(counter, 0)
     if n_unsure:
         _align(genome, reads, candidates, parameters, scored, raw_scores, unsure, n_unsure)
     return ranked(hits, parameters.least_score, hits.offsets)
@@ -200,13 +202,9 @@ def list_unsure(offsets, lowest, highest, n_reads, hopeless_margin, scored, unsu
             is_hopeless = lowest[i] == highest[i] and scored[row + SCORE] + hopeless_margin < best
             is_unsure = not is_hopeless and scored[row + GAPLESS] == 0
             scored[row + GAPLESS] = 1
-        lanes = int64(cuda.ballot_sync(ALL_LANES, is_unsure)) & ALL_LANES
-        slot = int32(0)
-        if lane == 0 and lanes != 0:
-            slot = cuda.atomic.add(counter, 0, int32(cuda.popc(lanes)))
-        slot = cuda.shfl_sync(ALL_LANES, slot, 0)
+        slot = slot_in_list(counter, is_unsure)
         if is_unsure:
-            unsure[slot + cuda.popc(lanes & ((int64(1) << lane) - 1))] = i
+            unsure[slot] = i
 
 
 @cuda.jit(cache=True)

@@ -7,6 +7,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.gap_search import gap_costs, least_clipped
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, READ_END, READ_START, SCORE
@@ -28,7 +29,7 @@ def mark_split_reads(reads: DeviceReads, hits: DeviceScoredHits, parameters: Map
     """The reads whose hits `with_split_reads` may change: device array, uint8, 1 for each."""
     n_reads = reads.n_reads
     if parameters.mode == END_TO_END:
-        return cuda.to_device(np.zeros(max(1, n_reads), np.uint8))
+        return zeros(max(1, n_reads), np.uint8)
     marks = cuda.device_array(max(1, n_reads), np.uint8)
     costs = gap_costs(parameters)
     mark_reads[launch(n_reads)](

@@ -16,6 +16,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.alignment.pairs import SOFT_CLIP
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.io.bam.device_records_cuda import DeviceRecords
@@ -90,7 +91,7 @@ def plain_records(
     firsts = cuda.to_device(first_records.astype(np.uint32))
     tables = read_tables(reads, texts, primary)
     edits = cuda.device_array(reads.n_reads, np.int32)
-    starts = cuda.to_device(np.zeros(n_records + 1, np.uint32))
+    starts = zeros(n_records + 1, np.uint32)
     common = constants, tables, alignments, *secondary, marks_there, ends, firsts
     size_records[launch(reads.n_reads)](*common, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
     records, source = _sized_by_host(by_host, first_records, starts)

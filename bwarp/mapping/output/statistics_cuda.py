@@ -5,6 +5,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.alignment.pairs import DELETION, MATCH
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, GAPLESS
@@ -45,12 +46,12 @@ def counts_of_plain(
     searched: np.ndarray,
 ) -> dict:
     """The counts of the reads that are not marked; `searched` (as of `ScoredChunk`) is of all."""
-    n_bases = int(genome.contig_starts[-1:].copy_to_host()[0])
+    n_bases = number_at(genome.contig_starts, genome.contig_starts.size - 1)
     step = depth_step(n_bases)
     # The sums, reads of every quality, pairs of every size, and depths: one array to bring back.
     parts = _SUMS, len(empty_statistics()["mapping_qualities"]), INSERT_BINS, -(-n_bases // step)
     edges = np.cumsum([0, *parts]).tolist()
-    there = cuda.to_device(np.zeros(edges[-1], np.int64))
+    there = zeros(edges[-1], np.int64)
     count_reads[launch(marks.size)](
         hits.offsets, hits.scored, *alignments, primary.qualities, primary.proper, edits,
         marks_there, ends, step, *edges[1:4], there,

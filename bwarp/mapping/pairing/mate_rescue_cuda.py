@@ -8,6 +8,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint32
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
@@ -43,7 +44,7 @@ def rescue_candidates(
     """At most one candidate for every good hit of the mate that has no partner yet."""
     n_reads = reads.n_reads
     diagonals = cuda.device_array(max(1, hits.count), np.int64)
-    kmers = cuda.to_device(np.zeros(max(1, hits.count), np.int32))
+    kmers = zeros(max(1, hits.count), np.int32)
     offsets = cuda.device_array(n_reads + 1, np.uint32)
     find_mates[launch(n_reads * WARP)](
         genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
@@ -61,7 +62,7 @@ def rescue_candidates(
             hits.offsets, hits.strands, diagonals, kmers, n_reads, insert.orientation, offsets,
             numbers, strands, found, seeds,
         )  # fmt: skip
-    nothing = cuda.to_device(np.zeros(n_reads, np.int32))
+    nothing = zeros(n_reads, np.int32)
     searched = np.zeros(3, np.int64)
     return Candidates(
         numbers, strands, found, found, found, seeds, offsets, nothing, nothing, searched

@@ -22,6 +22,7 @@ import numpy as np
 from numba import cuda, int64, uint64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import add_up
@@ -84,8 +85,8 @@ def group(
     n_reads = reads.n_reads
     entries = cuda.device_array(max(1, found.n_hits), np.uint64)
     longest = cuda.device_array(max(1, found.n_hits), np.int64)
-    offsets = cuda.to_device(np.zeros(n_reads + 1, np.uint32))
-    score_bounds, unlocated = (cuda.to_device(np.zeros(n_reads, np.int32)) for _ in range(2))
+    offsets = zeros(n_reads + 1, np.uint32)
+    score_bounds, unlocated = (zeros(n_reads, np.int32) for _ in range(2))
     group_keys[launch(n_wanted * WARP)](
         found.keys, found.seed_firsts, found.read_positions, found.n_rows, found.hit_firsts,
         reads.offsets, wanted, n_wanted, k, found.differences, parameters.largest_gap,

@@ -20,6 +20,7 @@ from numba import cuda
 
 from bwarp.errors import UsageError
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.mems.device_text_cuda import DeviceReference, DeviceText, put_text
@@ -114,7 +115,7 @@ def _search(
     firsts, rows, offsets = _columns(reference, last - first)
     size = min(min_length, LONGEST_KMER)
     length = min(size, device.plan.string_length)
-    many = cuda.to_device(np.zeros(1, np.uint64))
+    many = zeros(1, np.uint64)
     search_windows[launch(last - first + 1, _THREADS)](
         device.forward.words,
         device.forward.separator_rows,
@@ -132,7 +133,7 @@ def _search(
         offsets,
         many,
     )
-    n_many = int(many.copy_to_host()[0])
+    n_many = number_at(many, 0)
     if n_many > device.work.elements:
         return n_many
     exclusive_sum(offsets)

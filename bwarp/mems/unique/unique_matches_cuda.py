@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
@@ -45,7 +46,7 @@ def unique_matches(
     device = reference.device
     length = min(min_length, device.plan.string_length)
     query = put_text(text)
-    offsets = cuda.to_device(np.zeros(n_pieces + 1, np.uint32))
+    offsets = zeros(n_pieces + 1, np.uint32)
     pieces = cuda.to_device(pieces)
 
     def search(found, limit: int) -> None:

@@ -93,6 +93,11 @@ def _copy_bytes(to, array, size, _stream=0):
     to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
 
 
+def _copy_number(number, array, index):
+    assert 0 <= index < array.size, "of the array"
+    number[0] = array[index]
+
+
 class Launcher:
     """``kernel[blocks, threads](...)`` without a GPU."""
 
@@ -130,6 +135,16 @@ def pair_sorter():
     return sort_pairs
 
 
+def pretend_arrays(monkeypatch):
+    """Arrays of a device are in the memory of the host from now on."""
+    from bwarp.gpu import device_arrays
+
+    monkeypatch.setattr(numba.cuda, "to_device", device)
+    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
+    monkeypatch.setattr(device_arrays, "_clear", lambda array: array.fill(0))
+    monkeypatch.setattr(device_arrays, "_copy_number", _copy_number)
+
+
 def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpus=1):
     """Make library code that launches kernels run them here, as if there were a GPU, or several.
 
@@ -152,6 +167,7 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
     monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
     from bwarp.gpu import workspace
 
+    pretend_arrays(monkeypatch)
     give = workspace._Memory.array
 
     def filled(memory, size, dtype):
@@ -161,8 +177,6 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
 
     monkeypatch.setattr(workspace._Memory, "array", filled)
     monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
-    monkeypatch.setattr(numba.cuda, "to_device", device)
-    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
     monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
     # Numbers that no test before this one had: what is kept for a GPU is not for these.
     gpus = [PretendedGpu(next(_numbers), capability, memory) for _ in range(gpus)]

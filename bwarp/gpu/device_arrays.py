@@ -1,0 +1,48 @@
+"""Zeros on the GPU, and single numbers of arrays there.
+
+What numba-cuda has for them takes a tenth of a millisecond or more each, of which a turn on the GPU
+has hundreds: zeros are made on the host and copied, and an array of one number is cut out first.
+"""
+
+import numpy as np
+from numba import cuda
+from numba.cuda.cudadrv import driver
+
+from bwarp.gpu import queued_calls
+
+__all__ = ["number_at", "zeros"]
+
+
+def zeros(size: int, dtype):
+    """A device array of so many zeros; the host does not wait for them."""
+    array = cuda.device_array(int(size), dtype)
+    if size:
+        _clear(array)
+    return array
+
+
+def number_at(array, index: int) -> int:
+    """A number of a 1-d device array of integers, once it is there.
+
+    Parameters
+    ----------
+    array : device array, shape=(n,), contiguous
+    index : int
+        From 0 to n - 1.
+    """
+    number = np.empty(1, array.dtype)
+    _copy_number(number, array, index)
+    return int(number[0])
+
+
+def _clear(array) -> None:
+    address = array.device_ctypes_pointer.value
+    if not queued_calls.clear(address, array.nbytes):
+        # numba-cuda says why not.
+        driver.device_memset(array, 0, array.nbytes)
+
+
+def _copy_number(number: np.ndarray, array, index: int) -> None:
+    # Lets go of Python's lock while the GPU works.
+    address = array.device_ctypes_pointer.value + index * number.itemsize
+    driver.driver.cuMemcpyDtoH(number.ctypes.data, address, number.itemsize)
