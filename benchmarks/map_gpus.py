@@ -14,6 +14,7 @@ with an index that is there: its seconds are of the whole program and of mapping
 
 import gzip
 import json
+import os
 import re
 import subprocess
 import sys
@@ -103,8 +104,9 @@ def of_program(used: Used) -> dict:
 def main(options):
     skip_without_gpu()
     if options.within:
-        print(json.dumps(timeline(options.folder, options.threads, options.within)))
-        return
+        print(json.dumps(timeline(options.folder, options.threads, options.within)), flush=True)
+        # Python's end unloads what a second GPU has loaded as if it were the first's, and crashes.
+        os._exit(0)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         sizes = {"bases": options.bases, "pairs": options.pairs, "threads": options.threads}
