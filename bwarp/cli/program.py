@@ -23,6 +23,7 @@ from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
+from bwarp.gpu.early_start import give_up_cuda
 from bwarp.io.standard_streams import (
     drop_standard_output,
     fill_closed_streams,
@@ -153,7 +154,9 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     if requested != "cpu":
         claim_gpu(say, most=gpus)
     backend = choose_backend(requested)
-    if backend == "cuda":
+    if backend == "cpu":
+        give_up_cuda()
+    else:
         from numba.cuda.core import caching, event
 
         save_one_at_a_time(caching.IndexDataCacheFile)

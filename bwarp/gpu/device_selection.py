@@ -21,8 +21,8 @@ __all__ = [
     "DRIVER",
     "HELD",
     "claim_gpu",
+    "claim_only_gpu",
     "installed_gpus",
-    "is_free",
     "release_gpu",
     "visible_gpus",
 ]
@@ -89,14 +89,25 @@ def claim_gpu(
     return os.environ[HELD]
 
 
-def is_free(gpu: str, folder: Path | None = None) -> bool:
-    """Whether no other program of bwarp holds a GPU; it is not taken."""
-    try:
-        if not _lock(gpu, Path(folder or tempfile.gettempdir())):
-            return False
-    except OSError:
-        return True  # no lock can be made
-    os.close(_locks.pop())
+def claim_only_gpu(
+    folder: Path | None = None, driver: Path = DRIVER, devices: Path = DEVICES
+) -> bool:
+    """Take the GPU where there is one to choose from, and nobody has to be waited for.
+
+    Returns whether this process may use it from now on; `claim_gpu` then finds it taken.
+    """
+    if HELD in os.environ:
+        return True
+    gpus = visible_gpus(os.environ, driver, devices)
+    if len(gpus) != 1:
+        return False
+    if "CUDA_VISIBLE_DEVICES" not in os.environ:
+        try:
+            if not _lock(gpus[0], Path(folder or tempfile.gettempdir())):
+                return False
+        except OSError:
+            return True  # no lock can be made
+        os.environ[HELD] = gpus[0]
     return True
 
 

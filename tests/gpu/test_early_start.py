@@ -1,27 +1,38 @@
 """When CUDA is started while Python imports, with GPUs that are only files."""
 
+import importlib.util
+import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from bwarp.gpu import device_selection, early_start
-from bwarp.gpu.device_selection import claim_gpu, is_free, release_gpu
-from bwarp.gpu.early_start import begin_cuda
+from bwarp.gpu.device_selection import HELD, claim_gpu, release_gpu
+from bwarp.gpu.early_start import begin_cuda, give_up_cuda
 
 UUIDS = [f"GPU-0000000{i}-aaaa-bbbb-cccc-dddddddddddd" for i in range(2)]
 
 
 @pytest.fixture
 def begins(tmp_path, monkeypatch):
-    """A function: whether CUDA is started for a command, where there are so many GPUs."""
-    for name in ("CUDA_VISIBLE_DEVICES", device_selection.HELD, "NUMBA_ENABLE_CUDASIM"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(device_selection, "_locks", [])
-    started = []
-    monkeypatch.setattr(early_start, "_start", lambda: started.append("CUDA"))
+    """A function: whether CUDA is started for a command, where there are so many GPUs.
 
-    def begin(subcommand="map", words=("-o", "out.bam"), gpus=1):
+    The GPU is free again after each call.
+    """
+    for name in ("CUDA_VISIBLE_DEVICES", HELD, *early_start._NO_CUDA):
+        monkeypatch.setenv(name, "")  # so that it is as it was after the test
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(device_selection, "_locks", [])
+    monkeypatch.setattr(early_start, "_thread", None)
+    monkeypatch.setattr(early_start, "_libraries", [])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    given_up = []
+    library = SimpleNamespace(cuDevicePrimaryCtxRelease=given_up.append)
+    monkeypatch.setattr(early_start, "_start", lambda: early_start._libraries.append(library))
+
+    def begin(subcommand="map", words=("-o", "out.bam"), gpus=1, keep=False):
         driver, devices = tmp_path / "driver", tmp_path / "dev"
         devices.mkdir(exist_ok=True)
         for i in range(gpus):
@@ -30,11 +41,12 @@ def begins(tmp_path, monkeypatch):
                 f"GPU UUID: \t {UUIDS[i]}\nDevice Minor: \t {i}\n"
             )
             (devices / f"nvidia{i}").touch()
-        started.clear()
-        thread = begin_cuda(subcommand, words, driver, devices, tmp_path)
-        if thread is not None:
-            thread.join()
-        return started == ["CUDA"]
+        begin_cuda(subcommand, words, driver, devices, tmp_path)
+        if keep:
+            return early_start._thread is not None
+        given_up.clear()
+        give_up_cuda()
+        return given_up == [0]
 
     yield begin
     release_gpu()
@@ -49,15 +61,15 @@ def test_it_is_started_for_a_program_that_uses_it(begins):
 @pytest.mark.parametrize(
     "words",
     [["--backend", "cpu"], ["--backend=cpu", "-o", "a.bam"], ["-h"], ["-o", "a", "--help"],
-     ["--version"], []],
+     ["--version"], ["index", "--verify"], []],
     ids=" ".join,
 )  # fmt: skip
 def test_it_is_not_where_nobody_asks_for_it(begins, words):
     assert not begins(words=words)
 
 
-@pytest.mark.parametrize("subcommand", ["simulate-reads", "merge", "doctor", None])
-def test_it_is_not_for_a_program_without_kernels(begins, subcommand):
+@pytest.mark.parametrize("subcommand", ["simulate-reads", "merge", "doctor", "mems", None])
+def test_it_is_not_for_a_program_that_may_use_none(begins, subcommand):
     assert not begins(subcommand)
 
 
@@ -70,27 +82,48 @@ def test_it_is_not_where_there_is_none_or_one_has_to_be_chosen(begins, monkeypat
     assert not begins(gpus=2)
 
 
-def test_it_is_not_where_numba_simulates_one(begins, monkeypatch):
-    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+@pytest.mark.parametrize("name", early_start._NO_CUDA)
+def test_it_is_not_where_numba_is_told_to_use_none(begins, monkeypatch, name):
+    monkeypatch.setenv(name, "1")
     assert not begins()
+
+
+def test_it_is_not_without_numba_cuda(begins, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert not begins()
+
+
+def test_it_is_held_from_then_on_until_it_is_given_up(begins, tmp_path):
+    assert begins(keep=True)
+    assert os.environ[HELD] == UUIDS[0]
+    folders = tmp_path, tmp_path / "driver", tmp_path / "dev"
+    assert claim_gpu(pytest.fail, *folders) is None
+    give_up_cuda()
+    assert HELD not in os.environ
+    assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
 
 
 def test_it_is_not_where_another_program_holds_it(begins, tmp_path, monkeypatch):
     assert begins()
-    assert claim_gpu(print, tmp_path, tmp_path / "driver", tmp_path / "dev") == UUIDS[0]
-    assert not is_free(UUIDS[0], tmp_path)
+    assert claim_gpu(pytest.fail, tmp_path, tmp_path / "driver", tmp_path / "dev") == UUIDS[0]
     # A child of who holds it shares it.
-    assert begins()
-    monkeypatch.delenv(device_selection.HELD)
+    assert begins(keep=True)
+    monkeypatch.setattr(early_start, "_thread", None)
+    monkeypatch.delenv(HELD)
     assert not begins()
-    release_gpu()
-    assert is_free(UUIDS[0], tmp_path)
-    assert is_free(UUIDS[0], tmp_path)
-    assert begins()
+
+
+def test_what_fails_is_left_to_who_asks_for_the_gpu(begins, monkeypatch):
+    def refuse(*_):
+        raise PermissionError("/proc/driver/nvidia/gpus")
+
+    monkeypatch.setattr(early_start, "claim_only_gpu", refuse)
+    assert not begins()
 
 
 def test_a_machine_without_a_driver_is_left_to_who_explains_that():
     early_start._start()
+    assert not early_start._libraries
 
 
 def test_nothing_heavy_is_imported():
