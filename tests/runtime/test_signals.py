@@ -27,6 +27,14 @@ run_program(parser, lambda options: exec(options.statements, globals()))
 NOTHING = "interrupted; no output was written under its final name"
 
 
+@pytest.fixture(autouse=True)
+def hang_ups_are_heard():
+    """Whoever runs the tests may ignore them, as nohup does."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def start(tmp_path):
     """A function that runs statements in the frame of a program until they say that they began."""
