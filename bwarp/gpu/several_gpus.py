@@ -11,10 +11,11 @@ from functools import partial
 from typing import TypeVar
 
 from numba import cuda
+from numba.cuda.cudadrv.driver import device_pointer, driver
 
 from bwarp.runtime.threads import run_together
 
-__all__ = ["LeastBusy", "on_each", "on_gpu"]
+__all__ = ["LeastBusy", "copy_from_gpu", "on_each", "on_gpu"]
 
 Result = TypeVar("Result")
 Worker = TypeVar("Worker")
@@ -35,6 +36,22 @@ def on_gpu(gpu: int, work: Callable[..., Iterator[Result]], *arguments) -> Itera
     """What ``work(*arguments)`` yields on a GPU; to be asked for by one thread alone."""
     with cuda.gpus[gpu]:
         yield from work(*arguments)
+
+
+def copy_from_gpu(array, gpu: int):
+    """A copy on the current GPU of a 1-d array on another one, which may be forgotten afterwards.
+
+    It waits for what both GPUs have to do, and what they are given later waits for it.
+    """
+    copy = cuda.device_array(array.size, array.dtype)
+    if array.size:
+        _copy_between_gpus(copy, cuda.get_current_device().id, array, gpu)
+    return copy
+
+
+def _copy_between_gpus(target, target_gpu: int, source, source_gpu: int) -> None:
+    there, here = (cuda.gpus[gpu].get_primary_context().handle for gpu in (source_gpu, target_gpu))
+    driver.cuMemcpyPeer(device_pointer(target), here, device_pointer(source), there, source.nbytes)
 
 
 class LeastBusy:

@@ -56,12 +56,12 @@ def load(
 
 
 def sort_bytes_on_gpu(backend: str, kept: object) -> int:
-    """Memory to keep records on the GPU and sort them: most of what mapping leaves free on a single
-    one.
+    """Memory to keep records on the GPU and sort them: most of what mapping leaves free there.
 
-    0 where that is too little to be worth it.
+    Of several GPUs the first one sorts what all have found. 0 where that is too little to be worth
+    it.
     """
-    if backend != "cuda" or len(kept) > 1:
+    if backend != "cuda":
         return 0
     from bwarp.mapping import pipeline_cuda
 

@@ -7,7 +7,7 @@ import pytest
 from numba import cuda
 
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.gpu.several_gpus import LeastBusy, on_each, on_gpu
+from bwarp.gpu.several_gpus import LeastBusy, copy_from_gpu, on_each, on_gpu
 from bwarp.gpu.transfers import to_gpu
 from bwarp.runtime.turns import in_turns
 from tests.helpers.gpu.pretended_device import pretend_gpu
@@ -75,6 +75,23 @@ def test_what_is_yielded_is_made_on_the_gpu(monkeypatch):
 
     assert list(on_gpu(1, work, 2)) == [cuda.gpus[1]] * 2
     assert cuda.get_current_device() is cuda.gpus[0]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [0, 1, 10_000_000])
+def test_copies_from_one_gpu_to_another(size):
+    if len(cuda.gpus) < 2:
+        pytest.skip("needs two GPUs")
+    with cuda.gpus[1]:
+        there = cuda.to_device(np.ones(size, np.uint32))
+        if size:
+            exclusive_sum(there)
+    here = copy_from_gpu(there, 1)
+    del there
+    with cuda.gpus[1]:
+        # This may be where it was.
+        cuda.to_device(np.full(size, 7, np.uint32))
+    assert here.copy_to_host().tolist() == list(range(size))
 
 
 @pytest.mark.gpu

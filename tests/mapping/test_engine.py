@@ -31,6 +31,11 @@ def test_records_on_a_gpu_take_no_more_than_they_are_worth():
     assert sort_bytes_on_gpu("cuda", [kept(20 * GB)]) == 0
 
 
-def test_no_records_stay_where_there_is_not_one_gpu():
-    assert sort_bytes_on_gpu("cuda", [kept(140 * GB)] * 2) == 0
+def test_of_several_gpus_the_first_one_sorts():
+    large, small = kept(140 * GB), kept(33 * GB)
+    assert sort_bytes_on_gpu("cuda", [large, small]) == engine.MOST_SORT_BYTES
+    assert sort_bytes_on_gpu("cuda", [small, large]) == 0
+
+
+def test_no_records_stay_where_there_is_no_gpu():
     assert sort_bytes_on_gpu("cpu", None) == 0

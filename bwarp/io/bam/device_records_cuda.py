@@ -1,4 +1,4 @@
-"""BAM records on a GPU, and their way there and back."""
+"""BAM records on a GPU, and their way there and back, and from one GPU to another."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,15 @@ import numpy as np
 from numba import cuda
 
 from bwarp.gpu.pinned_memory import PinnedBuffer
+from bwarp.gpu.several_gpus import copy_from_gpu
 from bwarp.io.bam.records import Records
 
-__all__ = ["DeviceRecords", "records_on_gpu", "records_on_host"]
+__all__ = ["DeviceRecords", "records_from_gpu", "records_on_gpu", "records_on_host"]
 
 
 @dataclass(frozen=True)
 class DeviceRecords:
-    """Some BAM records on the current GPU, less than 4 GB.
+    """Some BAM records on a GPU, less than 4 GB.
 
     Attributes
     ----------
@@ -24,6 +25,8 @@ class DeviceRecords:
     keys : device array, shape=(count,), dtype=uint64
         What they are sorted by (see `bwarp.io.bam.sort_order`).
     count, n_bytes : int
+    gpu : int
+        Its number, as CUDA counts those that it shows.
     """
 
     data: object
@@ -31,6 +34,7 @@ class DeviceRecords:
     keys: object
     count: int
     n_bytes: int
+    gpu: int
 
 
 def records_on_gpu(records: Records) -> DeviceRecords:
@@ -41,7 +45,14 @@ def records_on_gpu(records: Records) -> DeviceRecords:
         cuda.to_device(np.append(records.keys, np.uint64(0))),
         records.count,
         int(starts[-1]),
+        cuda.get_current_device().id,
     )
+
+
+def records_from_gpu(records: DeviceRecords) -> DeviceRecords:
+    """The same on the current GPU, of records on another one."""
+    arrays = (copy_from_gpu(a, records.gpu) for a in (records.data, records.starts, records.keys))
+    return DeviceRecords(*arrays, records.count, records.n_bytes, cuda.get_current_device().id)
 
 
 def records_on_host(records: DeviceRecords, pinned: PinnedBuffer) -> Records:

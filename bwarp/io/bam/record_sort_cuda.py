@@ -1,8 +1,8 @@
 """Sorting records that lie on the GPU: they are kept there, and come down compressed.
 
     groups of records -> store on the GPU -> in order -> blocks -> file
-                              |                                     ^
-                              '-> runs on disk ---------------------'  merged by the host
+    of this GPU or            |                                     ^
+    of others                 '-> runs on disk ---------------------'  merged by the host
 
 As `bwarp.io.bam.external_sort`, and with the same file in the end; where there are runs on disk,
 they are merged by what is there.
@@ -16,6 +16,7 @@ The store is memory that is taken once, and all that sorting takes for the recor
 So nobody else can take it in the meantime, and what was taken in can be put in order.
 """
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -30,7 +31,11 @@ from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.gpu.workspace import ALIGNMENT, cut, room_for
 from bwarp.io.bam.block_writer import BlockWriter
 from bwarp.io.bam.compression import ON_HOST, Compression
-from bwarp.io.bam.device_records_cuda import DeviceRecords, records_on_gpu
+from bwarp.io.bam.device_records_cuda import (
+    DeviceRecords,
+    records_from_gpu,
+    records_on_gpu,
+)
 from bwarp.io.bam.external_sort import merge_runs, run_file
 from bwarp.io.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
 from bwarp.io.bam.records import Records
@@ -48,7 +53,7 @@ _BESIDE = 16 * ALIGNMENT
 
 
 class DeviceRecordSorter:
-    """Takes records on the current GPU in any order, and writes them in order in the end.
+    """Takes records in any order, and writes them in order in the end, on the current GPU.
 
     It is a context, in which its memory of the GPU is held.
 
@@ -98,11 +103,14 @@ class DeviceRecordSorter:
 
     @on_timeline("keep records to sort")
     def add(self, records: DeviceRecords | Records) -> None:
-        """Take records, which may be changed afterwards; those of the host are sent to the GPU."""
+        """Take records, which may be changed afterwards; those of the host or of another GPU are
+        sent to this one."""
         if not records.count:
             return
         if isinstance(records, Records):
-            records = self._on_gpu(records)
+            records = self._sent(partial(records_on_gpu, records))
+        elif records.gpu != cuda.get_current_device().id:
+            records = self._sent(partial(records_from_gpu, records))
         count, n_bytes = records.count, records.n_bytes
         if not self._has_room(count, n_bytes):
             self._write_run()
@@ -122,9 +130,9 @@ class DeviceRecordSorter:
         self._store = None
         merge_runs(self._runs, writer, self._contig_starts, self._merge_bytes, self._threads)
 
-    def _on_gpu(self, records: Records) -> DeviceRecords:
-        """Copies of the host's records, for which the store makes room if need be."""
-        there = attempt(partial(records_on_gpu, records))
+    def _sent(self, send: Callable[[], DeviceRecords]) -> DeviceRecords:
+        """What ``send()`` brings to this GPU, for which the store makes room if need be."""
+        there = attempt(send)
         if there is not None:
             return there
         self._write_run()
@@ -132,7 +140,7 @@ class DeviceRecordSorter:
             # The next one is to leave them this room.
             self._most_bytes = self._store.size // 2
             self._store = None
-        return with_memory(lambda _: records_on_gpu(records))
+        return with_memory(lambda _: send())
 
     def _has_room(self, count: int, n_bytes: int) -> bool:
         return self._store is not None and self._store.has_room(count, n_bytes)

@@ -104,7 +104,8 @@ def plain_records(
     )
     if by_host.keys.size:
         copy_records[launch(by_host.keys.size * WARP)](*source, records, starts, data, keys)
-    return DeviceRecords(data, starts, keys, n_records, n_bytes), edits
+    gpu = cuda.get_current_device().id
+    return DeviceRecords(data, starts, keys, n_records, n_bytes, gpu), edits
 
 
 def _sized_by_host(by_host: HostRecords, first_records: np.ndarray, sizes):

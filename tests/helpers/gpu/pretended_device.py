@@ -93,6 +93,12 @@ def _copy_bytes(to, array, size, _stream=0):
     to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
 
 
+def _copy_between_gpus(target, target_gpu, source, source_gpu):
+    assert target.gpu == target_gpu == _current_id()
+    assert source.gpu == source_gpu
+    target[...] = source
+
+
 def _copy_number(number, array, index):
     assert 0 <= index < array.size, "of the array"
     number[0] = array[index]
@@ -165,8 +171,9 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
     monkeypatch.setattr(driver, "device_to_device", _copy_bytes)
     monkeypatch.setattr(numba.cuda, "pinned_array", never_written)
     monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
-    from bwarp.gpu import workspace
+    from bwarp.gpu import several_gpus, workspace
 
+    monkeypatch.setattr(several_gpus, "_copy_between_gpus", _copy_between_gpus)
     pretend_arrays(monkeypatch)
     give = workspace._Memory.array
 

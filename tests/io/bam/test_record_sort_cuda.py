@@ -127,6 +127,18 @@ def test_runs_on_disk(where, most_bytes, tmp_path):
     assert (tmp_path / "run1").exists()
 
 
+@pytest.mark.parametrize("most_bytes", [5000, 1 << 20])
+def test_records_of_several_gpus(most_bytes, pretended, tmp_path, monkeypatch):
+    pretend_gpu(monkeypatch, [launch], gpus=3)
+    groups = groups_of(some_records(200, 10), 6)
+    case = Case(tmp_path, on_gpu_compression(), groups)
+    for number, group in enumerate(groups):
+        with cuda.gpus[number % 3]:
+            case.groups[number] = records_on_gpu(group)
+    case.sort(most_bytes)
+    assert (case.runs() > 0) == (most_bytes == 5000)
+
+
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("where", ["host", "gpu"])
 @pytest.mark.parametrize("count", [0, 1])
