@@ -15,11 +15,10 @@ from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.unaligned_records import read_unaligned
 from bwarp.runtime.threads import read_ahead
 
-__all__ = ["MOST_MADE", "CountedRecords", "counted_records", "whole_pairs"]
+__all__ = ["CountedRecords", "counted_records", "threads_that_read", "whole_pairs"]
 
-#: Chunks that are made at a time, whatever the threads: so many keep up with any mapper. Of every
-#: file, if it is BGZF, as many threads inflate.
-MOST_MADE = 4
+#: Threads that read for up to sixteen that map: so many keep up with a GPU.
+_READING = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,11 @@ class CountedRecords:
     failure: Exception | None = None
 
 
+def threads_that_read(threads: int) -> int:
+    """Of so many threads those that make chunks; and of every file, if it is BGZF, inflate it."""
+    return min(threads, max(_READING, threads // 4))
+
+
 def counted_records(
     path, count: int, threads: int, with_groups: bool = False
 ) -> Iterator[CountedRecords]:
@@ -46,7 +50,7 @@ def counted_records(
     """
     read = partial(read_unaligned, with_groups=with_groups)
     read = read if holds_records(path) else read_blocks
-    blocks = read(path, _block_bytes(count), min(threads, MOST_MADE))
+    blocks = read(path, _block_bytes(count), threads_that_read(threads))
     texts = cut_records(path, read_ahead(blocks))
     waiting: list[RecordText] = []
     n_waiting = 0

@@ -23,15 +23,15 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.mapping.reads.counted_records import (
-    MOST_MADE,
     CountedRecords,
     counted_records,
+    threads_that_read,
     whole_pairs,
 )
 from bwarp.mapping.reads.file_pieces import Piece, laid_out, piece_of
 from bwarp.mapping.reads.read_names import first_bad_name, first_difference, pair_up
 from bwarp.mapping.reads.record_files import has_pairs, holds_records
-from bwarp.runtime.threads import in_order
+from bwarp.runtime.threads import in_order, read_ahead
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
@@ -151,7 +151,11 @@ def paired_chunks(
     path_1, path_2, reads: int = READS_A_CHUNK, threads: int = 1
 ) -> Iterator[ReadChunk]:
     """The pairs of two files with equally many reads in the same order."""
-    both = zip_longest(*(counted_records(path, reads // 2, threads) for path in (path_1, path_2)))
+    ends = [counted_records(path, reads // 2, threads) for path in (path_1, path_2)]
+    if threads > 1:
+        # Each is cut by a thread of its own.
+        ends = [read_ahead(records, 1) for records in ends]
+    both = zip_longest(*ends)
     return _made(partial(_paired, path_1, path_2), _numbered(reads // 2, both), threads)
 
 
@@ -190,7 +194,7 @@ def _numbered(templates: int, items: Iterator) -> Iterator[tuple[int, object]]:
 
 
 def _made(make: Callable, numbered: Iterator, threads: int) -> Iterator[ReadChunk]:
-    return in_order(lambda item: make(*item), numbered, min(threads, MOST_MADE))
+    return in_order(lambda item: make(*item), numbered, threads_that_read(threads))
 
 
 @on_timeline("parse reads")
