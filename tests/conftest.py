@@ -17,16 +17,19 @@ from bwarp.runtime.backend import choose_backend
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# What the programs import, for the most part.
+# What the programs import, and what Numba does before it first compiles or loads a function.
 PRELOADED = (
-    "numpy",
-    "pysam",
-    "bwarp.alignment.pairwise.pairs_cpu",
-    "bwarp.composition.scan",
-    "bwarp.index.verify",
-    "bwarp.mapping.pipeline",
-    "bwarp.mems.find",
-    "bwarp.seeding.find",
+    *("bwarp.cli.program", "pysam", "Bio.Align.substitution_matrices"),
+    *(
+        ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
+        for room in ("commands", "steps", "reports")
+        for path in sorted(CHECKOUT.glob(f"bwarp/cli/{room}/[!_]*.py"))
+    ),
+    "bwarp.alignment.search.search_cpu",
+    "bwarp.index.building.build_cpu",
+    "bwarp.seeding.algorithms.backtracking_cpu",
+    "bwarp.seeding.find_cpu",
+    "numba.core.entrypoints:init_all",
 )
 
 # Files that take long, after those of tests/workflow; the others are shorter.
@@ -39,6 +42,9 @@ LONG_FILES = (
     "test_find.py",
     "test_find_mems.py",
 )
+
+# Every process would otherwise read the sources anew, where the environment says so.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # Tests share a GPU and do not wait for each other's.
 os.environ.setdefault("BWARP_GPU", "shared")
@@ -158,7 +164,7 @@ def program_servers():
     """Two servers that run the programs in turn: their sets have different orders."""
     from tests.helpers.programs.program_server import ProgramServer
 
-    servers = [ProgramServer("bwarp.cli.program", *PRELOADED) for _ in range(2)]
+    servers = [ProgramServer(*PRELOADED) for _ in range(2)]
     yield itertools.cycle(servers)
     for server in servers:
         server.close()
@@ -169,7 +175,7 @@ def forked_python():
     """A `python` that forks from one that has imported the package."""
     from tests.helpers.programs.forked_python import ForkedPython
 
-    python = ForkedPython("bwarp.cli.program", *PRELOADED)
+    python = ForkedPython(*PRELOADED)
     yield python
     python.close()
 

@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.helpers.programs.program_server import become
+from tests.helpers.programs.program_server import become, preload
 
 __all__ = ["ForkedPython"]
 
@@ -49,7 +49,7 @@ class ForkedPython:
     Parameters
     ----------
     modules : str
-        What the server imports before the first job.
+        What the server imports before the first job, as that of `ProgramServer`.
     """
 
     def __init__(self, *modules: str):
@@ -134,6 +134,5 @@ def _be_the_program(client: socket.socket) -> None:
 
 if __name__ == "__main__":
     number, *modules = sys.argv[1:]
-    for name in modules:
-        __import__(name)
+    preload(modules)
     _serve(socket.socket(fileno=int(number)))

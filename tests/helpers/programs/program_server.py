@@ -22,7 +22,7 @@ import threading
 import traceback
 from pathlib import Path
 
-__all__ = ["ProgramServer", "become"]
+__all__ = ["ProgramServer", "become", "preload"]
 
 
 class ProgramServer:
@@ -85,6 +85,15 @@ class ProgramServer:
         self._process.wait()
 
 
+def preload(names: list[str]) -> None:
+    """Import modules, and call the functions among them, `module:function`."""
+    for name in names:
+        module, _, function = name.partition(":")
+        imported = importlib.import_module(module)
+        if function:
+            getattr(imported, function)()
+
+
 def _end(process: int, number: int) -> None:
     """Send a signal to a process that may have ended by itself a moment ago."""
     with contextlib.suppress(ProcessLookupError):
@@ -144,9 +153,5 @@ def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
 if __name__ == "__main__":
     # A script's own folder is not where the programs import from.
     sys.path.pop(0)
-    for name in sys.argv[3:]:
-        module, _, function = name.partition(":")
-        imported = importlib.import_module(module)
-        if function:
-            getattr(imported, function)()
+    preload(sys.argv[3:])
     _serve(int(sys.argv[1]), int(sys.argv[2]))
