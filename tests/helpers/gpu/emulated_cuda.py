@@ -76,9 +76,15 @@ def never_written(shape, dtype):
 
 
 def _wrapping(bits, signed):
-    def convert(value):
-        value = int(value) & (1 << bits) - 1
-        return value - (1 << bits) if signed and value >> (bits - 1) else value
+    mask, half = (1 << bits) - 1, 1 << bits - 1
+    if signed:
+
+        def convert(value):
+            return ((int(value) + half) & mask) - half
+    else:
+
+        def convert(value):
+            return int(value) & mask
 
     convert.dtype = np.dtype(f"{'i' if signed else 'u'}{bits // 8}")
     return convert
@@ -96,21 +102,26 @@ def _bits(truths):
 
 
 class _Meeting:
-    """Where some threads must arrive together, and exchange values."""
+    """Where some threads must arrive together, and exchange values.
+
+    It is made by the greenlet that lets the threads take turns.
+    """
 
     def __init__(self, ready, threads):
         self.ready, self.threads = ready, threads
         self.arrived, self.exchanged = {}, None
+        self._next_turn = getcurrent().switch
 
     def exchange(self, thread, operation, value, combine=list):
         """What `combine` makes of the values of all, once: every thread is given the same."""
-        self.arrived[thread] = operation, value
-        if len(self.arrived) < len(self.threads):
-            getcurrent().parent.switch()
+        arrived = self.arrived
+        arrived[thread] = operation, value
+        if len(arrived) < len(self.threads):
+            self._next_turn()
             return self.exchanged
-        operations = {name for name, _ in self.arrived.values()}
+        operations = {name for name, _ in arrived.values()}
         assert len(operations) == 1, f"threads meet in different operations: {operations}"
-        self.exchanged = combine([self.arrived[other][1] for other in self.threads])
+        self.exchanged = combine([arrived[other][1] for other in self.threads])
         self.arrived = {}
         self.ready.extend(other for other in self.threads if other != thread)
         return self.exchanged
@@ -323,16 +334,15 @@ def launch(kernel, grid, block, *arguments):
 
 
 def _run_block(crew, grid, block, block_index, arguments):
-    ready, shared = deque(range(block)), _Shared()
+    ready, shared = deque(), _Shared()
     whole_block = _Meeting(ready, range(block))
     warps = [_Meeting(ready, range(i, i + WARP)) for i in range(0, block, WARP)]
     for index, thread in enumerate(crew.threads[:block]):
         thread.begin(grid, block, block_index, warps[index // WARP], whole_block, shared)
     fibres = [greenlet(function) for function in crew.functions[:block]]
-    started = set()
+    # An error in a thread comes out here.
+    for fibre in fibres:
+        fibre.switch(*arguments)
     while ready:
-        index = ready.popleft()
-        # An error in a thread comes out here.
-        fibres[index].switch(*([] if index in started else arguments))
-        started.add(index)
+        fibres[ready.popleft()].switch()
     assert all(fibre.dead for fibre in fibres), "threads wait for others that wait elsewhere"
