@@ -86,11 +86,11 @@ def comparisons(lines: Lines) -> Iterator[Comparison]:
             if not other.startswith("bwarp"):
                 yield Comparison(what, of, other, theirs / seconds["bwarp"])
     mapping = {
-        line["mapper"]: line for line in lines("map_cpu.json") if line["reference"] == "h133.fa"
+        line["mapper"]: line for line in lines("map_cpu.json") if line["reference"] == "chr20.fa"
     }
     if mapping:
         ours = mapping.pop("bwarp")
-        of = f"{ours['reads']:,} reads, 133 Mb"
+        of = f"{ours['reads']:,} reads, chr20"
         for other, line in mapping.items():
             yield Comparison("map", of, other, line["wall_seconds"] / ours["wall_seconds"])
     for line in lines("pairs_cpu.jsonl"):

@@ -27,6 +27,8 @@ def test_it_is_executable_and_names_its_interpreter(name):
 def run_bare(program, *arguments, **options):
     """Run a program by a Python that sees no installed packages."""
     command = [sys.executable, "-S", program, *arguments]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    options = {"env": environment} | options
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
