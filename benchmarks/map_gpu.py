@@ -69,8 +69,8 @@ def simulate(folder: Path, bases: int, contigs: int, pairs: int) -> dict:
 
 
 def make_reads(folder: Path, name: str, pairs: int) -> float:
-    """Reads in gzip; of those without a name the text is there, too, as "plain"."""
-    texts = reads_of(folder, name or "plain", "fq")
+    """Reads in gzip, and their text, whose name begins with "plain"."""
+    texts = reads_of(folder, f"plain{name}")
     ends = "-1", texts[0], "-2", texts[1], "--pairs", pairs
     start = time.perf_counter()
     run_script("simulate_reads", "--reference", folder / "genome.fa", *ends)
@@ -86,7 +86,8 @@ def compress(path: Path, packed: Path) -> None:
         shutil.copyfileobj(text, out, 1 << 22)
 
 
-def reads_of(folder: Path, name: str, ending: str = "fq.gz") -> tuple[Path, Path]:
+def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
+    ending = "fq" if name.startswith("plain") else "fq.gz"
     return folder / f"{name}1.{ending}", folder / f"{name}2.{ending}"
 
 
@@ -101,7 +102,7 @@ def repack(folder: Path) -> None:
                 blocks.write(compressed_blocks(np.frombuffer(bytearray(piece), np.uint8))[0])
             blocks.write(END_OF_FILE)
 
-    ends = zip(reads_of(folder, "plain", "fq"), reads_of(folder, "bgzf"), strict=True)
+    ends = zip(reads_of(folder, "plain"), reads_of(folder, "bgzf"), strict=True)
     run_together([partial(one, *paths) for paths in ends], 2)
 
 
@@ -115,7 +116,7 @@ def copies(folder: Path, times: int) -> None:
 
 
 def map_reads(folder: Path, name: str, backend: str, threads: int, *more) -> Used:
-    first, second = reads_of(folder, name, "fq" if name == "plain" else "fq.gz")
+    first, second = reads_of(folder, name)
     output = folder / f"{name}{backend}.bam"
     # Removing a file of gigabytes takes time that is not the mapper's.
     output.unlink(missing_ok=True)

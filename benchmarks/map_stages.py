@@ -2,7 +2,7 @@
 """The processor time of each stage of mapping pairs on the CPU, in one thread.
 
     python benchmarks/map_stages.py
-    python benchmarks/map_stages.py --reference h133.fa -o benchmarks/results/map_stages_cpu.json
+    python benchmarks/map_stages.py --reference chr20.fa -o benchmarks/results/map_stages_cpu.json
 
 Pairs are simulated, and mapped twice, to SAM; what is written is the second time.
 One JSON object a stage: microseconds a read.

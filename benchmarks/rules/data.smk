@@ -1,13 +1,10 @@
-# A genome and its index, which several benchmarks share: human chr20, or a simulated one; and one
-# of 133 Mb, where it is here.
+# A genome and its index, which several benchmarks share: human chr20, or a simulated one.
 
 SIZE = 200_000 if config["small"] else int(config["genome"])
 REAL = None if config["small"] else large_file("chr20.fa")
 NAME = REAL.stem if REAL else f"simulated_{SIZE}"
-LARGE = None if config["small"] else large_file("h133.fa")
 DATA = {
     "genome": f"data/{NAME}.fa",
-    "large_genome": f"data/{LARGE.name if LARGE else NAME + '.fa'}",
     "index": f"data/{NAME}.index",
     "indexes": "data/mappers",
 }
@@ -25,20 +22,6 @@ rule genome:
         command=["cp", REAL] if REAL else SIMULATE,
     shell:
         "{params.command:q} {output:q} 2> {log:q}"
-
-
-if LARGE:
-
-    rule large_genome:
-        output:
-            DATA["large_genome"],
-        log:
-            "logs/data_large_genome.txt",
-        threads: workflow.cores
-        params:
-            command=["cp", LARGE],
-        shell:
-            "{params.command:q} {output:q} 2> {log:q}"
 
 
 rule index:

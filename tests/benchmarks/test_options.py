@@ -14,7 +14,6 @@ from frame.table import benchmarks  # noqa: E402
 
 DATA = {
     "genome": "genome.fa",
-    "large_genome": "large.fa",
     "index": "genome.index",
     "indexes": "mappers",
 }

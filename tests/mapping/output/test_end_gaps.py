@@ -161,7 +161,7 @@ def test_where_contigs_end_no_gap_that_gains_is_left_out():
     starts = [0, 40, 250, 330, 333, 700]
     genome = genome_with(bases, starts)
     n_gains = 0
-    for _ in range(160):
+    for _ in range(300):
         contig = int(rng.choice([0, 1, 2, 4]))
         low, high = starts[contig], starts[contig + 1]
         length = int(rng.choice([20, 36, 100]))
