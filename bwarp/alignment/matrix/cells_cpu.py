@@ -1,16 +1,17 @@
-"""The cells of many matrices at once: one lane a pair, eight rows a pass in registers.
+"""The cells of many matrices at once: one lane a pair, four rows a pass in registers.
 
     lanes      pair 0   pair 1   ...                 one vector a cell position (i, j)
     codes      row i of all queries side by side, column j of all references side by side
-    a pass     rows i+1 .. i+8 stay in registers (H and D of each) while the columns stream by;
+    a pass     rows i+1 .. i+4 stay in registers (H and D of each) while the columns stream by;
                only the row below them (H and I) is written, for the next pass to read
 
                row_H, row_I   j-1      j       j+1        read: H(i, j), I(i+1, j)
-               rows i+1 ..8   H  D ->  H  D    .
-               row_H, row_I   written in place: H(i+8, j), I(i+9, j)
+               rows i+1 ..4   H  D ->  H  D    .
+               row_H, row_I   written in place: H(i+4, j), I(i+5, j)
 
-Per cell that is one compare, one blend, three saturating sums and five maxima, and an eighth of
-five loads and three stores.
+Per cell that is one compare, one blend, three saturating sums and five maxima, and a quarter of
+five loads and three stores. AVX2 has 16 registers, which four rows fill, and was a fifth slower with
+eight; AVX-512, which has 32, was as fast with either.
 
 Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
 8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
@@ -65,7 +66,7 @@ __all__ = [
 ]
 
 #: Rows of a pass; the rows of a batch are padded to a multiple of it.
-ROWS = 8
+ROWS = 4
 
 #: A row or column that is not reached.
 NEVER = 1 << 40
@@ -158,11 +159,7 @@ def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
     h1, d1, insertion = next_cell(h[0], scores[1], d[1], insertion, first, more, floor)
     h2, d2, insertion = next_cell(h[1], scores[2], d[2], insertion, first, more, floor)
     h3, d3, insertion = next_cell(h[2], scores[3], d[3], insertion, first, more, floor)
-    h4, d4, insertion = next_cell(h[3], scores[4], d[4], insertion, first, more, floor)
-    h5, d5, insertion = next_cell(h[4], scores[5], d[5], insertion, first, more, floor)
-    h6, d6, insertion = next_cell(h[5], scores[6], d[6], insertion, first, more, floor)
-    h7, d7, insertion = next_cell(h[6], scores[7], d[7], insertion, first, more, floor)
-    return (h0, h1, h2, h3, h4, h5, h6, h7), (d0, d1, d2, d3, d4, d5, d6, d7), insertion
+    return (h0, h1, h2, h3), (d0, d1, d2, d3), insertion
 
 
 @numba.njit(forceinline=True)
@@ -170,8 +167,7 @@ def load_rows(array, at, lanes):
     """The vectors of ROWS rows."""
     return (
         load(array, at), load(array, at + lanes), load(array, at + 2 * lanes),
-        load(array, at + 3 * lanes), load(array, at + 4 * lanes), load(array, at + 5 * lanes),
-        load(array, at + 6 * lanes), load(array, at + 7 * lanes),
+        load(array, at + 3 * lanes),
     )  # fmt: skip
 
 
@@ -182,10 +178,6 @@ def store_rows(array, at, lanes, rows):
     store(array, at + lanes, rows[1])
     store(array, at + 2 * lanes, rows[2])
     store(array, at + 3 * lanes, rows[3])
-    store(array, at + 4 * lanes, rows[4])
-    store(array, at + 5 * lanes, rows[5])
-    store(array, at + 6 * lanes, rows[6])
-    store(array, at + 7 * lanes, rows[7])
 
 
 @numba.njit(forceinline=True)
@@ -194,8 +186,6 @@ def select_rows(mask, rows, others):
     return (
         select(mask, rows[0], others[0]), select(mask, rows[1], others[1]),
         select(mask, rows[2], others[2]), select(mask, rows[3], others[3]),
-        select(mask, rows[4], others[4]), select(mask, rows[5], others[5]),
-        select(mask, rows[6], others[6]), select(mask, rows[7], others[7]),
     )  # fmt: skip
 
 
@@ -240,8 +230,7 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
         h = load_rows(left, at + lanes, lanes)
         d = (
             subtract(h[0], first), subtract(h[1], first), subtract(h[2], first),
-            subtract(h[3], first), subtract(h[4], first), subtract(h[5], first),
-            subtract(h[6], first), subtract(h[7], first),
+            subtract(h[3], first),
         )  # fmt: skip
         lane_rows = load_like(row_lengths, 0, diagonal)
         for j in range(columns):
@@ -251,21 +240,14 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
                 substitution(scheme, query, at + lanes, residues, diagonal),
                 substitution(scheme, query, at + 2 * lanes, residues, diagonal),
                 substitution(scheme, query, at + 3 * lanes, residues, diagonal),
-                substitution(scheme, query, at + 4 * lanes, residues, diagonal),
-                substitution(scheme, query, at + 5 * lanes, residues, diagonal),
-                substitution(scheme, query, at + 6 * lanes, residues, diagonal),
-                substitution(scheme, query, at + 7 * lanes, residues, diagonal),
             )
             above, below = load(row_H, j * lanes), load(row_I, j * lanes)
             h, d, below = next_rows(diagonal, scores, h, d, below, first, more, floor)
             diagonal = above
-            store(row_H, j * lanes, h[7])
+            store(row_H, j * lanes, h[3])
             store(row_I, j * lanes, below)
             if row_maxima:
-                highest = maximum(
-                    maximum(maximum(h[0], h[1]), maximum(h[2], h[3])),
-                    maximum(maximum(h[4], h[5]), maximum(h[6], h[7])),
-                )
+                highest = maximum(maximum(h[0], h[1]), maximum(h[2], h[3]))
                 kept = load(last_rows, j * lanes)
                 store(last_rows, j * lanes, maximum(highest, kept))
             elif i + ROWS >= first_row:
@@ -274,10 +256,6 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
                 kept = select(equal(lane_rows, fill_like(np.int32(i + 2), above)), h[1], kept)
                 kept = select(equal(lane_rows, fill_like(np.int32(i + 3), above)), h[2], kept)
                 kept = select(equal(lane_rows, fill_like(np.int32(i + 4), above)), h[3], kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 5), above)), h[4], kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 6), above)), h[5], kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 7), above)), h[6], kept)
-                kept = select(equal(lane_rows, fill_like(np.int32(i + 8), above)), h[7], kept)
                 store(last_rows, j * lanes, kept)
             if j + 1 >= first_column:
                 here = equal(load_like(column_lengths, 0, above), fill_like(np.int32(j + 1), above))

@@ -1,16 +1,16 @@
-"""The best local scores of a query in strips of sequences: one lane a strip, 8 rows in registers.
+"""The best local scores of a query in strips of sequences: one lane a strip, 4 rows in registers.
 
     a block     16 columns of all lanes. Their scores against each residue of the query are looked
                 up once, and stay in the first-level cache while all rows of the query go by:
                 a cell reads its score as the operand of its sum
 
                            16 columns                     scores[residue, column, lane]
-    rows i .. i+7       .---------------.    left_H, left_D: read, and written for the block on
+    rows i .. i+3       .---------------.    left_H, left_D: read, and written for the block on
     in registers        | H D -> H D    |    the right, where they pass from block to block
                         '---------------'
-    row_H, row_I          in first-level cache, from these rows to the eight below
+    row_H, row_I          in first-level cache, from these rows to the four below
 
-Per cell that is four saturating sums and five maxima, a load, and an eighth of two loads and two
+Per cell that is four saturating sums and five maxima, a load, and a quarter of two loads and two
 stores; a block adds two loads and two stores a row.
 
 Scores are kept from the lowest number of the type on, which is the zero that H never falls below,
@@ -121,24 +121,21 @@ def fill_block(
     corner = lowest
     for i in range(0, row_scores.size, ROWS):
         at = i * lanes
-        floor_rows = (lowest, lowest, lowest, lowest, lowest, lowest, lowest, lowest)
+        floor_rows = (lowest, lowest, lowest, lowest)
         h = select_rows(same, load_rows(left_H, at, lanes), floor_rows)
         d = select_rows(same, load_rows(left_D, at, lanes), floor_rows)
         s0, s1, s2, s3 = row_scores[i], row_scores[i + 1], row_scores[i + 2], row_scores[i + 3]
-        s4, s5, s6, s7 = row_scores[i + 4], row_scores[i + 5], row_scores[i + 6], row_scores[i + 7]
-        diagonal, corner = corner, h[7]
+        diagonal, corner = corner, h[3]
         for column in range(0, BLOCK * lanes, lanes):
             found = (
                 load(scores, s0 + column), load(scores, s1 + column), load(scores, s2 + column),
-                load(scores, s3 + column), load(scores, s4 + column), load(scores, s5 + column),
-                load(scores, s6 + column), load(scores, s7 + column),
+                load(scores, s3 + column),
             )  # fmt: skip
             above, below = load(row_H, column), load(row_I, column)
             h, d, below = next_rows(diagonal, found, h, d, below, first_cost, more_cost, lowest)
             highest = maximum(maximum(maximum(maximum(highest, h[0]), h[1]), h[2]), h[3])
-            highest = maximum(maximum(maximum(maximum(highest, h[4]), h[5]), h[6]), h[7])
             diagonal = above
-            store(row_H, column, h[7])
+            store(row_H, column, h[3])
             store(row_I, column, below)
         store_rows(left_H, at, lanes, h)
         store_rows(left_D, at, lanes, d)
