@@ -178,7 +178,9 @@ def map_chunks(
                 encoded += finish_parts(score(run, lambda: True))
         return encoded
 
-    finished = in_order(finish_group, groups, min(threads, FINISHED_GROUPS * len(workers)))
+    in_work = min(threads, FINISHED_GROUPS * len(workers))
+    # A group that is made before a thread has time for it has fewer chunks, and takes memory.
+    finished = in_order(finish_group, groups, in_work, waiting=0)
     yield from chain.from_iterable(finished)
 
 

@@ -67,20 +67,22 @@ def run_together(functions: Sequence[Callable[[], object]], threads: int) -> lis
     return results
 
 
-def in_order(function: Callable, items: Iterator, threads: int) -> Iterator:
+def in_order(
+    function: Callable, items: Iterator, threads: int, waiting: int | None = None
+) -> Iterator:
     """``function(item)`` for every item, in order, while up to `threads` of them are worked on.
 
-    Items are asked for, and results handed on, in the caller's thread; no more than twice as many
-    as there are threads are under way or wait: half as many again as threads, so that none is idle
-    while an item takes longer than those behind it. What comes before an item that cannot be had is
-    handed on, or fails, first.
+    Items are asked for, and results handed on, in the caller's thread. Besides those worked on,
+    `waiting` items wait for a thread, or for one before them to be done: half as many as there are
+    threads if it is not given, so that none is idle while an item takes longer than those behind
+    it. What comes before an item that cannot be had is handed on, or fails, first.
     """
     if threads == 1:
         yield from map(function, items)
         return
     pool = ThreadPoolExecutor(threads)
     under_way = collections.deque()
-    most = threads + max(2, threads // 2)
+    most = threads + (max(2, threads // 2) if waiting is None else waiting)
     items, failure = iter(items), None
     try:
         while failure is None:

@@ -44,8 +44,11 @@ def test_an_error_in_a_thread_is_raised_here():
         for_each_range(fail, 10, threads=2, smallest=1)
 
 
-@pytest.mark.parametrize(("threads", "most"), [(1, 1), (2, 4), (5, 7), (8, 12)])
-def test_items_in_order_with_few_under_way(threads, most):
+@pytest.mark.parametrize(
+    ("threads", "waiting", "most"),
+    [(1, None, 1), (2, None, 4), (5, None, 7), (8, None, 12), (1, 0, 1), (2, 0, 2), (5, 3, 8)],
+)
+def test_items_in_order_with_few_under_way(threads, waiting, most):
     asked = []
     items = (asked.append(i) or i for i in range(50))
 
@@ -53,7 +56,7 @@ def test_items_in_order_with_few_under_way(threads, most):
         time.sleep(0.002 * (i % 3))
         return 10 * i
 
-    for number, result in enumerate(in_order(work, items, threads)):
+    for number, result in enumerate(in_order(work, items, threads, waiting)):
         assert result == 10 * number
         assert len(asked) <= number + most
     assert len(asked) == 50
