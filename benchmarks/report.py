@@ -33,7 +33,7 @@ METHOD = (
     "Answers are compared in the same run: hits, matches and scores must be equal to the other "
     "program's; of mapped reads those are counted that lie where they were simulated.",
     "Every figure is drawn from a line of JSON with the commit, the machine and the versions. A "
-    "commit is called older where the code that is measured has changed since.",
+    "commit is called older where the code that is measured, without its comments, has changed.",
 )
 LIMITS = (
     "Simulated genomes and reads are kinder than real ones. Rows that name chr20 or E. coli are of "

@@ -1,5 +1,6 @@
 """How old a figure is: whether the code that it measures has changed since its commit."""
 
+import ast
 import functools
 import json
 from collections.abc import Iterable
@@ -10,7 +11,7 @@ from frame.table import benchmarks
 
 from drawing.figures import Figure, all_figures
 
-__all__ = ["Fall", "age_of", "changes_since", "earlier_figures", "falls", "measured_paths"]
+__all__ = ["Fall", "age_of", "earlier_figures", "falls", "has_changed_since", "measured_paths"]
 
 #: A figure that fell by less than this share did not.
 NOISE = 0.05
@@ -23,12 +24,35 @@ def measured_paths() -> dict[str, tuple[str, ...]]:
 
 
 @functools.cache
-def changes_since(commit: str | None, paths: tuple[str, ...]) -> int | None:
-    """How many commits have changed these paths since; None where git does not know."""
+def has_changed_since(commit: str | None, paths: tuple[str, ...]) -> bool | None:
+    """Whether these paths hold other code than at a commit; None where git does not know.
+
+    Comments and docstrings are no code, nor is how it is laid out.
+    """
     if not commit:
         return None
-    commits = git("rev-list", "--count", f"{commit.rstrip('+')}..HEAD", "--", *paths)
-    return None if commits is None else int(commits)
+    commit = commit.rstrip("+")
+    changed = git("diff", "--name-only", "--no-renames", commit, "HEAD", "--", *paths)
+    return None if changed is None else any(_differs(commit, path) for path in changed.splitlines())
+
+
+@functools.cache
+def _differs(commit: str, path: str) -> bool:
+    before, now = (git("show", f"{one}:{path}") for one in (commit, "HEAD"))
+    if not path.endswith(".py") or before is None or now is None:
+        return True
+    return _code(before) != _code(now)
+
+
+def _code(text: str) -> str:
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        has_docstring = isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        )
+        if has_docstring and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree)
 
 
 def age_of(line: dict, results: str) -> str:
@@ -36,9 +60,9 @@ def age_of(line: dict, results: str) -> str:
     commit = line.get("commit")
     if not commit:
         return "unknown"
-    since = changes_since(commit, measured_paths()[results])
+    is_older = has_changed_since(commit, measured_paths()[results])
     words = commit[:8] + "+" * commit.endswith("+")
-    return words if since == 0 else f"{words} (older)" if since else f"{words} (age unknown)"
+    return words if is_older is False else f"{words} ({'older' if is_older else 'age unknown'})"
 
 
 class Fall(NamedTuple):

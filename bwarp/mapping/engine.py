@@ -26,7 +26,7 @@ LEAST_SORT_BYTES, MOST_SORT_BYTES = 2 << 30, 32 << 30
 #: About what a read of 150 bases takes on the GPU while its record is to be written, and that.
 BYTES_A_FINISHED_READ, BYTES_A_RECORD = 850, 400
 
-#: Groups of records that wait for those before them: as many as `in_order` lets wait.
+#: Groups of records beside those in work: one that is being kept, and one to spare.
 WAITING_GROUPS = 2
 
 

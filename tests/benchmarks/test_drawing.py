@@ -68,9 +68,11 @@ def repository(tmp_path, monkeypatch):
 
     git("init", "-q")
     monkeypatch.setattr(environment, "CHECKOUT", tmp_path)
-    age.changes_since.cache_clear()
+    age.has_changed_since.cache_clear()
+    age._differs.cache_clear()
     yield commit
-    age.changes_since.cache_clear()
+    age.has_changed_since.cache_clear()
+    age._differs.cache_clear()
 
 
 def test_a_line_is_older_when_its_code_has_changed(repository):
@@ -78,12 +80,33 @@ def test_a_line_is_older_when_its_code_has_changed(repository):
     second = repository("docs/page.md", "2")
     assert age.age_of({"commit": first}, "map_cpu.json") == first[:8]
     third = repository("bwarp/mapping/a.py", "3")
-    age.changes_since.cache_clear()
+    age.has_changed_since.cache_clear()
+    age._differs.cache_clear()
     assert age.age_of({"commit": first}, "map_cpu.json") == f"{first[:8]} (older)"
     assert age.age_of({"commit": second}, "map_cpu.json") == f"{second[:8]} (older)"
     assert age.age_of({"commit": f"{third}+"}, "map_cpu.json") == f"{third[:8]}+"
     assert age.age_of({"commit": "0123456789"}, "map_cpu.json") == "01234567 (age unknown)"
     assert age.age_of({}, "map_cpu.json") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "then", "now", "is_older"),
+    [
+        (
+            "a.py",
+            'def f(x):\n    """Say."""\n    return x\n',
+            "def f(x):  # why\n  return x\n",
+            False,
+        ),
+        ("a.py", "def f(x):\n    return x\n", "def f(x):\n    return -x\n", True),
+        ("a.tsv", "one", "two", True),
+    ],
+)
+def test_comments_make_no_line_older(repository, name, then, now, is_older):
+    first = repository(f"bwarp/mapping/{name}", then)
+    repository(f"bwarp/mapping/{name}", now)
+    words = f"{first[:8]} (older)" if is_older else first[:8]
+    assert age.age_of({"commit": first}, "map_cpu.json") == words
 
 
 def test_the_figures_before_are_of_the_last_other_value(repository):
@@ -217,8 +240,8 @@ def test_ages_are_not_compared(monkeypatch):
     lines = [{"commit": "0123456789"}, {"commit": "abcdef0123"}]
     table = Table(["a"], [("1 (older)",)], lines, "map_cpu.json")
     drawn = set()
-    for since in (0, 3, None):
-        monkeypatch.setattr("drawing.age.changes_since", lambda *_, since=since: since)
+    for is_older in (False, True, None):
+        monkeypatch.setattr("drawing.age.has_changed_since", lambda *_, answer=is_older: answer)
         drawn.add(without_age(as_markdown(table)))
     assert len(drawn) == 1
 

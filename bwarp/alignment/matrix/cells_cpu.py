@@ -10,8 +10,8 @@
                row_H, row_I   written in place: H(i+4, j), I(i+5, j)
 
 Per cell that is one compare, one blend, three saturating sums and five maxima, and a quarter of
-five loads and three stores. AVX2 has 16 registers, which four rows fill, and was a fifth slower with
-eight; AVX-512, which has 32, was as fast with either.
+five loads and three stores. AVX2 has 16 registers, which four rows fill, and was a fifth slower
+with eight; AVX-512, which has 32, was as fast with either.
 
 Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
 8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
