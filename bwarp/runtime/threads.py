@@ -73,9 +73,10 @@ def in_order(
     """``function(item)`` for every item, in order, while up to `threads` of them are worked on.
 
     Items are asked for, and results handed on, in the caller's thread. Besides those worked on,
-    `waiting` items wait for a thread, or for one before them to be done: half as many as there are
-    threads if it is not given, so that none is idle while an item takes longer than those behind
-    it. What comes before an item that cannot be had is handed on, or fails, first.
+    `waiting` items wait for a thread, or for one before them to be done: if it is not given half as
+    many as there are threads, and two at least, so that none is idle while an item takes longer
+    than those behind it. What comes before an item that cannot be had is handed on, or fails,
+    first.
     """
     if threads == 1:
         yield from map(function, items)

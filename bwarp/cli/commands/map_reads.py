@@ -36,7 +36,6 @@ from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files, holds_pai
 from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.stored_reads import has_tags, part_of_batches, reads_of_files
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.freed_memory import keep_freed_memory
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
 
@@ -71,7 +70,6 @@ def parse_options():
 
 
 def main(options):
-    keep_freed_memory()
     output = output_options(options)
     files = read_files(options)
     if any(map(holds_records, files.first)):
