@@ -123,7 +123,7 @@ class Pieces:
         """
         found, first = [], 0
         while not found or first < count:
-            last = min(first + max(self.at_once // step, 1) * step, count)
+            last = first + self._size_of_next(count - first, step)
             piece = attempt(partial(work, first, last))
             if piece is not None:
                 found.append(piece)
@@ -134,6 +134,11 @@ class Pieces:
                 raise self._refusal
             self._halve(last - first)
         return found
+
+    def _size_of_next(self, left: int, step: int) -> int:
+        """Items of the next piece: what is left is divided into as few as may be, of equal size."""
+        pieces = max(1, -(-left // max(self.at_once // step * step, step)))
+        return min(-(-left // (pieces * step)) * step, left)
 
     def _halve(self, size: int) -> None:
         """Make pieces smaller than one of this size, which was too large."""

@@ -32,8 +32,9 @@ __all__ = [
     "upload",
 ]
 
-#: Elements of the working space: as many as pay, and as few as do not.
+#: Elements of the working space: as many as pay, nearly as fast, and as few as do not pay.
 MOST_ELEMENTS = 1 << 27
+ENOUGH_ELEMENTS = 1 << 24
 FEWEST_ELEMENTS = 1 << 22
 
 #: Counters of the working space; `Workspace.counters`.
@@ -159,6 +160,7 @@ def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> Mem
         with_suffixes,
         bytes_an_element=2 * Workspace.BYTES,
         fewest=FEWEST_ELEMENTS,
+        enough=ENOUGH_ELEMENTS,
         most=MOST_ELEMENTS,
         beside=beside,
     )

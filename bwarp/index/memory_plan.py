@@ -32,9 +32,6 @@ SHORTER_STRINGS = 3
 #: The suffix array is sampled no more thinly than this.
 LARGEST_RATE = 32
 
-#: Work on so much smaller batches than the largest is as fast, or nearly.
-COMFORTABLE = 8
-
 #: The driver's share: bytes, and a part of what is free.
 DRIVER_BYTES = 256 << 20
 DRIVER_SHARE = 1 / 32
@@ -54,8 +51,9 @@ class MemoryNeeds:
         ``"no"``, ``"if they fit"`` or ``"yes"``.
     bytes_an_element : int
         Memory of each element of a batch: a k-mer, a read.
-    fewest, most : int
-        Elements of a batch: with fewer the program does not run, and more do not pay.
+    fewest, enough, most : int
+        Elements of a batch: with fewer the program does not run, with enough it is nearly as fast
+        as it can be, and more than most do not pay.
     beside : int
         Bytes of what the program keeps on the GPU beside the index.
     """
@@ -64,6 +62,7 @@ class MemoryNeeds:
     with_suffixes: str
     bytes_an_element: int
     fewest: int
+    enough: int
     most: int
     beside: int = 0
 
@@ -107,7 +106,7 @@ class MemoryPlan:
 def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPlan:
     """Choose what goes to a GPU with so many bytes free.
 
-    The largest parts beside which batches of a comfortable size have room, else the largest beside
+    The largest parts beside which batches of enough elements have room, else the largest beside
     which the smallest batches have.
 
     Raises
@@ -116,7 +115,7 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
         Where not even the smallest parts have room.
     """
     usable = int(free_bytes * (1 - DRIVER_SHARE)) - DRIVER_BYTES
-    for least in (max(needs.fewest, needs.most // COMFORTABLE), needs.fewest):
+    for least in (needs.enough, needs.fewest):
         for rate, length in _sizes(index, needs):
             kept, peak = _index_bytes(index, needs, rate, length)
             elements = min(needs.most, (usable - kept) // needs.bytes_an_element)

@@ -50,8 +50,10 @@ from bwarp.runtime.ranges import bounded_ranges
 __all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "pieces_of", "prepare", "rows_of"]
 
 #: Reads that are brought to the GPU at once: enough that launching its kernels, dozens, takes a
-#: small part of the time, and few enough that many threads have work.
+#: small part of the time, and few enough that many threads have work; what is nearly as fast; and
+#: what small GPUs take.
 READS_A_CHUNK = 1 << 17
+ENOUGH_READS = 1 << 14
 FEWEST_READS = 1 << 12
 
 #: About what a read takes on the GPU, with `_HITS_A_READ` hits; more in poor genomes.
@@ -85,6 +87,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         with_suffixes="yes",
         bytes_an_element=BYTES_A_READ,
         fewest=FEWEST_READS,
+        enough=ENOUGH_READS,
         most=READS_A_CHUNK,
         # The table of the index as well.
         beside=genome_bytes(index.reference) + 16 * 4**index.prefix_length,

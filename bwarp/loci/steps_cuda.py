@@ -19,7 +19,14 @@ from bwarp.index.device_index_cuda import make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cuda import step_to_sampled
 from bwarp.index.memory_plan import MemoryNeeds
-from bwarp.loci.find_cuda import BYTES_A_READ, FEWEST_READS, READS_A_CHUNK, pieces_of, rows_of
+from bwarp.loci.find_cuda import (
+    BYTES_A_READ,
+    ENOUGH_READS,
+    FEWEST_READS,
+    READS_A_CHUNK,
+    pieces_of,
+    rows_of,
+)
 from bwarp.loci.searching.device_parts_cuda import (
     items_on_gpu,
     parts_on_host,
@@ -51,6 +58,7 @@ class SeedingSteps:
             with_suffixes="no",
             bytes_an_element=BYTES_A_READ,
             fewest=FEWEST_READS,
+            enough=ENOUGH_READS,
             most=READS_A_CHUNK,
             beside=16 * 4**index.prefix_length,
         )

@@ -41,9 +41,10 @@ __all__ = [
     "score_reads",
 ]
 
-#: Reads that are scored at once: so many that launching kernels takes a small part of the time, and
-#: as few as small GPUs take.
+#: Reads that are scored at once: so many that launching kernels takes a small part of the time;
+#: with so many it takes no more than the host does; and as few as small GPUs take.
 MOST_READS = 1 << 20
+ENOUGH_READS = 1 << 18
 FEWEST_READS = 1 << 13
 
 #: About what a read takes on the GPU with its seeds and hits; more in poor genomes.
@@ -86,6 +87,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         with_suffixes="yes",
         bytes_an_element=BYTES_A_READ,
         fewest=FEWEST_READS,
+        enough=ENOUGH_READS,
         most=MOST_READS,
         beside=genome_bytes(index.reference),
     )

@@ -96,7 +96,16 @@ def test_what_fits_is_done_at_once(gpu):
     assert pieces.each(work, 10) == [(0, 10)]
     assert pieces.each(work, 0) == [(0, 0)]
     assert (pieces.at_once, pieces.halvings) == (100, 0)
-    assert Pieces(4, NO_ROOM).each(work, 9) == [(0, 4), (4, 8), (8, 9)]
+
+
+def test_pieces_are_of_one_size_as_far_as_may_be(gpu):
+    work, _ = work_of_at_most(10)
+    assert Pieces(4, NO_ROOM).each(work, 9) == [(0, 3), (3, 6), (6, 9)]
+    assert Pieces(10, NO_ROOM).each(work, 11) == [(0, 6), (6, 11)]
+    # Those of pairs begin at even numbers, and have no more than may be.
+    assert Pieces(7, NO_ROOM).each(work, 14, step=2) == [(0, 6), (6, 10), (10, 14)]
+    assert Pieces(1, NO_ROOM).each(work, 4, step=2) == [(0, 2), (2, 4)]
+    assert Pieces(4, NO_ROOM).each(work, 7, step=2) == [(0, 4), (4, 7)]
 
 
 def test_pieces_are_halved_and_stay_small(gpu):

@@ -22,8 +22,8 @@ def index_of(n_rows: int, sa_rate: int = 4):
 
 def needs(with_reverse=False, with_suffixes="yes", beside=GENOME):
     return MemoryNeeds(
-        with_reverse, with_suffixes, bytes_an_element=8192, fewest=1 << 13, most=1 << 18,
-        beside=beside,
+        with_reverse, with_suffixes, bytes_an_element=8192, fewest=1 << 13, enough=1 << 15,
+        most=1 << 18, beside=beside,
     )  # fmt: skip
 
 
@@ -50,12 +50,13 @@ def needs_of(program: str) -> MemoryNeeds:
 
     if program == "map":
         return MemoryNeeds(
-            False, "yes", mapping.BYTES_A_READ, mapping.FEWEST_READS, mapping.MOST_READS, GENOME
-        )
+            False, "yes", mapping.BYTES_A_READ, mapping.FEWEST_READS, mapping.ENOUGH_READS,
+            mapping.MOST_READS, GENOME,
+        )  # fmt: skip
     if program == "allmap":
         return MemoryNeeds(
-            False, "yes", loci.BYTES_A_READ, loci.FEWEST_READS, loci.READS_A_CHUNK,
-            GENOME + 16 * 4**13,
+            False, "yes", loci.BYTES_A_READ, loci.FEWEST_READS, loci.ENOUGH_READS,
+            loci.READS_A_CHUNK, GENOME + 16 * 4**13,
         )  # fmt: skip
     if program == "seeds":
         return search_needs(True, "if they fit")
@@ -71,7 +72,7 @@ def test_every_program_runs_on_every_gpu(program, free):
     assert plan.index_bytes + plan.work_bytes <= usable
     assert plan.work_bytes == wanted.bytes_an_element * plan.elements
     # Batches that keep a GPU busy; with 8 GB they are a fraction of that.
-    assert plan.elements >= (wanted.most // memory_plan.COMFORTABLE if free > 8 else wanted.fewest)
+    assert plan.elements >= (wanted.enough if free > 8 else wanted.fewest)
 
 
 def test_larger_gpus_get_larger_parts():
@@ -95,9 +96,9 @@ def test_what_is_made_of_the_sampled_suffix_array_must_fit_beside_it():
 
 
 def test_batches_get_smaller_before_the_program_gives_up():
-    comfortable = plan_memory(index_of(ROWS), needs(), 8 * GB)
+    with_more = plan_memory(index_of(ROWS), needs(), 8 * GB)
     with_less = plan_memory(index_of(ROWS, 32), needs(), int(4 * GB))
-    assert with_less.elements < (1 << 18) // memory_plan.COMFORTABLE <= comfortable.elements
+    assert with_less.elements < needs().enough <= with_more.elements
 
 
 def test_a_gpu_that_is_too_small_is_told_what_is_needed():

@@ -21,7 +21,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.gpu import nvcomp
-from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.available_memory import attempt, free_memory
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import (
     FOOT_BYTES,
@@ -37,6 +37,10 @@ from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu", "file_starts"]
 
+#: The share of the memory that is free when lanes are made which they may take, but for the first:
+#: what maps reads at the same time needs the rest.
+MOST_SHARE = 0.25
+
 #: Threads that copy the bytes of a block.
 _THREADS = 128
 
@@ -50,7 +54,7 @@ class BlocksOnGpu:
     most_blocks : int
         As many as are compressed by a call.
     lanes : int
-        As many calls are served at a time.
+        As many calls are served at a time; fewer where the GPU has little memory.
     """
 
     def __init__(self, most_blocks: int, lanes: int):
@@ -64,14 +68,21 @@ class BlocksOnGpu:
             if not self._is_begun:
                 self._is_begun = True
                 # Python waits for it, and does not end while it is within CUDA.
-                threading.Thread(target=self._make_lanes, args=(self._count,)).start()
+                threading.Thread(target=self._make_lanes).start()
 
-    def _make_lanes(self, count: int) -> None:
-        for _ in range(count):
-            try:
-                self._free.put(attempt(lambda: _Lane(self._most_blocks)))
-            except Exception as error:
-                self._free.put(error)
+    def _make_lanes(self) -> None:
+        """Make as many lanes as are wanted and have room; None stands for the host, if none has."""
+        try:
+            room = int(MOST_SHARE * free_memory()) // lane_bytes(self._most_blocks)
+            for number in range(max(1, min(self._count, room))):
+                lane = attempt(lambda: _Lane(self._most_blocks))
+                if lane or not number:
+                    self._free.put(lane)
+                if not lane:
+                    return
+        except Exception as error:
+            # Whoever waits for a lane raises it.
+            self._free.put(error)
 
     @on_timeline("compress")
     def __call__(
@@ -87,6 +98,13 @@ class BlocksOnGpu:
             return lane.compress(size, fill) if lane else compressed_blocks(filled(size, fill))
         finally:
             self._free.put(lane)
+
+
+def lane_bytes(most_blocks: int) -> int:
+    """About what a lane for so many blocks takes on the GPU: nvCOMP's scratch memory is ten times the
+    blocks."""
+    a_block = 2 * BLOCK_BYTES + nvcomp.room_of(BLOCK_BYTES)
+    return most_blocks * a_block + nvcomp.scratch_bytes(most_blocks, BLOCK_BYTES)
 
 
 class _Lane:

@@ -85,7 +85,7 @@ def compression_for(where: str, backend: str) -> Compression:
     from bwarp.gpu.available_memory import total_memory
     from bwarp.io.bam.bgzf_blocks_cuda import BlocksOnGpu
 
-    # Together enough blocks to fill a large GPU, and no more than a thirtieth of any one's memory.
+    # Together enough blocks to fill a large GPU.
     lanes = min(12, max(1, total_memory() >> 32))
     blocks_a_job = 512
     blocks = BlocksOnGpu(blocks_a_job, lanes)

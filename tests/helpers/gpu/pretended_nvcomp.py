@@ -5,6 +5,7 @@ import zlib
 import numpy as np
 
 from bwarp.gpu import nvcomp
+from bwarp.io.bam import bgzf_blocks_cuda
 
 
 def pretend_nvcomp(monkeypatch) -> None:
@@ -12,6 +13,7 @@ def pretend_nvcomp(monkeypatch) -> None:
     monkeypatch.setattr(nvcomp, "scratch_bytes", lambda count, size: 8)
     monkeypatch.setattr(nvcomp, "addresses", lambda memory, step, _count: (memory, step))
     monkeypatch.setattr(nvcomp, "deflate", deflate_here)
+    monkeypatch.setattr(bgzf_blocks_cuda, "free_memory", lambda: 1 << 30)
 
 
 def fails(data: bytes) -> bool:

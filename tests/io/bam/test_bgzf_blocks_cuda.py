@@ -1,6 +1,7 @@
 """BGZF blocks of a GPU: gzip reads what they hold, wherever they end and whatever is in them."""
 
 import gzip
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -43,6 +44,13 @@ def blocks_of(blocks_on_gpu, data):
     return blocks_on_gpu(data.size, partial(np.copyto, src=data))
 
 
+def wait_for_lanes() -> None:
+    """Until no thread makes any."""
+    for thread in threading.enumerate():
+        if "_make_lanes" in thread.name:
+            thread.join(10)
+
+
 @pytest.fixture
 def pretended(monkeypatch):
     pretend_gpu(monkeypatch, [bgzf_blocks_cuda])
@@ -74,6 +82,38 @@ def test_the_host_compresses_what_the_gpu_has_no_room_for(monkeypatch):
         blocks, ends = blocks_of(blocks_on_gpu, data[:0])
         assert not blocks.size
         assert not ends.size
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize(("lanes_free", "made"), [(100, 5), (12, 3), (4.1, 1), (0.5, 1)])
+def test_lanes_leave_memory_to_others(monkeypatch, lanes_free, made):
+    """They take a quarter of what is free, but one is tried in any case."""
+    n_bytes = bgzf_blocks_cuda.lane_bytes(2)
+    # Two blocks, what they are packed into, and where those stand in the file, at least.
+    assert n_bytes > 6 * BLOCK_BYTES
+    monkeypatch.setattr(bgzf_blocks_cuda, "free_memory", lambda: int(lanes_free * n_bytes))
+    tried = []
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: tried.append(work()) or tried[-1])
+    blocks_on_gpu = BlocksOnGpu(most_blocks=2, lanes=5)
+    assert blocks_of(blocks_on_gpu, hostile_data()[:10])[0].size
+    wait_for_lanes()
+    assert len(tried) == made
+
+
+@pytest.mark.usefixtures("pretended")
+def test_the_lanes_that_were_made_serve_where_memory_ends(monkeypatch):
+    tried = []
+
+    def two_fit(work):
+        tried.append(1)
+        return work() if len(tried) <= 2 else None
+
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", two_fit)
+    data, blocks_on_gpu = hostile_data()[:10], BlocksOnGpu(most_blocks=2, lanes=5)
+    made = [blocks_of(blocks_on_gpu, data)[0] for _ in range(6)]
+    wait_for_lanes()
+    assert len(tried) == 3
+    assert all(np.array_equal(blocks, made[0]) for blocks in made)
 
 
 @pytest.mark.usefixtures("pretended")
