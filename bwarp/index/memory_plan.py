@@ -56,6 +56,9 @@ class MemoryNeeds:
         as it can be, and more than most do not pay.
     beside : int
         Bytes of what the program keeps on the GPU beside the index.
+    spare : int
+        Bytes that it has a use for if they stay free, and does without if batches would not have
+        enough elements.
     """
 
     with_reverse: bool
@@ -65,6 +68,7 @@ class MemoryNeeds:
     enough: int
     most: int
     beside: int = 0
+    spare: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,8 @@ class MemoryPlan:
 def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPlan:
     """Choose what goes to a GPU with so many bytes free.
 
-    The largest parts beside which batches of enough elements have room, else the largest beside
-    which the smallest batches have.
+    The largest parts beside which batches of enough elements have room, with the bytes to spare if
+    that can be; else beside half as many elements, and so on.
 
     Raises
     ------
@@ -115,10 +119,10 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
         Where not even the smallest parts have room.
     """
     usable = int(free_bytes * (1 - DRIVER_SHARE)) - DRIVER_BYTES
-    for least in (needs.enough, needs.fewest):
+    for least, spare in _wishes(needs):
         for rate, length in _sizes(index, needs):
             kept, peak = _index_bytes(index, needs, rate, length)
-            elements = min(needs.most, (usable - kept) // needs.bytes_an_element)
+            elements = min(needs.most, (usable - kept - spare) // needs.bytes_an_element)
             if elements >= least and peak <= usable:
                 return MemoryPlan(
                     rate, length, elements, kept, elements * needs.bytes_an_element, free_bytes
@@ -132,6 +136,16 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
         f"searching this index takes at least {needed / 1e9:.1f} GB of GPU memory and "
         f"{free_bytes / 1e9:.1f} GB are free"
     )
+
+
+def _wishes(needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
+    """Elements of a batch, and bytes to spare: the most that are wished for first."""
+    yield needs.enough, needs.spare
+    least = needs.enough
+    while least > needs.fewest:
+        yield least, 0
+        least //= 2
+    yield needs.fewest, 0
 
 
 def _sizes(index: FMIndex, needs: MemoryNeeds) -> Iterator[tuple[int, int]]:

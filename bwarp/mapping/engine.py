@@ -68,7 +68,8 @@ def sort_bytes_on_gpu(backend: str, kept: object) -> int:
     plan, groups = kept[0].index.plan, pipeline_cuda.FINISHED_GROUPS
     # The plan counts the group that has its turn; the others, and what came of them, lie beside it.
     bytes_a_read = (groups - 1) * BYTES_A_FINISHED_READ + (groups + WAITING_GROUPS) * BYTES_A_RECORD
-    beside = pipeline_cuda.MOST_FINISHED * pipeline_cuda.READS_A_CHUNK * bytes_a_read
+    most = pipeline_cuda.MOST_FINISHED * pipeline_cuda.READS_A_CHUNK
+    beside = min(most, plan.elements) * bytes_a_read
     left = plan.free_bytes - plan.index_bytes - plan.work_bytes - beside
     shared = int(SORT_SHARE * left)
     return min(shared, MOST_SORT_BYTES) if shared >= LEAST_SORT_BYTES else 0

@@ -44,10 +44,15 @@ __all__ = [
 #: Reads that are scored at once: so many that launching kernels takes a small part of the time;
 #: with so many it takes no more than the host does; and as few as small GPUs take.
 MOST_READS = 1 << 20
-ENOUGH_READS = 1 << 18
+ENOUGH_READS = 1 << 19
 FEWEST_READS = 1 << 13
 
-#: About what a read takes on the GPU with its seeds and hits; more in poor genomes.
+#: Memory to keep records in and sort them is worth more than a whole suffix array: with the sampled
+#: one reads take hardly longer, and records that the host has to sort take twice as long.
+SPARE_BYTES = 8 << 30
+
+#: About what a read takes on the GPU with its seeds and hits, and with what waits of other groups;
+#: more in poor genomes.
 BYTES_A_READ = 8192
 
 
@@ -90,6 +95,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         enough=ENOUGH_READS,
         most=MOST_READS,
         beside=genome_bytes(index.reference),
+        spare=SPARE_BYTES,
     )
     device = make_device_index(index, needs, with_lists=False, threads=threads)
     return DeviceData(device, genome_on_gpu(index.reference, threads))

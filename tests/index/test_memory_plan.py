@@ -1,7 +1,9 @@
 """What goes to a GPU fits there, with everything that a program holds beside it."""
 
+import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bwarp.errors import GpuMemoryError
@@ -20,10 +22,10 @@ def index_of(n_rows: int, sa_rate: int = 4):
     return SimpleNamespace(forward=SimpleNamespace(n_rows=n_rows, blocks=blocks), sa_rate=sa_rate)
 
 
-def needs(with_reverse=False, with_suffixes="yes", beside=GENOME):
+def needs(with_reverse=False, with_suffixes="yes", beside=GENOME, spare=0):
     return MemoryNeeds(
         with_reverse, with_suffixes, bytes_an_element=8192, fewest=1 << 13, enough=1 << 15,
-        most=1 << 18, beside=beside,
+        most=1 << 18, beside=beside, spare=spare,
     )  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def needs_of(program: str) -> MemoryNeeds:
     if program == "map":
         return MemoryNeeds(
             False, "yes", mapping.BYTES_A_READ, mapping.FEWEST_READS, mapping.ENOUGH_READS,
-            mapping.MOST_READS, GENOME,
+            mapping.MOST_READS, GENOME, mapping.SPARE_BYTES,
         )  # fmt: skip
     if program == "allmap":
         return MemoryNeeds(
@@ -99,6 +101,33 @@ def test_batches_get_smaller_before_the_program_gives_up():
     with_more = plan_memory(index_of(ROWS), needs(), 8 * GB)
     with_less = plan_memory(index_of(ROWS, 32), needs(), int(4 * GB))
     assert with_less.elements < needs().enough <= with_more.elements
+
+
+def test_memory_is_spared_where_that_leaves_enough_elements():
+    index, wanted = index_of(ROWS), needs(spare=8 * GB)
+    for free in (16, 24, 40, 80):
+        plan = plan_memory(index, wanted, free * GB)
+        assert plan.free_bytes - plan.index_bytes - plan.work_bytes >= 8 * GB
+        assert plan.elements >= wanted.enough
+    assert plan_memory(index, wanted, 24 * GB).suffix_rate == 4
+    # Where it cannot be the plan is the one without it.
+    for free in (6, 8, 12):
+        assert plan_memory(index, wanted, free * GB) == plan_memory(index, needs(), free * GB)
+
+
+def test_batches_are_halved_one_step_at_a_time():
+    """Before batches become the smallest, parts do."""
+    wanted = MemoryNeeds(
+        False, "yes", bytes_an_element=8192, fewest=1 << 13, enough=1 << 18, most=1 << 20,
+        beside=GENOME,
+    )  # fmt: skip
+    halvings = set()
+    for free in np.arange(4, 10, 0.1) * GB:
+        plan = plan_memory(index_of(ROWS), wanted, int(free))
+        halvings.add(max(0, math.ceil(math.log2(wanted.enough / plan.elements))))
+        if plan.elements < wanted.enough // 4:
+            assert (plan.suffix_rate, plan.string_length) == (32, 12)
+    assert {0, 1, 2} <= halvings
 
 
 def test_a_gpu_that_is_too_small_is_told_what_is_needed():

@@ -101,8 +101,7 @@ class BlocksOnGpu:
 
 
 def lane_bytes(most_blocks: int) -> int:
-    """About what a lane for so many blocks takes on the GPU: nvCOMP's scratch memory is ten times the
-    blocks."""
+    """About what a lane takes on the GPU: nvCOMP's scratch memory is ten times the blocks."""
     a_block = 2 * BLOCK_BYTES + nvcomp.room_of(BLOCK_BYTES)
     return most_blocks * a_block + nvcomp.scratch_bytes(most_blocks, BLOCK_BYTES)
 
