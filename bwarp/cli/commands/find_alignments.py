@@ -21,7 +21,7 @@ from bwarp.cli.options import (
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
-from bwarp.io.bam.compression import compression_for
+from bwarp.io.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import Certificate, find_chunks, what_is_searched
@@ -73,7 +73,7 @@ def main(options):
     check_outputs(outputs, [options.index, *files.names])
     backend = choose_engine(options.backend, options.gpus)
     compression = compression_for(options.compress, backend)
-    compression.begin()
+    compression.begin(WHILE_MAPPING)
     size = reads_a_chunk(backend, what_is_searched(limits, pairing))
     chunks = chunks_of_files(files, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first[0], chunks))

@@ -32,14 +32,10 @@ from bwarp.io.bam.bgzf_blocks import (
     is_stored,
     sums_of_blocks,
 )
-from bwarp.io.bam.compression import filled
+from bwarp.io.bam.compression import WHILE_MAPPING, filled
 from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu", "file_starts"]
-
-#: The share of the memory that is free when lanes are made which they may take, but for the first:
-#: what maps reads at the same time needs the rest.
-MOST_SHARE = 0.25
 
 #: Threads that copy the bytes of a block.
 _THREADS = 128
@@ -58,27 +54,34 @@ class BlocksOnGpu:
     """
 
     def __init__(self, most_blocks: int, lanes: int):
-        self._most_blocks, self._count = most_blocks, lanes
-        self._free = queue.Queue()
-        self._lock, self._is_begun = threading.Lock(), False
+        self._most_blocks, self._wanted = most_blocks, lanes
+        self._free, self._is_begun = queue.Queue(), False
+        self._lock = threading.Lock()
 
-    def begin(self) -> None:
-        """Have the lanes made, if that has not begun yet."""
+    def begin(self, share: float) -> None:
+        """Have the lanes made that are wanted still and have room in a share of the free memory.
+
+        One is tried in any case; where that fails the host compresses.
+        """
         with self._lock:
-            if not self._is_begun:
-                self._is_begun = True
-                # Python waits for it, and does not end while it is within CUDA.
-                threading.Thread(target=self._make_lanes).start()
+            room = int(share * free_memory()) // lane_bytes(self._most_blocks)
+            count = min(self._wanted, room if self._is_begun else max(room, 1))
+            self._wanted -= count
+            is_first, self._is_begun = not self._is_begun, True
+        if count:
+            # Python waits for it, and does not end while it is within CUDA.
+            threading.Thread(target=self._make_lanes, args=(count, is_first)).start()
 
-    def _make_lanes(self) -> None:
-        """Make as many lanes as are wanted and have room; None stands for the host, if none has."""
+    def _make_lanes(self, count: int, is_first: bool) -> None:
+        """Make lanes until memory ends; None stands for the host if not even the first has room."""
         try:
-            room = int(MOST_SHARE * free_memory()) // lane_bytes(self._most_blocks)
-            for number in range(max(1, min(self._count, room))):
+            for number in range(count):
                 lane = attempt(lambda: _Lane(self._most_blocks))
-                if lane or not number:
+                if lane or (is_first and not number):
                     self._free.put(lane)
                 if not lane:
+                    with self._lock:
+                        self._wanted += count - number
                     return
         except Exception as error:
             # Whoever waits for a lane raises it.
@@ -90,7 +93,8 @@ class BlocksOnGpu:
     ) -> tuple[np.ndarray, np.ndarray]:
         if not 0 < size <= self._most_blocks * BLOCK_BYTES:
             return compressed_blocks(filled(size, fill))
-        self.begin()
+        if not self._is_begun:
+            self.begin(WHILE_MAPPING)
         lane = self._free.get()
         try:
             if isinstance(lane, Exception):

@@ -8,10 +8,22 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.io.bam.bgzf_blocks import compressed_blocks
 
-__all__ = ["COMPRESS", "ON_HOST", "STORED", "Compression", "compression_for", "filled"]
+__all__ = [
+    "COMPRESS",
+    "ON_HOST",
+    "STORED",
+    "WHILE_MAPPING",
+    "WHEN_MAPPED",
+    "Compression",
+    "compression_for",
+    "filled",
+]
 
 #: What may be asked for; `auto` is the GPU where one maps and nvCOMP is installed.
 COMPRESS = ("auto", "gpu", "host")
+
+#: Shares of the GPU's free memory that compression takes, beside what maps reads and after it.
+WHILE_MAPPING, WHEN_MAPPED = 0.25, 0.9
 
 
 class Compression(NamedTuple):
@@ -29,14 +41,16 @@ class Compression(NamedTuple):
     on_gpu : bool
         Whether nvCOMP makes them: then what lies on the GPU is best compressed there.
     begin : function
-        Called where many blocks of the host's will be made, as soon as that is clear.
+        ``begin(share)`` is called where many blocks of the host's will be made, as soon as that is
+        clear, and again where memory has become free: what it needs on the GPU may take that share
+        of the free memory.
     """
 
     blocks: Callable[[int, Callable[[np.ndarray], None]], tuple[np.ndarray, np.ndarray]]
     blocks_a_job: int
     most_threads: int
     on_gpu: bool = False
-    begin: Callable[[], None] = lambda: None
+    begin: Callable[[float], None] = lambda share: None
 
 
 def filled(size: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from bwarp.io.atomic_output import atomic_files, private_folder
-from bwarp.io.bam.compression import ON_HOST, Compression
+from bwarp.io.bam.compression import ON_HOST, WHEN_MAPPED, Compression
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.sorted_file_and_duplicates import sorted_file
 from bwarp.io.names import Names
@@ -103,6 +103,7 @@ def open_bam(
 
         with RecordSorter(folder, starts, options.sort_bytes, threads, compression) as sorter:
             yield encode, write
+            compression.begin(WHEN_MAPPED)
             header = bam_header(text + certificate_line(certificate), reference)
             with sorted_file(made, header, threads, os.fspath(path), compression) as writer:
                 sorter.finish(writer)

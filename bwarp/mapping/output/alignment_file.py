@@ -12,6 +12,7 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bam.bam_file import bam_file
+from bwarp.io.bam.compression import WHEN_MAPPED, WHILE_MAPPING
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
 from bwarp.io.bam.records import Records
@@ -169,7 +170,7 @@ def _bam_or_sorted(
     if may_write_on_gpu(output):
         form = RecordForm(names, output.read_group_id, stay_there)
     if not stay_there:
-        output.compression.begin()
+        output.compression.begin(WHILE_MAPPING)
     with private_folder(output.path) as folder:
         made = folder.absolute() / f"out{Path(output.path).suffix}"
         if output.sort:
@@ -182,6 +183,8 @@ def _bam_or_sorted(
             open_file = marked if output.mark_duplicates else sorted_file
             with _sorter(output, folder, header, threads, stay_there) as sorter:
                 yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts], form)
+                if not stay_there:
+                    compression.begin(WHEN_MAPPED)
                 with open_file(made, header, threads, output.path, compression) as writer:
                     sorter.finish(writer)
         else:

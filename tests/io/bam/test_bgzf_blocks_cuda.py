@@ -101,6 +101,48 @@ def test_lanes_leave_memory_to_others(monkeypatch, lanes_free, made):
 
 
 @pytest.mark.usefixtures("pretended")
+def test_lanes_are_added_where_memory_has_become_free(monkeypatch):
+    free, tried, has_room = 2 * bgzf_blocks_cuda.lane_bytes(2), [], True
+
+    def count(work):
+        tried.append(1)
+        return work() if has_room else None
+
+    def lanes_tried(share: float) -> int:
+        before = len(tried)
+        blocks_on_gpu.begin(share)
+        wait_for_lanes()
+        return len(tried) - before
+
+    monkeypatch.setattr(bgzf_blocks_cuda, "free_memory", lambda: free)
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", count)
+    blocks_on_gpu = BlocksOnGpu(most_blocks=2, lanes=5)
+    # The first is tried whatever is free; others only where there is room.
+    assert [lanes_tried(0.25), lanes_tried(0.25), lanes_tried(1)] == [1, 0, 2]
+    # One that had no room after all is tried again.
+    free, has_room = 100 * free, False
+    assert [lanes_tried(1), lanes_tried(1)] == [1, 1]
+    has_room = True
+    assert [lanes_tried(1), lanes_tried(1)] == [2, 0]
+    assert blocks_of(blocks_on_gpu, hostile_data()[:10])[0].size
+
+
+@pytest.mark.usefixtures("pretended")
+def test_lanes_are_added_to_a_host_that_compressed_alone(monkeypatch):
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
+    data, blocks_on_gpu = hostile_data()[:10], BlocksOnGpu(most_blocks=2, lanes=5)
+    assert np.array_equal(blocks_of(blocks_on_gpu, data)[0], compressed_blocks(data)[0])
+    wait_for_lanes()
+    monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: work())
+    blocks_on_gpu.begin(1)
+    wait_for_lanes()
+    with ThreadPoolExecutor(6) as pool:
+        for found in pool.map(lambda _: blocks_of(blocks_on_gpu, data), range(20)):
+            assert_read_back(data, *found)
+    assert blocks_on_gpu._free.qsize() == 6
+
+
+@pytest.mark.usefixtures("pretended")
 def test_the_lanes_that_were_made_serve_where_memory_ends(monkeypatch):
     tried = []
 
