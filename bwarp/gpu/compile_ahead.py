@@ -13,9 +13,21 @@ import bwarp
 from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.source_digest import imported_sources
 
-__all__ = ["compile_kernel", "kernels_of", "pretend_to_have", "stated_types"]
+__all__ = ["SECONDS", "compile_kernel", "kernels_of", "pretend_to_have", "stated_types"]
 
 _PACKAGE = Path(bwarp.__file__).parent
+
+#: Seconds that the slowest kernel of a module takes to compile, where it is two or more.
+SECONDS = {
+    "bwarp.alignment.gatk.gatk_run_lengths_cuda": 2,
+    "bwarp.alignment.matrix.int32_kernel_cuda": 3,
+    "bwarp.alignment.matrix.packed_int16_kernel_cuda": 3,
+    "bwarp.loci.verifying.loci_cuda": 4,
+    "bwarp.mapping.output.bam_records_cuda": 6,
+    "bwarp.mapping.pairing.primary_hits_cuda": 3,
+    "bwarp.mapping.seeds.candidates_cuda": 2,
+    "bwarp.seeding.algorithms.search_scheme_steps_cuda": 2,
+}
 
 
 def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tuple[str, int]]:

@@ -1,5 +1,6 @@
 """Kernels that are compiled without a GPU are found where a launch looks for them."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import bwarp
+from bwarp.cli.first_use import compiling
 from bwarp.cli.subcommands import SUBCOMMANDS
-from bwarp.gpu.compile_ahead import kernels_of
+from bwarp.gpu.compile_ahead import SECONDS, kernels_of
 from tests.conftest import CHECKOUT
 from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -60,6 +62,21 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path):
     assert done.stderr.count("compiling for this machine, once: done after ") == 2
 
 
+class NothingKept:
+    """Of compiled functions; and nothing can be said of them."""
+
+    path, state = Path(os.devnull), "some state"
+
+    def get(self, *_words):
+        return None
+
+    def put(self, *_words):
+        pass
+
+    def can_be_written(self):
+        return True
+
+
 def modules_of(program, capability=(9, 0)) -> set[str]:
     """The modules with kernels of a program on GPUs of a compute capability."""
     source = PACKAGE / "cli" / f"{SUBCOMMANDS[program].module.replace('.', '/')}.py"
@@ -75,3 +92,25 @@ def test_a_program_needs_the_kernels_of_what_it_imports():
 def test_kernels_for_newer_gpus_are_left_out_on_older_ones():
     newer = {"bwarp.alignment.matrix.packed_int16_kernel_cuda"}
     assert modules_of("map") - modules_of("map", (8, 9)) == newer
+
+
+def test_the_slowest_modules_have_kernels():
+    """They are compiled first; one that was renamed would come last."""
+    assert set(SECONDS) <= set().union(*map(modules_of, SUBCOMMANDS))
+
+
+def test_what_takes_longest_is_compiled_first(monkeypatch):
+    """A kernel of many seconds does not wait for functions and kernels of less."""
+    compiled = []
+    monkeypatch.setattr(compiling, "kept_functions", NothingKept)
+    monkeypatch.setattr(compiling, "_is_missing", lambda one: True)
+    monkeypatch.setattr(compiling, "_compile", lambda lines, _: compiled.extend(lines))
+    compiling.compile_once(["map pairs local sorted"], 2, (9, 0))
+    names = [json.loads(line)[1] for line in compiled]
+    assert len(set(compiled)) == len(compiled)
+    slowest = names.index(max(SECONDS, key=SECONDS.get))
+    functions = [at for at, line in enumerate(compiled) if '"function"' in line]
+    kernels = [at for at, line in enumerate(compiled) if '"kernel"' in line]
+    assert slowest < 5
+    assert slowest in kernels
+    assert min(functions) < slowest < max(functions) < max(kernels)

@@ -26,6 +26,7 @@ import bwarp
 from bwarp.cli.first_use.listed_functions import ListedFunction, listed_functions
 from bwarp.cli.first_use.type_text import types_of_text
 from bwarp.cli.subcommands import SUBCOMMANDS
+from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import kept_functions
 from bwarp.runtime.inner_functions import leave_inner_functions_to_callers
@@ -60,14 +61,17 @@ def compile_once(
         # Another program may have done it meanwhile.
         if kept.get(*words) is None and kept.can_be_written():
             missing = [one for one in listed_functions(kinds) if _is_missing(one)]
-            lines = [json.dumps(["function", one.function, one.types]) for one in missing]
+            jobs = [(one.seconds, ["function", one.function, one.types]) for one in missing]
             kernels = [("kernels", kept.state, name, str(capability)) for name in _programs(kinds)]
             kernels = [one for one in kernels if capability and kept.get(*one) is None]
             for _, _, program, _ in kernels:
-                listed = kernels_of([_source_of(program)], capability)
-                lines += [json.dumps(["kernel", *one, capability]) for one in listed]
+                for module, number in kernels_of([_source_of(program)], capability):
+                    job = ["kernel", module, number, capability]
+                    jobs.append((KERNEL_SECONDS.get(module, 0), job))
             if kernels or sum(one.seconds for one in missing) > WORTH_IT:
-                _compile(list(dict.fromkeys(lines)), processes)
+                # What takes longest comes first, or all would wait for it in the end.
+                jobs.sort(key=lambda job: -job[0])
+                _compile(list(dict.fromkeys(json.dumps(job) for _, job in jobs)), processes)
             for one in [*kernels, words]:
                 kept.put(b"done", *one)
 
