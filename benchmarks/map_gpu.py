@@ -106,9 +106,9 @@ def repack(folder: Path) -> None:
     run_together([partial(one, *paths) for paths in ends], 2)
 
 
-def copies(folder: Path, times: int) -> None:
-    """The reads so many times one after another, in files that begin with "copies"."""
-    for path, many in zip(reads_of(folder, ""), reads_of(folder, "copies"), strict=True):
+def copies(folder: Path, name: str, times: int) -> None:
+    """The reads so many times one after another, in files whose names have "copies" added."""
+    for path, many in zip(reads_of(folder, name), reads_of(folder, f"{name}copies"), strict=True):
         with open(many, "wb") as out:
             for _ in range(times):
                 with open(path, "rb") as file:
@@ -147,7 +147,7 @@ def compare(folder: Path, name: str, threads: int) -> dict:
     return seconds | {"reads": statistics["reads"], "mapped": statistics["mapped"]}
 
 
-def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
+def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     """When chunks of a run in this process are done, and how fast its second half is."""
     from bwarp.index.store import load_index
     from bwarp.io.bam.compression import compression_for
@@ -160,7 +160,7 @@ def timeline(folder: Path, threads: int, gpus: int = 1) -> dict:
     from bwarp.runtime.threads import read_ahead
 
     backend = choose_backend("cuda")
-    first, second = map(str, reads_of(folder, ""))
+    first, second = map(str, reads_of(folder, name))
     output = folder / "timeline.bam"
     output.unlink(missing_ok=True)
     compression = compression_for("auto", "cuda")
@@ -326,7 +326,7 @@ def main(options):
         both = compare(large, "part", options.threads)
         results.add(what="large, both engines", **sizes, **both)
         repack(large)
-        copies(large, options.copies)
+        copies(large, "", options.copies)
         # Writing what was simulated takes the disk and processors for a while.
         os.sync()
         for name in ("", "", "bgzf", "plain", "copies"):

@@ -7,7 +7,9 @@
 Gzipped FASTQ of a simulated genome is mapped to sorted BAM on one whole GPU; then for every size
 while another process takes the GPU's memory but for so many GB, and on several GPUs. Every file
 must hold the same bytes, before they were compressed. A line each: when the index was there and
-chunks were done, and how many reads a second the second half took; seconds of the whole program.
+chunks were done, and how many reads a second the second half took, which is bounded by how fast two
+gzip streams are inflated; the same of --copies times as many reads that are not compressed; seconds
+of the whole program.
 With --cpu the same files are mapped by all CPUs too, and to SAM by strobealign where it is on PATH,
 with an index that is there: its seconds are of the whole program and of mapping alone, as it says.
 """
@@ -28,7 +30,7 @@ from frame.peers import found, version_of
 from frame.results import Results
 from frame.simulated import run_script
 from frame.timing import Used, run_program
-from map_gpu import hash_of, map_reads, reads_of, simulate, timeline
+from map_gpu import copies, hash_of, map_reads, reads_of, simulate, timeline
 from small_gpus import gpu_with
 
 
@@ -37,6 +39,7 @@ def parse_options():
     parser.add_argument("--bases", type=int, default=3_100_000_000)
     parser.add_argument("--contigs", type=int, default=24)
     parser.add_argument("--pairs", type=int, default=4_000_000)
+    parser.add_argument("--copies", type=int, default=3, help="of the reads, for a longer run")
     parser.add_argument("--free", type=float, nargs="*", default=[24, 12], metavar="GB")
     parser.add_argument("--gpus", type=int, nargs="*", default=[], metavar="N")
     parser.add_argument("--cpu", action="store_true", help="the CPUs of the host, and strobealign")
@@ -44,16 +47,17 @@ def parse_options():
         "--within", type=int, metavar="N",
         help="map what is in --folder on N GPUs, in this process, and print when chunks are done",
     )  # fmt: skip
+    parser.add_argument("--reads", default="", help="which of them, by how their files are named")
     add_threads(parser)
     add_folder(parser)
     return read_options(parser, "map_gpus.jsonl", bases=2_000_000, pairs=20_000)
 
 
-def within(folder: Path, gpus: int, threads: int) -> dict:
+def within(folder: Path, gpus: int, threads: int, reads: str = "") -> dict:
     """`map_gpu.timeline` in a process of its own, which takes the GPU's memory as it finds it."""
     command = [
         sys.executable, __file__, "--within", str(gpus), "--folder", folder, "--threads",
-        str(threads),
+        str(threads), "--reads", reads,
     ]  # fmt: skip
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
@@ -67,10 +71,12 @@ def measure(folder: Path, gpus: int, threads: int) -> dict:
         "map_reads", "--index", folder / "index", "-1", first, "-2", second, "-o", output,
         "--sort", "--backend", "cuda", "--threads", threads, "--gpus", gpus,
     )  # fmt: skip
+    longer = within(folder, gpus, threads, "plaincopies")
     return {
         **of_program(used),
         "sha256": hash_of(output, gzip.open),
         **within(folder, gpus, threads),
+        "reads_a_second_not_compressed": longer["reads_a_second_in_the_second_half"],
     }
 
 
@@ -104,7 +110,10 @@ def of_program(used: Used) -> dict:
 def main(options):
     skip_without_gpu()
     if options.within:
-        print(json.dumps(timeline(options.folder, options.threads, options.within)), flush=True)
+        print(
+            json.dumps(timeline(options.folder, options.threads, options.within, options.reads)),
+            flush=True,
+        )
         # Python's end unloads what a second GPU has loaded as if it were the first's, and crashes.
         os._exit(0)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -112,6 +121,8 @@ def main(options):
         sizes = {"bases": options.bases, "pairs": options.pairs, "threads": options.threads}
         results = Results(options.output, gpu=gpu_name(), **sizes)
         results.add(**simulate(folder, options.bases, options.contigs, options.pairs))
+        copies(folder, "plain", options.copies)
+        os.sync()
         expected = None
         for free, gpus in [(None, 1), *((free, 1) for free in options.free), *(
             (None, gpus) for gpus in options.gpus

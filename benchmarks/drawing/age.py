@@ -6,34 +6,61 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from frame import environment
 from frame.environment import git
 from frame.table import benchmarks
 
+from bwarp.runtime.source_digest import imported_sources
 from drawing.figures import Figure, all_figures
 
-__all__ = ["Fall", "age_of", "earlier_figures", "falls", "has_changed_since", "measured_paths"]
+__all__ = ["Fall", "age_of", "earlier_figures", "falls", "has_changed_since", "measured_code"]
 
 #: A figure that fell by less than this share did not.
 NOISE = 0.05
 
-
-@functools.cache
-def measured_paths() -> dict[str, tuple[str, ...]]:
-    """The code that the lines of a file of results measure, of config.yaml."""
-    return {one.results: tuple(one.measures) for one in benchmarks().values()}
+#: What all GPU code shares, and how modules that run on GPUs only are named.
+SHARED_ON_GPU, ON_GPU = "bwarp/gpu", "_cuda.py"
 
 
 @functools.cache
-def has_changed_since(commit: str | None, paths: tuple[str, ...]) -> bool | None:
+def measured_code() -> dict[str, tuple[tuple[str, ...], bool]]:
+    """Of config.yaml: what the lines of a file of results measure, and whether on a GPU."""
+    return {one.results: (tuple(one.measures), one.gpu) for one in benchmarks().values()}
+
+
+@functools.cache
+def has_changed_since(commit: str | None, paths: tuple[str, ...], gpu: bool) -> bool | None:
     """Whether these paths hold other code than at a commit; None where git does not know.
 
-    Comments and docstrings are no code, nor is how it is laid out.
+    Comments and docstrings are no code, nor is how it is laid out. For a CPU the code of GPUs does
+    not count; for a GPU, of what all GPU code shares, only what the rest of it imports.
     """
     if not commit:
         return None
     commit = commit.rstrip("+")
     changed = git("diff", "--name-only", "--no-renames", commit, "HEAD", "--", *paths)
-    return None if changed is None else any(_differs(commit, path) for path in changed.splitlines())
+    if changed is None:
+        return None
+    counts = functools.partial(_runs_on_gpu, paths) if gpu else _runs_on_cpu
+    return any(counts(path) and _differs(commit, path) for path in changed.splitlines())
+
+
+def _runs_on_cpu(path: str) -> bool:
+    return not (path.startswith(f"{SHARED_ON_GPU}/") or path.endswith(ON_GPU))
+
+
+def _runs_on_gpu(paths: tuple[str, ...], path: str) -> bool:
+    return not path.startswith(f"{SHARED_ON_GPU}/") or path in _imported(paths)
+
+
+@functools.cache
+def _imported(paths: tuple[str, ...]) -> set[str]:
+    """What the modules in these paths import, but for the shared code of GPUs among them."""
+    checkout = environment.CHECKOUT
+    listed = git("ls-files", "--", *paths, f":(exclude){SHARED_ON_GPU}") or ""
+    modules = [checkout / name for name in listed.splitlines() if name.endswith(".py")]
+    found = {path for one in modules for path in imported_sources(one, checkout / "bwarp")}
+    return {str(path.relative_to(checkout)) for path in found}
 
 
 @functools.cache
@@ -60,7 +87,7 @@ def age_of(line: dict, results: str) -> str:
     commit = line.get("commit")
     if not commit:
         return "unknown"
-    is_older = has_changed_since(commit, measured_paths()[results])
+    is_older = has_changed_since(commit, *measured_code()[results])
     words = commit[:8] + "+" * commit.endswith("+")
     return words if is_older is False else f"{words} ({'older' if is_older else 'age unknown'})"
 

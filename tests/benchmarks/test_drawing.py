@@ -49,6 +49,11 @@ def test_figures_of_other_machines_are_not_compared():
     assert not age.falls([figure(1.0)], [now])
 
 
+def forget_what_git_said():
+    for said in (age.has_changed_since, age._differs, age._imported):
+        said.cache_clear()
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A function that commits a text to a file of a new repository and returns the commit."""
@@ -68,11 +73,9 @@ def repository(tmp_path, monkeypatch):
 
     git("init", "-q")
     monkeypatch.setattr(environment, "CHECKOUT", tmp_path)
-    age.has_changed_since.cache_clear()
-    age._differs.cache_clear()
+    forget_what_git_said()
     yield commit
-    age.has_changed_since.cache_clear()
-    age._differs.cache_clear()
+    forget_what_git_said()
 
 
 def test_a_line_is_older_when_its_code_has_changed(repository):
@@ -80,13 +83,33 @@ def test_a_line_is_older_when_its_code_has_changed(repository):
     second = repository("docs/page.md", "2")
     assert age.age_of({"commit": first}, "map_cpu.json") == first[:8]
     third = repository("bwarp/mapping/a.py", "3")
-    age.has_changed_since.cache_clear()
-    age._differs.cache_clear()
+    forget_what_git_said()
     assert age.age_of({"commit": first}, "map_cpu.json") == f"{first[:8]} (older)"
     assert age.age_of({"commit": second}, "map_cpu.json") == f"{second[:8]} (older)"
     assert age.age_of({"commit": f"{third}+"}, "map_cpu.json") == f"{third[:8]}+"
     assert age.age_of({"commit": "0123456789"}, "map_cpu.json") == "01234567 (age unknown)"
     assert age.age_of({}, "map_cpu.json") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "of_cpu", "of_gpu"),
+    [
+        ("mapping/score.py", True, True),
+        ("mapping/score_cuda.py", False, True),
+        ("gpu/sort.py", False, True),
+        ("gpu/other.py", False, False),
+    ],
+)
+def test_code_that_a_figure_does_not_run_makes_no_line_older(repository, name, of_cpu, of_gpu):
+    repository("bwarp/__init__.py", "")
+    repository("bwarp/mapping/score_cuda.py", "from bwarp.gpu.sort import sort\n")
+    for path in ("mapping/score.py", "gpu/sort.py", "gpu/other.py"):
+        first = repository(f"bwarp/{path}", "1")
+    path = environment.CHECKOUT / "bwarp" / name
+    repository(f"bwarp/{name}", f"{path.read_text()}\nx = 1\n")
+    for results, is_older in (("map_cpu.json", of_cpu), ("map_h200.jsonl", of_gpu)):
+        words = f"{first[:8]} (older)" if is_older else first[:8]
+        assert age.age_of({"commit": first}, results) == words
 
 
 @pytest.mark.parametrize(
