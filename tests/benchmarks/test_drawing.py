@@ -112,6 +112,14 @@ def test_code_that_a_figure_does_not_run_makes_no_line_older(repository, name, o
         assert age.age_of({"commit": first}, results) == words
 
 
+def test_a_line_of_a_gpu_is_older_whatever_benchmark_it_is_of(repository):
+    first = repository("bwarp/index/build_cuda.py", "1")
+    repository("bwarp/index/build_cuda.py", "2")
+    results = "index_whole_genome.jsonl"
+    assert age.age_of({"commit": first}, results) == first[:8]
+    assert age.age_of({"commit": first, "gpu": "a GPU"}, results) == f"{first[:8]} (older)"
+
+
 @pytest.mark.parametrize(
     ("name", "then", "now", "is_older"),
     [

@@ -63,7 +63,7 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path):
 
 
 class NothingKept:
-    """Of compiled functions; and nothing can be said of them."""
+    """Kept functions of which there are none yet."""
 
     path, state = Path(os.devnull), "some state"
 
