@@ -1,23 +1,34 @@
 """What memory a GPU has free, and what to do where it is not enough."""
 
+import functools
 import gc
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from numba import cuda
-from numba.cuda.cudadrv.driver import driver
+from numba.cuda.cudadrv.devices import require_context
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import workspace
 from bwarp.gpu.queued_calls import current_device
 from bwarp.runtime.backend import is_gpu_memory_error
 
-__all__ = ["Pieces", "attempt", "free_memory", "require_memory", "total_memory"]
+__all__ = [
+    "Pieces",
+    "affordable",
+    "attempt",
+    "free_memory",
+    "require_memory",
+    "total_memory",
+]
 
 Result = TypeVar("Result")
+
+#: Work that takes no more than this share of a GPU's memory does not ask how much is free: the
+#: answer waits for what is queued there, and for other threads of Python.
+_SMALL_SHARE = 1 / 64
 
 #: Pieces in a row that memory was enough for, before a larger one is tried for the first time.
 BEFORE_A_LARGER = 8
@@ -33,7 +44,22 @@ def free_memory() -> int:
 
 def total_memory() -> int:
     """Bytes of memory that the current GPU has, free or not."""
+    return _total_of(cuda.get_current_device().id)
+
+
+@functools.cache
+def _total_of(_gpu: int) -> int:
     return cuda.current_context().get_memory_info().total
+
+
+def affordable(wanted: int, share: float) -> int:
+    """How many of so many bytes may be taken: no more than a share of those that are free.
+
+    Where they are few all of them, whatever is free.
+    """
+    if wanted <= _SMALL_SHARE * total_memory():
+        return wanted
+    return min(wanted, int(share * cuda.current_context().get_memory_info().free))
 
 
 def require_memory(needed: int, purpose: str) -> None:
@@ -52,8 +78,7 @@ def attempt(work: Callable[[], Result]) -> Result | None:
     What the work held there is free again then, and it can be tried on less.
     """
     try:
-        with _one_context():
-            return work()
+        return _in_one_context(work)()
     except Exception as error:
         # A plan that was refused is no smaller the next time.
         if isinstance(error, GpuMemoryError) or not is_gpu_memory_error(error):
@@ -65,17 +90,12 @@ def attempt(work: Callable[[], Result]) -> Result | None:
     return None
 
 
-@contextmanager
-def _one_context() -> Iterator[None]:
-    """A block in which numba-cuda asks the driver once, and not in every call, for the context.
+def _in_one_context(work: Callable[[], Result]) -> Callable[[], Result]:
+    """The same work, in which numba-cuda asks the driver once for the context, not in every call.
 
     It would let go of Python's lock for that, and wait for other threads that take it.
     """
-    if current_device() is None:
-        yield
-        return
-    with driver.get_active_context():
-        yield
+    return work if current_device() is None else require_context(work)
 
 
 class Pieces:

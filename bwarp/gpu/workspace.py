@@ -71,6 +71,8 @@ def work_space() -> Iterator[None]:
         yield
         memory.chunk, memory.used = before
         return
+    from bwarp.gpu.available_memory import total_memory  # which imports this module
+
     gpu = cuda.get_current_device().id
     with _lock:
         memory = _spare.pop(gpu, None) or _Memory()
@@ -79,7 +81,7 @@ def work_space() -> Iterator[None]:
         yield
     finally:
         _of_thread.memory = None
-    if memory.size > MOST_SHARE * cuda.current_context().get_memory_info().total:
+    if memory.size > MOST_SHARE * total_memory():
         memory = _Memory()
     elif len(memory.chunks) > 1:
         # The next call gets in one piece what this one had to take in several.

@@ -45,8 +45,13 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined, part_of
 from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
 from bwarp.mapping.output.chunk_writer import EncodedChunk
 from bwarp.mapping.output.output_options import RecordForm
-from bwarp.mapping.output.record_tables_cuda import RecordConstants, record_constants
+from bwarp.mapping.output.record_tables_cuda import (
+    RecordConstants,
+    record_constants,
+    record_places,
+)
 from bwarp.mapping.output.statistics import add_counts
+from bwarp.mapping.output.statistics_cuda import counts_of_plain
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.pipeline import (
@@ -283,16 +288,21 @@ class _Scorer:
                 of_parts = _divided(list(chunk_parts(marked.chunk, FEW_MARKED)), [marked])
                 encoded = finish_parts(of_parts)
                 by_host = records_of_host(encoded, of_parts, np.flatnonzero(plain.marks))
+            places = record_places(by_host, plain.marks)
             with self._on_gpu():
                 if self._constants is None:
                     genome, form = self._device.genome, self._form
                     self._constants = record_constants(genome, form.contigs, form.group)
-                records, counts = write_records(
-                    self._device, self._constants, plain, offsets, by_host, insert, ends
+                records, counted = write_records(
+                    self._device, self._constants, plain, by_host, places, ends
                 )
                 if not self._form.stay_there:
                     with self._pinned_records.lent() as pinned:
                         records = records_on_host(records, pinned)
+            counts = counts_of_plain(
+                counted, self._device.genome.n_bases, offsets, plain.marks, insert, ends,
+                plain.scored.searched,
+            )  # fmt: skip
             for one in encoded:
                 add_counts(counts, one.counts)
             return EncodedChunk([records], counts, np.empty(0, np.int64))

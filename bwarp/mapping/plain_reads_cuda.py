@@ -30,11 +30,12 @@ from bwarp.mapping.output.record_tables_cuda import (
     HostRecords,
     ReadTexts,
     RecordConstants,
+    RecordPlaces,
     SecondaryOfReads,
     array_on_gpu,
 )
 from bwarp.mapping.output.secondary_hits_cuda import secondary_rows
-from bwarp.mapping.output.statistics_cuda import counts_of_plain
+from bwarp.mapping.output.statistics_cuda import count_plain
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary, select_primary
 from bwarp.mapping.pairing.tandem_repeats_cuda import lower_tandem_repeats
@@ -121,15 +122,13 @@ def finish_reads(
         With the hits of mates.
     """
     genome, reads, hits, ends = device.genome, scored.reads, scored.hits, chunk.ends
-    n_reads = reads.n_reads
     marks_there = mark_split_reads(reads, hits, parameters)
     primary = select_primary(
         genome, reads, hits, scored.unlocated, insert, ends, chunk.first_template, parameters
     )
     if ends == 2:
         lower_tandem_repeats(genome, reads, hits, primary, parameters)
-    everyone = cuda.to_device(np.arange(n_reads, dtype=np.int32))
-    alignments = align_hits(genome, reads, hits, primary.hits, everyone, parameters)
+    alignments = align_hits(genome, reads, hits, primary.hits, reads.numbers, parameters)
     mark_clipped(reads, hits, primary, alignments, parameters, marks_there)
     marks = marks_there.copy_to_host()
     if ends == 2:
@@ -149,17 +148,17 @@ def texts_of(chunk: ReadChunk) -> ReadTexts:
 
 
 def hits_of_marked(plain: PlainReads, pinned: PinnedBuffer) -> tuple[ScoredHits, np.ndarray]:
-    """The hits of marked reads on the host, in memory of their own; and `unlocated` of all."""
+    """The hits of marked reads on the host, as of `hits_on_host`; and `unlocated` of all."""
     scored = plain.scored
     hits = hits_on_host(without(scored.hits, cuda.to_device(plain.marks ^ 1)), pinned)
-    return ScoredHits(*map(np.array, hits)), scored.unlocated.copy_to_host()
+    return hits, scored.unlocated.copy_to_host()
 
 
 def marked_reads(
     chunk: ReadChunk, hits: ScoredHits, unlocated: np.ndarray, marks: np.ndarray
 ) -> ScoredChunk:
-    """The marked reads of a chunk of `joined_chunks` as a chunk with hits; reverse complements are
-    not made.
+    """The marked reads of a chunk of `joined_chunks` as a chunk with hits, in memory of their own;
+    reverse complements are not made.
 
     Parameters
     ----------
@@ -182,7 +181,7 @@ def marked_reads(
         templates=templates + chunk.first_template,
     )
     numbers = np.cumsum(marks, dtype=np.int32) - np.int32(1)
-    own = hits._replace(
+    own = ScoredHits(*map(np.array, hits))._replace(
         reads=numbers[hits.reads], offsets=np.append(hits.offsets[reads], hits.offsets[-1])
     )
     return ScoredChunk(marked, chunk.codes[:0], own, unlocated[reads], np.zeros(3, np.int64))
@@ -209,25 +208,19 @@ def write_records(
     device: DeviceData,
     constants: RecordConstants,
     plain: PlainReads,
-    offsets: np.ndarray,
     by_host: HostRecords,
-    insert: InsertSize,
+    places: RecordPlaces,
     ends: int,
-) -> tuple[DeviceRecords, dict]:
-    """All records of a chunk, those that the host has made among them; and counts of the others.
-
-    Parameters
-    ----------
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-        Of the chunk.
+) -> tuple[DeviceRecords, np.ndarray]:
+    """All records of a chunk, those that the host has made among them; and what is counted of the
+    others, as `count_plain` returns it.
     """
     scored = plain.scored
     records, edits = plain_records(
         constants, scored.reads, plain.texts, plain.alignments, plain.primary, plain.secondary,
-        plain.marks, plain.marks_there, by_host, ends,
+        plain.marks_there, by_host, places, ends,
     )  # fmt: skip
-    counts = counts_of_plain(
-        device.genome, offsets, scored.hits, plain.alignments, plain.primary, edits,
-        plain.marks, plain.marks_there, insert, ends, scored.searched,
-    )  # fmt: skip
-    return records, counts
+    counted = count_plain(
+        device.genome, scored.hits, plain.alignments, plain.primary, edits, plain.marks_there, ends
+    )
+    return records, counted

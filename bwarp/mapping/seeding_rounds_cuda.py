@@ -108,8 +108,9 @@ def score_reads(
     """Scored hits of reads, as `bwarp.mapping.pipeline.score_chunk` finds them."""
     reads = both_strands(codes, offsets)
     n_reads = reads.n_reads
-    everyone = cuda.to_device(np.arange(n_reads, dtype=np.int32))
-    found = find_candidates(device.index, reads, everyone, n_reads, parameters.first, parameters)
+    found = find_candidates(
+        device.index, reads, reads.numbers, n_reads, parameters.first, parameters
+    )
     hits = extend(device.genome, reads, found, parameters)
     searched, bounds, unlocated = found.searched, found.score_bounds, found.unlocated
     no_one = zeros(n_reads, np.uint8)

@@ -17,10 +17,15 @@ from bwarp.gpu import available_memory
 from bwarp.gpu.available_memory import (
     BEFORE_A_LARGER,
     Pieces,
+    affordable,
     attempt,
     free_memory,
     require_memory,
+    total_memory,
 )
+from tests.helpers.gpu.pretended_device import pretend_gpu
+
+GB = 10**9
 
 CudaAPIError = type("CudaAPIError", (Exception,), {})
 
@@ -40,6 +45,25 @@ def gpu(monkeypatch):
         available_memory.workspace, "give_back", lambda: given_back.append("work space")
     )
     return given_back
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "asked"),
+    [(0, 0, 0), (GB, GB, 0), (GB + 1, GB + 1, 1), (8 * GB, 8 * GB, 1), (9 * GB, 8 * GB, 1)],
+)
+def test_only_much_memory_is_asked_for(monkeypatch, wanted, taken, asked):
+    pretend_gpu(monkeypatch, [])
+    questions = []
+
+    def answer():
+        questions.append("how much is free?")
+        return types.SimpleNamespace(free=10 * GB, total=64 * GB)
+
+    monkeypatch.setattr(cuda.current_context(), "get_memory_info", answer)
+    assert total_memory() == 64 * GB
+    questions.clear()
+    assert affordable(wanted, 0.8) == taken
+    assert len(questions) == asked
 
 
 def test_what_work_returns_is_handed_on(gpu):

@@ -7,7 +7,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
-from bwarp.gpu.transfers import to_gpu
+from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "device_batch",
     "free_bytes",
     "reference_windows",
+    "with_host_lengths",
 ]
 
 #: Threads a block of every alignment kernel.
@@ -27,22 +28,41 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class DeviceSequences:
-    """Sequences of one side: device arrays as in `Sequences`, and the lengths on the host too."""
+    """Sequences of one side: device arrays as in `Sequences`.
+
+    Attributes
+    ----------
+    longest : int
+        None is longer; 0 of none.
+    given_lengths : ndarray, optional
+        The lengths, where the host has them too.
+    """
 
     codes: object
     starts: object
     lengths: object
-    host_lengths: np.ndarray
+    longest: int
+    given_lengths: np.ndarray | None = None
+
+    @property
+    def count(self) -> int:
+        return self.lengths.size
 
     @cached_property
-    def longest(self) -> int:
-        """The length of the longest, 0 of none."""
-        return int(self.host_lengths.max(initial=0))
+    def host_lengths(self) -> np.ndarray:
+        """The lengths on the host; brought there if need be."""
+        return to_host([self.lengths])[0] if self.given_lengths is None else self.given_lengths
 
     @cached_property
     def is_even(self) -> bool:
-        """Whether all are as long as the longest."""
-        return int(self.host_lengths.min(initial=self.longest)) == self.longest
+        """Whether all are known to be as long as the longest."""
+        lengths = self.given_lengths
+        return lengths is not None and int(lengths.min(initial=self.longest)) == self.longest
+
+
+def with_host_lengths(codes, starts, lengths, host_lengths: np.ndarray) -> DeviceSequences:
+    """Sequences whose lengths the host has too."""
+    return DeviceSequences(codes, starts, lengths, int(host_lengths.max(initial=0)), host_lengths)
 
 
 @dataclass(frozen=True)
@@ -60,7 +80,7 @@ class DeviceBatch:
 
     @property
     def count(self) -> int:
-        return self.queries.host_lengths.size
+        return self.queries.count
 
 
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
@@ -70,7 +90,9 @@ def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
     arrays = iter([a if cuda.is_cuda_array(a) else next(brought) for a in arrays])
     three = zip(arrays, arrays, arrays, strict=True)
-    return DeviceBatch(*(DeviceSequences(*a, s.lengths) for a, s in zip(three, sides, strict=True)))
+    return DeviceBatch(
+        *(with_host_lengths(*a, s.lengths) for a, s in zip(three, sides, strict=True))
+    )
 
 
 def _in_use(sequences: Sequences) -> Sequences:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import cuda
 
-from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
+from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks
 from bwarp.alignment.matrix.int32_kernel_cuda import (
     MATRIX_STRIDE,
     PADDING_ROW,
@@ -15,6 +15,7 @@ from bwarp.alignment.matrix.int32_kernel_cuda import (
 )
 from bwarp.alignment.matrix.order_by_size_cuda import NO_LIMIT, Order, largest_in_bin, order_by_size
 from bwarp.alignment.scoring import Mode, Scoring
+from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = ["MEMORY_SHARE", "Costs", "find_full", "free_ends", "pair_costs"]
@@ -108,7 +109,8 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
         nothing = device_array(1, np.uint32)
         for threads, begin, end, columns in _launches(order, most_threads):
             edge_stride = 2 * columns
-            groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * edge_stride))
+            wanted = 4 * edge_stride * (end - begin)
+            groups = max(1, affordable(wanted, MEMORY_SHARE) // (4 * edge_stride))
             kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
             edge = device_array(min(groups, end - begin) * edge_stride, np.int32)
             for first in range(begin, end, groups):

@@ -17,7 +17,6 @@ from bwarp.alignment.matrix.device_batch_cuda import (
     DeviceBatch,
     blocks,
     device_batch,
-    free_bytes,
 )
 from bwarp.alignment.matrix.order_by_size_cuda import order_by_size
 from bwarp.alignment.matrix.scores_and_ends_cuda import (
@@ -29,6 +28,7 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import (
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring, element_type, highest_score, lowest_score
 from bwarp.alignment.traceback.traceback_cuda import trace_alignments
+from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 
@@ -171,8 +171,9 @@ def _launch_packed(batch, scoring, mode, with_ends, shape, members, refused, out
     )
     stride = columns + 2 * threads
     edge_stride = 2 * columns if many_tiles else 0
-    groups = max(1, int(MEMORY_SHARE * free_bytes()) // (4 * (stride + edge_stride)))
-    groups = min(groups, (end - begin) // 2, MOST_SELECTORS // stride)
+    groups = min((end - begin) // 2, MOST_SELECTORS // stride)
+    bytes_a_group = 4 * (stride + edge_stride)
+    groups = max(1, affordable(bytes_a_group * groups, MEMORY_SHARE) // bytes_a_group)
     queries, references = batch.queries, batch.references
     with work_space():
         selectors = device_array(groups * stride, np.int32)

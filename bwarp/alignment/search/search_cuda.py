@@ -20,6 +20,7 @@ from bwarp.alignment.matrix.device_batch_cuda import (
     DeviceSequences,
     blocks,
     free_bytes,
+    with_host_lengths,
 )
 from bwarp.alignment.matrix.scores_and_ends_cuda import find_full, pair_costs
 from bwarp.alignment.scoring import LOCAL, Scoring
@@ -156,7 +157,7 @@ def _load_part(database: Database, threads: int, first: int, last: int) -> _Part
     device_offsets = cuda.to_device(offsets)
     spread_targets[lengths.size, BLOCK](codes, device_offsets, spread, edge)
     starts = offsets[:-1] + GROUP * np.arange(1, offsets.size)
-    targets = DeviceSequences(spread, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+    targets = with_host_lengths(spread, cuda.to_device(starts), cuda.to_device(lengths), lengths)
     return _Part(targets, device_offsets, edge)
 
 
@@ -208,7 +209,7 @@ def _scores_in_turn(queries, part, scoring, threads):
     While the GPU works on a batch, the host makes the next one's profile and widens the scores of
     the one before.
     """
-    count = part.targets.host_lengths.size
+    count = part.targets.count
     if not _fits(scoring):
         for query in queries:
             yield _scores_in_32_bits(query, part, scoring, np.arange(count))
@@ -258,7 +259,7 @@ def _start(prepared, part: _Part, scoring: Scoring):
     profile, rows, targets = prepared
     strips = len(profile)
     profile = cuda.to_device(profile)
-    words = -(-part.targets.host_lengths.size // targets)
+    words = -(-part.targets.count // targets)
     best = cuda.device_array(words, np.int32)
     first = scoring.gap_open + scoring.gap_extend
     kernel = strip_kernel(rows, targets, first, scoring.gap_extend)
@@ -288,10 +289,10 @@ def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
 
 def _scores_in_32_bits(query, part, scoring, ids):
     targets = part.targets
-    count = targets.host_lengths.size
+    count = targets.count
     lengths = np.full(count, query.size, np.int32)
     starts = zeros(count, np.int64)
-    queries = DeviceSequences(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
+    queries = with_host_lengths(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
     outputs = tuple(cuda.device_array(count, np.int32) for _ in range(3))
     marks = np.zeros(count, np.int32)
     marks[ids] = 1

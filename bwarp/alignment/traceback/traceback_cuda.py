@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks, free_bytes
+from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks
 from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, ROWS, full_matrix_kernel
 from bwarp.alignment.matrix.order_by_size_cuda import (
     FEW_PAIRS,
@@ -38,6 +38,7 @@ from bwarp.alignment.traceback.traceback_buffers_cuda import (
     size_directions,
     widen,
 )
+from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array, work_space
@@ -223,8 +224,8 @@ def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int,
     begin, end, words : int
         A range of slots and what it takes at most.
     """
-    most = min(int(MEMORY_SHARE * free_bytes()) // 4, MOST_WORDS)
     begin, words = int(starts[1]), int(np.diff(starts[1:]) @ item_words[1:])
+    most = min(affordable(4 * words, MEMORY_SHARE) // 4, MOST_WORDS)
     if words <= most:
         if begin < starts[-1]:
             yield begin, int(starts[-1]), words

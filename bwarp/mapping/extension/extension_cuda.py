@@ -51,6 +51,7 @@ class DeviceGenome:
 
     blocks: object
     contig_starts: object
+    n_bases: int
 
 
 def genome_bytes(reference: Reference) -> int:
@@ -62,7 +63,8 @@ def genome_on_gpu(reference: Reference, threads: int = 1) -> DeviceGenome:
     """Unpacked there: a quarter of a byte a base travels."""
     (packed,) = to_gpu([np.ascontiguousarray(reference.packed)], threads)
     blocks = blocks_of_packed(packed, reference.n_bases, ambiguous_stretches(reference))
-    return DeviceGenome(blocks, cuda.to_device(reference.contig_starts))
+    contig_starts = cuda.to_device(reference.contig_starts)
+    return DeviceGenome(blocks, contig_starts, reference.n_bases)
 
 
 def extend(
@@ -103,13 +105,10 @@ def _align(
         reads.offsets, reads.both.size // 2, candidates.reads, candidates.strands, scored, unsure,
         n_unsure, starts[0], lengths[0], starts[1], lengths[1],
     )  # fmt: skip
-    host_lengths = [array.copy_to_host() for array in lengths]
-    windows, window_starts = copy_bases(
-        genome.blocks, starts[1], lengths[1], int(host_lengths[1].sum(dtype=np.int64))
-    )
+    windows, window_starts, longest = copy_bases(genome.blocks, starts[1], lengths[1])
     batch = DeviceBatch(
-        DeviceSequences(reads.both, starts[0], lengths[0], host_lengths[0]),
-        DeviceSequences(windows, window_starts, lengths[1], host_lengths[1]),
+        DeviceSequences(reads.both, starts[0], lengths[0], reads.longest),
+        DeviceSequences(windows, window_starts, lengths[1], longest),
     )
     whole = parameters.mode == END_TO_END
     ends = find_ends(batch, scoring_of(parameters), FITTING if whole else LOCAL)

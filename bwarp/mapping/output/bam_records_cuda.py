@@ -41,6 +41,7 @@ from bwarp.mapping.output.record_tables_cuda import (
     HostRecords,
     ReadTexts,
     RecordConstants,
+    RecordPlaces,
     SecondaryOfReads,
     array_on_gpu,
     read_tables,
@@ -71,53 +72,45 @@ def plain_records(
     alignments: DeviceAlignments,
     primary: DevicePrimary,
     secondary: SecondaryOfReads,
-    marks: np.ndarray,
-    marks_there,
+    marks,
     by_host: HostRecords,
+    places: RecordPlaces,
     ends: int,
 ) -> tuple[DeviceRecords, object]:
     """All records of some reads, in their order; and the edits of plain ones (NM), int32 a read.
 
     Parameters
     ----------
-    marks : ndarray, shape=(n_reads,), dtype=uint8
+    marks : device array, shape=(n_reads,), dtype=uint8
         1 for the reads whose records `by_host` has; the two of a pair are marked alike.
-    marks_there : device array
-        The same.
     """
-    counts = np.where(marks != 0, 0, 1) + np.bincount(by_host.reads, minlength=reads.n_reads)
-    first_records = np.concatenate([[0], np.cumsum(counts)])
-    n_records = int(first_records[-1])
-    firsts = cuda.to_device(first_records.astype(np.uint32))
+    n_records = int(places.firsts[-1])
+    firsts = cuda.to_device(places.firsts)
     tables = read_tables(reads, texts, primary)
     edits = cuda.device_array(reads.n_reads, np.int32)
     starts = zeros(n_records + 1, np.uint32)
-    common = constants, tables, alignments, *secondary, marks_there, ends, firsts
+    common = constants, tables, alignments, *secondary, marks, ends, firsts
     size_records[launch(reads.n_reads)](*common, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
-    records, source = _sized_by_host(by_host, first_records, starts)
+    numbers, source = _sized_by_host(by_host, places.of_host, starts)
     n_bytes = add_up(starts)
     data = cuda.device_array(max(1, n_bytes), np.uint8)
     keys = cuda.device_array(max(1, n_records), np.uint64)
     write_heads[launch(reads.n_reads)](*common, edits, starts, data, keys)
-    write_bases[launch(reads.n_reads * WARP)](
-        tables, alignments, marks_there, ends, firsts, starts, data
-    )
+    write_bases[launch(reads.n_reads * WARP)](tables, alignments, marks, ends, firsts, starts, data)
     if by_host.keys.size:
-        copy_records[launch(by_host.keys.size * WARP)](*source, records, starts, data, keys)
+        copy_records[launch(by_host.keys.size * WARP)](*source, numbers, starts, data, keys)
     gpu = cuda.get_current_device().id
     return DeviceRecords(data, starts, keys, n_records, n_bytes, gpu), edits
 
 
-def _sized_by_host(by_host: HostRecords, first_records: np.ndarray, sizes):
-    """Write the sizes of the host's records; returns their numbers among all, and themselves."""
-    n = by_host.keys.size
-    if not n:
+def _sized_by_host(by_host: HostRecords, of_host: np.ndarray, sizes):
+    """Write the sizes of the host's records; returns their numbers and themselves on the GPU."""
+    if not of_host.size:
         return None, ()
-    first_of_read = np.searchsorted(by_host.reads, by_host.reads)
-    records = cuda.to_device(first_records[by_host.reads] + np.arange(n) - first_of_read)
+    numbers = cuda.to_device(of_host)
     source = tuple(map(cuda.to_device, (by_host.data, by_host.starts, by_host.keys)))
-    size_copies[launch(n)](source[1], records, sizes)
-    return records, source
+    size_copies[launch(of_host.size)](source[1], numbers, sizes)
+    return numbers, source
 
 
 @cuda.jit(device=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import cuda, int64, uint8
 from numba.cuda import types
 
-from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, DeviceSequences
+from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, with_host_lengths
 from bwarp.alignment.pairwise.pairs_cuda import batch_alignments
 from bwarp.alignment.scoring import FITTING, LOCAL
 from bwarp.gpu.launch import WARP, launch
@@ -75,7 +75,10 @@ def align_with_gaps(
         reads_of_rows, rows, n_listed, window_starts, *lengths, *starts, n_sentinels, *codes,
     )  # fmt: skip
     batch = DeviceBatch(
-        *(DeviceSequences(*side) for side in zip(codes, starts, lengths, host_lengths, strict=True))
+        *(
+            with_host_lengths(*side)
+            for side in zip(codes, starts, lengths, host_lengths, strict=True)
+        )
     )
     scoring = scoring_of(parameters) if whole else scoring_with_sentinels(parameters)
     found = batch_alignments(batch, scoring, FITTING if whole else LOCAL, threads)

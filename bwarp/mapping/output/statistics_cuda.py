@@ -5,7 +5,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.alignment.pairs import DELETION, MATCH
-from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, GAPLESS
@@ -23,7 +23,7 @@ from bwarp.mapping.output.statistics import (
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 
-__all__ = ["KERNEL_SIGNATURES", "counts_of_plain"]
+__all__ = ["KERNEL_SIGNATURES", "count_plain", "counts_of_plain"]
 
 #: Where each sum stands among those of `count_reads`.
 _SUMS = 9
@@ -32,32 +32,52 @@ _SUMS = 9
 ) = range(_SUMS)  # fmt: skip
 
 
-def counts_of_plain(
+def count_plain(
     genome: DeviceGenome,
-    offsets: np.ndarray,
     hits: DeviceScoredHits,
     alignments: DeviceAlignments,
     primary: DevicePrimary,
     edits,
+    marks,
+    ends: int,
+) -> np.ndarray:
+    """What `counts_of_plain` is made of, counted on the GPU; dtype=int64.
+
+    Parameters
+    ----------
+    marks : device array, shape=(n_reads,), dtype=uint8
+        1 for the reads that are not counted.
+    """
+    edges = _edges(genome.n_bases)
+    there = zeros(edges[-1], np.int64)
+    count_reads[launch(marks.size)](
+        hits.offsets, hits.scored, *alignments, primary.qualities, primary.proper, edits, marks,
+        ends, depth_step(genome.n_bases), *edges[1:4], there,
+    )  # fmt: skip
+    return there.copy_to_host()
+
+
+def counts_of_plain(
+    counted: np.ndarray,
+    n_bases: int,
+    offsets: np.ndarray,
     marks: np.ndarray,
-    marks_there,
     insert: InsertSize,
     ends: int,
     searched: np.ndarray,
 ) -> dict:
-    """The counts of the reads that are not marked; `searched` (as of `ScoredChunk`) is of all."""
-    n_bases = number_at(genome.contig_starts, genome.contig_starts.size - 1)
-    step = depth_step(n_bases)
-    # The sums, reads of every quality, pairs of every size, and depths: one array to bring back.
-    parts = _SUMS, len(empty_statistics()["mapping_qualities"]), INSERT_BINS, -(-n_bases // step)
-    edges = np.cumsum([0, *parts]).tolist()
-    there = zeros(edges[-1], np.int64)
-    count_reads[launch(marks.size)](
-        hits.offsets, hits.scored, *alignments, primary.qualities, primary.proper, edits,
-        marks_there, ends, step, *edges[1:4], there,
-    )  # fmt: skip
-    counted = there.copy_to_host()
-    sums, qualities, sizes, depths = np.split(counted, edges[1:-1])
+    """The counts of the reads that are not marked; `searched` (as of `ScoredChunk`) is of all.
+
+    Parameters
+    ----------
+    counted : ndarray, dtype=int64
+        As of `count_plain`.
+    n_bases : int
+        Of the genome.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    marks : ndarray, shape=(n_reads,), dtype=uint8
+    """
+    sums, qualities, sizes, depths = np.split(counted, _edges(n_bases)[1:-1])
     is_plain = marks == 0
     n_reads = int(np.count_nonzero(is_plain))
     n_mapped = int(sums[_MAPPED])
@@ -84,6 +104,14 @@ def counts_of_plain(
     if ends == 2:
         counts["insert_sizes"] = sizes.tolist()
     return counts
+
+
+def _edges(n_bases: int) -> list[int]:
+    """Where the sums, the reads of every quality, the pairs of every size and the depths begin in
+    one array to bring back, and where it ends."""
+    n_depths = -(-n_bases // depth_step(n_bases))
+    parts = _SUMS, len(empty_statistics()["mapping_qualities"]), INSERT_BINS, n_depths
+    return np.cumsum([0, *parts]).tolist()
 
 
 @cuda.jit(device=True)

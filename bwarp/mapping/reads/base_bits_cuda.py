@@ -7,12 +7,16 @@ A block is one load of 16 bytes; 32 bases that begin anywhere take two neighbour
 """
 
 import numpy as np
-from numba import cuda, int64, uint8, uint32, uint64
+from numba import cuda, int32, int64, uint8, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
+from bwarp.gpu.transfers import to_host
+from bwarp.gpu.warp_reductions import greatest
+from bwarp.gpu.workspace import cut
 
 __all__ = [
     "KERNEL_SIGNATURES",
@@ -56,30 +60,36 @@ def blocks_of_packed(packed, n_bases: int, stretches: np.ndarray):
     return blocks
 
 
-def copy_bases(blocks, starts, lengths, n_copied: int):
+def copy_bases(blocks, starts, lengths):
     """Stretches of bases out of blocks, one after another, a byte a base.
 
     Parameters
     ----------
     starts, lengths : device arrays, shape=(count,), dtype=int64 and int32
-        Of every stretch.
-    n_copied : int
-        The sum of the lengths, less than 2**32.
+        Of every stretch. The sum of the lengths is less than 2**32.
 
     Returns
     -------
     codes : device array, shape=(n_copied,), dtype=uint8
     copied_starts : device array, shape=(count,), dtype=int64
         Where each stretch begins in `codes`.
+    longest : int
+        The greatest of the lengths.
     """
     count = lengths.size
-    sums = cuda.device_array(count + 1, np.uint32)
-    count_bases[launch(count + 1)](lengths, sums)
+    # After the last sum stands the greatest length: the host takes both at once.
+    numbers = zeros(count + 2, np.uint32)
+    sums, greatest_length = (
+        cut(numbers, 4 * begin, size, np.uint32) for begin, size in ((0, count + 1), (count + 1, 1))
+    )
+    count_bases[launch(count)](lengths, sums, greatest_length)
     exclusive_sum(sums)
+    [both] = to_host([cut(numbers, 4 * count, 2, np.uint32)])
+    n_copied, longest = map(int, both)
     codes = cuda.device_array(max(1, n_copied), np.uint8)
     copied_starts = cuda.device_array(count, np.int64)
     write_bases[launch(count * WARP)](blocks, starts, lengths, sums, codes, copied_starts)
-    return codes, copied_starts
+    return codes, copied_starts, longest
 
 
 @cuda.jit(cache=True)
@@ -136,11 +146,17 @@ def mark_ambiguous(starts, stops, blocks):
 
 
 @cuda.jit(cache=True)
-def count_bases(lengths, counts):
-    """Lengths as numbers to add up, and a 0 after them. One thread each."""
+def count_bases(lengths, counts, longest):
+    """Lengths as numbers to add up, and the greatest of them. One thread each, and one atomic
+    operation a warp."""
     i = cuda.grid(1)
-    if i <= lengths.size:
-        counts[i] = uint32(lengths[i]) if i < lengths.size else uint32(0)
+    length = int32(0)
+    if i < lengths.size:
+        length = lengths[i]
+        counts[i] = uint32(length)
+    length = greatest(length)
+    if cuda.laneid == 0:
+        cuda.atomic.max(longest, 0, uint32(length))
 
 
 @cuda.jit(cache=True)
@@ -241,7 +257,7 @@ _NUMBERS = types.uint32[::1]
 KERNEL_SIGNATURES = {
     turn_words: (types.uint64[::1], types.int64, types.int64, _NUMBERS),
     mark_ambiguous: (types.int64[::1], types.int64[::1], _NUMBERS),
-    count_bases: (types.int32[::1], _NUMBERS),
+    count_bases: (types.int32[::1], _NUMBERS, _NUMBERS),
     write_bases: (
         _NUMBERS, types.int64[::1], types.int32[::1], _NUMBERS, types.uint8[::1], types.int64[::1]
     ),

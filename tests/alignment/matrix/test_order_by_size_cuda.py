@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, DeviceSequences
+from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, with_host_lengths
 from bwarp.alignment.matrix.order_by_size_cuda import (
     NO_BIN,
     largest_in_bin,
@@ -20,7 +20,7 @@ def batch_of(rows, columns):
     from numba import cuda
 
     queries, references = (
-        DeviceSequences(None, None, cuda.to_device(side.astype(np.int32)), side)
+        with_host_lengths(None, None, cuda.to_device(side.astype(np.int32)), side)
         for side in (rows, columns)
     )
     return DeviceBatch(queries, references)
@@ -90,7 +90,10 @@ def test_no_pair_has_a_bin(monkeypatch, even):
 
 
 def test_portions_hold_what_fits(monkeypatch):
-    monkeypatch.setattr(traceback_cuda, "free_bytes", lambda: 4 * 20_000)
+    share = traceback_cuda.MEMORY_SHARE
+    monkeypatch.setattr(
+        traceback_cuda, "affordable", lambda wanted, _: min(wanted, int(share * 4 * 20_000))
+    )
     rng = np.random.default_rng(26)
     counts = rng.integers(0, 9, 60) * (rng.random(60) < 0.7)
     starts = np.append(0, np.cumsum(counts))

@@ -21,6 +21,7 @@ from bwarp.mapping.output.record_tables_cuda import (
     SecondaryOfReads,
     array_on_gpu,
     record_constants,
+    record_places,
 )
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.reads.base_bits_cuda import base_blocks
@@ -92,7 +93,9 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     )
     pretend(monkeypatch)
     there = DeviceGenome(
-        base_blocks(cuda.to_device(codes_in(genome))), cuda.to_device(genome.contig_starts)
+        base_blocks(cuda.to_device(codes_in(genome))),
+        cuda.to_device(genome.contig_starts),
+        int(genome.contig_starts[-1]),
     )
     lengths = chunk.names[:, 1] - chunk.names[:, 0]
     name_offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -112,9 +115,9 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
         on_gpu(mapped),
         DevicePrimary(*map(cuda.to_device, selected)),
         by_read(secondary, chunk.n_reads, is_plain),
-        marks,
         cuda.to_device(marks),
         by_host,
+        record_places(by_host, marks),
         ends,
     )
     got = records_on_host(got, PinnedBuffer())

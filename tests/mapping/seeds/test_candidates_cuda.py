@@ -129,7 +129,7 @@ def by_the_gpu(case, parameters):
         to_gpu(hit_firsts, np.uint32), to_gpu(differences, np.int32), to_gpu(keys, np.uint64),
         to_gpu(keys, np.uint64), keys.size, int(firsts[-1]),
     )  # fmt: skip
-    reads = DeviceReads(None, None, cuda.to_device(offsets), offsets.size - 1, 0)
+    reads = DeviceReads(None, None, cuda.to_device(offsets), None, offsets.size - 1, 0)
     seed_selection_cuda.sort_keys[launch(32 * n_wanted)](
         found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted
     )
