@@ -25,6 +25,11 @@ __all__ = ["RecordText", "cut_records", "lone_return_error", "shown"]
 
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*")
 
+#: Of a block, to end a record that begins before it.
+_FEW_BYTES = 1 << 12
+
+_NOTHING, _LINE_FEED = np.empty(0, np.uint8), np.full(1, 10, np.uint8)
+
 # No record takes fewer bytes: ">" and "@a", each with its line feeds.
 _LEAST_FASTA_BYTES, _LEAST_FASTQ_BYTES = 2, 5
 
@@ -89,35 +94,70 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
     is_fasta = _is_fasta(path, text, lines_before)
     first_record = 0
     data = np.frombuffer(text, np.uint8)
+    marks = _Marks(is_fasta)
+    # The next block, of which `data` has the first bytes alone, and how many these are.
+    block, n_taken = _NOTHING, 0
     at_end = False
     while True:
-        if at_end:
-            # Ends the last line where nothing does; otherwise it is a blank line more.
-            data = read_only(np.append(data, np.uint8(10)))
-        # Most of the arrays is not touched, and takes no memory.
-        feeds = None
-        if is_fasta:
-            starts = np.empty(data.size // _LEAST_FASTA_BYTES + 2, np.int64)
-            count, lines = _cut_fasta(data, at_end, starts)
-        else:
-            starts = np.empty(data.size // _LEAST_FASTQ_BYTES + 2, np.int64)
-            feeds = np.empty((starts.size, 4), np.int64)
-            count, lines = _cut_fastq(data, starts, feeds)
-            feeds = feeds[:count].copy()
-        starts = starts[: count + 1].copy()
+        starts, feeds, lines = marks.of_records(data, at_end)
+        count = len(starts) - 1
         if count:
             yield RecordText(data, starts, feeds, lines_before, first_record)
-        data = data[starts[-1] :]
+        rest = data[starts[-1] :]
         lines_before += lines
         first_record += count
         if at_end:
-            if data.size:
-                raise _unfinished_error(path, data.tobytes(), lines_before)
+            if rest.size:
+                raise _unfinished_error(path, rest.tobytes(), lines_before)
             return
+        if block.size:
+            # The rest begins in this block, or what began before it goes on to its end.
+            whole = block[n_taken - rest.size :] if count else _joined(rest, block[n_taken:])
+            data, block = whole, _NOTHING
+            continue
         # As much again as is carried over: a record of many blocks costs few tries.
-        more = take_blocks(blocks, max(data.size, 1))
+        taken = take_blocks(blocks, max(rest.size, 1))
+        more = [read_only(np.frombuffer(one, np.uint8)) for one in taken]
         at_end = not more
-        data = read_only(np.concatenate([data, *(np.frombuffer(b, np.uint8) for b in more)]))
+        if at_end:
+            # Ends the last line where nothing does; otherwise it is a blank line more.
+            data = _joined(rest, _LINE_FEED)
+        elif is_fasta or len(more) > 1:
+            data = _joined(rest, *more)
+        else:
+            # Copying whole blocks takes longer than cutting them.
+            [block] = more
+            n_taken = min(block.size, max(_FEW_BYTES, 4 * rest.size))
+            data = _joined(rest, block[:n_taken])
+
+
+def _joined(*parts: np.ndarray) -> np.ndarray:
+    return read_only(np.concatenate(parts))
+
+
+class _Marks:
+    """Where records begin and their lines end in one text after another."""
+
+    def __init__(self, is_fasta: bool):
+        self._is_fasta = is_fasta
+        # Used again for every text: fresh memory takes longer than to write there.
+        self._starts, self._feeds = np.empty(0, np.int64), np.empty((0, 4), np.int64)
+
+    def of_records(
+        self, data: np.ndarray, at_end: bool
+    ) -> tuple[np.ndarray, np.ndarray | None, int]:
+        """`starts` and `feeds` as of `RecordText`, and the lines of the records."""
+        least = _LEAST_FASTA_BYTES if self._is_fasta else _LEAST_FASTQ_BYTES
+        room = data.size // least + 2
+        # Most of the arrays is not touched, and takes no memory.
+        if self._starts.size < room:
+            self._starts = np.empty(room, np.int64)
+            self._feeds = np.empty((0 if self._is_fasta else room, 4), np.int64)
+        if self._is_fasta:
+            count, lines = _cut_fasta(data, at_end, self._starts)
+            return self._starts[: count + 1].copy(), None, lines
+        count, lines = _cut_fastq(data, self._starts, self._feeds)
+        return self._starts[: count + 1].copy(), self._feeds[:count].copy(), lines
 
 
 def _is_fasta(path, text: bytes, lines_before: int) -> bool:

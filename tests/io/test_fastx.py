@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bwarp.errors import InputError
-from bwarp.io import fastx
+from bwarp.io import fastx, fastx_text
 from bwarp.io.fastx import read_sequences
 from bwarp.sequence import CODE_OF_BYTE, decode
 from tests.helpers.oracles.plain_fastx_oracle import plain_records
@@ -62,8 +62,10 @@ FASTQ = (
 )
 
 
+@pytest.mark.parametrize("few_bytes", [1, 20, 4096])
 @pytest.mark.parametrize("text", [FASTA, FASTQ, b"\r\n\n\r\n" + FASTA, b"\n\n\n" + FASTQ.rstrip()])
-def test_every_chunk_size(tmp_path, text):
+def test_every_chunk_size(monkeypatch, tmp_path, text, few_bytes):
+    monkeypatch.setattr(fastx_text, "_FEW_BYTES", few_bytes)
     path = tmp_path / "sequences"
     path.write_bytes(text)
     expected = plain_records(text)
@@ -72,8 +74,24 @@ def test_every_chunk_size(tmp_path, text):
         assert records_of(path, chunk_bytes=chunk_bytes) == expected
 
 
+def test_short_and_long_records_over_the_ends_of_chunks(tmp_path):
+    rng = np.random.default_rng(41)
+    lengths = np.where(rng.random(300) < 0.2, rng.integers(3000, 30_000, 300), 50)
+    text = b"".join(
+        b"@r%d\n%b\n+\n%b\n" % (i, decode(rng.integers(0, 4, n, np.uint8)), b"I" * n)
+        for i, n in enumerate(lengths)
+    )
+    path = tmp_path / "reads.fq"
+    path.write_bytes(text)
+    expected = plain_records(text)
+    for chunk_bytes in (5000, 8192, 20_011, 100_000, len(text)):
+        assert records_of(path, chunk_bytes=chunk_bytes) == expected
+
+
+@pytest.mark.parametrize("few_bytes", [1, 4096])
 @pytest.mark.parametrize("text", [FASTA, FASTQ])
-def test_every_truncation(tmp_path, text):
+def test_every_truncation(monkeypatch, tmp_path, text, few_bytes):
+    monkeypatch.setattr(fastx_text, "_FEW_BYTES", few_bytes)
     path = tmp_path / "sequences"
     for length in range(len(text)):
         path.write_bytes(text[:length])
