@@ -214,7 +214,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping.output.chunk_records import chunk_records
     from bwarp.mapping.output.chunk_writer import EncodedChunk
     from bwarp.mapping.output.comment_tags import no_tags
-    from bwarp.mapping.output.record_tables_cuda import record_constants, record_places
+    from bwarp.mapping.output.record_tables_cuda import record_constants, record_numbers
     from bwarp.mapping.parameters import MappingParameters, of_ends
     from bwarp.mapping.reads.chunk_parts import joined_chunks
     from bwarp.mapping.reads.read_chunks import paired_chunks
@@ -290,10 +290,10 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 encoded = step("marked reads, one thread", on_host, marked)
                 reads = np.flatnonzero(plain.marks)
                 by_host = plain_reads_cuda.records_of_host([encoded], [marked], reads)
-                places = record_places(by_host, plain.marks)
+                numbers = record_numbers(by_host, plain.marks)
                 step(
                     "write records", plain_reads_cuda.write_records, device, constants, plain,
-                    by_host, places, 2,
+                    by_host, numbers, 2,
                 )  # fmt: skip
                 n_reads += chunk.n_reads
                 n_hits += hits.count

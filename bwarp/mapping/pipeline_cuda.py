@@ -48,7 +48,7 @@ from bwarp.mapping.output.output_options import RecordForm
 from bwarp.mapping.output.record_tables_cuda import (
     RecordConstants,
     record_constants,
-    record_places,
+    record_numbers,
 )
 from bwarp.mapping.output.statistics import add_counts
 from bwarp.mapping.output.statistics_cuda import counts_of_plain
@@ -288,13 +288,13 @@ class _Scorer:
                 of_parts = _divided(list(chunk_parts(marked.chunk, FEW_MARKED)), [marked])
                 encoded = finish_parts(of_parts)
                 by_host = records_of_host(encoded, of_parts, np.flatnonzero(plain.marks))
-            places = record_places(by_host, plain.marks)
+            numbers = record_numbers(by_host, plain.marks)
             with self._on_gpu():
                 if self._constants is None:
                     genome, form = self._device.genome, self._form
                     self._constants = record_constants(genome, form.contigs, form.group)
                 records, counted = write_records(
-                    self._device, self._constants, plain, by_host, places, ends
+                    self._device, self._constants, plain, by_host, numbers, ends
                 )
                 if not self._form.stay_there:
                     with self._pinned_records.lent() as pinned:

@@ -30,7 +30,7 @@ from bwarp.mapping.output.record_tables_cuda import (
     HostRecords,
     ReadTexts,
     RecordConstants,
-    RecordPlaces,
+    RecordNumbers,
     SecondaryOfReads,
     array_on_gpu,
 )
@@ -209,7 +209,7 @@ def write_records(
     constants: RecordConstants,
     plain: PlainReads,
     by_host: HostRecords,
-    places: RecordPlaces,
+    numbers: RecordNumbers,
     ends: int,
 ) -> tuple[DeviceRecords, np.ndarray]:
     """All records of a chunk, those that the host has made among them; and what is counted of the
@@ -218,7 +218,7 @@ def write_records(
     scored = plain.scored
     records, edits = plain_records(
         constants, scored.reads, plain.texts, plain.alignments, plain.primary, plain.secondary,
-        plain.marks_there, by_host, places, ends,
+        plain.marks_there, by_host, numbers, ends,
     )  # fmt: skip
     counted = count_plain(
         device.genome, scored.hits, plain.alignments, plain.primary, edits, plain.marks_there, ends

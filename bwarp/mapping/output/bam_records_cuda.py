@@ -41,7 +41,7 @@ from bwarp.mapping.output.record_tables_cuda import (
     HostRecords,
     ReadTexts,
     RecordConstants,
-    RecordPlaces,
+    RecordNumbers,
     SecondaryOfReads,
     array_on_gpu,
     read_tables,
@@ -74,7 +74,7 @@ def plain_records(
     secondary: SecondaryOfReads,
     marks,
     by_host: HostRecords,
-    places: RecordPlaces,
+    numbers: RecordNumbers,
     ends: int,
 ) -> tuple[DeviceRecords, object]:
     """All records of some reads, in their order; and the edits of plain ones (NM), int32 a read.
@@ -84,21 +84,21 @@ def plain_records(
     marks : device array, shape=(n_reads,), dtype=uint8
         1 for the reads whose records `by_host` has; the two of a pair are marked alike.
     """
-    n_records = int(places.firsts[-1])
-    firsts = cuda.to_device(places.firsts)
+    n_records = int(numbers.firsts[-1])
+    firsts = cuda.to_device(numbers.firsts)
     tables = read_tables(reads, texts, primary)
     edits = cuda.device_array(reads.n_reads, np.int32)
     starts = zeros(n_records + 1, np.uint32)
     common = constants, tables, alignments, *secondary, marks, ends, firsts
     size_records[launch(reads.n_reads)](*common, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
-    numbers, source = _sized_by_host(by_host, places.of_host, starts)
+    numbers_there, source = _sized_by_host(by_host, numbers.of_host, starts)
     n_bytes = add_up(starts)
     data = cuda.device_array(max(1, n_bytes), np.uint8)
     keys = cuda.device_array(max(1, n_records), np.uint64)
     write_heads[launch(reads.n_reads)](*common, edits, starts, data, keys)
     write_bases[launch(reads.n_reads * WARP)](tables, alignments, marks, ends, firsts, starts, data)
     if by_host.keys.size:
-        copy_records[launch(by_host.keys.size * WARP)](*source, numbers, starts, data, keys)
+        copy_records[launch(by_host.keys.size * WARP)](*source, numbers_there, starts, data, keys)
     gpu = cuda.get_current_device().id
     return DeviceRecords(data, starts, keys, n_records, n_bytes, gpu), edits
 

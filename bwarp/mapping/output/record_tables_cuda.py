@@ -4,7 +4,7 @@ RecordConstants     genome, contigs, read group       the same for all chunks
 ReadTables          bases, names, qualities, hits     of the reads of a chunk
 SecondaryOfReads    hits that XA names                of these reads, too
 HostRecords         records that the host has made    of those that are not plain
-RecordPlaces        where both stand                  among the records of all
+RecordNumbers       where both stand                  among the records of all
 """
 
 from typing import NamedTuple
@@ -26,12 +26,12 @@ __all__ = [
     "ReadTables",
     "ReadTexts",
     "RecordConstants",
-    "RecordPlaces",
+    "RecordNumbers",
     "SecondaryOfReads",
     "array_on_gpu",
     "read_tables",
     "record_constants",
-    "record_places",
+    "record_numbers",
 ]
 
 
@@ -124,7 +124,7 @@ class HostRecords(NamedTuple):
     reads: np.ndarray
 
 
-class RecordPlaces(NamedTuple):
+class RecordNumbers(NamedTuple):
     """Where records stand among all of some reads.
 
     Attributes
@@ -139,14 +139,14 @@ class RecordPlaces(NamedTuple):
     of_host: np.ndarray
 
 
-def record_places(by_host: HostRecords, marks: np.ndarray) -> RecordPlaces:
+def record_numbers(by_host: HostRecords, marks: np.ndarray) -> RecordNumbers:
     """Of the records of the host, and one of every read that is not marked."""
     firsts = np.zeros(marks.size + 1, np.int64)
     counts = np.bincount(by_host.reads, minlength=marks.size)
     np.cumsum(counts + (marks == 0), out=firsts[1:])
     first_of_read = np.searchsorted(by_host.reads, by_host.reads)
     of_host = firsts[by_host.reads] + np.arange(by_host.reads.size) - first_of_read
-    return RecordPlaces(firsts.astype(np.uint32), of_host)
+    return RecordNumbers(firsts.astype(np.uint32), of_host)
 
 
 def record_constants(

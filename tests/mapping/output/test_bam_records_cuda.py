@@ -21,7 +21,7 @@ from bwarp.mapping.output.record_tables_cuda import (
     SecondaryOfReads,
     array_on_gpu,
     record_constants,
-    record_places,
+    record_numbers,
 )
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.reads.base_bits_cuda import base_blocks
@@ -117,7 +117,7 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
         by_read(secondary, chunk.n_reads, is_plain),
         cuda.to_device(marks),
         by_host,
-        record_places(by_host, marks),
+        record_numbers(by_host, marks),
         ends,
     )
     got = records_on_host(got, PinnedBuffer())
