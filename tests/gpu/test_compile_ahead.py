@@ -77,6 +77,31 @@ class NothingKept:
         return True
 
 
+def test_kernels_are_compiled_again_where_others_are_looked_for(monkeypatch):
+    """Functions may be beside the package, too; kernels are in the folder that is named alone."""
+    notes, compiled = {}, []
+
+    class InMemory(NothingKept):
+        def get(self, *words):
+            return notes.get(words)
+
+        def put(self, value, *words):
+            notes[words] = value
+
+    monkeypatch.setattr(compiling, "kept_functions", InMemory)
+    monkeypatch.setattr(compiling, "_is_missing", lambda one: False)
+    monkeypatch.setattr(compiling, "_compile", lambda lines, _: compiled.append(lines))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    for folder in (None, None, "here", "there", "here"):
+        if folder:
+            monkeypatch.setenv("NUMBA_CACHE_DIR", folder)
+        compiling.compile_once(["scan"], 2, (9, 0))
+    assert len(compiled) == 3
+    assert compiled[0] == compiled[1] == compiled[2]
+    compiling.compile_once(["scan"], 2)
+    assert len(compiled) == 3
+
+
 def modules_of(program, capability=(9, 0)) -> set[str]:
     """The modules with kernels of a program on GPUs of a compute capability."""
     source = PACKAGE / "cli" / f"{SUBCOMMANDS[program].module.replace('.', '/')}.py"

@@ -54,7 +54,8 @@ def compile_once(
         The compute capability of the GPU that they will use.
     """
     kept = kept_functions()
-    words = ("compiled", kept.state, ",".join(kinds), str(capability))
+    gpu = _where_kernels_are(capability)
+    words = ("compiled", kept.state, ",".join(kinds), gpu)
     if kept.get(*words) is not None:
         return
     with _one_at_a_time(kept.path):
@@ -62,7 +63,7 @@ def compile_once(
         if kept.get(*words) is None and kept.can_be_written():
             missing = [one for one in listed_functions(kinds) if _is_missing(one)]
             jobs = [(one.seconds, ["function", one.function, one.types]) for one in missing]
-            kernels = [("kernels", kept.state, name, str(capability)) for name in _programs(kinds)]
+            kernels = [("kernels", kept.state, name, gpu) for name in _programs(kinds)]
             kernels = [one for one in kernels if capability and kept.get(*one) is None]
             for _, _, program, _ in kernels:
                 for module, number in kernels_of([_source_of(program)], capability):
@@ -74,6 +75,12 @@ def compile_once(
                 _compile(list(dict.fromkeys(json.dumps(job) for _, job in jobs)), processes)
             for one in [*kernels, words]:
                 kept.put(b"done", *one)
+
+
+def _where_kernels_are(capability: tuple[int, int] | None) -> str:
+    """What keeps notes of kernels apart: where the environment names a folder they are there alone;
+    functions are found beside the package as well."""
+    return f"{capability} {os.environ.get('NUMBA_CACHE_DIR', '')}" if capability else ""
 
 
 def _programs(kinds: Sequence[str]) -> list[str]:
