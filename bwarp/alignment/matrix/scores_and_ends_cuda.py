@@ -112,7 +112,7 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
             wanted = 4 * edge_stride * (end - begin)
             groups = max(1, affordable(wanted, MEMORY_SHARE) // (4 * edge_stride))
             kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
-            edge = device_array(min(groups, end - begin) * edge_stride, np.int32)
+            edge = device_array(groups * edge_stride, np.int32)
             for first in range(begin, end, groups):
                 slots = order.part(first, min(first + groups, end))
                 kernel[blocks(slots.size, threads), BLOCK](

@@ -17,6 +17,7 @@ from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
+from bwarp.runtime.ranges import offsets_of
 
 __all__ = [
     "ALIGNMENTS",
@@ -141,12 +142,10 @@ class RecordNumbers(NamedTuple):
 
 def record_numbers(by_host: HostRecords, marks: np.ndarray) -> RecordNumbers:
     """Of the records of the host, and one of every read that is not marked."""
-    firsts = np.zeros(marks.size + 1, np.int64)
-    counts = np.bincount(by_host.reads, minlength=marks.size)
-    np.cumsum(counts + (marks == 0), out=firsts[1:])
-    first_of_read = np.searchsorted(by_host.reads, by_host.reads)
-    of_host = firsts[by_host.reads] + np.arange(by_host.reads.size) - first_of_read
-    return RecordNumbers(firsts.astype(np.uint32), of_host)
+    of_host_before = offsets_of(by_host.reads, marks.size)
+    plain_before = np.concatenate([[0], np.cumsum(marks == 0)])
+    firsts = (of_host_before + plain_before).astype(np.uint32)
+    return RecordNumbers(firsts, np.arange(by_host.reads.size) + plain_before[by_host.reads])
 
 
 def record_constants(
