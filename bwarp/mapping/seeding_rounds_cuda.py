@@ -51,9 +51,10 @@ FEWEST_READS = 1 << 13
 #: one reads take hardly longer, and records that the host has to sort take twice as long.
 SPARE_BYTES = 8 << 30
 
-#: About what a read takes on the GPU with its seeds and hits, and with what waits of other groups;
-#: more in poor genomes.
-BYTES_A_READ = 8192
+#: Room for a read on the GPU with its seeds and hits, and with what waits of other groups. In a
+#: genome with 9 hits a read they take less than half of it; where they take more, reads are mapped
+#: in smaller parts.
+BYTES_A_READ = 6144
 
 
 @dataclass(frozen=True)
