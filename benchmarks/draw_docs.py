@@ -14,7 +14,7 @@ of mapping.
 import re
 import sys
 
-from drawing import accuracy_tables, paper_tables, speed_tables, whole_runs
+from drawing import accuracy_tables, gpu_tables, paper_tables, speed_tables, whole_runs
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.age import age_of, earlier_figures, falls
 from drawing.figures import Figure, Lines, accuracy_figures, all_figures, lines_in, machine_of
@@ -69,8 +69,8 @@ def drawn(lines: Lines) -> dict[str, str]:
     figures = all_figures(lines)
     front = [*front_page(figures), *accuracy_figures(lines, FRONT_PAGE_READS)]
     tables = {"front page": table(front), "all figures": table(figures)}
-    every = speed_tables.TABLES | accuracy_tables.TABLES | paper_tables.TABLES | whole_runs.TABLES
-    for name, draw in every.items():
+    pages = speed_tables, gpu_tables, accuracy_tables, paper_tables, whole_runs
+    for name, draw in (item for page in pages for item in page.TABLES.items()):
         if (drawn_table := draw(lines)).lines:
             tables[name] = as_markdown(drawn_table)
     found = {"docs/speed.svg": speed_chart(lines)}

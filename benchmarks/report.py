@@ -11,7 +11,7 @@ not measured. A line that was measured before the last change to its code is mar
 from collections.abc import Iterator
 from pathlib import Path
 
-from drawing import html, paper_tables, whole_runs
+from drawing import gpu_tables, html, paper_tables, whole_runs
 from drawing.accuracy import calibration_pictures, roc_pictures
 from drawing.accuracy_tables import TABLES
 from drawing.age import age_of, earlier_figures, falls
@@ -165,6 +165,7 @@ def main():
             ("falls", "Figures that fell", "" if options.alone else fall_table(before, ours)),
             ("figures", "All figures", figure_table(figures)),
             ("whole", "Whole runs of mappers", whole_runs_of(either, an_hour)),
+            ("gpus", "Programs on GPUs", tables_of(gpu_tables.TABLES, either)),
             ("accuracy", "Accuracy of mapping", accuracy_of(either)),
             ("papers", "The papers' experiments", tables_of(paper_tables.TABLES, either)),
             ("runs", "What was run", runs and html.table(

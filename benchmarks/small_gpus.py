@@ -13,6 +13,7 @@ is done.
 import contextlib
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,9 @@ def measure(folder: Path, options, results: Results) -> None:
                     program == "index_reference" and size not in [None, *options.index_sizes]
                 ):
                     continue
+                if program == "index_reference":
+                    # An index is not written over a folder that is none.
+                    shutil.rmtree(output.parent, ignore_errors=True)
                 output.unlink(missing_ok=True)
                 seconds, peak, code, said = run(program, *arguments, "--backend", "cuda")
                 line = {"program": program, "gb_free": size, "seconds": seconds, "host_gb": peak}

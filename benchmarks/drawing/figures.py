@@ -113,6 +113,8 @@ def index_figures(lines: Lines) -> Iterator[Figure]:
     for line in lines(results):
         if line["what"].startswith("index"):
             bases = f"{line['bases'] / 1e9:.1f} Gb simulated"
+            if line.get("gb_free"):
+                bases += f", {line['gb_free']} GB of GPU memory free"
             yield seconds(what, bases, line["seconds"], "", line, results)
     results = "suffix_array.jsonl"
     for line in lines(results)[-1:]:

@@ -15,6 +15,7 @@ from draw_docs import without_age  # noqa: E402
 from drawing import age, figures  # noqa: E402
 from drawing.accuracy import calibration, roc  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
+from drawing.gpu_tables import TABLES as GPU_TABLES  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
 from drawing.paper_tables import drozd  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
@@ -254,6 +255,38 @@ def test_scaling_is_a_row_a_job_and_a_column_a_mapper():
         ("reads", "1,000", 2, "5 Mb", "2,000; 7 MB", "500; 7 MB"),
         ("reads", "1,000", 4, "5 Mb", "4,000; 7 MB", ""),
     ]
+
+
+def test_runs_on_gpus_say_what_they_ran_on():
+    host = {"machine": "CPU, 16 cores", "threads": 16, "gpu": "H100"}
+    rates = {"reads_a_second_in_the_second_half": 3_680_000, "reads_a_second_not_compressed": 3.6e6}
+    lines = [
+        {**host, "gpus": 1, "gb_free": None, "seconds": 8.4, "host_gb": 11.5, **rates},
+        {**host, "gpus": 1, "gb_free": 24, "seconds": 7.66, "host_gb": 11.7, **rates},
+        {**host, "gpus": 2, "threads": 32, "gb_free": None, "seconds": 8.2, **rates},
+        {**host, "gpus": 0, "seconds": 55.89, "host_gb": 13.6},
+        {**host, "version": "0.16.1", "seconds": 69.0, "mapping_seconds": 51.8},
+    ]
+    rows = GPU_TABLES["mapping on GPUs"](lambda _: lines).rows
+    assert [row[:4] for row in rows] == [
+        ("one GPU", "all", "H100, 16 cores", "8.4"),
+        ("one GPU", "24 GB", "H100, 16 cores", "7.7"),
+        ("2 GPUs", "all", "H100, 32 cores", "8.2"),
+        ("the CPUs", "", "CPU, 16 cores", "55.9"),
+        ("strobealign 0.16.1, to SAM", "", "CPU, 16 cores", "69.0, of which 51.8 to map"),
+    ]
+    assert rows[0][4:] == ("3.68 M", "3.60 M", 11.5)
+    assert rows[3][4:] == ("", "", 13.6)
+
+
+def test_programs_on_small_gpus_are_a_row_a_size_and_a_column_a_program():
+    lines = [
+        {"program": "find_mems", "gb_free": None, "seconds": 3.09},
+        {"program": "map_reads", "gb_free": None, "seconds": 6.73},
+        {"program": "map_reads", "gb_free": 6.0, "seconds": 6.37},
+    ]
+    found = GPU_TABLES["programs on small GPUs"](lambda _: lines)
+    assert found.rows == [("all", "6.7 s", "", "3.1 s", ""), ("6 GB", "6.4 s", "", "", "")]
 
 
 def test_references_are_in_the_order_of_their_size():
