@@ -29,6 +29,17 @@ SECONDS = {
     "bwarp.seeding.algorithms.search_scheme_steps_cuda": 2,
 }
 
+#: What functions of modules make beside the kernels that these state, with the types of those: what
+#: `map` launches for reads of 150 bases, for many pairs at once and for few.
+MADE = {
+    "bwarp.alignment.matrix.int32_kernel_cuda": (
+        "full_matrix_kernel", [(8, True, False, False)],
+    ),
+    "bwarp.alignment.matrix.packed_int16_kernel_cuda": (
+        "packed_kernel", [(32, 5, True, True, False, True)],
+    ),
+}  # fmt: skip
+
 
 def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tuple[str, int]]:
     """The kernels that programs may launch on such a GPU: modules, and numbers within them.
@@ -50,10 +61,16 @@ def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tu
 
 
 def stated_types(module) -> list[tuple]:
-    """The kernels of a module, each with the types of its arguments; some with several."""
+    """The kernels of a module and `MADE` ones, each with the types of its arguments; some with
+    several."""
+    signatures = dict(module.KERNEL_SIGNATURES)
+    if module.__name__ in MADE:
+        maker, made = MADE[module.__name__]
+        types = next(iter(signatures.values()))
+        signatures |= {getattr(module, maker)(*arguments): types for arguments in made}
     return [
         (kernel, types)
-        for kernel, stated in module.KERNEL_SIGNATURES.items()
+        for kernel, stated in signatures.items()
         for types in (stated if isinstance(stated, list) else [stated])
     ]
 

@@ -11,7 +11,7 @@ import pytest
 import bwarp
 from bwarp.cli.first_use import compiling
 from bwarp.cli.subcommands import SUBCOMMANDS
-from bwarp.gpu.compile_ahead import SECONDS, kernels_of
+from bwarp.gpu.compile_ahead import SECONDS, kernels_of, stated_types
 from tests.conftest import CHECKOUT
 from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -122,6 +122,27 @@ def test_kernels_for_newer_gpus_are_left_out_on_older_ones():
 def test_the_slowest_modules_have_kernels():
     """They are compiled first; one that was renamed would come last."""
     assert set(SECONDS) <= set().union(*map(modules_of, SUBCOMMANDS))
+
+
+def test_map_finds_its_kernels_for_many_reads_and_for_few():
+    """Those of reads of 150 bases: which ones are launched depends on how many pairs there are."""
+    from bwarp.alignment.matrix import int32_kernel_cuda, packed_int16_kernel_cuda
+    from bwarp.alignment.pairwise import pairs_cuda
+    from bwarp.mapping.extension.extension_cpu import scoring_of
+    from bwarp.mapping.parameters import MappingParameters
+
+    scoring = scoring_of(MappingParameters())
+    gap_is_shift = pairs_cuda._shift(scoring) == scoring.gap_open + scoring.gap_extend
+    compiled = {kernel for kernel, _ in stated_types(packed_int16_kernel_cuda)}
+    for tiles in (pairs_cuda.MANY_TILES, pairs_cuda.FEW_TILES):
+        tile = next(tile for tile in tiles if tile[0] * tile[1] >= 150)
+        made = packed_int16_kernel_cuda.packed_kernel(*tile, True, True, False, gap_is_shift)
+        assert made in compiled
+    compiled = {kernel for kernel, _ in stated_types(int32_kernel_cuda)}
+    for threads in (8, 32):
+        assert int32_kernel_cuda.full_matrix_kernel(threads, True, False, False) in compiled
+    # The traceback's.
+    assert int32_kernel_cuda.full_matrix_kernel(4, True, False, True) in compiled
 
 
 def test_what_takes_longest_is_compiled_first(monkeypatch):
