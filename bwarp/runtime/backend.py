@@ -26,6 +26,7 @@ Result = TypeVar("Result")
 #: Libraries that numba-cuda compiles with; it can be installed without them.
 _COMPILER = ("nvvm", "nvrtc")
 
+_NO_GPU = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
 _INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
@@ -64,9 +65,10 @@ def gpu_problem() -> str | None:
         import numba_cuda  # noqa: F401
         from numba import cuda
     except ImportError:
-        return f"numba-cuda is not installed: {_INSTALL}"
+        # To install it would not help where there is nothing to use it with.
+        return f"numba-cuda is not installed: {_INSTALL}" if may_have_gpu() else _NO_GPU
     if not _has_driver():
-        return "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
+        return _NO_GPU
     if not _has_compiler():
         return f"the CUDA compiler is not installed: {_INSTALL}"
     try:

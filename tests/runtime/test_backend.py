@@ -107,10 +107,17 @@ def test_a_backend_that_does_not_exist():
 
 def test_without_numba_cuda_the_way_to_install_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba_cuda", None)  # import fails
+    monkeypatch.setattr(backend, "may_have_gpu", lambda: True)
     assert gpu_problem() == (
         "numba-cuda is not installed: in the checkout, run pip install -e '.[gpu-cu13]', "
         "or gpu-cu12 for an older driver"
     )
+
+
+def test_where_there_is_no_gpu_nothing_is_to_be_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)
+    monkeypatch.setattr(backend, "may_have_gpu", lambda: False)
+    assert gpu_problem() == NO_DRIVER
 
 
 def test_hidden_gpus_are_not_used():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser
-from bwarp.errors import InputError
+from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
 from bwarp.report.timeline_picture import parse_timeline, picture
@@ -28,6 +28,8 @@ def parse_options():
 
 
 def main(options):
+    if not options.output.endswith(".svg"):
+        raise UsageError(f"-o {options.output}: the name of a picture ends in .svg")
     check_outputs([options.output], [options.timeline_file])
     try:
         steps, names = parse_timeline(Path(options.timeline_file).read_text())
