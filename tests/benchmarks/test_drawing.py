@@ -259,7 +259,7 @@ def test_scaling_is_a_row_a_job_and_a_column_a_mapper():
 
 def test_runs_on_gpus_say_what_they_ran_on():
     host = {"machine": "CPU, 16 cores", "threads": 16, "gpu": "H100"}
-    rates = {"reads_a_second_in_the_second_half": 3_680_000, "reads_a_second_not_compressed": 3.6e6}
+    rates = {"reads_a_second_not_compressed": 3_600_000}
     lines = [
         {**host, "gpus": 1, "gb_free": None, "seconds": 8.4, "host_gb": 11.5, **rates},
         {**host, "gpus": 1, "gb_free": 24, "seconds": 7.66, "host_gb": 11.7, **rates},
@@ -275,8 +275,8 @@ def test_runs_on_gpus_say_what_they_ran_on():
         ("the CPUs", "", "CPU, 16 cores", "55.9"),
         ("strobealign 0.16.1, to SAM", "", "CPU, 16 cores", "69.0, of which 51.8 to map"),
     ]
-    assert rows[0][4:] == ("3.68 M", "3.60 M", 11.5)
-    assert rows[3][4:] == ("", "", 13.6)
+    assert rows[0][4:] == ("3.60 M", 11.5)
+    assert rows[3][4:] == ("", 13.6)
 
 
 def test_programs_on_small_gpus_are_a_row_a_size_and_a_column_a_program():
