@@ -34,7 +34,7 @@ def mapping_on_gpus(lines: Lines) -> Table:
                 seconds += f", of which {line['mapping_seconds']:.1f} to map"
             else:
                 by = {0: "the CPUs", 1: "one GPU"}.get(line["gpus"], f"{line['gpus']} GPUs")
-            on_gpu = line.get("gpus") or 0
+            on_gpu = bool(line.get("gpus"))
             machine = machine_of(line if on_gpu else {**line, "gpu": ""})
             # From gzip a second half has reads that were inflated during the first.
             rate = line.get("reads_a_second_not_compressed")

@@ -61,8 +61,7 @@ def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tu
 
 
 def stated_types(module) -> list[tuple]:
-    """The kernels of a module and `MADE` ones, each with the types of its arguments; some with
-    several."""
+    """The kernels of a module, `MADE` ones too, each with the types of its arguments."""
     signatures = dict(module.KERNEL_SIGNATURES)
     if module.__name__ in MADE:
         maker, made = MADE[module.__name__]
