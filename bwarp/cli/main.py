@@ -5,7 +5,7 @@ import sys
 
 from bwarp import __version__
 from bwarp.cli.starting import guard
-from bwarp.cli.subcommands import FORMER_NAMES, GONE, GROUPS, SUBCOMMANDS, Subcommand
+from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS, Subcommand
 from bwarp.errors import UsageError
 from bwarp.io.standard_streams import drop_standard_output
 
@@ -15,10 +15,13 @@ __all__ = ["main", "overview"]
 def main() -> None:
     """Run the subcommand that was typed, with what stands behind it."""
     words = sys.argv[1:]
+    if words[:1] == ["help"] and len(words) > 1:
+        # bwarp help map is bwarp map --help.
+        words = [words[1], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         _show(overview())
         return
-    if words[0] == "--version":
+    if words[0] in ("-V", "--version"):
         _show(f"bwarp {__version__}")
         return
     try:
@@ -57,18 +60,14 @@ def overview() -> str:
     for wish, commands in GROUPS.items():
         lines += ["", wish]
         lines += [f"  {name:<{width}}  {command.does}" for name, command in commands.items()]
-    lines += ["", "bwarp COMMAND --help has the options and examples; bwarp --version the version."]
+    lines += ["", "bwarp help COMMAND shows its options and examples; bwarp --version the version."]
     return "\n".join(lines)
 
 
 def _subcommand(word: str) -> Subcommand:
     """The subcommand of this name."""
-    word = FORMER_NAMES.get(word, word)
     if word in SUBCOMMANDS:
         return SUBCOMMANDS[word]
-    gone = word.removesuffix(".py").replace("_", "-")
-    if gone in GONE:
-        raise UsageError(f"there is no command {word} any more: {GONE[gone]}")
     import difflib
 
     # The files in scripts/ have longer names: bwarp find_seeds is bwarp seeds.

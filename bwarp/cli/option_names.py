@@ -1,9 +1,9 @@
 """Which option was meant by one that does not exist."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
-__all__ = ["NEGATIVE_NUMBER", "in_todays_words", "unknown_option"]
+__all__ = ["NEGATIVE_NUMBER", "unknown_option"]
 
 #: A value such as -4 or -0.5,3, which is no option.
 NEGATIVE_NUMBER = re.compile(r"-[0-9.][0-9.,]*")
@@ -17,18 +17,6 @@ _ELSEWHERE = {
     "-U": "-1",
     "-S": "--output",
 }
-
-
-#: Names that options had before.
-_BEFORE = {"--places": "--loci"}
-
-
-def in_todays_words(words: Sequence[str], known: Collection[str]) -> Iterator[str]:
-    """The command line with options under the names that they have now, where these are known."""
-    for word in words:
-        name, *value = word.partition("=")
-        now = _BEFORE.get(name)
-        yield "".join([now if now in known else name, *value])
 
 
 def unknown_option(words: Sequence[str], known: Collection[str]) -> str | None:

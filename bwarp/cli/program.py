@@ -17,7 +17,7 @@ from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
 from bwarp.cli.first_use.compiling import compile_once
 from bwarp.cli.first_use.kinds import kind_of
-from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
+from bwarp.cli.option_names import NEGATIVE_NUMBER, unknown_option
 from bwarp.cli.starting import begin_work, leave
 from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
@@ -76,7 +76,7 @@ class _Parser(argparse.ArgumentParser):
         """--mismatch -4 as --mismatch=-4: beside an option -1, argparse takes -4 for another."""
         words: list[str] = []
         known = self._option_string_actions
-        for word in in_todays_words(sys.argv[1:] if arguments is None else arguments, known):
+        for word in sys.argv[1:] if arguments is None else arguments:
             option = known.get(words[-1]) if words else None
             takes_number = option and option.type and option.nargs is None
             if takes_number and words[-1].startswith("--") and NEGATIVE_NUMBER.fullmatch(word):
@@ -120,7 +120,7 @@ def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
         help="write what ran when, and in which thread, for chrome://tracing or ui.perfetto.dev",
     )  # fmt: skip
     parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
-    parser.add_argument("--version", action="version", version=f"bwarp {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"bwarp {__version__}")
     return parser
 
 

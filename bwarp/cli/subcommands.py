@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 __all__ = [
     "COMPILED_FIRST",
-    "FORMER_NAMES",
-    "GONE",
     "GROUPS",
     "SUBCOMMANDS",
     "Subcommand",
@@ -102,12 +100,6 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
 
 SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
-#: Names of version 0.1, which may still be typed.
-FORMER_NAMES = {"count-right": "count-correct"}
-
-#: What is not here any more, and what to type instead.
-GONE = {"expand-primers": "bwarp seeds takes primers with IUPAC letters as they are"}
-
 #: Subcommands that compile what they need side by side, where it was not compiled before.
 COMPILED_FIRST = ("index", "map", "allmap", "seeds", "mems", "scan", "pairs", "search")
 
@@ -119,8 +111,7 @@ def subcommand_name() -> str | None:
     """Which subcommand this process is, by what was typed; None for a program of another kind."""
     typed = os.path.basename(sys.argv[0])
     if typed.startswith("bwarp "):
-        name = typed.removeprefix("bwarp ")
-        return FORMER_NAMES.get(name, name)
+        return typed.removeprefix("bwarp ")
     return _OF_PROGRAM.get(typed.removesuffix(".py"))
 
 

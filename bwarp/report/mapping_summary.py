@@ -9,7 +9,6 @@ import numpy as np
 __all__ = [
     "CONFIDENT",
     "SampleSummary",
-    "current_names",
     "depth_curve",
     "share_at_least",
     "summarise",
@@ -20,10 +19,6 @@ __all__ = [
 
 #: A mapping quality that variant callers trust.
 CONFIDENT = 30
-
-
-#: What version 0.1 called the counts in files of the truth.
-_OLD_NAMES = {"right": "correct", "wrong": "incorrect"}
 
 
 @dataclass(frozen=True)
@@ -102,11 +97,6 @@ def _depth(statistics: Mapping) -> float | None:
     if not statistics.get("reference_bases"):
         return None
     return statistics["aligned_bases"] / statistics["reference_bases"]
-
-
-def current_names(counts: Mapping) -> dict:
-    """Counts of a file under the names that they have today."""
-    return {_OLD_NAMES.get(name, name): count for name, count in counts.items()}
 
 
 def _percent(part: int, whole: int) -> float:

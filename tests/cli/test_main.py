@@ -13,7 +13,7 @@ import tomllib
 import pytest
 
 from bwarp import __version__
-from bwarp.cli.subcommands import FORMER_NAMES, GONE, GROUPS, SUBCOMMANDS
+from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from bwarp.index.store import save_index
 from tests.helpers.oracles.index_oracle import index_of
 
@@ -51,8 +51,6 @@ def test_nothing_heavy_is_imported_for_the_list(checkout):
 
 def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checkout):
     programs = {path.stem: path for path in (checkout / "scripts").glob("[!_]*.py")}
-    for former in FORMER_NAMES:
-        assert programs.pop(former.replace("-", "_")).exists()
     assert set(programs) == {command.program for command in SUBCOMMANDS.values()}
     for command in SUBCOMMANDS.values():
         modules = {
@@ -64,19 +62,14 @@ def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checko
         assert command.program in command.module
 
 
-@pytest.mark.parametrize("gone", [*GONE, "expand_primers.py"])
-def test_what_is_gone_says_what_to_type(bwarp, gone):
-    rc, said, errors = bwarp(gone, "primers.fa", "-o", "plain.fa")
-    assert (rc, said, errors) == (
-        2, "", f"bwarp: error: there is no command {gone} any more: bwarp seeds takes primers with "
-        "IUPAC letters as they are\n",
-    )  # fmt: skip
+def test_help_of_a_command_may_be_asked_for_in_either_order(bwarp):
+    assert bwarp("help", "map") == bwarp("map", "--help")
 
 
-@pytest.mark.parametrize("former", FORMER_NAMES)
-def test_former_names_may_be_typed(bwarp, former):
-    rc, said, _ = bwarp(former, "--help")
-    assert (rc, said.split("\n")[0].split()[:3]) == (0, ["usage:", "bwarp", former])
+def test_help_of_an_unknown_command_names_the_nearest(bwarp):
+    rc, said, errors = bwarp("help", "mapp")
+    assert (rc, said) == (2, "")
+    assert errors.startswith("bwarp: error: there is no command mapp: did you mean map?")
 
 
 def test_an_installation_has_the_command(checkout):
@@ -178,6 +171,6 @@ def test_a_reader_that_goes_away_is_not_an_error_message(words):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_version(bwarp):
-    assert bwarp("--version") == (0, f"bwarp {__version__}\n", "")
-    assert bwarp("map", "--version") == (0, f"bwarp {__version__}\n", "")
+@pytest.mark.parametrize("words", [["-V"], ["--version"], ["map", "--version"]])
+def test_the_version(bwarp, words):
+    assert bwarp(*words) == (0, f"bwarp {__version__}\n", "")

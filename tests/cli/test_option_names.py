@@ -2,7 +2,7 @@
 
 import pytest
 
-from bwarp.cli.option_names import in_todays_words, unknown_option
+from bwarp.cli.option_names import unknown_option
 
 KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k", "--index")
 
@@ -44,11 +44,3 @@ def test_no_options_or_known_ones(words):
 
 def test_the_first_of_several():
     assert unknown_option(["--indx", "--thread"], KNOWN).startswith("there is no option --indx:")
-
-
-def test_a_former_name_stands_for_the_one_of_today_where_there_is_that():
-    words = ["--places", "--places=a=b", "--places-x", "-o", "places"]
-    assert list(in_todays_words(words, ["--loci"])) == [
-        "--loci", "--loci=a=b", "--places-x", "-o", "places"
-    ]  # fmt: skip
-    assert list(in_todays_words(words, KNOWN)) == words

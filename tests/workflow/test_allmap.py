@@ -192,9 +192,6 @@ def test_parts_with_mismatches_need_the_reverse(copy):
         ("allmap: {edits: 2, filter: off}\n",
          "  mine.yaml line 3, allmap.filter: false cannot be used; write auto, or on or off in "
          "quotes\n"),
-        ("map: {execution: staged}\n",
-         "  mine.yaml line 3, map.execution: is gone; remove it: a unit is mapped by one job, and "
-         "steps with files between them are those of the target allmap\n"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_for(copy, text, message):

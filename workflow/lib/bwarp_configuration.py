@@ -222,9 +222,7 @@ def explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
     if error.validator == "additionalProperties":
         for key in error.instance:
             if key not in error.schema["properties"]:
-                gone = error.schema.get("gone", {}).get(key)
-                message = gone or unknown_message(str(key), error.schema["properties"])
-                yield (*path, str(key)), message
+                yield (*path, str(key)), unknown_message(str(key), error.schema["properties"])
     elif error.validator == "required":
         for key in error.validator_value:
             if key not in error.instance:

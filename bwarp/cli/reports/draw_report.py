@@ -20,7 +20,7 @@ from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.statistics import parse_statistics
 from bwarp.report import figures
-from bwarp.report.mapping_summary import current_names, summarise, summary_table
+from bwarp.report.mapping_summary import summarise, summary_table
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
 from bwarp.report.samtools_names import samtools_stats
 
@@ -120,7 +120,6 @@ def read(path: str, key: str) -> dict:
         counts = parse_statistics(Path(path).read_text())
     except ValueError as error:
         raise InputError(f"{path}: is not JSON: {error}") from None
-    counts = current_names(counts) if isinstance(counts, dict) else {}
-    if key not in counts:
+    if not isinstance(counts, dict) or key not in counts:
         raise InputError(f"{path}: has no {key}: give a file that bwarp wrote for this")
     return counts

@@ -47,19 +47,6 @@ def test_plots_and_sections(run_program, tmp_path):
     assert not (tmp_path / "plots/b.2.samtools_stats.txt").exists()
 
 
-def test_the_truth_as_version_0_1_wrote_it(run_program, tmp_path):
-    former = {"correct": "right", "incorrect": "wrong"}
-    (tmp_path / "a.stats.json").write_text(json.dumps(PAIRED))
-    pages = []
-    for names in ({}, former):
-        truth = {names.get(name, name): counts for name, counts in TRUTH.items()}
-        (tmp_path / "a.json").write_text(json.dumps(truth))
-        arguments = ("--statistics", "a.stats.json", "--truth", "a.json", "-o", "plots")
-        assert run_program("draw_report.py", *arguments, cwd=tmp_path) == (0, "", "")
-        pages.append((tmp_path / "plots/truth_mqc.yaml").read_text())
-    assert pages[0] == pages[1]
-
-
 def test_what_is_not_ours_is_refused(checkout, tmp_path, monkeypatch, capsys):
     script = checkout / "scripts/draw_report.py"
     path, output = tmp_path / "a.stats.json", tmp_path / "plots"

@@ -70,12 +70,11 @@ def summary_of(sample):
 def print_truth():
     """Report how many of the demo's reads are mapped to the origin in their names."""
     from bwarp.evaluation.truth import TruthCounts
-    from bwarp.report.mapping_summary import current_names
 
     for sample in SIMULATED:
         path = Path(f"results/qc/truth/{sample}.json")
         if path.exists():
-            counts = TruthCounts(**current_names(json.loads(path.read_text())))
+            counts = TruthCounts(**json.loads(path.read_text()))
             print(
                 f"Of the demo's {counts.total:,} reads, {sum(counts.correct):,} are mapped "
                 f"correctly ({100 * sum(counts.correct) / counts.total:.2f} %)."
