@@ -108,6 +108,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
 
 def test_sorted_bam_with_index(map_reads, folder, pairs_sam, tmp_path):
     output = tmp_path / "new" / "pairs.bam"
+    output.parent.mkdir()
     done = map_reads(
         "-1", folder / "1.fq", "-2", folder / "2.fq", "-o", output, "--sort", "--threads", 2,
         "--read-group", r"@RG\tID:g1\tSM:s",
