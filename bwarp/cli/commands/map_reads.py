@@ -15,6 +15,7 @@ from bwarp.cli.options import (
     output_options,
     read_files,
     warn_of_names_like_alt,
+    warn_of_unnamed_reference,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
@@ -114,6 +115,7 @@ def main(options):
     parameters = replace(parameters, alt=reference.alt)
     if options.alt is None:
         warn_of_names_like_alt(reference)
+    warn_of_unnamed_reference(options.output, options.reference)
     with progress("reads", files=names) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept

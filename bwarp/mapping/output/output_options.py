@@ -70,7 +70,10 @@ class AlignmentOutput:
     regions_file : str or None
         BED: of reads that overlap none of its regions nothing is written.
     reference_file : str or None
-        FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
+        FASTA of the reference, for CRAM, which names it; the index does not keep IUPAC letters
+        other than N.
+    cram_version : str or None
+        Of CRAM; None for the default.
     compression : Compression
         Of BAM.
     gpu_sort_bytes : int
@@ -89,6 +92,7 @@ class AlignmentOutput:
     eqx: bool = False
     regions_file: str | None = None
     reference_file: str | None = None
+    cram_version: str | None = None
     compression: Compression = ON_HOST
     gpu_sort_bytes: int = 0
 
