@@ -5,6 +5,7 @@ Short names are those of bwa mem, samtools, minimap2 and bowtie where these agre
 
 import argparse
 import re
+from collections.abc import Sequence
 
 from bwarp.cli.program import bounded_int, say, whole
 from bwarp.errors import UsageError
@@ -17,6 +18,7 @@ from bwarp.mapping.output.output_options import (
     default_sort_bytes,
     parse_read_group,
 )
+from bwarp.mapping.output.statistics import few_mapped
 from bwarp.mapping.parameters import (
     ALL,
     LOCAL,
@@ -61,6 +63,7 @@ __all__ = [
     "read_files",
     "sort_bytes",
     "warn_of_names_like_alt",
+    "warn_of_unmapped_reads",
     "warn_of_unnamed_reference",
 ]
 
@@ -341,6 +344,15 @@ def add_cram_options(parser) -> None:
         "--cram-version", choices=CRAM_VERSIONS,
         help=f"version of CRAM (default: {CRAM_VERSIONS[0]}, which older programs can read, too)",
     )  # fmt: skip
+
+
+def warn_of_unmapped_reads(reads: int, mapped: int, files: Sequence[str] = ()) -> None:
+    """Say so if there are no reads in the files, or few are mapped."""
+    warning = few_mapped(reads, mapped)
+    if warning:
+        say(f"warning: {warning}")
+    elif not reads and files:
+        say(f"warning: {', '.join(files)}: no reads")
 
 
 def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:

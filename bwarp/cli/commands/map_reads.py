@@ -15,6 +15,7 @@ from bwarp.cli.options import (
     output_options,
     read_files,
     warn_of_names_like_alt,
+    warn_of_unmapped_reads,
     warn_of_unnamed_reference,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
@@ -124,6 +125,7 @@ def main(options):
             output, parameters, reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
+    warn_of_unmapped_reads(statistics["reads"], statistics["mapped"], names)
     orphans = statistics["reads"] - statistics["paired"]
     if orphans and (statistics["paired"] or are_pairs):
         say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")

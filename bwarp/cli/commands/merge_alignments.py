@@ -8,6 +8,7 @@ from bwarp.cli.options import (
     add_barcode_tag_option,
     add_cram_options,
     add_output_option,
+    warn_of_unmapped_reads,
     warn_of_unnamed_reference,
 )
 from bwarp.cli.program import program_parser, say
@@ -116,6 +117,7 @@ def main(options):
     marked = "" if found is None else f", {found:,} duplicates"
     warn_of_unnamed_reference(options.output, options.reference)
     say(f"{output}: {len(statistics)} units merged{marked}")
+    warn_of_unmapped_reads(merged_counts["reads"], merged_counts["mapped"])
 
 
 def check_format(options) -> None:
