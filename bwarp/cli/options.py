@@ -4,6 +4,7 @@ Short names are those of bwa mem, samtools, minimap2 and bowtie where these agre
 """
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 
@@ -346,13 +347,15 @@ def add_cram_options(parser) -> None:
     )  # fmt: skip
 
 
-def warn_of_unmapped_reads(reads: int, mapped: int, files: Sequence[str] = ()) -> None:
+def warn_of_unmapped_reads(
+    reads: int, mapped: int, files: Sequence[str | os.PathLike] = ()
+) -> None:
     """Say so if there are no reads in the files, or few are mapped."""
     warning = few_mapped(reads, mapped)
     if warning:
         say(f"warning: {warning}")
     elif not reads and files:
-        say(f"warning: {', '.join(files)}: no reads")
+        say(f"warning: {', '.join(map(str, files))}: no reads")
 
 
 def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:

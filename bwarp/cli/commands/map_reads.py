@@ -77,6 +77,7 @@ def main(options):
     if any(map(holds_records, files.first)):
         files, output = with_tags_of(files, output)
     are_pairs = bool(files.first) and holds_pairs(files)
+    output = replace(output, paired=are_pairs)
     inputs = [
         options.index, *files.names, options.batches, options.estimated_insert_size,
         options.reference, options.alt, options.regions,
@@ -90,8 +91,12 @@ def main(options):
     parameters = replace(parameters, estimated_insert_size=estimated_insert_size(options))
     size = reads_a_chunk(backend, options.threads)
     chunks, names = reads_to_map(options, files, size)
-    if options.batches is not None and has_tags(options.batches):
-        output = with_tags_of_batches(options.batches, output)
+    if options.batches is not None:
+        # Of all parts, that of the first read.
+        first = next(reads_of_files(part_of_batches(options.batches, 1, 1)[:1], 1), None)
+        output = replace(output, paired=first is not None and first.ends == 2)
+        if has_tags(options.batches):
+            output = with_tags_of_batches(options.batches, output)
     index = load_index(options.index)
     # Before anything else compiles what it calls.
     compile_first(backend, options, *names)
