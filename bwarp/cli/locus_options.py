@@ -19,7 +19,7 @@ from bwarp.cli.program import whole
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.bam.compression import ON_HOST, Compression
-from bwarp.io.program_record import program_record
+from bwarp.io.program_record import files_of_reads, program_record
 from bwarp.loci.find import Certificate
 from bwarp.loci.options import (
     ALL,
@@ -207,7 +207,8 @@ def open_locus_output(
     report = {ALL: "all", 0: "best"}.get(loci.strata, f"strata:{loci.strata}")
     limits = {"edits": edits, "gaps": loci.gaps, "report": report}
     limits |= {"max-places": options.max_places or None, "xa": options.xa}
-    program = program_record("allmap", limits | _scores_of(options.extension, extension))
+    scores = _scores_of(options.extension, extension)
+    program = program_record("allmap", files_of_reads(paired), limits | scores)
     bam = BamOptions(
         program, read_group, read_group_id, sort_bytes(options), options.xa, compression
     )

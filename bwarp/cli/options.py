@@ -4,17 +4,22 @@ Short names are those of bwa mem, samtools, minimap2 and bowtie where these agre
 """
 
 import argparse
+import os
 import re
+from collections.abc import Sequence
 
 from bwarp.cli.program import bounded_int, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import named_like_alt
 from bwarp.io.bam.compression import COMPRESS
+from bwarp.io.bam.sorted_file_and_duplicates import CRAM_VERSIONS
+from bwarp.mapping.output.cram_reference import is_readable_by_samtools
 from bwarp.mapping.output.output_options import (
     AlignmentOutput,
     default_sort_bytes,
     parse_read_group,
 )
+from bwarp.mapping.output.statistics import few_mapped
 from bwarp.mapping.parameters import (
     ALL,
     LOCAL,
@@ -32,6 +37,7 @@ from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER
 
 __all__ = [
     "add_barcode_tag_option",
+    "add_cram_options",
     "MOST_NAMED",
     "SEQUENCES",
     "add_alignment_options",
@@ -58,6 +64,8 @@ __all__ = [
     "read_files",
     "sort_bytes",
     "warn_of_names_like_alt",
+    "warn_of_unmapped_reads",
+    "warn_of_unnamed_reference",
 ]
 
 #: Contigs named in one warning.
@@ -296,10 +304,7 @@ def add_output_options(parser) -> None:
         help="flag all but the best of duplicate pairs and reads, as samtools markdup does",
     )  # fmt: skip
     add_barcode_tag_option(parser)
-    parser.add_argument(
-        "--reference", metavar="REF.fa[.gz]",
-        help="for CRAM, if the reference has IUPAC letters other than N",
-    )  # fmt: skip
+    add_cram_options(parser)
     add_sort_memory_option(parser)
     parser.add_argument(
         "-R", "--read-group", metavar="'@RG\\tID:..'", help="read group of the reads"
@@ -327,6 +332,39 @@ def add_output_options(parser) -> None:
     )  # fmt: skip
     parser.add_argument("--stats", metavar="OUT.json", help="statistics of the reads to write")
     add_compress_option(parser)
+
+
+def add_cram_options(parser) -> None:
+    """What CRAM refers to, and which CRAM."""
+    parser.add_argument(
+        "--reference", metavar="REF.fa[.gz]",
+        help="for CRAM: FASTA of the reference, plain or bgzip, which the header names (UR), so "
+        "that samtools finds it; needed if it has IUPAC letters other than N",
+    )  # fmt: skip
+    parser.add_argument(
+        "--cram-version", choices=CRAM_VERSIONS,
+        help=f"version of CRAM (default: {CRAM_VERSIONS[0]}, which older programs can read, too)",
+    )  # fmt: skip
+
+
+def warn_of_unmapped_reads(
+    reads: int, mapped: int, files: Sequence[str | os.PathLike] = ()
+) -> None:
+    """Say so if there are no reads in the files, or few are mapped."""
+    warning = few_mapped(reads, mapped)
+    if warning:
+        say(f"warning: {warning}")
+    elif not reads and files:
+        say(f"warning: {', '.join(map(str, files))}: no reads")
+
+
+def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:
+    """Say so if a file of alignments is CRAM whose header names no reference."""
+    if path.endswith(".cram") and not (fasta and is_readable_by_samtools(fasta)):
+        say(
+            f"warning: {path}: the header does not name the reference, so readers need it "
+            "(samtools view -T REF.fa): give --reference REF.fa, plain or bgzip, to name it"
+        )
 
 
 def add_barcode_tag_option(parser) -> None:
@@ -392,5 +430,6 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         eqx=options.eqx,
         regions_file=options.regions,
         reference_file=options.reference,
+        cram_version=options.cram_version,
         sort_bytes=sort_bytes(options),
     )

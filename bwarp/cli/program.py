@@ -29,7 +29,7 @@ from bwarp.io.standard_streams import (
     fill_closed_streams,
     flush_standard_output,
 )
-from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability
+from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability, gpu_problem
 from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.progress import announce_compilation, say
 from bwarp.runtime.signals import ended_by_signals
@@ -149,12 +149,15 @@ def whole(least: int, most: int) -> dict:
 def choose_engine(requested: str, gpus: int = 1) -> str:
     """The engine for a requested backend, with a GPU of its own for this process if it is one.
 
-    With `gpus` it takes as many, or as many of them as are free.
+    With `gpus` it takes as many, or as many of them as are free, and says so where there is none.
     """
     if requested != "cpu":
         claim_gpu(say, most=gpus)
     backend = choose_backend(requested)
     if backend == "cpu":
+        if gpus > 1:
+            why = "--backend cpu" if requested == "cpu" else gpu_problem() or "no GPU answers"
+            say(f"--gpus {gpus}: no GPU is used ({why}), the CPU does all the work")
         give_up_cuda()
     else:
         from numba.cuda.core import caching, event

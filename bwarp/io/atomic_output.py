@@ -201,20 +201,24 @@ def real_path(path: str | os.PathLike) -> Path:
 
 
 def check_writable(path: str | os.PathLike) -> None:
-    """Refuse the path of an output below a file, or where this process may not write."""
-    for above in Path(path).parents:
+    """Refuse the path of an output in a missing folder, or where this process may not write."""
+    folder = Path(path).parent
+    for above in (folder, *folder.parents):
         if above.exists():
             break
     if not above.is_dir():
         raise UsageError(f"{above}: is a file, so nothing can be written below it")
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise InputError(f"{above}: no permission to write here: choose another output")
+    if above != folder:
+        raise UsageError(
+            f"{path}: the folder {folder} does not exist: create it, or choose another output"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder}: no permission to write here: choose another output")
 
 
 def _part_path(path: Path) -> Path:
     """The private name beside `path`, after checking that it can be written and tidying up."""
     check_writable(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(path)
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 

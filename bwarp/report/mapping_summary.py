@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.mapping.output.statistics import few_mapped
+
 __all__ = [
     "CONFIDENT",
     "SampleSummary",
     "depth_curve",
+    "mapping_warnings",
     "share_at_least",
     "summarise",
     "summary_lines",
@@ -166,6 +169,18 @@ def summary_table(samples: Mapping[str, SampleSummary]) -> str:
     """The same table in reStructuredText."""
     rows = (",".join(f'"{_escaped(cell)}"' for cell in row) for row in _rows(samples))
     return "".join([".. csv-table::\n   :header-rows: 1\n\n", *(f"   {row}\n" for row in rows)])
+
+
+def mapping_warnings(samples: Mapping[str, Mapping]) -> str:
+    """A paragraph of reStructuredText per sample of which few reads are mapped."""
+    warnings = {
+        name: few_mapped(counts["reads"], counts["mapped"]) for name, counts in samples.items()
+    }
+    return "".join(
+        f"\n**Warning:** {_escaped(f'{name}: {warning}')}.\n"
+        for name, warning in warnings.items()
+        if warning
+    )
 
 
 def _escaped(cell: str) -> str:

@@ -56,6 +56,23 @@ def run(tmp_path, run_program):
 
 
 @pytest.mark.parametrize(
+    ("requested", "gpus", "said"),
+    [
+        ("auto", 2, "--gpus 2: no GPU is used (no driver), the CPU does all the work\n"),
+        ("cpu", 3, "--gpus 3: no GPU is used (--backend cpu), the CPU does all the work\n"),
+        ("auto", 1, ""),
+    ],
+)
+def test_several_gpus_where_there_is_none(monkeypatch, capsys, requested, gpus, said):
+    monkeypatch.setattr(program, "claim_gpu", lambda *_, **__: None)
+    monkeypatch.setattr(program, "choose_backend", lambda _: "cpu")
+    monkeypatch.setattr(program, "gpu_problem", lambda: "no driver")
+    monkeypatch.setattr(program, "give_up_cuda", lambda: None)
+    assert program.choose_engine(requested, gpus) == "cpu"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
     ("statement", "code", "message"),
     [
         ("raise InputError('a.fa line 2: is bad')", 1, "a.fa line 2: is bad"),

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from tests.helpers.cases.every_writer import INPUTS, PREPARATIONS, WRITERS, command
+from tests.helpers.cases.every_writer import INPUTS, MAP, PREPARATIONS, WRITERS, command
 from tests.helpers.programs.programs_here import run_here
 
 LARGER = r"larger than files may be here: raise the limit \(ulimit -f\)|samtools could not make it"
@@ -83,6 +83,34 @@ def test_every_writer_and_then_without_room(given, disk, tmp_path, what):
     assert done.left == expected
     for path in list(disk.iterdir()):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+OTHER_OUTPUTS = {
+    "statistics": (*MAP, "-o", "OUT/o.bam", "--stats", "OUT/missing/o.json"),
+    "statistics of loci": ("find_alignments", *MAP[1:], "--edits", "1", "-o", "OUT/o.bam",
+                           "--stats", "OUT/missing/o.json"),
+    "timeline": (*MAP, "-o", "OUT/o.bam", "--timeline", "OUT/missing/o.json"),
+    "alignments": ("search_database", "--queries", "IN/p.fa", "--database", "IN/p.fa",
+                   "-o", "OUT/o.tsv", "--alignments", "OUT/missing/o.txt"),
+    "second reads": ("simulate_reads", "--reference", "IN/g.fa", "--pairs", "2",
+                     "-1", "OUT/o.fq", "-2", "OUT/missing/o.fq"),
+    "variants": ("simulate_reads", "--reference", "IN/g.fa", "--reads", "2",
+                 "-1", "OUT/o.fq", "--vcf", "OUT/missing/o.vcf"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", [*WRITERS, *OTHER_OUTPUTS])
+def test_no_writer_makes_a_missing_folder(given, tmp_path, what):
+    """As samtools, which has no output either where a folder is misspelt."""
+    words = OTHER_OUTPUTS.get(what) or [
+        word.replace("OUT/", "OUT/missing/") for word in WRITERS[what]
+    ]
+    done = run_here(*command(words, given, tmp_path), folder=tmp_path)
+    assert done.rc == 2, done
+    assert done.last_line.endswith(
+        f": the folder {tmp_path}/missing does not exist: create it, or choose another output"
+    )
+    assert done.left == []
 
 
 def check_refusal(done, pattern, left=()):

@@ -17,7 +17,7 @@ from tests.helpers.programs.left_behind import dead_process, names
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path):
-    path = tmp_path / "new" / "out.txt"
+    path = tmp_path / "out.txt"
     with atomic_file(path) as file:
         file.write(b"whole")
         file.flush()
@@ -91,6 +91,17 @@ def test_a_file_where_a_folder_is_to_be(tmp_path):
     with pytest.raises(UsageError) as caught, atomic_file(tmp_path / "a" / "b" / "out.txt"):
         pass
     assert str(caught.value) == f"{tmp_path}/a: is a file, so nothing can be written below it"
+
+
+def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
+    path = tmp_path / "missing" / "deep" / "out.txt"
+    for write in (atomic_file, private_folder):
+        with pytest.raises(UsageError) as caught, write(path):
+            pass
+        assert str(caught.value) == (
+            f"{path}: the folder {path.parent} does not exist: create it, or choose another output"
+        )
+    assert names(tmp_path) == []
 
 
 def test_what_was_left_by_a_killed_run_nobody_asked_for_is_removed(tmp_path):

@@ -79,6 +79,10 @@ def test_a_folder_to_write(tmp_path, monkeypatch):
         ("new/", "new/: is a folder; give the name of a file to write"),
         ("link", "link: is a folder; give the name of a file to write"),
         ("file/a/b", "file: is a file, so nothing can be written below it"),
+        (
+            "new/a/b",
+            "new/a/b: the folder new/a does not exist: create it, or choose another output",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_known_beforehand(tmp_path, monkeypatch, output, message):

@@ -7,6 +7,7 @@ from docutils.core import publish_parts
 
 from bwarp.report.mapping_summary import (
     depth_curve,
+    mapping_warnings,
     share_at_least,
     summarise,
     summary_lines,
@@ -42,6 +43,20 @@ def test_the_table_on_the_terminal():
         "      96.00",
         "s          1,250     80.00           72.00            68.00      0.50     2.00        3.00"
         "          -",
+    ]
+
+
+def test_the_front_page_warns_of_a_wrong_reference():
+    """A fifth of the reads is enough."""
+    samples = {
+        name: {"reads": reads, "mapped": mapped}
+        for name, reads, mapped in (("few_", 11_786, 154), ("fifth", 10, 2), ("none", 0, 0))
+    }
+    text = summary_table({"few_": summarise(PAIRED)}) + mapping_warnings(samples)
+    page = publish_parts(text, writer="html")["body"]
+    assert re.findall("<p>(<strong>.*)</p>", page) == [
+        "<strong>Warning:</strong> few_: only 154 of 11,786 reads (1.3 %) are mapped: check that "
+        "this is the reference of these reads."
     ]
 
 

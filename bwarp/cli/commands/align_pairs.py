@@ -183,6 +183,7 @@ def program_of(options, scoring) -> str:
     match, mismatch = scoring.matrix[0, :2]
     return program_record(
         "pairs",
+        {"--references": "REFERENCES.fa", "--queries": "QUERIES.fa", "-o": "OUT.sam"},
         {
             "mode": options.mode,
             "free-ends": ends and ",".join(end for end in FREE_ENDS if end in ends),

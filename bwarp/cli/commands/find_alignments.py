@@ -18,6 +18,7 @@ from bwarp.cli.options import (
     add_output_option,
     add_read_options,
     read_files,
+    warn_of_unmapped_reads,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.index.store import load_index
@@ -112,5 +113,6 @@ def main(options):
             certificate.add(counts)
             report(certificate.reads, f"{certificate.loci:,} loci")
     say(certificate.sentence())
+    warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over, files.names)
     if options.stats:
         write_certificate(options.stats, certificate)

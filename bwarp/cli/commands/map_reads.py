@@ -15,6 +15,8 @@ from bwarp.cli.options import (
     output_options,
     read_files,
     warn_of_names_like_alt,
+    warn_of_unmapped_reads,
+    warn_of_unnamed_reference,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.errors import UsageError
@@ -75,6 +77,7 @@ def main(options):
     if any(map(holds_records, files.first)):
         files, output = with_tags_of(files, output)
     are_pairs = bool(files.first) and holds_pairs(files)
+    output = replace(output, paired=are_pairs)
     inputs = [
         options.index, *files.names, options.batches, options.estimated_insert_size,
         options.reference, options.alt, options.regions,
@@ -88,8 +91,12 @@ def main(options):
     parameters = replace(parameters, estimated_insert_size=estimated_insert_size(options))
     size = reads_a_chunk(backend, options.threads)
     chunks, names = reads_to_map(options, files, size)
-    if options.batches is not None and has_tags(options.batches):
-        output = with_tags_of_batches(options.batches, output)
+    if options.batches is not None:
+        # Of all parts, that of the first read.
+        first = next(reads_of_files(part_of_batches(options.batches, 1, 1)[:1], 1), None)
+        output = replace(output, paired=first is not None and first.ends == 2)
+        if has_tags(options.batches):
+            output = with_tags_of_batches(options.batches, output)
     index = load_index(options.index)
     # Before anything else compiles what it calls.
     compile_first(backend, options, *names)
@@ -114,6 +121,7 @@ def main(options):
     parameters = replace(parameters, alt=reference.alt)
     if options.alt is None:
         warn_of_names_like_alt(reference)
+    warn_of_unnamed_reference(options.output, options.reference)
     with progress("reads", files=names) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
@@ -122,6 +130,7 @@ def main(options):
             output, parameters, reference, genome, mapped_chunks, report, options.threads
         )
     say(statistics_sentence(statistics))
+    warn_of_unmapped_reads(statistics["reads"], statistics["mapped"], names)
     orphans = statistics["reads"] - statistics["paired"]
     if orphans and (statistics["paired"] or are_pairs):
         say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")

@@ -4,16 +4,26 @@ import os
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.options import add_barcode_tag_option, add_output_option
+from bwarp.cli.options import (
+    add_barcode_tag_option,
+    add_cram_options,
+    add_output_option,
+    warn_of_unmapped_reads,
+    warn_of_unnamed_reference,
+)
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bam.merged_file import merge_files
-from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
+from bwarp.io.bam.sorted_file_and_duplicates import (
+    CRAM_VERSIONS,
+    duplicates_marked,
+    sorted_file,
+)
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.alignment_file import files_of, put_in_place
-from bwarp.mapping.output.cram_reference import write_sequences
+from bwarp.mapping.output.cram_reference import naming_reference, write_sequences
 from bwarp.mapping.output.statistics import (
     merged_statistics,
     read_statistics,
@@ -45,10 +55,7 @@ def parse_options():
         "-x", "--index", metavar="INDEX",
         help="for CRAM, the folder that the units were mapped to: it has the reference",
     )  # fmt: skip
-    parser.add_argument(
-        "--reference", metavar="REF.fa[.gz]",
-        help="for CRAM, if the reference has IUPAC letters other than N",
-    )  # fmt: skip
+    add_cram_options(parser)
     parser.add_argument(
         "--mark-duplicates", action="store_true",
         help="mark duplicates across units that map_reads.py --mark-duplicates wrote",
@@ -75,11 +82,15 @@ def main(options):
         if output.suffix == ".cram":
             write_sequences(load_index(options.index).reference, options.reference, folder)
         duplicates = []
-        open_file = sorted_file
+        version = options.cram_version or CRAM_VERSIONS[0]
+        open_file = partial(sorted_file, cram_version=version)
         merged = options.units
         if options.mark_duplicates:
             open_file = partial(
-                duplicates_marked, count=duplicates.append, barcode_tag=options.barcode_tag
+                duplicates_marked,
+                count=duplicates.append,
+                barcode_tag=options.barcode_tag,
+                cram_version=version,
             )
             merged = []
             for number, (name, files) in enumerate(units.items()):
@@ -90,14 +101,23 @@ def main(options):
                 merged.append(folder.absolute() / f"unit{number}.bam")
                 merge_files(files, merged[-1], options.threads, options.output, open_file)
                 statistics[name]["duplicates"] = duplicates.pop()
-        merge_files(merged, made, options.threads, options.output, open_file)
+        merge_files(
+            merged,
+            made,
+            options.threads,
+            options.output,
+            open_file,
+            partial(naming_reference, fasta=options.reference),
+        )
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
             merged_counts = merged_statistics(statistics, *(duplicates or [None]))
             file.write(statistics_text(merged_counts))
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]
     marked = "" if found is None else f", {found:,} duplicates"
+    warn_of_unnamed_reference(options.output, options.reference)
     say(f"{output}: {len(statistics)} units merged{marked}")
+    warn_of_unmapped_reads(merged_counts["reads"], merged_counts["mapped"])
 
 
 def check_format(options) -> None:
@@ -107,9 +127,10 @@ def check_format(options) -> None:
         raise UsageError(f"{options.output}: the output must end in .bam or .cram")
     if ending == ".cram" and options.index is None:
         raise UsageError(f"{options.output}: CRAM needs the reference: give --index")
-    if ending == ".bam" and (options.index or options.reference):
+    if ending == ".bam" and (options.index or options.reference or options.cram_version):
         raise UsageError(
-            f"{options.output}: only CRAM needs --index and --reference: leave them out"
+            f"{options.output}: --index, --reference and --cram-version are only for CRAM: leave "
+            "them out"
         )
     if options.barcode_tag and not options.mark_duplicates:
         raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")

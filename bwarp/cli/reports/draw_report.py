@@ -20,7 +20,7 @@ from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.statistics import parse_statistics
 from bwarp.report import figures
-from bwarp.report.mapping_summary import summarise, summary_table
+from bwarp.report.mapping_summary import mapping_warnings, summarise, summary_table
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
 from bwarp.report.samtools_names import samtools_stats
 
@@ -93,7 +93,7 @@ def main(options):
     names = [*FILES, *tables, *other_tables(options.output)]
     with atomic_folder(options.output, names) as folder:
         summaries = {name: summarise(counts, truths.get(name)) for name, counts in samples.items()}
-        (folder / TABLE).write_text(summary_table(summaries))
+        (folder / TABLE).write_text(summary_table(summaries) + mapping_warnings(samples))
         (folder / VERSIONS).write_text(yaml.safe_dump({"bwarp": __version__}))
         for name, text in tables.items():
             (folder / name).write_text(text)

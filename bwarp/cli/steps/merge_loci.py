@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from bwarp.cli.locus_options import outputs_of, write_certificate
-from bwarp.cli.options import add_output_option
+from bwarp.cli.options import add_output_option, warn_of_unmapped_reads
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_files, private_folder
@@ -85,6 +85,7 @@ def main(options):
                 join(loci, [(Path(batch), b"") for batch in options.batches])
     write_certificate(stats_of(options.output), certificate)
     say(f"{options.output}: {len(options.batches):,} batches merged: {certificate.sentence()}")
+    warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over)
 
 
 def stats_of(path: str) -> Path:

@@ -23,6 +23,7 @@ from bwarp.cli.options import (
     add_output_option,
     add_pair_options,
     add_stage_input,
+    warn_of_unmapped_reads,
 )
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import InputError, UsageError
@@ -123,6 +124,7 @@ def main(options):
             certificate.add(counts)
             report(certificate.reads, f"{certificate.loci:,} loci")
     say(certificate.sentence())
+    warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over)
     if options.stats:
         write_certificate(options.stats, certificate)
 

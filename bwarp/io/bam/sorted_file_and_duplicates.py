@@ -21,7 +21,10 @@ from bwarp.io.bam.header import BamHeader, split_header
 from bwarp.io.bam.merging import whole_records
 from bwarp.io.bam.samtools_process import samtools
 
-__all__ = ["duplicates_marked", "sorted_file"]
+__all__ = ["CRAM_VERSIONS", "duplicates_marked", "sorted_file"]
+
+#: Of CRAM, the default first: older htslib, and Picard with it, cannot read 3.1.
+CRAM_VERSIONS = ("3.0", "3.1")
 
 #: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
 _CRAM_THREADS = "1"
@@ -35,14 +38,20 @@ _COUNTS = "markdup.txt"
 
 @contextmanager
 def sorted_file(
-    made: Path, header: BamHeader, threads: int, path: str, compression: Compression = ON_HOST
+    made: Path,
+    header: BamHeader,
+    threads: int,
+    path: str,
+    compression: Compression = ON_HOST,
+    *,
+    cram_version: str = CRAM_VERSIONS[0],
 ) -> Iterator[BlockWriter]:
     """Yield a writer for records in order; the file is `made`, and `path` what it will become."""
     if made.suffix == ".bam":
         with indexed_bam_file(made, header, threads, compression) as writer:
             yield writer
         return
-    arguments = ["view", "--no-PG", "-h", *_form(made), "-o", made.name, "-"]
+    arguments = ["view", "--no-PG", "-h", *_form(made, cram_version), "-o", made.name, "-"]
     with (
         samtools(arguments, made.parent, path) as process,
         uncompressed_bam(process.stdin, header, threads) as writer,
@@ -60,6 +69,7 @@ def duplicates_marked(
     *,
     count: Callable[[int], None],
     barcode_tag: str | None = None,
+    cram_version: str = CRAM_VERSIONS[0],
 ) -> Iterator[BlockWriter]:
     """The same, with all but the best of duplicate pairs and reads flagged.
 
@@ -68,7 +78,8 @@ def duplicates_marked(
     The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
     have already are removed. In the end `count` is called with the number of flagged records.
     """
-    with _marked(made, header, threads, path, compression, barcode_tag) as writer:
+    form = _form(made, cram_version)
+    with _marked(made, header, threads, path, compression, barcode_tag, form) as writer:
         yield writer
     counts = (made.parent / _COUNTS).read_text()
     count(int(re.search(r"^DUPLICATE TOTAL: (\d+)$", counts, re.MULTILINE)[1]))
@@ -82,13 +93,14 @@ def _marked(
     path: str,
     compression: Compression,
     barcode_tag: str | None,
+    form: list[str],
 ) -> Iterator[BlockWriter]:
     arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup", "-f", _COUNTS]
     if barcode_tag:
         arguments += ["--barcode-tag", barcode_tag]
     if made.suffix != ".bam":
         with (
-            samtools([*arguments, *_form(made), "-", made.name], made.parent, path) as process,
+            samtools([*arguments, *form, "-", made.name], made.parent, path) as process,
             uncompressed_bam(process.stdin, header, threads) as writer,
         ):
             yield writer
@@ -122,7 +134,8 @@ def _copy(file: IO[bytes], made: Path, header: BamHeader, writer: BlockWriter) -
         writer.write(records.data, records.starts)
 
 
-def _form(made: Path) -> list[str]:
+def _form(made: Path, cram_version: str) -> list[str]:
+    """Options of samtools for SAM or CRAM."""
     if made.suffix == ".sam":
         return ["-O", "sam"]
-    return ["-O", "cram", "--write-index", "-@", _CRAM_THREADS]
+    return ["-O", f"cram,version={cram_version}", "--write-index", "-@", _CRAM_THREADS]

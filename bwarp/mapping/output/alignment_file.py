@@ -16,13 +16,17 @@ from bwarp.io.bam.compression import WHEN_MAPPED, WHILE_MAPPING
 from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
 from bwarp.io.bam.records import Records
-from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
+from bwarp.io.bam.sorted_file_and_duplicates import (
+    CRAM_VERSIONS,
+    duplicates_marked,
+    sorted_file,
+)
 from bwarp.io.names import Names
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import AlignmentRecords
 from bwarp.mapping.output.bam_records import bam_records, quality_sums
 from bwarp.mapping.output.comment_tags import ReadTags, comment_tags, no_tags
-from bwarp.mapping.output.cram_reference import write_sequences
+from bwarp.mapping.output.cram_reference import naming_reference, write_sequences
 from bwarp.mapping.output.output_options import (
     AlignmentOutput,
     RecordForm,
@@ -96,8 +100,11 @@ def _check(output: AlignmentOutput) -> None:
         raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
     if output.barcode_tag and not output.mark_duplicates:
         raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
-    if output.reference_file and ending != ".cram":
-        raise UsageError(f"{output.path}: only CRAM needs --reference: leave it out")
+    for name, given in (
+        ("--reference", output.reference_file), ("--cram-version", output.cram_version),
+    ):  # fmt: skip
+        if given and ending != ".cram":
+            raise UsageError(f"{output.path}: {name} is only for CRAM: leave it out")
 
 
 @contextmanager
@@ -176,11 +183,17 @@ def _bam_or_sorted(
         if output.sort:
             if made.suffix == ".cram":
                 write_sequences(reference, output.reference_file, folder)
+                header = naming_reference(header, output.reference_file)
             compression = output.compression
-            marked = partial(
-                duplicates_marked, count=count_duplicates, barcode_tag=output.barcode_tag
-            )
-            open_file = marked if output.mark_duplicates else sorted_file
+            version = output.cram_version or CRAM_VERSIONS[0]
+            open_file = partial(sorted_file, cram_version=version)
+            if output.mark_duplicates:
+                open_file = partial(
+                    duplicates_marked,
+                    count=count_duplicates,
+                    barcode_tag=output.barcode_tag,
+                    cram_version=version,
+                )
             with _sorter(output, folder, header, threads, stay_there) as sorter:
                 yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts], form)
                 if not stay_there:

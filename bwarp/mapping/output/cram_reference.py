@@ -1,16 +1,22 @@
-"""The sequences of the contigs as files named by their checksums, where CRAM writers look."""
+"""The reference of a CRAM file: where its writer finds the sequences, and where readers do.
+
+The writer finds them in files named by their checksums, readers in the FASTA that the header names.
+"""
 
 import hashlib
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.bam.header import BamHeader
 from bwarp.io.fastx import read_sequences
 from bwarp.reference import Reference, codes_between
 
-__all__ = ["write_sequences"]
+__all__ = ["is_readable_by_samtools", "naming_reference", "write_sequences"]
 
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
@@ -18,6 +24,28 @@ _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 _UPPER_CASE = np.full(256, 255, np.uint8)
 for _letter in b"ABCDGHKMNRSTUVWY":
     _UPPER_CASE[_letter] = _UPPER_CASE[_letter + 32] = _letter
+
+
+def is_readable_by_samtools(fasta: str) -> bool:
+    """Whether a FASTA is a file that samtools can look up sequences in: plain text or BGZF."""
+    if not os.path.isfile(fasta) or not os.path.abspath(fasta).isprintable():
+        return False
+    with open(fasta, "rb") as file:
+        start = file.read(14)
+    return start[:1] == b">" or (start[:4] == b"\x1f\x8b\x08\x04" and start[12:14] == b"BC")
+
+
+def naming_reference(header: BamHeader, fasta: str | None) -> BamHeader:
+    """The header with the path of the FASTA in every @SQ record, as UR, if samtools can read it.
+
+    samtools looks there for the sequences; nothing else in a header of bwarp names a folder.
+    """
+    if fasta is None or not is_readable_by_samtools(fasta):
+        return header
+    path = b"\tUR:" + os.fsencode(os.path.abspath(fasta))
+    lines = header.text.splitlines()
+    named = (line + path if line.startswith(b"@SQ\t") else line for line in lines)
+    return replace(header, text=b"".join(line + b"\n" for line in named))
 
 
 def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bwarp.errors import UsageError
 from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.names import Names
-from bwarp.io.program_record import program_record
+from bwarp.io.program_record import files_of_reads, program_record
 from bwarp.mapping.parameters import ALL, MappingParameters
 
 __all__ = [
@@ -51,6 +51,8 @@ class AlignmentOutput:
         Its ending says the form; - is SAM to standard output.
     sort_bytes : int
         Records kept in memory while they are sorted; more go to disk, beside the output.
+    paired : bool
+        There are pairs among the reads, which the @PG record tells.
     sort : bool
         By position; a BAM or CRAM gets an index.
     mark_duplicates : bool
@@ -70,7 +72,10 @@ class AlignmentOutput:
     regions_file : str or None
         BED: of reads that overlap none of its regions nothing is written.
     reference_file : str or None
-        FASTA of the reference, for CRAM; the index does not keep IUPAC letters other than N.
+        FASTA of the reference, for CRAM, which names it; the index does not keep IUPAC letters
+        other than N.
+    cram_version : str or None
+        Of CRAM; None for the default.
     compression : Compression
         Of BAM.
     gpu_sort_bytes : int
@@ -79,6 +84,7 @@ class AlignmentOutput:
 
     path: str
     sort_bytes: int
+    paired: bool = False
     sort: bool = False
     mark_duplicates: bool = False
     barcode_tag: str | None = None
@@ -89,6 +95,7 @@ class AlignmentOutput:
     eqx: bool = False
     regions_file: str | None = None
     reference_file: str | None = None
+    cram_version: str | None = None
     compression: Compression = ON_HOST
     gpu_sort_bytes: int = 0
 
@@ -119,6 +126,7 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
     size = parameters.insert_size and ",".join(f"{part:.15g}" for part in parameters.insert_size)
     return program_record(
         "map",
+        files_of_reads(output.paired),
         {
             "mode": parameters.mode,
             "match": parameters.match,
@@ -134,7 +142,7 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
             "max-secondary": most if 0 < most < ALL else None,
             "soft-clip": output.soft_clip,
             "eqx": output.eqx,
-            "regions": output.regions_file is not None,
+            "regions": None if output.regions_file is None else "REGIONS.bed",
             "sort": output.sort,
             "mark-duplicates": output.mark_duplicates,
             "barcode-tag": output.barcode_tag,

@@ -22,6 +22,7 @@ __all__ = [
     "add_counts",
     "counts_of",
     "empty_statistics",
+    "few_mapped",
     "merged_statistics",
     "parse_statistics",
     "read_statistics",
@@ -41,6 +42,9 @@ _RENAMED = {
     "places with gaps": "hits with gaps",
     "deviation": "standard_deviation",
 }
+
+#: A smaller share of mapped reads than this is as that of another species.
+FEW_MAPPED = 0.2
 
 #: What is no sum of what chunks, or units, have.
 _NO_SUMS = ("duplicates", "insert_size", "reference_bases", "depths")
@@ -209,6 +213,17 @@ def statistics_sentence(statistics: dict) -> str:
     if statistics["duplicates"] is not None:
         parts.append(f"{statistics['duplicates']:,} duplicates")
     return ", ".join(parts)
+
+
+def few_mapped(reads: int, mapped: int) -> str | None:
+    """A warning where so few reads are mapped that they may be of another genome."""
+    if mapped >= FEW_MAPPED * reads:
+        return None
+    share = 100 * mapped / reads
+    return (
+        f"only {mapped:,} of {reads:,} reads ({share:.1f} %) are mapped: check that this is the "
+        "reference of these reads"
+    )
 
 
 def write_statistics(path: str | os.PathLike, statistics: dict) -> None:

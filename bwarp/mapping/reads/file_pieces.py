@@ -30,6 +30,9 @@ __all__ = ["Piece", "laid_out", "piece_of"]
 #: thread has to wait for Python's lock more often, which on a busy host takes longer.
 _RECORDS_AT_A_TIME = 1 << 14
 
+#: Headers that say which read of its pair a read is.
+_MATE = re.compile(rb"[^ \t]+(?:/([12])(?:[ \t]|$)|[ \t]([12]):[YN]:)")
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -67,13 +70,24 @@ class Piece:
     def is_fasta(self) -> bool:
         return any(isinstance(part, SequenceBatch) for part in self.parts)
 
+    def header(self, record: int) -> str:
+        """A record's header as it stands there."""
+        return self._header(record).decode("utf-8", "replace")
+
+    def mate(self, record: int) -> int | None:
+        """1 or 2 for a first or second read, as its header says it: NAME/1, or NAME 1:N:0:ACGT."""
+        found = _MATE.match(self._header(record))
+        return int(found[1] or found[2]) if found else None
+
     def first_word(self, record: int) -> bytes:
-        """The first word of a record's header as it stands there."""
-        header = self.text[self.names[record, 0] : self.comments[record, 1]].tobytes()
-        return re.split(rb"[ \t]", header, maxsplit=1)[0]
+        """The first word of a record's header."""
+        return re.split(rb"[ \t]", self._header(record), maxsplit=1)[0]
 
     def name(self, record: int) -> str:
         return self.first_word(record).decode("utf-8", "replace")
+
+    def _header(self, record: int) -> bytes:
+        return self.text[self.names[record, 0] : self.comments[record, 1]].tobytes()
 
 
 def piece_of(path, records: CountedRecords) -> Piece:

@@ -234,6 +234,11 @@ def _paired(
             f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
             "need the same reads in the same order"
         )
+    if first == 0 and one.count and (one.mate(0), two.mate(0)) == (2, 1):
+        raise InputError(
+            f"{path_1} begins with a second read of a pair ({one.header(0)!r}), and {path_2} with "
+            f"a first read ({two.header(0)!r}): exchange the two files"
+        )
     comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
     return ReadChunk(*laid, one.text, one.names, 2, first, comments, two.text)
 
@@ -245,6 +250,13 @@ def _interleaved(path, records: CountedRecords) -> ReadChunk:
     _check_reads(path, piece, piece.parts[0].first_record)
     firsts = np.empty(piece.count, np.int64)
     firsts = firsts[: pair_up(piece.text, piece.names, firsts)]
+    # What stands before is of other chunks.
+    begins_with_pair = piece.parts[0].first_record == 0 and piece.count > 1 and 1 not in firsts[:2]
+    if begins_with_pair and (piece.mate(0), piece.mate(1)) == (2, 1):
+        raise InputError(
+            f"{path}: begins with the second read of a pair ({piece.header(0)!r}), and its first "
+            f"read ({piece.header(1)!r}) follows: write first reads first"
+        )
     names, comments, orphans = piece.names[firsts], piece.comments, None
     if 2 * firsts.size > piece.count:
         orphans = np.diff(firsts, append=piece.count) == 1

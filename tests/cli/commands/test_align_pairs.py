@@ -57,7 +57,8 @@ def test_sam_is_what_pysam_reads(run_program, files):
             ("r0", 14), ("r1", 9), ("r2", 12),
         ]  # fmt: skip
         assert sam.header.to_dict()["PG"][0]["CL"] == (
-            "bwarp pairs --mode fitting --match 1 --mismatch -4 --gap-open 2 --gap-extend 1"
+            "bwarp pairs --references REFERENCES.fa --queries QUERIES.fa -o OUT.sam --mode fitting "
+            "--match 1 --mismatch -4 --gap-open 2 --gap-extend 1"
         )
         records = list(sam)
     assert [r.cigarstring for r in records] == ["10=", "3=1D5=", "4=1X3="]

@@ -5,6 +5,7 @@ import gzip
 import json
 import random
 import re
+import shlex
 
 import pysam
 import pytest
@@ -71,6 +72,20 @@ def loci_written(rows, contigs):
         )
         for row in rows
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("gaps", [0, 2])
+def test_the_command_in_the_header_can_be_run(given, tmp_path, gaps):
+    """With the names of files put in."""
+    folder, _, _ = given
+    limits = ("--edits", "4%", "--gaps", gaps, "--report", "strata:1", "--extension", "local")
+    run(folder, "-1", folder / "reads.fq", *limits, "--xa", "-o", tmp_path / "once.bam")
+    with pysam.AlignmentFile(tmp_path / "once.bam") as bam:
+        command = shlex.split(bam.header.to_dict()["PG"][0]["CL"])
+    names = {"READS.fq": folder / "reads.fq", "OUT.bam": tmp_path / "again.bam"}
+    assert command[:4] == ["bwarp", "allmap", "--index", "INDEX"]
+    run(folder, *(names.get(word, word) for word in command[4:]))
+    assert (tmp_path / "again.bam").read_bytes() == (tmp_path / "once.bam").read_bytes()
 
 
 @pytest.mark.parametrize("gaps", [0, 1, 3])

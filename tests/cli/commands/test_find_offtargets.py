@@ -52,6 +52,7 @@ def refused(checkout, monkeypatch, capsys):
 
 def test_the_table_and_its_sibling(run_program, index, guides, tmp_path):
     output = tmp_path / "new" / "out.tsv"
+    output.parent.mkdir()
     limits = ("--mismatches", 2, "--dna-bulges", 1, "--rna-bulges", 2)
     run = ("--index", index, "--guides", guides, "-o", output, *limits)
     for threads in (1, 3):

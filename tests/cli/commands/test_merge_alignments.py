@@ -42,6 +42,7 @@ def units(tmp_path):
 
 def test_units_become_a_sample(run_program, units, tmp_path):
     output = tmp_path / "new" / "s.bam"
+    output.parent.mkdir()
     done = run_program(SCRIPT, *units, "-o", output)
     assert done == (0, "", f"{output}: 2 units merged\n")
     assert sorted(os.listdir(output.parent)) == ["s.bam", "s.bam.bai", "s.stats.json"]
@@ -61,6 +62,7 @@ def test_duplicates_across_units(run_program, units, tmp_path):
     for ending in ("bam", "stats.json"):
         (tmp_path / f"again.{ending}").write_bytes((tmp_path / f"1.{ending}").read_bytes())
     output = tmp_path / "new" / "s.bam"
+    output.parent.mkdir()
     done = run_program(SCRIPT, *units, tmp_path / "again.bam", "-o", output, "--mark-duplicates")
     assert done == (0, "", f"{output}: 3 units merged, 3 duplicates\n")
     statistics = json.loads((output.parent / "s.stats.json").read_text())
@@ -73,6 +75,7 @@ def test_duplicates_across_units(run_program, units, tmp_path):
 
 def test_refusals_leave_nothing(run_program, units, tmp_path):
     output = tmp_path / "new" / "s.bam"
+    output.parent.mkdir()
     done = run_program(SCRIPT, *units, "-o", tmp_path / "s.sam")
     assert done == (
         2, "", f"merge_alignments.py: error: {tmp_path}/s.sam: the output must end in .bam or "

@@ -1,8 +1,10 @@
 """Every form of output holds the lines of the SAM, sorted and marked as samtools would."""
 
+import gzip
 import hashlib
 import os
 import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -240,7 +242,11 @@ REFUSED = [
     ),
     (
         {"path": "x.bam", "reference_file": "x.fa"},
-        "x.bam: only CRAM needs --reference: leave it out",
+        "x.bam: --reference is only for CRAM: leave it out",
+    ),
+    (
+        {"path": "x.bam", "cram_version": "3.1"},
+        "x.bam: --cram-version is only for CRAM: leave it out",
     ),
 ]  # fmt: skip
 
@@ -279,6 +285,54 @@ def test_letters_for_cram(run, write, tmp_path):
     cram = write("x.cram", sort=True, some_reference=other, reference_file=str(fasta))
     assert sums[2] in pysam.view("-H", str(cram))
     assert len(lines_of(cram, "-T", str(fasta))) > 800
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_cram_is_of_the_version_that_older_programs_read(write, marked):
+    for given, version in ((None, b"\3\0"), ("3.0", b"\3\0"), ("3.1", b"\3\1")):
+        cram = write("x.cram", sort=True, mark_duplicates=marked, cram_version=given)
+        assert cram.read_bytes()[:6] == b"CRAM" + version
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_samtools_finds_the_reference_of_cram(run, write, tmp_path, compressed, marked):
+    """From any folder, and without asking anybody else."""
+    fasta = tmp_path / "the genome.fa"
+    fasta.write_text("".join(f">{name}\n{text}\n" for name, text in contigs(run).items()))
+    if compressed:
+        pysam.tabix_compress(str(fasta), f"{fasta}.gz")
+        fasta.unlink()
+        fasta = tmp_path / "the genome.fa.gz"
+    changes = {"sort": True, "mark_duplicates": marked}
+    cram = write("x.cram", reference_file=os.path.relpath(fasta), **changes)
+    header = lines_of(cram, "-H")
+    assert [line.split("\t")[-1] for line in header if line.startswith("@SQ")] == [
+        f"UR:{fasta}"
+    ] * (len(contigs(run)) - 1)
+    assert "UR:" not in pysam.view("-H", str(write("x.bam", **changes)))
+    found = subprocess.run(
+        [sys.executable, "-c", "import pysam, sys; print(pysam.view(sys.argv[1]))", cram],
+        cwd="/",
+        env={
+            "REF_CACHE": str(tmp_path / "none/%s"),
+            **{name: value for name, value in os.environ.items() if not name.startswith("REF_")},
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    bam = lines_of(tmp_path / "x.bam")
+    assert [line.split("\t")[:11] for line in found if line] == [
+        line.split("\t")[:11] for line in bam
+    ]
+
+
+def test_cram_names_no_reference_that_samtools_cannot_read(run, write, tmp_path):
+    fasta = tmp_path / "genome.fa.gz"
+    text = "".join(f">{name}\n{text}\n" for name, text in contigs(run).items())
+    fasta.write_bytes(gzip.compress(text.encode()))
+    assert "UR:" not in pysam.view("-H", str(write("x.cram", sort=True, reference_file=str(fasta))))
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,51 @@ def test_names_that_disagree(file, size):
     )
 
 
+EXCHANGED = [
+    ("x/2", "x/1"),
+    ("x/2 a", "x/1 b"),
+    ("x 2:N:0:AC", "x 1:N:0:AC"),
+    ("x\t2:Y:1:", "x\t1:Y:1:"),
+]
+FINE = [
+    ("x/1", "x/2"), ("x/2", "x/2"), ("x/1", "x/1"), ("x/2", "x"), ("x", "x/1"), ("x 2", "x 1"),
+    ("x 2 length=4", "x 1 length=4"), ("x 1:N:0:AC", "x 2:N:0:AC"), ("x BC:Z:2", "x BC:Z:1"),
+]  # fmt: skip
+
+
+def text_of(header, count=3) -> str:
+    """Reads of the header with a number in it."""
+    return "".join(f"@{i}{header}\nACGT\n+\nIIII\n" for i in range(count))
+
+
+@pytest.mark.parametrize("size", [2, 1000])
+@pytest.mark.parametrize(("first", "second"), EXCHANGED)
+def test_exchanged_mates(file, size, first, second):
+    one, two = file("1.fq", text_of(first)), file("2.fq", text_of(second))
+    assert message(paired_chunks(one, two, size)) == (
+        f"{one} begins with a second read of a pair ({'0' + first!r}), and {two} with a first read "
+        f"({'0' + second!r}): exchange the two files"
+    )
+    both = file("both.fq", text_of(first, 1) + text_of(second, 1) + text_of("y"))
+    assert message(interleaved_chunks(both, size)) == (
+        f"{both}: begins with the second read of a pair ({'0' + first!r}), and its first read "
+        f"({'0' + second!r}) follows: write first reads first"
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), FINE)
+def test_mates_that_are_not_exchanged(file, first, second):
+    one, two = file("1.fq", text_of(first)), file("2.fq", text_of(second))
+    assert sum(chunk.n_reads for chunk in paired_chunks(one, two)) == 6
+    both = file("both.fq", text_of(first, 1) + text_of(second, 1) + text_of("y"))
+    assert sum(chunk.n_reads - chunk.n_orphans for chunk in interleaved_chunks(both)) == 5
+
+
+def test_orphans_are_not_exchanged_mates(file):
+    both = file("both.fq", text_of("x/2", 2) + text_of("y/1", 1))
+    assert sum(chunk.n_orphans for chunk in interleaved_chunks(both)) == 3
+
+
 def templates_of(names):
     """Two reads in a row of one name are a pair, from the first on."""
     read = 0

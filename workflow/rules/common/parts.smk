@@ -101,9 +101,12 @@ def merging_flags(wildcards):
 
 
 def cram_flags(wildcards, input):
-    """Where the bases of the reference are that CRAM refers to."""
-    words = [word for path in input.index for word in ("--index", path)]
-    return words + [word for path in input.reference for word in ("--reference", path)]
+    """Where the bases of the reference are that CRAM refers to, and which CRAM."""
+    if MAP_FORMAT != "cram":
+        return []
+    version = format(config["map"]["cram_version"], ".1f")
+    files = ["--index", *input.index, "--reference", *input.reference]
+    return [*files, "--cram-version", version]
 
 
 def measured_insert_size(wildcards):

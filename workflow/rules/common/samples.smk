@@ -75,6 +75,10 @@ def read_group(wildcards):
     return ["--read-group", r"\t".join(["@RG", f"ID:{sample}.{unit}", f"SM:{sample}", *tags])]
 
 
+# Keys of the section map that the jobs of mapping have no flags for.
+NOT_OF_JOBS = ("batch_reads", "output", "cram_version", "timeline")
+
+
 def map_options(wildcards):
     """The read group of a unit, and the flags for the section map."""
-    return [*read_group(wildcards), *flags(config["map"], "batch_reads", "output", "timeline")]
+    return [*read_group(wildcards), *flags(config["map"], *NOT_OF_JOBS)]

@@ -53,19 +53,29 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "s.bam", "s.bam.bai", "s.cram", "s.cram.crai", "s.stats.json"
     ]  # fmt: skip
-    again = tmp_path / "again.cram"
-    assert merge(run_program, units, "-o", again, "--index", folder / "index", *options).rc == 0
-    assert again.read_bytes() == cram.read_bytes()
+    assert done.stderr.count("\n") == 1
+    assert cram.read_bytes()[:6] == b"CRAM\3\0"
+    assert pysam.view("-H", str(cram)).count(f"\tUR:{folder}/genome.fa\n") > 1
+    newer = tmp_path / "newer.cram"
+    index = ("--index", folder / "index")
+    done = merge(run_program, units, "-o", newer, *index, *options, "--cram-version", "3.1")
+    assert done.stderr.splitlines()[0] == (
+        f"warning: {newer}: the header does not name the reference, so readers need it (samtools "
+        "view -T REF.fa): give --reference REF.fa, plain or bgzip, to name it"
+    )
+    assert newer.read_bytes()[:6] == b"CRAM\3\1"
+    assert "UR:" not in pysam.view("-H", str(newer))
     text = [
         pysam.view("-h", "--no-PG", "-T", str(folder / "genome.fa"), str(path))
-        for path in (bam, cram)
+        for path in (bam, cram, newer)
     ]
+    text[1] = text[1].replace(f"\tUR:{folder}/genome.fa", "")
     # CRAM keeps NM, MD and RG apart from the other tags.
-    of_bam, of_cram = (
+    of_bam, *of_cram = (
         [(line.split("\t")[:11], sorted(line.split("\t")[11:])) for line in lines.splitlines()]
         for lines in text
     )
-    assert of_bam == of_cram
+    assert of_cram == [of_bam, of_bam]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +85,7 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
         (("-o", "s.cram"), "s.cram: CRAM needs the reference: give --index"),
         (
             ("-o", "s.bam", "--index", "index"),
-            "s.bam: only CRAM needs --index and --reference: leave them out",
+            "s.bam: --index, --reference and --cram-version are only for CRAM: leave them out",
         ),
         (
             ("-o", "s.bam", "--barcode-tag", "RX"),

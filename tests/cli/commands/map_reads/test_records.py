@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections import Counter
 
 import pysam
@@ -36,10 +37,33 @@ def test_header(pairs_sam):
             "PN": "bwarp",
             "VN": __version__,
             # What decides the records, whether it was typed or not, and nothing else.
-            "CL": "bwarp map --mode local --match 1 --mismatch -4 --gap-open 6 --gap-extend 1 "
-            "--clip 5 --min-score 30",
+            "CL": "bwarp map --index INDEX -1 R1.fq -2 R2.fq -o OUT.bam --mode local --match 1 "
+            "--mismatch -4 --gap-open 6 --gap-extend 1 --clip 5 --min-score 30",
         }
     ]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_the_command_in_the_header_can_be_run(map_reads, run_program, folder, tmp_path, pairs):
+    """With the names of files put in, and of shell letters none is lost."""
+    regions = tmp_path / "some regions.bed"
+    regions.write_text("chr1\t20000\t30000\n")
+    paired = ("-2", folder / "2.fq", "-I", "300,50", "--orientation", "FR") if pairs else ()
+    done = map_reads(
+        "-1", folder / "1.fq", *paired, "--regions", regions, "--all", "--max-secondary", 2, "-B",
+        "3", "--eqx", "-Y", "--sort", "--mark-duplicates", "-o", tmp_path / "once.bam",
+    )  # fmt: skip
+    assert done.rc == 0, done.stderr
+    with pysam.AlignmentFile(tmp_path / "once.bam") as file:
+        command = shlex.split(file.header.to_dict()["PG"][0]["CL"])
+    names = {
+        "INDEX": folder / "index", "R1.fq": folder / "1.fq", "R2.fq": folder / "2.fq",
+        "READS.fq": folder / "1.fq", "REGIONS.bed": regions, "OUT.bam": tmp_path / "again.bam",
+    }  # fmt: skip
+    assert command[:2] == ["bwarp", "map"]
+    words = [names.get(word, word) for word in command[2:]]
+    assert run_program("map_reads.py", *words, "--backend", "cpu").rc == 0
+    assert (tmp_path / "again.bam").read_bytes() == (tmp_path / "once.bam").read_bytes()
 
 
 def test_every_line_says_what_it_should(folder, pairs_sam):
@@ -108,6 +132,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
 
 def test_sorted_bam_with_index(map_reads, folder, pairs_sam, tmp_path):
     output = tmp_path / "new" / "pairs.bam"
+    output.parent.mkdir()
     done = map_reads(
         "-1", folder / "1.fq", "-2", folder / "2.fq", "-o", output, "--sort", "--threads", 2,
         "--read-group", r"@RG\tID:g1\tSM:s",

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -103,6 +104,39 @@ def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
     assert (record.reference_name, record.reference_start) == ("chr2", 5000)
     assert re.fullmatch(r"3000M3D399\dM3I300\dM", record.cigarstring)
     assert f"reads of up to {LONGEST_READ:,} bases" in map_reads("--help").stdout
+
+
+def test_a_wrong_reference_is_told(run_program, map_reads, folder, tmp_path):
+    """Where less than a fifth is mapped: the same in all programs that count reads."""
+    genome = contigs_of(folder / "genome.fa")["chr2"]
+    ours = "".join(f"@{i}\n{genome[5000 + i :][:80]}\n+\n{'I' * 80}\n" for i in range(2))
+    letters = random.Random(1).choices("ACGT", k=9 * 80)
+    others = "".join(f"@x{i}\n{''.join(letters[80 * i :][:80])}\n+\n{'I' * 80}\n" for i in range(9))
+    (tmp_path / "few.fq").write_text(ours + others)
+    (tmp_path / "enough.fq").write_text(ours + others.split("@x8")[0])
+    warning = (
+        "warning: only 2 of 11 reads (18.2 %) are mapped: check that this is the reference of "
+        "these reads"
+    )
+    for name, ends in (("few", warning), ("enough", "10 reads, 2 mapped")):
+        done = map_reads(
+            "-1", f"{name}.fq", "-o", f"{name}.bam", "--sort", "--stats", f"{name}.stats.json",
+            cwd=tmp_path,
+        )  # fmt: skip
+        assert (done.rc, done.stderr.splitlines()[-1]) == (0, ends)
+        done = run_program("merge_alignments.py", f"{name}.bam", "-o", "merged.bam", cwd=tmp_path)
+        assert done.stderr.splitlines()[-1] == (
+            warning if name == "few" else "merged.bam: 1 units merged"
+        )
+        done = run_program(
+            "find_alignments.py", "--index", folder / "index", "-1", f"{name}.fq", "--edits", 1,
+            "-o", f"{name}.tsv", "--stats", f"{name}.stats.json", "--backend", "cpu", cwd=tmp_path,
+        )  # fmt: skip
+        assert ("warning" in done.stderr) == (name == "few")
+        assert done.stderr.endswith(f"{warning}\n") == (name == "few")
+        done = run_program("merge_loci.py", f"{name}.tsv", "-o", "merged.tsv", cwd=tmp_path)
+        assert done.rc == 0, done.stderr
+        assert done.stderr.endswith(f"{warning}\n") == (name == "few")
 
 
 def test_a_contig_name_that_sam_forbids(run_program, map_reads, folder, tmp_path):
