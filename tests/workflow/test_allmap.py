@@ -1,11 +1,13 @@
 """The target `allmap`: a chain of jobs writes what one program does."""
 
 import json
+import re
 import shutil
 
 import pysam
 import pytest
 
+from bwarp_sheet import FILES_OF_SAMPLES
 from tests.helpers.programs.programs_here import run_here
 
 
@@ -197,6 +199,26 @@ def test_parts_with_mismatches_need_the_reverse(copy):
 def test_what_cannot_be_asked_for(copy, text, message):
     (copy / "mine.yaml").write_text(f"reference: small.fa\nsamples: units.tsv\n{text}")
     assert message in copy.snakemake("-n", "allmap", "--configfile", "mine.yaml", rc=2)
+
+
+@pytest.mark.parametrize(
+    ("output", "form"),
+    [("bam", "bam"), ("cram", "tsv"), ("bam", "tsv.gz"), ("cram", "paf"), ("bam", "paf.gz")],
+)
+def test_samples_that_are_refused_together(copy, output, form):
+    """They are those of which a file of one would be a file of the other."""
+    own = settings(copy, f"edits: 3, format: {form}}}\nmap: {{output: {output}")
+    plan = copy.snakemake("-n", "map", "allmap", *own)
+    for target in ("map", "allmap"):
+        endings = set(re.findall(rf"results/{target}/s\.(?!1\.)([\w.]+)", plan))
+        assert endings >= {"stats.json", output if target == "map" else form}
+        kinds = {
+            one.removesuffix(f".{other}")
+            for one in endings
+            for other in endings
+            if one.endswith(f".{other}")
+        }
+        assert kinds == ({*FILES_OF_SAMPLES} if form == "tsv" and target == "allmap" else set())
 
 
 def test_the_example(checkout, make_copy):

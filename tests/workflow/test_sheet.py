@@ -192,3 +192,16 @@ def test_a_path_that_cannot_be_printed():
     assert problem.message == (
         r"'a\x00b' does not exist; write a path relative to the folder snakemake is started in"
     )
+
+
+@pytest.mark.parametrize("kind", ["over", "skipped", "steps"])
+def test_a_sample_that_is_called_as_a_file_of_another(kind):
+    text = f"sample\tfq1\na.{kind}\tb.fq\na\ta.fq\na.{kind}\tc.fq\n"
+    schema = {**SHEET, "properties": SHEET["properties"] | {"sample": {"write": "a name"}}}
+    rows, _ = read_sheet("s.tsv", text.encode(), schema)
+    assert [str(problem) for problem in sheet_problems("s.tsv", rows, schema, ("fq1",))] == [
+        f"s.tsv line 2, column sample: a.{kind}.tsv would be a file of a.{kind} and of a; "
+        "rename one of the two samples"
+    ]
+    alone = [row for row in rows if row.cells["sample"] != "a"]
+    assert sheet_problems("s.tsv", alone, schema, ("fq1",)) == []

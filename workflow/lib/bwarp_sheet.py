@@ -24,10 +24,20 @@ from bwarp_configuration import (
     validator,
 )
 
-__all__ = ["Row", "files_of_cell", "read_sheet", "sheet_file_problems", "sheet_problems"]
+__all__ = [
+    "FILES_OF_SAMPLES",
+    "Row",
+    "files_of_cell",
+    "read_sheet",
+    "sheet_file_problems",
+    "sheet_problems",
+]
 
 #: What spreadsheets and web pages leave around a cell, besides blanks of all kinds.
 _INVISIBLE = "\ufeff\u200b"
+
+#: Tables of a sample are called a.over.tsv and so on, beside a.tsv, its loci.
+FILES_OF_SAMPLES = ("over", "skipped", "steps")
 
 _SAVE = "save the sheet as CSV or tab-separated text (UTF-8)"
 
@@ -145,9 +155,9 @@ def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -
 
 
 def sheet_problems(
-    name: str, rows: Iterable[Row], schema: Mapping, unique: tuple[str, ...]
+    name: str, rows: list[Row], schema: Mapping, unique: tuple[str, ...]
 ) -> list[Problem]:
-    """Everything in the rows of a sheet that `schema` does not allow, and rows that repeat.
+    """Everything in the rows of a sheet that `schema` does not allow, and names that collide.
 
     `unique` are the columns that together name a row and must not be the same in two of them.
     """
@@ -174,7 +184,23 @@ def sheet_problems(
                     f"give each line its own {columns}",
                 )
             )
+    problems += _problems_of_names(name, rows)
     return in_reading_order(problems)
+
+
+def _problems_of_names(name: str, rows: Iterable[Row]) -> Iterator[Problem]:
+    """Samples that have the name of a file of another sample."""
+    line_of_sample = {}
+    for row in rows:
+        line_of_sample.setdefault(row.cells.get("sample"), row.line)
+    for sample, line in line_of_sample.items():
+        other, _, kind = (sample or "").rpartition(".")
+        if kind in FILES_OF_SAMPLES and other in line_of_sample:
+            message = (
+                f"{sample}.tsv would be a file of {sample} and of {other}; "
+                "rename one of the two samples"
+            )
+            yield Problem(name, line, "column sample", message)
 
 
 def _problems_of_pairs(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:

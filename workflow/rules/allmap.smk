@@ -74,6 +74,7 @@ checkpoint batch_reads:
         program=program("batch_reads.py"),
         code=code("batch_reads.py"),
         reads=read_files,
+        order=reads_in_order,
         size=batch_size,
     shell:
         "python {params.program:q} {params.reads:q} -o {output.batches:q}"
@@ -264,8 +265,27 @@ rule write_alignments:
         " {params.insert_size:q} {params.options:q} --threads {threads} 2> {log:q}"
 
 
+# Snakemake does not compare the inputs of a job with those of an earlier run while one of them waits
+# for a checkpoint: a new unit of a sample would not be noticed without this file.
+rule list_units:
+    output:
+        units=temp("results/allmap/units/{sample}/units.txt"),
+    log:
+        "logs/list_units/{sample}.log",
+    wildcard_constraints:
+        sample="[^/]+",
+    localrule: True
+    conda:
+        CPU_ENVIRONMENT
+    params:
+        units=units_in_order,
+    shell:
+        "printf '%s\\n' {params.units:q} > {output.units:q} 2> {log:q}"
+
+
 rule merge_loci:
     input:
+        units=rules.list_units.output.units,
         batches=batches(ALLMAP_FORMAT),
         tables=batches("stats.json", "over.tsv", "skipped.tsv"),
         # What no job needs does not come into a storage, and the job that made it fails.

@@ -34,6 +34,7 @@ rule map_reads:
         index=INDEX,
         reads=reads_of,
         regions=config["map"].get("regions", []),
+        alt=alt_names(),
     output:
         **timeline_of("results/map/timelines/{sample}/{unit}/all.json"),
         bam=temp("results/map/units/{sample}/{unit}.bam"),
@@ -60,6 +61,7 @@ rule map_reads:
         sharing=sharing_flags,
         code=code("map_reads.py"),
         reads=read_files,
+        order=reads_in_order,
         options=map_options,
         timeline=timeline_flags,
     shell:
@@ -91,7 +93,8 @@ rule cut_reads:
         program=program("batch_reads.py"),
         code=code("batch_reads.py"),
         reads=read_files,
-        size=max(1, BATCH_READS // PIECES),
+        order=reads_in_order,
+        size=piece_size,
     shell:
         "python {params.program:q} {params.reads:q} -o {output.pieces:q}"
         " --batch-size {params.size} --threads {threads} 2> {log:q}"
@@ -128,6 +131,7 @@ use rule map_reads as map_part with:
         index=INDEX,
         reads=rules.cut_reads.output.pieces,
         regions=config["map"].get("regions", []),
+        alt=alt_names(),
         insert_size=measured_insert_size,
     output:
         **timeline_of("results/map/timelines/{sample}/{unit}/{part}-of-{parts}.json"),

@@ -24,6 +24,7 @@ rule align_pairs:
         program=program("align_pairs.py"),
         gpus=gpus_given,
         code=code("align_pairs.py"),
+        order=files_in_order("pairs", "references", "queries"),
         options=options_of("pairs", "references", "queries", "algorithm"),
     shell:
         "python {params.program:q} --references {input.references:q} --queries {input.queries:q}"

@@ -49,6 +49,7 @@ rule draw_report:
     params:
         program=program("draw_report.py"),
         code=code("draw_report.py"),
+        order=SAMPLES,
     shell:
         "python {params.program:q} --statistics {input.statistics:q} --truth {input.truth:q}"
         " --index-sizes {input.sizes:q} -o {output.plots:q} 2> {log:q}"
@@ -143,7 +144,8 @@ if IS_MAIN:
         params:
             program=os.path.relpath(CHECKOUT / "workflow" / "scripts" / "write_report.py"),
             snakefile=os.path.relpath(workflow.main_snakefile),
-            configuration=lambda wildcards: json.dumps(config),
+            # Not compared with that of an earlier run: a setting changes the report by its results.
+            configuration=lambda wildcards, input: json.dumps(config),
         # Not `script:`, which breaks where a blank is in the path of Python.
         shell:
             "python {params.program:q} {params.snakefile:q} {params.configuration:q}"

@@ -25,6 +25,7 @@ rule scan_composition:
         program=program("scan_composition.py"),
         gpus=gpus_given,
         code=code("scan_composition.py"),
+        order=files_in_order("scan", "queries"),
         queries=query_file,
         options=options_of("scan", "queries", "parts", "algorithm"),
     shell:

@@ -26,6 +26,7 @@ rule search_database:
         gpus=gpus_given,
         sharing=sharing_flags,
         code=code("search_database.py"),
+        order=files_in_order("search", "queries", "database"),
         queries=query_file,
         options=options_of("search", "queries", "parts", "database", "algorithm"),
     shell:

@@ -35,6 +35,12 @@ def alt_list(reference):
     return [as_named(str(Path(reference).with_name(beside.name)))] if beside else []
 
 
+def alt_names():
+    """The file of names of ALT contigs that the section map names, or none."""
+    path = config["map"].get("alt", "none")
+    return [as_named(path)] if os.path.isfile(seen_here(path)) else []
+
+
 def file_of(name, key):
     """An input function: the file that a key of a section names."""
 
@@ -42,6 +48,15 @@ def file_of(name, key):
         return as_named(section(name)[key])
 
     return path
+
+
+def files_in_order(name, *keys):
+    """A function for params: the files that keys of a section name, as `reads_in_order`."""
+
+    def paths(wildcards):
+        return [section(name)[key] for key in keys]
+
+    return paths
 
 
 def annotation_of(wildcards):

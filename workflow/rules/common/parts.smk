@@ -15,6 +15,11 @@ BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
 )
 
 
+def piece_size(wildcards, input):
+    """The reads of a piece; not compared with that of an earlier run, as `batch_size`."""
+    return max(1, BATCH_READS // PIECES)
+
+
 def n_reads_of(row):
     """About how many reads a unit has; none where its files are not there yet."""
     paths = list(map(seen_here, reads_in(row)))
@@ -84,7 +89,7 @@ def parts_of(ending):
     return paths
 
 
-def unit_names(wildcards, input):
+def unit_names(wildcards):
     """--units with the unit of every file."""
     names = [
         unit

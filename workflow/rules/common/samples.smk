@@ -58,13 +58,33 @@ def holds_pairs(wildcards):
     return any(map(has_pairs, records))
 
 
-def read_files(wildcards, input):
-    """-1, -2 and --single with the files of a unit."""
-    row, paths, words = UNITS[wildcards.sample, wildcards.unit], iter(input.reads), []
+def read_options(row, paths):
+    """-1, -2 and --single with the paths of the files of a row, and --interleaved."""
+    paths, words = iter(paths), []
     for key, option in READ_COLUMNS.items():
         named = [next(paths) for _ in files_of_cell(row.get(key))]
         words += [option, *named] if named else []
     return [*words, *(["--interleaved"] if row["interleaved"] == "yes" else [])]
+
+
+def read_files(wildcards, input):
+    """The options for the files of a unit."""
+    return read_options(UNITS[wildcards.sample, wildcards.unit], input.reads)
+
+
+def reads_in_order(wildcards):
+    """The same options with the paths of the sheet.
+
+    Snakemake compares the inputs of a job with those of an earlier run, but not their order, and no
+    params that depend on inputs. These show that two files were exchanged.
+    """
+    row = UNITS[wildcards.sample, wildcards.unit]
+    return read_options(row, reads_in(row))
+
+
+def units_in_order(wildcards):
+    """The units of a sample in the order of the sheet, in which their records are merged."""
+    return [unit for _, unit in UNITS_OF[wildcards.sample]]
 
 
 def read_group(wildcards):
