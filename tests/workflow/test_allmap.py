@@ -94,7 +94,8 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     assert [group["ID"] for group in header["RG"]] == ["s.1.a", "s.1.b"]
     assert len(header["CO"]) == 1
     assert header["CO"][0].startswith("bwarp allmap: reads=69 ")
-    assert len(header["PG"]) == 1
+    # Unit a has single reads, b pairs.
+    assert [" -2 R2.fq " in program["CL"] for program in header["PG"]] == [False, True]
     assert not (copy / "results/allmap/units/s").exists()
     # No two units share a log, whatever they are called.
     logs = copy / "logs/batch_reads"
