@@ -112,10 +112,19 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
 def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
     """Yield a private folder whose files become the index's when the block ends well.
 
-    Until then, and while they are moved, the index is as it was.
+    Until then, and while they are moved, the index is as it was. An index that has taken its place
+    is left alone.
     """
     folder = stored.folder
-    with _full_disks_named(folder), added_to_folder(folder, last="index.json") as part:
+
+    def check() -> None:
+        if load_index(folder).checksum != stored.checksum:
+            raise InputError(
+                f"{folder}: another index was written there meanwhile, which was left as it is: "
+                "run again to add the reverse BWT to it"
+            )
+
+    with _full_disks_named(folder), added_to_folder(folder, "index.json", check) as part:
         yield part
 
 
