@@ -8,13 +8,14 @@ gives SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
 import numba
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, lf_step
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["locate", "look_up", "step_to_sampled"]
+__all__ = ["check_hit", "check_steps", "locate", "look_up", "step_to_sampled"]
 
 # Rows that advance together: enough for their cache misses to overlap.
 _TOGETHER = 32
@@ -68,6 +69,26 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
     return positions
 
 
+# Proving a suffix array would take longer than many a run: `bwarp.index.verify` does. These two
+# keep a wrong one from leading out of the genome, or nowhere, where its entries are used.
+
+
+@numba.njit(nogil=True, inline="always")
+def check_hit(position, length, next_segment):
+    """Refuse a hit that does not lie within its segment, which a separator follows."""
+    if position + length >= next_segment:
+        raise InputError(
+            "the index is wrong, build it again: its suffix array leads out of its contigs"
+        )
+
+
+@numba.njit(nogil=True, inline="always")
+def check_steps(row, first_row):
+    """Refuse LF steps that are back where they began before they met a sampled row."""
+    if row == first_row:
+        raise InputError("the index is wrong, build it again: its BWT has rows without a position")
+
+
 @numba.njit(cache=True, nogil=True)
 def _step_to_sampled(bwt, sa_rate, rows, steps):
     """Take every row of `rows` to a sampled one, in place, a few at a time."""
@@ -77,6 +98,7 @@ def _step_to_sampled(bwt, sa_rate, rows, steps):
     # Most rates are powers of two: a division takes as long as half a step.
     mask = rate - np.uint64(1) if rate & (rate - np.uint64(1)) == 0 else np.uint64(0)
     moving = np.empty(_TOGETHER, np.uint64)
+    first_row = np.empty(_TOGETHER, np.uint64)
     n_moving = np.uint64(0)
     following = np.uint64(0)
     while True:
@@ -85,6 +107,7 @@ def _step_to_sampled(bwt, sa_rate, rows, steps):
             prefetch(words, np.int64(block_start(groups, row)))
             # Counted, not branched on: which rows are sampled is what no branch predictor knows.
             moving[n_moving] = following
+            first_row[n_moving] = row
             n_moving += np.uint64((row & mask if mask else row % rate) != 0)
             following += np.uint64(1)
         if n_moving == 0:
@@ -93,10 +116,12 @@ def _step_to_sampled(bwt, sa_rate, rows, steps):
         for i in range(n_moving):
             item = moving[i]
             row = lf_step(words, separator_rows, groups, first_rows, text_start, rows[item])
+            check_steps(row, first_row[i])
             rows[item] = row
             steps[item] += np.uint32(1)
             prefetch(words, np.int64(block_start(groups, row)))
             moving[still] = item
+            first_row[still] = first_row[i]
             still += np.uint64((row & mask if mask else row % rate) != 0)
         n_moving = still
 
@@ -110,4 +135,6 @@ def _look_up(suffix_array, sa_rate, text_length, sampled, steps, positions):
             prefetch(suffix_array, np.int64(sampled[ahead] // rate))
         position = np.int64(suffix_array[sampled[i] // rate]) + np.int64(steps[i])
         # LF steps over the text's start go on at its end.
-        positions[i] = position - text_length if position >= text_length else position
+        position -= text_length if position >= text_length else 0
+        check_hit(position, 0, text_length)
+        positions[i] = position

@@ -84,10 +84,15 @@ def genome_position(segment_text, segment_genome, position):
 
 @cuda.jit(device=True)
 def position_of(sampled, rate, text_length, row, steps):
-    """The text position `steps` after that of a sampled row, once around the text's end."""
+    """The text position `steps` after that of a sampled row, once around the text's end.
+
+    A suffix array that leads out of the text, which only a forged index has, leads to its start.
+    """
     position = uint64(sampled[uint32(row // uint32(rate))]) + uint64(steps)
     if position >= uint64(text_length):
         position -= uint64(text_length)
+        if position >= uint64(text_length):
+            position = uint64(0)
     return uint32(position)
 
 
@@ -96,11 +101,13 @@ def step_rows(words, separator_rows, groups, first_rows, text_start, rate, rows,
     """One thread a row; one random read an LF-step, about as many steps as the rate."""
     i = cuda.grid(1)
     if i < count:
-        row = rows[i]
+        row = first_row = rows[i]
         taken = uint32(0)
         while row % uint32(rate) != 0:
             row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
             taken = uint32(taken + uint32(1))
+            if row == first_row:  # of a forged index: it would go round for ever
+                break
         rows[i] = row
         steps[i] = taken
 
@@ -118,11 +125,13 @@ def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, s
     """Both steps. One thread a row; about `rate` random reads."""
     i = cuda.grid(1)
     if i < suffixes.size:
-        row = uint32(i)
+        row = first_row = uint32(i)
         taken = uint32(0)
         while row % uint32(rate) != 0:
             row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
             taken = uint32(taken + uint32(1))
+            if row == first_row:
+                break
         suffixes[i] = position_of(sampled, rate, suffixes.size, row, taken)
 
 

@@ -10,7 +10,16 @@ from numba import uint64
 from bwarp.index.rank import rank_functions
 from bwarp.runtime.simd import population_count
 
-__all__ = ["base_at", "block_start", "extend_left", "lf_step", "rank", "ranks"]
+__all__ = [
+    "base_at",
+    "block_start",
+    "extend_left",
+    "lf_step",
+    "load_counts",
+    "load_planes",
+    "rank",
+    "ranks",
+]
 
 _inlined = numba.njit(nogil=True, inline="always")
 #: A loop that Numba inlined would count references to its array: LLVM inlines it.
@@ -29,13 +38,13 @@ def _load_pair(words, at):
 
 
 @_inlined
-def _load_counts(words, groups, block):
+def load_counts(words, groups, block):
     at = block * uint64(4 + 2 * len(groups))
     return *_load_pair(words, at), *_load_pair(words, at + uint64(2))
 
 
 @_inlined
-def _load_planes(words, groups, block, pair):
+def load_planes(words, groups, block, pair):
     at = block * uint64(4 + 2 * len(groups)) + uint64(4 + 4 * pair)
     low, high = _load_pair(words, at)
     if 2 * pair + 1 < len(groups):
@@ -55,8 +64,8 @@ _functions = rank_functions(
     _inlined_late,
     uint64,
     _load_pair,
-    _load_counts,
-    _load_planes,
+    load_counts,
+    load_planes,
     _load_separators,
     population_count,
 )
@@ -81,10 +90,10 @@ def extend_left(words, separator_rows, groups, first_rows, code, start, stop):
             first + rank(words, separator_rows, groups, code, stop),
         )
     begin = block * uint64(32 * len(groups))
-    counts = _load_counts(words, groups, block)
+    counts = load_counts(words, groups, block)
     new_start = new_stop = first + _count_before(groups, block, counts, code)
     for pair in range((len(groups) + 1) // 2):
-        low, high = _load_planes(words, groups, block, pair)
+        low, high = load_planes(words, groups, block, pair)
         alike = _rows_with(low, high, code)
         before = _bits_below(start - begin, uint64(64 * pair))
         new_start += population_count(alike & before)

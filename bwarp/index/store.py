@@ -30,14 +30,15 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
+from bwarp.index.consistency import counts_add_up, intervals_below, segments_in_order
+from bwarp.index.description import FORMAT, array_types, canonical, parsed_description
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.io.atomic_folder import added_to_folder, atomic_folder
 from bwarp.io.checksum import checked_array, map_file, save_with_sums, text_sum
-from bwarp.reference import Reference
-from bwarp.runtime.threads import run_together
+from bwarp.reference import LONGEST_TEXT, Reference
+from bwarp.runtime.threads import available_threads, run_together
 
 __all__ = [
-    "FORMAT_VERSIONS",
     "StoredIndex",
     "added_to_index",
     "load_index",
@@ -47,9 +48,6 @@ __all__ = [
     "write_reverse",
 ]
 
-#: With both BWTs, and without the reverse.
-FORMAT_VERSIONS = (1, 2)
-_FORMAT = "bwarp index"
 _ARRAYS = (
     "genome",
     "segments",
@@ -100,7 +98,7 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(folder) / "index.json"
     # Other programs have files of that name too, and their folders are not ours to replace.
-    if path.is_file() and _FORMAT.encode() not in path.read_bytes():
+    if path.is_file() and FORMAT.encode() not in path.read_bytes():
         raise UsageError(
             f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
         )
@@ -112,10 +110,19 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
 def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
     """Yield a private folder whose files become the index's when the block ends well.
 
-    Until then, and while they are moved, the index is as it was.
+    Until then, and while they are moved, the index is as it was. An index that has taken its place
+    is left alone.
     """
     folder = stored.folder
-    with _full_disks_named(folder), added_to_folder(folder, last="index.json") as part:
+
+    def check() -> None:
+        if load_index(folder).checksum != stored.checksum:
+            raise InputError(
+                f"{folder}: another index was written there meanwhile, which was left as it is: "
+                "run again to add the reverse BWT to it"
+            )
+
+    with _full_disks_named(folder), added_to_folder(folder, "index.json", check) as part:
         yield part
 
 
@@ -144,7 +151,7 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
         "suffix_array": index.suffix_array,
     }
     description = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "version": 2,
         "occ_rate": index.occ_rate,
         "sa_rate": index.sa_rate,
@@ -200,7 +207,7 @@ def _write_description(description: dict, folder: Path) -> None:
     # In one order, whenever each part came to it.
     files = {name: description["files"][name] for name in _FILES if name in description["files"]}
     ordered = {key: description[key] for key in _KEYS if key in description} | {"files": files}
-    ordered["sum"] = text_sum(_canonical(ordered))
+    ordered["sum"] = text_sum(canonical(ordered))
     (folder / "index.json").write_text(json.dumps(ordered, indent=1) + "\n")
 
 
@@ -247,37 +254,12 @@ def _is_at(folder: Path, opened: int) -> bool:
 
 
 def _description(folder: Path, text: np.ndarray | None) -> dict:
-    """What index.json says, checked."""
-    path = folder / "index.json"
     if text is None:
         raise InputError(
             f"{folder}: not a bwarp index, for it has no index.json: "
             f"make one with scripts/index_reference.py REF.fa -o {folder}"
         )
-    try:
-        description = json.loads(text.tobytes())
-    except ValueError:
-        raise InputError(f"{path}: the file is damaged: build the index again") from None
-    if not isinstance(description, dict) or description.get("format") != _FORMAT:
-        raise InputError(
-            f"{path}: not a bwarp index, or a damaged one: "
-            f"make one with scripts/index_reference.py REF.fa -o {folder}"
-        )
-    version = description.get("version")
-    if version not in FORMAT_VERSIONS:
-        readable = " and ".join(map(str, FORMAT_VERSIONS))
-        raise InputError(
-            f"{path}: the index has format version {version}, this bwarp reads versions "
-            f"{readable}: build the index again"
-        )
-    recorded = description.pop("sum", None)
-    if recorded != text_sum(_canonical(description)):
-        raise InputError(f"{path}: the file is damaged: build the index again")
-    return description
-
-
-def _canonical(description: dict) -> str:
-    return json.dumps(description, sort_keys=True, separators=(",", ":"))
+    return parsed_description(folder / "index.json", text.tobytes())
 
 
 class StoredIndex:
@@ -287,6 +269,7 @@ class StoredIndex:
         self.folder = folder
         self.description = description
         self._files = files
+        self._types = array_types(description)
         self.occ_rate: int = description["occ_rate"]
         self.sa_rate: int = description["sa_rate"]
         self.prefix_length: int = description["prefix_length"]
@@ -313,23 +296,37 @@ class StoredIndex:
         with self._lock:
             if name not in self._arrays:
                 recorded = self.description["files"][file]
-                self._arrays[name] = checked_array(self.folder / file, self._files[file], recorded)
+                self._arrays[name] = checked_array(
+                    self.folder / file, self._files[file], recorded, *self._types[file]
+                )
             return self._arrays[name]
 
+    def _impossible(self, name: str, what: str) -> InputError:
+        return InputError(
+            f"{self.folder / name}.npy: cannot be of an index, for {what}: build the index again"
+        )
+
     def _bwt(self, direction: str) -> BWT:
-        return BWT(
+        bwt = BWT(
             self._array(f"{direction}_blocks"),
             self._array(f"{direction}_separator_rows"),
             np.array(self.description["first_rows"], np.uint32),
             self.description[f"{direction}_text_start"],
         )
+        if not counts_add_up(bwt, self.description["text_length"], available_threads()):
+            raise self._impossible(
+                f"{direction}_blocks", "the counts of the BWT and its separators do not add up"
+            )
+        return bwt
 
     @cached_property
     def reference(self) -> Reference:
         contigs = self.description["contigs"]
         segments = self._array("segments")
+        if segments.min() < 0 or segments.max() > LONGEST_TEXT:
+            raise self._impossible("segments", "the segments are not in order")
         lengths = [contig["length"] for contig in contigs]
-        return Reference(
+        reference = Reference(
             names=tuple(contig["name"] for contig in contigs),
             contig_starts=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
             md5=tuple(contig["md5"] for contig in contigs),
@@ -338,6 +335,9 @@ class StoredIndex:
             packed=self._array("genome"),
             alt=tuple(number for number, contig in enumerate(contigs) if contig.get("alt")),
         )
+        if not segments_in_order(reference):
+            raise self._impossible("segments", "the segments are not in order")
+        return reference
 
     @cached_property
     def forward(self) -> BWT:
@@ -349,7 +349,10 @@ class StoredIndex:
 
     @cached_property
     def prefix_table(self) -> np.ndarray:
-        return self._array("prefix_table")
+        table = self._array("prefix_table")
+        if not intervals_below(table, self.description["text_length"], available_threads()):
+            raise self._impossible("prefix_table", "it has rows that the index does not have")
+        return table
 
     @cached_property
     def suffix_array(self) -> np.ndarray:

@@ -17,7 +17,8 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.index.building.packed_text_cpu import pack_text
 from bwarp.index.building.prefix_table_cpu import prefix_table
-from bwarp.index.fm_index import BWT, COUNT_WORDS, FMIndex
+from bwarp.index.consistency import counts_add_up, segments_in_order
+from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
 from bwarp.reference import Reference, codes_of, make_reference, text_of
 from bwarp.runtime.simd import prefetch
@@ -34,9 +35,9 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     _verify_reference(index.reference, threads)
     text = text_of(index.reference, threads)
     # Counts come before LF steps: with correct ones no step can leave the index.
-    _verify_counts("forward", index.forward, text.size)
-    if index.has_reverse:
-        _verify_counts("reverse", index.reverse, text.size)
+    for name in ("forward", "reverse") if index.has_reverse else ("forward",):
+        if not counts_add_up(getattr(index, name), text.size, threads):
+            raise _wrong(f"the counts of its {name} BWT do not add up")
     if index.suffix_array.size != -(-text.size // index.sa_rate):
         raise _wrong("its suffix array is of another length")
     _verify_bwt("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
@@ -55,10 +56,7 @@ def _wrong(what: str) -> InputError:
 
 def _verify_reference(reference: Reference, threads: int) -> None:
     """Segments must be what they are by their definition, given the ambiguous bases they leave."""
-    starts = reference.segment_genome.astype(np.int64)
-    stops = starts + np.diff(reference.segment_text) - 1
-    in_order = np.concatenate([[0], np.column_stack([starts, stops]).ravel()])
-    if reference.segment_text[0] or np.any(np.diff(in_order) < 0) or stops[-1] > reference.n_bases:
+    if not segments_in_order(reference):
         raise _wrong("its segments are not in order")
     if reference.packed.size != reference.n_bases // 32 + 2:
         raise _wrong("its genome is of another length")
@@ -70,31 +68,6 @@ def _verify_reference(reference: Reference, threads: int) -> None:
         and np.array_equal(again.packed, reference.packed)
     ):
         raise _wrong("its segments are not the stretches of A, C, G and T in its genome")
-
-
-def _verify_counts(name: str, bwt: BWT, n: int) -> None:
-    """Every count of a BWT must be the sum of the bits before it."""
-    blocks, rows = bwt.blocks, bwt.separator_rows.astype(np.int64)
-    first_rows = bwt.first_rows.astype(np.int64)
-    low, high = blocks[:, COUNT_WORDS::2], blocks[:, COUNT_WORDS + 1 :: 2]
-    n_blocks = n // bwt.occ_rate + 1
-    right = len(blocks) == n_blocks and first_rows[0] == rows.size and first_rows[4] == n
-    right = right and np.all(np.diff(rows, prepend=-1, append=n) > 0)
-    if right:
-        for base, bits in enumerate((low & ~high, ~low & high, low & high), 1):
-            inside = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-            before = np.cumsum(inside) - inside
-            right &= np.array_equal(blocks[:, base - 1], before)
-            right &= first_rows[base + 1] - first_rows[base] == inside.sum()
-        inside = np.bincount(rows // bwt.occ_rate, minlength=n_blocks)
-        before = np.cumsum(inside) - inside
-        right &= np.array_equal(blocks[:, 3], 2 * before + (inside > 0))
-        beyond = np.arange(n, n_blocks * bwt.occ_rate)
-        used = (low | high)[beyond // bwt.occ_rate, beyond % bwt.occ_rate // 32]
-        right &= not np.any(used >> (beyond % 32).astype(np.uint32) & 1)
-        right &= 0 <= bwt.text_start < rows.size
-    if not right:
-        raise _wrong(f"the counts of its {name} BWT do not add up")
 
 
 def _verify_bwt(

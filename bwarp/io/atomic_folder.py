@@ -2,13 +2,15 @@
 
 Replacing a folder removes what is in it, so it is done only where every file in it is one that the
 program itself makes: a mistyped name must not delete anything else. Files that are added later come
-one by one, and last the one that speaks of them. Where the disk can, a folder and the one that
+one by one, and last the one that speaks of them. Nobody else who writes a folder of that name does
+so meanwhile. Where the disk can, a folder and the one that
 replaces it change names at one moment: who opens it by its name finds one of them.
 """
 
 import ctypes
+import fcntl
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -47,10 +49,10 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
     with part_folder(path) as part:
         yield part
         part.chmod(usual_mode(0o777))
-        # Making an index takes hours, in which somebody may have put a file there.
-        _check(path, own)
         old = part.with_suffix(".old")
-        with naming_outputs():
+        with _locked(path), naming_outputs():
+            # Making an index takes hours, in which somebody may have put a file there.
+            _check(path, own)
             if path.exists() and exchange(part, path):
                 os.replace(part, old)
             else:
@@ -61,7 +63,9 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
 
 
 @contextmanager
-def added_to_folder(path: str | os.PathLike, last: str) -> Iterator[Path]:
+def added_to_folder(
+    path: str | os.PathLike, last: str, check: Callable[[], None]
+) -> Iterator[Path]:
     """Yield a private folder to fill; its files go into the folder `path` when the block ends well.
 
     Parameters
@@ -70,13 +74,17 @@ def added_to_folder(path: str | os.PathLike, last: str) -> Iterator[Path]:
         A folder that is there. Files of the same names are replaced, and no other is touched.
     last : str
         The file that goes there last: it tells which of the others count.
+    check : function
+        Called before the files are moved, while nobody else changes the folder. It raises where
+        the folder is no more what the files were made for, and the folder stays as it is.
     """
     path = real_path(path)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"{path}: no permission to write in this folder")
     with part_folder(path) as part:
         yield part
-        with naming_outputs():
+        with _locked(path), naming_outputs():
+            check()
             for name in sorted(os.listdir(part), key=lambda name: (name == last, name)):
                 os.replace(part / name, path / name)
 
@@ -87,6 +95,33 @@ def exchange(one: Path, other: Path) -> bool:
     return swap is not None and not swap(
         _HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE
     )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait until nobody else changes a folder, and let nobody do so until the block ends.
+
+    The lock is a file beside the folder, for the folder itself may be replaced. A disk without
+    locks has none.
+    """
+    name = path.with_name(f".{path.name}.lock")
+    while True:
+        lock = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        # Whoever had the lock before has removed its file, and others may have made a new one.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(name)):
+                break
+        os.close(lock)
+    try:
+        yield
+    finally:
+        name.unlink(missing_ok=True)
+        with suppress(OSError):
+            # To close it is not enough where this process was forked meanwhile.
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        os.close(lock)
 
 
 def _check(path: Path, own: Sequence[str]) -> None:

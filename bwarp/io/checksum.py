@@ -1,6 +1,7 @@
 """CRC-32 of files in pieces, so that many threads can check one large file."""
 
 import io
+import math
 import os
 import zlib
 from functools import partial
@@ -22,8 +23,8 @@ __all__ = ["PIECE_BYTES", "checked_array", "crc32", "map_file", "save_with_sums"
 #: A sum covers this many bytes of a file; the last one what is left.
 PIECE_BYTES = 16 << 20
 
-#: More than the header of an .npy file that `save_with_sums` writes.
-_HEADER_BYTES = 4096
+#: Where an .npy file of version 1.0 has the length of its header, after a magic string.
+_LENGTH = slice(8, 10)
 
 
 def text_sum(text: str) -> str:
@@ -71,8 +72,17 @@ def map_file(path: Path, folder: int) -> np.ndarray | None:
 
 
 @on_timeline("check a file of the index")
-def checked_array(path: Path, data: np.ndarray | None, recorded: dict) -> np.ndarray:
-    """An array in what `map_file` gave, after checking every byte against the recorded sums."""
+def checked_array(
+    path: Path,
+    data: np.ndarray | None,
+    recorded: dict,
+    dtype: np.dtype,
+    shape: tuple[int, ...],
+) -> np.ndarray:
+    """An array in what `map_file` gave, after checking every byte against the recorded sums.
+
+    It must be of the type and the shape that are asked for.
+    """
     remedy = "build the index again"
     if data is None:
         raise InputError(f"{path}: the file is missing from the index: {remedy}")
@@ -95,8 +105,29 @@ def checked_array(path: Path, data: np.ndarray | None, recorded: dict) -> np.nda
                 )
 
     for_each_range(check, len(recorded["crc32"]), available_threads(), smallest=1)
-    header = io.BytesIO(data[:_HEADER_BYTES])
-    np.lib.format.read_magic(header)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(header)
+    start = _array_start(data, dtype, shape)
+    if start is None:
+        raise InputError(
+            f"{path}: it does not hold the array of this index, of type {dtype.name} and shape "
+            f"{shape}: {remedy}"
+        )
     # A view of a memmap runs Python code each time it is made, a view of an array does not.
-    return data[header.tell() :].view(dtype).reshape(shape).view(np.ndarray)
+    return data[start:].view(dtype).reshape(shape).view(np.ndarray)
+
+
+def _array_start(data: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> int | None:
+    """Where the numbers begin in an .npy file of this type and shape; None of any other file.
+
+    The header is a Python expression. It is compared with the right one, and never evaluated.
+    """
+    right = io.BytesIO()
+    header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(right, header)
+    right = right.getvalue()
+    start = _LENGTH.stop + int.from_bytes(data[_LENGTH].tobytes(), "little")
+    found = data[:start].tobytes()
+    # How far a header is filled up with blanks depends on the version of numpy.
+    alike = found[: _LENGTH.start] == right[: _LENGTH.start]
+    alike = alike and found[_LENGTH.stop :].rstrip() == right[_LENGTH.stop :].rstrip()
+    fits = data.size == start + math.prod(shape) * dtype.itemsize and start % dtype.itemsize == 0
+    return start if alike and fits else None

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import locate
+from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.reference import Reference
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.algorithms.backtracking_cpu import search_backtracking
@@ -176,6 +176,7 @@ def _make_keys(kmers, strands, mismatches, offsets, positions, segment_text, seg
             position = np.int64(positions[at])
             if position < segment_text[segment] or position >= segment_text[segment + 1]:
                 segment = np.searchsorted(segment_text[:n_segments], position, side="right") - 1
+            check_hit(position, 1, segment_text[segment + 1])
             genome = np.uint64(segment_genome[segment] + position - segment_text[segment])
             keys[at] = head << np.uint64(35) | genome << np.uint64(3) | np.uint64(mismatches[i])
 

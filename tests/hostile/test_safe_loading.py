@@ -74,7 +74,10 @@ def test_an_array_with_a_pickle_in_it_is_not_opened(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", array, allow_pickle=True)
     folder = os.open(tmp_path, os.O_RDONLY)
     with pytest.raises(InputError):
-        checked_array(tmp_path / "x.npy", map_file(tmp_path / "x.npy", folder), recorded)
+        checked_array(
+            tmp_path / "x.npy", map_file(tmp_path / "x.npy", folder), recorded,
+            np.dtype(np.int64), (4,),
+        )  # fmt: skip
     os.close(folder)
     with pytest.raises(ValueError, match="pickle"):
         np.load(tmp_path / "x.npy")

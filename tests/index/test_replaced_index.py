@@ -1,14 +1,20 @@
 """An index that is replaced while others use it: each has the old one or the new one as a whole."""
 
+import os
 import shutil
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bwarp.errors import InputError
 from bwarp.index import store
-from bwarp.index.store import load_index, save_index
+from bwarp.index.building.build import build_reverse
+from bwarp.index.store import added_to_index, load_index, save_index, write_reverse
+from bwarp.index.verify import verify_index
 from tests.helpers.cases.index_parts import assert_equal_indexes, parts_of
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
@@ -17,6 +23,18 @@ from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 def sampled():
     """Two indexes of one text."""
     return [index_of(HOSTILE["with gaps"], *rates) for rates in ((64, 3, 2), (32, 1, 4))]
+
+
+@pytest.fixture(scope="module")
+def without():
+    """An index without the reverse."""
+    return index_of(HOSTILE["with gaps"], 64, 3, 2, with_reverse=False)
+
+
+@pytest.fixture(scope="module")
+def other():
+    """One of the same parameters and of another text."""
+    return index_of(HOSTILE["with gaps"][::-1], 64, 3, 2, with_reverse=False)
 
 
 def test_an_index_that_was_opened_is_what_it_was(tmp_path, sampled):
@@ -53,6 +71,94 @@ def test_an_index_is_replaced_while_others_open_it(tmp_path, sampled):
         finally:
             ended.set()
         replaced.result()
+
+
+def in_a_fork(function, *arguments) -> int:
+    """Call a function in a process of its own, as whoever writes the same folder has one."""
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            function(*arguments)
+            status = 0
+        finally:
+            os._exit(status)
+    return process
+
+
+def save_apart(index, folder) -> None:
+    assert os.waitpid(in_a_fork(save_index, index, folder), 0)[1] == 0
+
+
+def add_reverse_to(stored, meanwhile=lambda: None) -> None:
+    with added_to_index(stored) as part:
+        write_reverse(build_reverse(stored.reference, 64, "cpu"), stored.description, part)
+        meanwhile()
+
+
+def assert_is_without_reverse(folder, index) -> None:
+    loaded = load_index(folder)
+    assert not loaded.has_reverse
+    assert np.array_equal(loaded.suffix_array, index.suffix_array)
+    verify_index(loaded)
+
+
+def test_the_reverse_is_not_added_to_an_index_that_took_the_place(tmp_path, without, other):
+    folder = tmp_path / "index"
+    save_index(without, folder)
+    stored = load_index(folder)
+    with pytest.raises(InputError) as error:
+        add_reverse_to(stored, lambda: save_apart(other, folder))
+    assert str(error.value) == (
+        f"{folder}: another index was written there meanwhile, which was left as it is: run again "
+        "to add the reverse BWT to it"
+    )
+    assert_is_without_reverse(folder, other)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+    # The same index, built again or completed by somebody else, is no other one.
+    for index in (without, index_of(HOSTILE["with gaps"], 64, 3, 2)):
+        save_index(without, folder)
+        stored = load_index(folder)
+        add_reverse_to(stored, lambda index=index: save_apart(index, folder))
+        verify_index(load_index(folder))
+        assert load_index(folder).has_reverse
+
+
+def test_an_index_that_is_gone_gets_no_reverse(tmp_path, without):
+    folder = tmp_path / "index"
+    save_index(without, folder)
+    with pytest.raises(InputError, match="no such index"), added_to_index(load_index(folder)):
+        shutil.rmtree(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_is_not_replaced_while_the_reverse_comes_to_it(
+    tmp_path, without, other, monkeypatch
+):
+    """The builder is done when one of the files has been moved, and waits for the others."""
+    folder = tmp_path / "index"
+    save_index(without, folder)
+    stored, move = load_index(folder), os.replace
+    builders = []
+
+    def move_slowly(source, target):
+        move(source, target)
+        if Path(source).name == "reverse_blocks.npy":
+            builders.append(in_a_fork(save_index, other, folder))
+            time.sleep(0.5)
+            assert os.waitpid(builders[0], os.WNOHANG) == (0, 0)
+
+    monkeypatch.setattr(os, "replace", move_slowly)
+    add_reverse_to(stored)
+    assert os.waitpid(builders[0], 0)[1] == 0
+    assert_is_without_reverse(folder, other)
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_a_lock_that_a_killed_run_left_is_no_obstacle(tmp_path, without):
+    (tmp_path / ".index.lock").touch()
+    save_index(without, tmp_path / "index")
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
 def test_a_disk_that_numbers_its_folders_anew_is_not_asked_for_ever(tmp_path, sampled, monkeypatch):

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 
+from bwarp.index.locate_cpu import check_hit
 from bwarp.loci.verifying.kmer_bound_cpu import cannot_align
 from bwarp.runtime.uncounted import uncounted
 
@@ -19,7 +20,7 @@ def may_have_loci(genome, reads, items, hits, positions, segments) -> np.ndarray
 @numba.njit(cache=True, nogil=True)
 def _bound(genome, reads, items, hits, positions, segments, kept):
     genome, reads, positions, kept = uncounted((genome, reads, positions, kept))
-    part_offsets, part_starts, _, row_offsets = uncounted(hits)
+    part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
     begins, lengths, all_edits, all_gaps, _ = uncounted(items)
     segment_text, segment_genome, _ = uncounted(segments)
     segment = 0
@@ -30,6 +31,7 @@ def _bound(genome, reads, items, hits, positions, segments, kept):
                 position = np.int64(positions[hit])
                 if position < segment_text[segment] or position >= segment_text[segment + 1]:
                     segment = np.searchsorted(segment_text, position, side="right") - 1
+                check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
                 diagonal = segment_genome[segment] + position - segment_text[segment]
                 diagonal -= part_starts[part]
                 kept[hit] = not cannot_align(genome, diagonal, reads, begin, length, g, e)

@@ -24,6 +24,7 @@ first without, leave too few edits for one side, the hit is dropped.
 import numba
 import numpy as np
 
+from bwarp.index.locate_cpu import check_hit
 from bwarp.loci.verifying.edits_cpu import (
     LEFT,
     NO_DISTANCE,
@@ -93,7 +94,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
         if n > keys.size:
             keys = np.empty(2 * n, np.uint64)
         _list_hits(
-            first_part, last_part, row_offsets, part_starts, positions, segment_text,
+            first_part, last_part, row_offsets, part_starts, part_ends, positions, segment_text,
             segment_genome, keys,
         )  # fmt: skip
         keys[:n].sort()
@@ -194,8 +195,9 @@ def _diagonal_of(key):
 
 @numba.njit(nogil=True)
 def _list_hits(
-    first_part, last_part, row_offsets, part_starts, positions, segment_text, segment_genome, keys
-):
+    first_part, last_part, row_offsets, part_starts, part_ends, positions, segment_text,
+    segment_genome, keys,
+):  # fmt: skip
     n, segment = 0, 0
     for part in range(first_part, last_part):
         order = np.uint64(part - first_part)
@@ -203,6 +205,7 @@ def _list_hits(
             position = np.int64(positions[hit])
             if position < segment_text[segment] or position >= segment_text[segment + 1]:
                 segment = np.searchsorted(segment_text, position, side="right") - 1
+            check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
             at = segment_genome[segment] + position - segment_text[segment]
             keys[n] = (
                 np.uint64(segment) << np.uint64(_SEGMENT)

@@ -35,7 +35,7 @@ import numpy as np
 from numba import int64, uint64
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import locate
+from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
 from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, seed_rows_of
 from bwarp.runtime.ranges import offsets_of
@@ -257,6 +257,7 @@ def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome
                 position = np.int64(positions[hit])
                 if position < segment_text[segment] or position >= segment_text[segment + 1]:
                     segment = np.searchsorted(segment_text[:n_segments], position, side="right") - 1
+                check_hit(position, k, segment_text[segment + 1])
                 genome = np.int64(segment_genome[segment]) + position - segment_text[segment]
                 keys[hit] = head | np.uint64(genome - offset + DIAGONAL_SHIFT)
                 hit += 1

@@ -3,6 +3,7 @@
 import numba
 import numpy as np
 
+from bwarp.index.locate_cpu import check_hit
 from bwarp.mems.matches import Matches, join_matches, no_matches, take_matches
 from bwarp.mems.maximal.hit_groups import HitGroups, take_groups
 from bwarp.mems.packed_extension import (
@@ -92,6 +93,7 @@ def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
             segment = segment_of(segment_text, hit)
             text_start = _u64(segment_text[segment])
             text_stop = _u64(segment_text[segment + _u64(1)])
+            check_hit(hit, size, text_stop)
             base = _u64(segment_genome[segment]) + hit - text_start
             left = min(most_before(position, run_start, hit, text_start), reach)
             left = equal_before(words, position, packed, base, left)

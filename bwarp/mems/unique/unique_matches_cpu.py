@@ -30,7 +30,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cpu import check_hit, check_steps
 from bwarp.index.rank_cpu import extend_left, lf_step
 from bwarp.mems.kmer_rows_cpu import kmer_rows
 from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
@@ -162,6 +164,13 @@ def _grow(bwt, code, low, high):
     return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
 
 
+@numba.njit(nogil=True, inline="always")
+def _check_agreement(agree):
+    """Refuse BWTs that find different hits of one stretch: the search would not go on."""
+    if not agree:
+        raise InputError("the index is wrong, build it again: its BWTs are of different texts")
+
+
 @numba.njit(cache=True, nogil=True)
 def _search(index, genome, text, pieces, min_length, samples, found):
     """Write the unique matches that begin in the pieces; return how many there are."""
@@ -240,6 +249,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                         break
                     low, high = next_low, next_high
                     end += _u64(1)
+                _check_agreement(end >= reach)
                 if high - low > _u64(FEW):
                     least = start + _u64(1)
                     window = end + _u64(1) - size
@@ -251,22 +261,26 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 while at > start:
                     at -= _u64(1)
                     low, high = _grow(forward, kmer_at(words, at, 1), low, high)
+                _check_agreement(high - low <= _u64(FEW))
             # Locate and extend.
             count = high - low
             nearest = end
             farthest = _u64(0)
             for i in range(count):
-                row = low + _u64(i)
+                row = first_row = low + _u64(i)
                 steps = _u64(0)
                 while row % _u64(sa_rate):
                     row = lf_step(blocks, separator_rows, groups, first_rows, text_start, row)
                     steps += _u64(1)
+                    check_steps(row, first_row)
                 position = _u64(suffix_array[row // _u64(sa_rate)]) + steps
                 if position >= _u64(first_rows[4]):
                     position -= _u64(first_rows[4])
+                check_hit(position, _u64(0), _u64(first_rows[4]))
                 segment = segment_of(segment_text, position)
                 segment_start = _u64(segment_text[segment])
                 next_segment = _u64(segment_text[segment + _u64(1)])
+                check_hit(position, end - at, next_segment)
                 base = _u64(segment_genome[segment]) + position - segment_start
                 left = most_before(at, run_start, position, segment_start)
                 left = equal_before(words, at, packed, base, left)

@@ -1,0 +1,185 @@
+"""index.json: what it says of an index, and whether any index can be like that.
+
+The sums show damage. They do not show who wrote a file: nothing that is read here leads to an
+array, a loop or a name in an output before its type and range are known.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.index.fm_index import block_words
+from bwarp.index.parameters import OCC_RATES, PREFIX_LENGTHS, SA_RATES
+from bwarp.io.checksum import PIECE_BYTES, text_sum
+from bwarp.reference import LONGEST_TEXT
+
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSIONS",
+    "array_types",
+    "canonical",
+    "parsed_description",
+]
+
+FORMAT = "bwarp index"
+#: With both BWTs, and without the reverse.
+FORMAT_VERSIONS = (1, 2)
+
+#: As FASTA has them: without blanks, and text that can be written as UTF-8.
+_NAME = re.compile(r"[^ \t\n\r\v\f\ud800-\udfff]+")
+_MD5 = re.compile(r"[0-9a-f]{32}")
+_CRC32 = re.compile(r"[0-9a-f]{8}")
+_LONGEST_SHOWN = 60
+
+
+def canonical(description: dict) -> str:
+    """The text of a description that its sum is made of."""
+    return json.dumps(description, sort_keys=True, separators=(",", ":"))
+
+
+def parsed_description(path: Path, text: bytes) -> dict:
+    """What index.json says, checked.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, is of another program or version, or describes what cannot be an index.
+    """
+    try:
+        description = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: the file is damaged: build the index again") from None
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: not a bwarp index, or a damaged one: "
+            f"make one with scripts/index_reference.py REF.fa -o {path.parent}"
+        )
+    version = description.get("version")
+    if not _is_whole(version) or version not in FORMAT_VERSIONS:
+        readable = " and ".join(map(str, FORMAT_VERSIONS))
+        raise InputError(
+            f"{path}: the index has format version {_shown(version)}, this bwarp reads versions "
+            f"{readable}: build the index again"
+        )
+    recorded = description.pop("sum", None)
+    if recorded != text_sum(canonical(description)):
+        raise InputError(f"{path}: the file is damaged: build the index again")
+    wrong = _impossible_key(description)
+    if wrong is not None:
+        raise InputError(
+            f"{path}: {wrong} is {_shown(description.get(wrong))}, which no index has: "
+            "build the index again"
+        )
+    return description
+
+
+def array_types(description: dict) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
+    """The type and the shape of each array of an index, by the name of its file."""
+    n_bases = sum(contig["length"] for contig in description["contigs"])
+    n_rows, n_separators = description["text_length"], description["first_rows"][0]
+    occ_rate, prefix_length = description["occ_rate"], description["prefix_length"]
+    numbers = np.dtype("<u4")
+    blocks = (numbers, (n_rows // occ_rate + 1, block_words(occ_rate)))
+    types = {
+        "genome.npy": (np.dtype("<u8"), (n_bases // 32 + 2,)),
+        "segments.npy": (np.dtype("<i8"), (n_separators, 2)),
+        "forward_blocks.npy": blocks,
+        "forward_separator_rows.npy": (numbers, (n_separators,)),
+        "prefix_table.npy": (numbers, (4**prefix_length if prefix_length else 0, 2)),
+        "suffix_array.npy": (numbers, (-(-n_rows // description["sa_rate"]),)),
+    }
+    if description["version"] == 1:
+        types["reverse_blocks.npy"] = blocks
+        types["reverse_separator_rows.npy"] = (numbers, (n_separators,))
+    return types
+
+
+def _shown(value: object) -> str:
+    """A value as JSON, on one line and not longer than a line."""
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+
+
+def _is_whole(value: object, least: int = 0, most: int = LONGEST_TEXT) -> bool:
+    """Whether a value is a whole number in a range; true and false are none."""
+    return type(value) is int and least <= value <= most
+
+
+def _impossible_key(description: dict) -> str | None:
+    """The first key whose value no index has."""
+    get = description.get
+    for key, allowed in (
+        ("occ_rate", OCC_RATES),
+        ("sa_rate", SA_RATES),
+        ("prefix_length", PREFIX_LENGTHS),
+    ):
+        if not _is_whole(get(key)) or get(key) not in allowed:
+            return key
+    if not _is_whole(get("text_length"), least=2):
+        return "text_length"
+    if not _are_first_rows(get("first_rows"), get("text_length")):
+        return "first_rows"
+    last_start = get("first_rows")[0] - 1
+    if not _is_whole(get("forward_text_start"), most=last_start):
+        return "forward_text_start"
+    has_reverse = get("version") == 1
+    if has_reverse != ("reverse_text_start" in description):
+        return "reverse_text_start"
+    if has_reverse and not _is_whole(get("reverse_text_start"), most=last_start):
+        return "reverse_text_start"
+    if not _are_contigs(get("contigs")):
+        return "contigs"
+    return None if _are_sums(get("files"), array_types(description)) else "files"
+
+
+def _are_first_rows(value: object, text_length: int) -> bool:
+    """The separators come first, of which there is one at least; the last number is of all rows."""
+    return (
+        isinstance(value, list)
+        and len(value) == 5
+        and all(_is_whole(row) for row in value)
+        and value == sorted(value)
+        and value[0] >= 1
+        and value[4] == text_length
+    )
+
+
+def _are_contigs(value: object) -> bool:
+    if not isinstance(value, list) or not all(map(_is_contig, value)):
+        return False
+    names = {contig["name"] for contig in value}
+    return len(names) == len(value) and _is_whole(
+        sum(contig["length"] for contig in value), least=1
+    )
+
+
+def _is_contig(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and _is_text(value.get("name"), _NAME)
+        and _is_text(value.get("md5"), _MD5)
+        and _is_whole(value.get("length"))
+        and value.get("alt", True) is True
+    )
+
+
+def _are_sums(value: object, types: dict[str, tuple]) -> bool:
+    return isinstance(value, dict) and all(_has_sums(value.get(name)) for name in types)
+
+
+def _has_sums(value: object) -> bool:
+    """Whether a file's size is given, and a sum for each piece of it: without one it could pass."""
+    return (
+        isinstance(value, dict)
+        and _is_whole(value.get("bytes"), most=1 << 62)
+        and isinstance(value.get("crc32"), list)
+        and len(value["crc32"]) == -(-value["bytes"] // PIECE_BYTES)
+        and all(_is_text(piece, _CRC32) for piece in value["crc32"])
+    )
+
+
+def _is_text(value: object, pattern: re.Pattern) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
