@@ -68,6 +68,7 @@ def program(name, *arguments, folder):
 
 def in_one(folder, work, reads, options, marked=()):
     """The merged file of one run, its index and its counts."""
+    (work / "one").mkdir(exist_ok=True)
     unit = ("-o", work / "one/u.bam", "--sort", "--stats", work / "one/u.stats.json")
     program("map_reads", "--index", folder / "i", *reads, *unit, *options, *marked, folder=work)
     program("merge_alignments", work / "one/u.bam", "-o", work / "one.bam", *marked, folder=work)
@@ -85,6 +86,7 @@ def in_parts(folder, work, reads, options, n_parts, size, estimate=(), marked=()
         out = ("--batches", work / "cut", "-o", work / "size.json", *estimate)
         program("estimate_map_insert_size", *index, *out, folder=work)
     files = []
+    (work / "parts").mkdir(exist_ok=True)
     for part in range(1, n_parts + 1):
         files.append(work / f"parts/{part}.bam")
         out = ("-o", files[-1], "--sort", "--stats", files[-1].with_suffix(".stats.json"))
