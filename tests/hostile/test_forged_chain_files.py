@@ -281,14 +281,12 @@ def test_what_is_forged_is_refused_or_does_no_harm(folder, tmp_path, run_program
     assert refused > EXAMPLES // 3
 
 
-@pytest.mark.parametrize("damaged", ["o.tsv.gz", "o.over.tsv.gz"])
 @pytest.mark.parametrize("how", ["cut off", "not gzip", "flipped"])
-def test_a_table_that_is_no_gzip(folder, tmp_path, damaged, how):
-    for name in ("o.tsv", "o.over.tsv", "o.skipped.tsv"):
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
-    shutil.copy(folder / "o.stats.json", tmp_path)
-    path = tmp_path / damaged
-    packed = path.read_bytes()
+def test_a_table_that_is_no_gzip(folder, tmp_path, how):
+    for name in ("o.over.tsv", "o.skipped.tsv", "o.stats.json"):
+        shutil.copy(folder / name, tmp_path)
+    path = tmp_path / "o.tsv.gz"
+    packed = gzip.compress((folder / "o.tsv").read_bytes())
     broken = {
         "cut off": packed[:-9],
         "not gzip": b"x" + packed,
