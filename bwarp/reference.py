@@ -21,7 +21,7 @@ import numba
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.fastx_text import lone_return_error
+from bwarp.io.fastx_text import lone_return_error, not_fasta_error
 from bwarp.io.file_blocks import read_blocks
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.runtime.threads import for_each_range
@@ -326,7 +326,7 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
     if letter == b"\r":
         return lone_return_error(start)
     if letter == b"@" and begins_line and not names:
-        return InputError(f"{start}this looks like FASTQ; the reference must be FASTA (>name)")
+        return not_fasta_error(start)
     if not names:
         return InputError(f"{start}a FASTA file begins with a line like >chr1")
     shown = letter.decode("latin-1")

@@ -9,10 +9,11 @@ from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.io.names import names_of
 from bwarp.mems.find import KINDS, find_matches, prepare
 from bwarp.mems.output.match_columns import match_columns
 from bwarp.mems.output.match_table import COLUMNS
-from bwarp.mems.query_text import STRANDS, make_query_text, refuse_nameless
+from bwarp.mems.query_text import STRANDS, make_query_text
 
 __all__ = ["find_mems"]
 
@@ -57,7 +58,7 @@ def find_mems(
 
     def parts() -> Iterator[tuple]:
         for batch in batches:
-            refuse_nameless(where, batch)
+            names_of(where, batch)
             text = make_query_text(batch.codes, batch.offsets, searched, min_length, threads)
             for matches in find_matches(ready, text, min_length, kind, engine, threads):
                 rows = match_columns(matches, batch, reference, searched)

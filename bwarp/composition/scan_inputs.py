@@ -1,7 +1,7 @@
 """What a scan compares, gathered from files or from memory, and refused where it cannot be."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,20 +10,29 @@ from bwarp.composition.references import References, gather_references
 from bwarp.composition.scan import LONGEST_REFERENCES
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
+from bwarp.io.fastx_text import not_fasta_error
+from bwarp.io.names import refuse_nameless
 
 __all__ = ["scan_queries", "scan_references"]
 
 
 def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> References:
     """The references of a scan; errors name `where` they are from."""
-    references = gather_references(batches)
+    references = gather_references(_fasta(where, batches))
     if references.codes.size > LONGEST_REFERENCES:
         raise InputError(
             f"{where}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
             "that one scan can hold: split the file"
         )
-    _refuse_nameless(where, references.names)
+    refuse_nameless(where, references.names)
     return references
+
+
+def _fasta(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> Iterator[SequenceBatch]:
+    for batch in batches:
+        if batch.qualities is not None:
+            raise not_fasta_error(f"{where}: ")
+        yield batch
 
 
 def scan_queries(
@@ -43,11 +52,5 @@ def scan_queries(
             )
         names += batch.names()
         counts.append(count_bases(batch.codes, batch.offsets))
-    _refuse_nameless(where, names)
+    refuse_nameless(where, names)
     return names, np.concatenate(lengths), np.concatenate(counts)
-
-
-def _refuse_nameless(where, names: list[str]) -> None:
-    if "" in names:
-        record = names.index("") + 1
-        raise InputError(f"{where}: record {record} has no name: write one after its > or @")

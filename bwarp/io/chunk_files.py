@@ -7,15 +7,19 @@
     {"end": 2}                                                                 the number of chunks
 
 Every line holds its own checksum, too; the crc32 is that of the arrays. Only one chunk is in memory
-at a time. A file that was cut off or changed is refused.
+at a time. A file that was cut off or changed is refused. Checksums do not tell who wrote a file: a
+`Column` says what an array must be before compiled code may index with it.
 """
 
 import json
+import math
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -24,11 +28,68 @@ from bwarp.io.atomic_output import atomic_file
 from bwarp.io.checksum import text_sum
 from bwarp.io.standard_streams import standard_input
 
-__all__ = ["ChunkFileReader", "ChunkFileWriter", "open_chunk_file", "write_chunk_file"]
+__all__ = ["ChunkFileReader", "ChunkFileWriter", "Column", "open_chunk_file", "write_chunk_file"]
 
 VERSION = 2
 _FORMAT = "bwarp frames"
 _LONGEST_LINE = 1 << 20
+
+#: No array of a pipe is larger: of a file none is larger than the file.
+_MOST_BYTES = 1 << 40
+
+#: Types of arrays that are read.
+_TYPES = {np.dtype(name).str for name in ("?", "u1", "i4", "u4", "i8", "u8")}
+
+
+class Column(NamedTuple):
+    """What an array of a chunk must be.
+
+    Attributes
+    ----------
+    dtype : type
+    shape : tuple of int or None
+        None for any size.
+    least, most : int
+        Bounds of its values; without `most` they are not looked at.
+    are_offsets : bool
+        Whether it goes from `least` to `most` and never falls.
+    """
+
+    dtype: type
+    shape: tuple[int | None, ...] = (None,)
+    least: int = 0
+    most: int | None = None
+    are_offsets: bool = False
+
+    @classmethod
+    def of_offsets(cls, most: int, size: int | None = None) -> "Column":
+        """Where parts of something that has `most` members begin, and the last one ends."""
+        return cls(np.int64, (size,), 0, most, are_offsets=True)
+
+    def problem(self, array: np.ndarray | None) -> str | None:
+        """What is wrong with an array; None for one that is as it must be."""
+        if array is None:
+            return "missing"
+        if array.dtype != self.dtype:
+            return f"type {array.dtype}, not {np.dtype(self.dtype)}"
+        if array.ndim != len(self.shape) or any(
+            wanted not in (None, size) for wanted, size in zip(self.shape, array.shape, strict=True)
+        ):
+            return f"shape {array.shape}"
+        if self.are_offsets and not array.size:
+            return "empty"
+        if self.most is None or not array.size:
+            return None
+        if array.dtype == np.bool_:
+            array = array.view(np.uint8)
+        for value in (int(array.min()), int(array.max())):
+            if not self.least <= value <= self.most:
+                return f"{value} is not in {self.least} to {self.most}"
+        if self.are_offsets and (
+            array[0] != self.least or array[-1] != self.most or (array[1:] < array[:-1]).any()
+        ):
+            return f"not in rising order from {self.least} to {self.most}"
+        return None
 
 
 class ChunkFileWriter:
@@ -81,9 +142,9 @@ class ChunkFileReader:
         What its first line says.
     """
 
-    def __init__(self, path, file: IO[bytes], *holds: str):
+    def __init__(self, path, file: IO[bytes], *holds: str, most_bytes: int = _MOST_BYTES):
         self.path = path
-        self._file = file
+        self._file, self._most_bytes = file, most_bytes
         first = self._read_line()
         if first.get("format") != _FORMAT or first.get("holds") not in holds:
             kinds = " or ".join(holds)
@@ -106,13 +167,28 @@ class ChunkFileReader:
                 f"give that one, or find them again with scripts/{_MADE_BY[kind]}"
             )
 
+    def check(self, arrays: dict[str, np.ndarray], **columns: Column) -> None:
+        """Refuse arrays of a chunk that are not as these columns must be."""
+        for name, column in columns.items():
+            problem = column.problem(arrays.get(name))
+            if problem is not None:
+                raise self.unlike(f"{name}: {problem}")
+
+    def unlike(self, problem: str) -> InputError:
+        """The error for a file that no program wrote, though its checksums fit."""
+        kind = self.holds["holds"]
+        return InputError(
+            f"{self.path}: these {kind} are not what scripts/{_MADE_BY[kind]} writes ({problem}): "
+            "make them again"
+        )
+
     def __iter__(self) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         n_chunks = 0
         while True:
             line = self._checked(self._read_line())
             if line.get("end") == n_chunks:
                 return
-            if "frame" not in line:
+            if not isinstance(line.get("frame"), str):
                 raise self._damaged()
             yield line["frame"], self._read_arrays(line)
             n_chunks += 1
@@ -121,7 +197,7 @@ class ChunkFileReader:
         line = self._file.readline(_LONGEST_LINE)
         try:
             content = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict):
             raise self._damaged()
@@ -138,14 +214,19 @@ class ChunkFileReader:
         arrays = {}
         crc32 = 0
         try:
-            for name, dtype, shape in line["arrays"]:
+            for name, typed, shape in line["arrays"]:
+                if typed not in _TYPES or min(shape, default=0) < 0:
+                    raise self._damaged()
+                dtype = np.dtype(typed)
+                if math.prod(shape) * dtype.itemsize > self._most_bytes:
+                    raise self._damaged()
                 array = np.empty(shape, dtype)
                 view = array.reshape(-1).view(np.uint8)
                 if self._file.readinto(memoryview(view)) != view.size:
                     raise self._damaged()
                 crc32 = zlib.crc32(view, crc32)
                 arrays[name] = array
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise self._damaged() from None
         if line.get("crc32") != crc32:
             raise self._damaged()
@@ -178,4 +259,6 @@ def open_chunk_file(path, *holds: str) -> Iterator[ChunkFileReader]:
         yield ChunkFileReader("standard input", standard_input(), *holds)
         return
     with open(path, "rb") as file:
-        yield ChunkFileReader(path, file, *holds)
+        status = os.fstat(file.fileno())
+        sizes = {"most_bytes": status.st_size} if stat.S_ISREG(status.st_mode) else {}
+        yield ChunkFileReader(path, file, *holds, **sizes)

@@ -21,7 +21,7 @@ from bwarp.io.file_blocks import take_blocks
 from bwarp.io.line_scan import find_byte
 from bwarp.runtime.compiled_code import read_only
 
-__all__ = ["RecordText", "cut_records", "lone_return_error", "shown"]
+__all__ = ["RecordText", "cut_records", "lone_return_error", "not_fasta_error", "shown"]
 
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*")
 
@@ -189,6 +189,11 @@ def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
         f"{start}the last FASTQ record is cut off: "
         "a record is four lines (@name, bases, +, qualities)"
     )
+
+
+def not_fasta_error(start: str) -> InputError:
+    """The error for a reference that is FASTQ; `start` says where."""
+    return InputError(f"{start}this looks like FASTQ; the reference must be FASTA (>name)")
 
 
 def lone_return_error(start: str) -> InputError:

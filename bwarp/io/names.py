@@ -1,16 +1,18 @@
 """Names of queries and contigs as arrays that compiled code writes lines from."""
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.put_text import put_bytes
 from bwarp.runtime.compiled_code import read_only
 
-__all__ = ["Names", "put_name", "query_names"]
+__all__ = ["Names", "names_of", "put_name", "query_names", "refuse_nameless"]
 
 
 class Names(NamedTuple):
@@ -62,6 +64,28 @@ def query_names(sequences: SequenceBatch) -> Names:
     bounds = sequences.headers.copy()
     _keep_first_words(sequences.text, bounds)
     return Names(read_only(sequences.text), bounds)
+
+
+def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
+    """`query_names` of sequences of which each has one; errors name `where` they are from."""
+    names = query_names(sequences)
+    nameless = names.first_empty()
+    if nameless is not None:
+        raise _nameless(where, sequences.first_record + nameless)
+    return names
+
+
+def refuse_nameless(where: str | os.PathLike, names: Sequence[str], first_record: int = 0) -> None:
+    """Refuse sequences, of which the first is record `first_record`, if one has no name.
+
+    Reads may have none: SAM has a * for it.
+    """
+    if "" in names:
+        raise _nameless(where, first_record + names.index(""))
+
+
+def _nameless(where: str | os.PathLike, record: int) -> InputError:
+    return InputError(f"{where}: record {record + 1} has no name: write one after its > or @")
 
 
 @numba.njit(cache=True, nogil=True)

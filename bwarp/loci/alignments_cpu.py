@@ -20,7 +20,15 @@ from bwarp.loci.verifying.edits_cpu import LEFT, NOWHERE, RIGHT, agreeing, furth
 from bwarp.loci.verifying.read_blocks import mismatches
 from bwarp.runtime.uncounted import uncounted
 
-__all__ = ["LocusAlignments", "align_loci"]
+__all__ = ["LocusAlignments", "NoAlignmentError", "align_loci"]
+
+
+class NoAlignmentError(Exception):
+    """A read has more edits at a locus than that says; `read` is its number."""
+
+    def __init__(self, read: int):
+        super().__init__(f"read {read} has more edits at its locus than that says")
+        self.read = read
 
 
 class LocusAlignments(NamedTuple):
@@ -61,6 +69,11 @@ def align_loci(
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     gaps : ndarray, shape=(n_reads,), dtype=int64
         The most gap letters of a locus of each read.
+
+    Raises
+    ------
+    NoAlignmentError
+        For a locus that no search finds.
     """
     n = len(loci.reads)
     # A gap letter needs an operation for itself, and one before it; and one comes last.
@@ -72,6 +85,8 @@ def align_loci(
         genome, blocks, begins, lengths, loci.starts, loci.ends, loci.distances,
         gaps[loci.reads], cigar_offsets, cigar,
     )  # fmt: skip
+    if used < 0:
+        raise NoAlignmentError(int(loci.reads[~used]))
     return LocusAlignments(
         cigar_offsets, cigar[:used].copy(), loci.starts, loci.ends, loci.distances, -loci.distances
     )
@@ -79,6 +94,7 @@ def align_loci(
 
 @numba.njit(cache=True, nogil=True)
 def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar_offsets, cigar):
+    """Returns the operations written; ~i if locus i has no alignment with its edits."""
     genome, blocks, cigar = uncounted((genome, blocks, cigar))
     reach = np.empty(1024, np.int64)
     used = np.int64(0)
@@ -95,6 +111,8 @@ def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar
             letters = _reach_end(
                 genome, starts[i], size, blocks, begins[i], length, edits, most, reach
             )
+            if letters < 0:
+                return ~i
             used = _trace(
                 genome, starts[i], size, blocks, begins[i], length, edits, most, letters, reach,
                 cigar, used,
@@ -116,7 +134,7 @@ def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
     Returns
     -------
     letters : int
-        The gap letters of that: the fewest there are.
+        The gap letters of that: the fewest there are; -1 if none is.
     """
     for letters in range(most + 1):
         reach[_row_of(edits, most, letters, 0) - most - 1 :][: (edits + 1) * (2 * most + 3)] = (
@@ -141,7 +159,7 @@ def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
         k = size - length
         if abs(k) <= letters and reach[_row_of(edits, most, letters, edits) + k] == length:
             return letters
-    return most
+    return -1
 
 
 @numba.njit(nogil=True)

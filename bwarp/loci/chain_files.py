@@ -12,6 +12,8 @@ Behind the reads there is, for each chunk of them, a frame `searched`: which rea
 searches, with how many edits, and with how many mismatches their parts. Frames of some items'
 hits follow, as many as are worked on at a time, and in the end their loci instead. What was counted
 (`COUNTS`) is carried on. The limits of the search and the index stand in the first line.
+
+Whatever compiled code indexes with is checked when it is read: a file may be made by somebody else.
 """
 
 from collections.abc import Iterator
@@ -19,18 +21,24 @@ from dataclasses import asdict
 from itertools import zip_longest
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
-from bwarp.io.chunk_files import ChunkFileReader
+from bwarp.index.fm_index import FMIndex
+from bwarp.io.chunk_files import ChunkFileReader, Column
+from bwarp.loci.find_cpu import Segments
 from bwarp.loci.options import ALL, LocusOptions
 from bwarp.loci.rounds import FoundRound
-from bwarp.loci.searching.parts import Items, PartHits, items_of
+from bwarp.loci.searching.parts import Items, PartHits, items_of, some_items
+from bwarp.loci.searching.seeding_rule import MOST_EDITS
 from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads
+from bwarp.reference import Reference
+from bwarp.seeding.hits import MOST_MISMATCHES
 
 __all__ = [
     "Frame",
@@ -42,9 +50,12 @@ __all__ = [
     "frame_of_searched",
     "hits_of_frame",
     "options_of_file",
+    "rows_of_frame",
     "searched_chunks",
     "stored_options",
 ]
+
+_COUNTED = Column(np.int64, (len(COUNTS),), most=1 << 48)
 
 #: A part of a chunk file: its kind and its arrays.
 Frame = tuple[str, dict[str, np.ndarray]]
@@ -75,12 +86,24 @@ def stored_options(options: LocusOptions) -> dict:
 
 def options_of_file(reader: ChunkFileReader) -> LocusOptions:
     """The limits of the search that a file is from."""
+    limits = reader.holds.get("options")
     try:
-        return LocusOptions(**reader.holds["options"])
-    except (KeyError, TypeError):
-        raise InputError(
-            f"{reader.path}: was written by another version of bwarp: make it again"
-        ) from None
+        options = LocusOptions(**limits)
+        whole = all(
+            type(value) in (int, *others) and least <= value <= most
+            for value, least, most, *others in (
+                (options.edits, 0, MOST_EDITS),
+                (0 if options.percent is None else options.percent, 0, 50, float),
+                (0 if options.gaps is None else options.gaps, 0, MOST_EDITS),
+                (options.strata, ALL, 1 << 31),
+                (0 if options.mismatches is None else options.mismatches, 0, MOST_MISMATCHES),
+            )
+        )
+    except (TypeError, UsageError):
+        whole = False
+    if not whole or stored_options(options) != limits:
+        raise InputError(f"{reader.path}: was written by another version of bwarp: make it again")
+    return options
 
 
 def check_all_loci(reader: ChunkFileReader) -> None:
@@ -105,10 +128,75 @@ def frame_of_hits(first: int, hits: PartHits, counts: np.ndarray, **of_hits: np.
     return "hits", {"first": np.array([first]), "counts": counts, **hits._asdict(), **of_hits}
 
 
-def hits_of_frame(arrays: dict[str, np.ndarray]) -> tuple[int, PartHits, np.ndarray]:
-    """The first item of a frame of hits, its parts, and its counts."""
+def rows_of_frame(
+    reader: ChunkFileReader, arrays: dict[str, np.ndarray], index: FMIndex
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sampled SA rows of a frame of hits, and the steps to them, which it then has no more."""
+    most = index.forward.n_rows - 1
+    reader.check(arrays, sampled=Column(np.uint32, most=most))
+    reader.check(arrays, steps=Column(np.uint32, arrays["sampled"].shape, most=most))
+    return arrays.pop("sampled"), arrays.pop("steps")
+
+
+def hits_of_frame(
+    reader: ChunkFileReader,
+    arrays: dict[str, np.ndarray],
+    searched: SearchedChunk,
+    reference: Reference,
+) -> tuple[int, Items, PartHits, np.ndarray, np.ndarray]:
+    """The first item of a frame of hits, its items, their parts, positions, and counts.
+
+    Raises
+    ------
+    InputError
+        For hits that are not those of parts of these reads within segments of the reference.
+    """
+    n_items = len(searched.items.begins)
+    reader.check(
+        arrays,
+        first=Column(np.int64, (1,), most=n_items),
+        counts=_COUNTED,
+        starts=Column(np.int32),
+        positions=Column(np.uint32, most=reference.text_length - 1),
+    )
+    n_parts = arrays["starts"].size
+    reader.check(
+        arrays,
+        ends=Column(np.int32, (n_parts,)),
+        part_offsets=Column.of_offsets(n_parts),
+        offsets=Column.of_offsets(arrays["positions"].size, n_parts + 1),
+    )
+    first = int(arrays["first"][0])
     hits = PartHits(*(arrays[name] for name in PartHits._fields))
-    return int(arrays["first"][0]), hits, arrays["counts"]
+    parts_of_items = np.diff(hits.part_offsets)
+    if first + parts_of_items.size > n_items or parts_of_items.max(initial=0) > MOST_EDITS + 1:
+        raise reader.unlike("part_offsets: more items or parts than were searched")
+    items = some_items(searched.items, slice(first, first + parts_of_items.size))
+    lengths = np.repeat(items.lengths, parts_of_items)
+    if ((hits.starts < 0) | (hits.starts >= hits.ends) | (hits.ends > lengths)).any():
+        raise reader.unlike("starts and ends: not within the reads")
+    positions = arrays["positions"]
+    outside = _first_outside(
+        hits.starts, hits.ends, hits.offsets, positions, reference.segment_text
+    )
+    if outside >= 0:
+        raise reader.unlike(f"positions: no part of a read lies at {positions[outside]}")
+    return first, items, hits, positions, arrays["counts"]
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_outside(starts, ends, offsets, positions, segment_text):
+    """The first hit that is not within a segment, or -1; positions are within the text."""
+    segment = 0
+    for part in range(starts.size):
+        for hit in range(offsets[part], offsets[part + 1]):
+            position = np.int64(positions[hit])
+            if position < segment_text[segment] or position >= segment_text[segment + 1]:
+                segment = np.searchsorted(segment_text, position, side="right") - 1
+            # The last letter of a segment is a separator.
+            if position + ends[part] - starts[part] >= segment_text[segment + 1]:
+                return hit
+    return -1
 
 
 def frame_of_loci(rows: np.ndarray, counts: np.ndarray) -> Frame:
@@ -124,7 +212,7 @@ def searched_chunks(
     searched = None
     for kind, arrays in reader:
         if kind == "searched":
-            chunk = _checked(next(chunks, None), arrays, reads, reader)
+            chunk = _checked(next(chunks, None), arrays, reads, reader, options)
             items = items_of(
                 chunk.offsets,
                 arrays["reads"],
@@ -134,34 +222,69 @@ def searched_chunks(
             )
             blocks = blocks_of(both_strands(chunk.codes, chunk.offsets))
             searched = SearchedChunk(arrays["reads"], blocks, items)
+        elif kind != "hits" or searched is None:
+            raise _not_its_turn(reader, kind)
         yield searched, (kind, arrays)
-    _checked(next(chunks, None), None, reads, reader)
+    _checked(next(chunks, None), None, reads, reader, options)
 
 
 def found_rounds(
-    reads: ChunkFileReader, readers: list[ChunkFileReader]
+    reads: ChunkFileReader, readers: list[ChunkFileReader], reference: Reference
 ) -> Iterator[tuple[ReadChunk, list[FoundRound], np.ndarray]]:
     """The chunks of a file of reads, what each round has found of them, and all its counts."""
+    limits = [options_of_file(reader) for reader in readers]
+    segments = Segments.of(reference)
     for chunk, *rounds in zip_longest(stored_reads(reads), *map(_by_chunk, readers)):
         found, counts = [], np.zeros(len(COUNTS), np.int64)
-        for reader, of_round in zip(readers, rounds, strict=True):
+        for reader, options, of_round in zip(readers, limits, rounds, strict=True):
             searched, loci = of_round or (None, [])
-            _checked(chunk, searched, reads, reader)
+            _checked(chunk, searched, reads, reader, options)
             if chunk is not None:
+                for arrays in loci:
+                    reader.check(arrays, rows=Column(np.int64, (None, 4)), counts=_COUNTED)
+                    counts += arrays["counts"]
                 rows = np.concatenate(
                     [np.empty((0, 4), np.int64), *(arrays["rows"] for arrays in loci)]
                 )
                 found.append(FoundRound(searched["reads"], searched["edits"], rows))
-                counts += sum(arrays["counts"] for arrays in loci)
+                _check_loci(reader, found[-1], np.diff(chunk.offsets), options, segments)
         yield chunk, found, counts
+
+
+def _check_loci(
+    reader: ChunkFileReader,
+    found: FoundRound,
+    lengths: np.ndarray,
+    options: LocusOptions,
+    segments: Segments,
+) -> None:
+    """Refuse loci that are not of reads searched, within segments and limits, in their order."""
+    items, starts, ends, distances = found.rows.T
+    reader.check({"items": items}, items=Column(np.int64, most=2 * len(lengths) - 1))
+    edits = np.full(len(lengths), -1)
+    edits[found.reads] = found.edits
+    most, reads = edits[items >> 1], items >> 1
+    segment = np.searchsorted(segments.starts, starts, side="right") - 1
+    longer = np.abs(ends - starts - lengths[reads])
+    within = (segment >= 0) & (starts < ends) & (ends <= segments.ends[segment])
+    within &= (longer <= options.gaps_of(most)) & (distances >= 0) & (distances <= most)
+    in_order = np.diff(items) > 0
+    in_order |= (np.diff(items) == 0) & (np.diff(starts) >= 0)
+    if not within.all():
+        row = found.rows[np.argmin(within)].tolist()
+        raise reader.unlike(f"rows: {row} is no locus of a read that was searched")
+    if not in_order.all():
+        raise reader.unlike("rows: not in the order of reads and starts")
 
 
 def _by_chunk(reader: ChunkFileReader) -> Iterator[tuple[dict, list[dict]]]:
     searched, loci = None, []
     for kind, arrays in reader:
-        if kind != "searched":
+        if kind == "loci" and searched is not None:
             loci.append(arrays)
             continue
+        if kind != "searched":
+            raise _not_its_turn(reader, kind)
         if searched is not None:
             yield searched, loci
         searched, loci = arrays, []
@@ -169,13 +292,46 @@ def _by_chunk(reader: ChunkFileReader) -> Iterator[tuple[dict, list[dict]]]:
         yield searched, loci
 
 
-def _checked(chunk, searched, reads: ChunkFileReader, reader: ChunkFileReader):
+def _not_its_turn(reader: ChunkFileReader, kind: str) -> InputError:
+    return reader.unlike(f"a chunk of {kind} where none can be")
+
+
+def _checked(
+    chunk: ReadChunk | None,
+    searched: dict[str, np.ndarray] | None,
+    reads: ChunkFileReader,
+    reader: ChunkFileReader,
+    options: LocusOptions,
+) -> ReadChunk | None:
     """A chunk of reads, which a frame must be of; none at the end of both files."""
     if (chunk is None) != (searched is None) or (
-        chunk is not None and not np.array_equal(searched["chunk"], chunk_tag(chunk))
+        chunk is not None and not np.array_equal(searched.get("chunk"), chunk_tag(chunk))
     ):
         raise InputError(
             f"{reader.path}: these {reader.holds['holds']} are of other reads than those of "
             f"{reads.path}: give the file of reads that was searched"
         )
+    if chunk is not None:
+        _check_searched(reader, searched, np.diff(chunk.offsets), options)
     return chunk
+
+
+def _check_searched(
+    reader: ChunkFileReader,
+    arrays: dict[str, np.ndarray],
+    lengths: np.ndarray,
+    options: LocusOptions,
+) -> None:
+    """Refuse reads that a round cannot have searched so: every part of them has a base."""
+    reader.check(arrays, reads=Column(np.int64, most=len(lengths) - 1))
+    reads = arrays["reads"]
+    reader.check(
+        arrays,
+        edits=Column(np.int64, reads.shape, most=MOST_EDITS),
+        mismatches=Column(np.int64, reads.shape, most=MOST_MISMATCHES),
+    )
+    most = options.edits_of(lengths)[reads]
+    if (np.diff(reads) <= 0).any() or (lengths[reads] <= most).any():
+        raise reader.unlike("reads: not in rising order, or too short to be searched")
+    if (arrays["edits"] > most).any():
+        raise reader.unlike("edits: more than were allowed")

@@ -39,6 +39,9 @@ __all__ = ["Certificate", "FoundChunk", "find_chunks", "finish_chunk", "what_is_
 
 Result = TypeVar("Result")
 
+#: No search counts to this.
+_MOST_COUNTED = 1 << 60
+
 
 @dataclass
 class Certificate:
@@ -94,8 +97,10 @@ class Certificate:
         try:
             counts = json.loads(Path(path).read_bytes())
             certificate = cls(**counts)
-            whole = all(type(count) is int and count >= 0 for count in counts.values())
-        except (ValueError, TypeError):
+            whole = all(
+                type(count) is int and 0 <= count < _MOST_COUNTED for count in counts.values()
+            )
+        except (ValueError, TypeError, RecursionError):
             whole = False
         if not whole or len(counts) != len(fields(cls)):
             raise InputError(f"{path}: not the counts of a search for loci: make them again")

@@ -8,17 +8,14 @@ A query strand is numbered ``record * strands + strand``, so that a record's for
 just before its reverse one, as MUMmer lists them.
 """
 
-import os
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from bwarp.errors import InputError
-from bwarp.io.fastx import SequenceBatch
 from bwarp.sequence import AMBIGUOUS, pack, reverse_complement
 
-__all__ = ["FORWARD", "REVERSE", "STRANDS", "QueryText", "make_query_text", "refuse_nameless"]
+__all__ = ["FORWARD", "REVERSE", "STRANDS", "QueryText", "make_query_text"]
 
 FORWARD, REVERSE = 0, 1
 
@@ -83,15 +80,6 @@ def make_query_text(
     n_runs = _find_runs(text, text_starts, lengths, min_length, runs)
     queries, run_starts, run_stops = runs[:n_runs].T.copy()
     return QueryText(pack(text, threads), text_starts, queries, run_starts, run_stops)
-
-
-def refuse_nameless(where: str | os.PathLike, batch: SequenceBatch) -> None:
-    """Refuse a query without a name; the error names `where` it is from."""
-    for record in np.flatnonzero(np.diff(batch.headers) == 0)[:1]:
-        raise InputError(
-            f"{where}: record {batch.first_record + record + 1} has no name: write one after its "
-            "> or @"
-        )
 
 
 @numba.njit(cache=True, nogil=True)

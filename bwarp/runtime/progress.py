@@ -47,10 +47,23 @@ _WIPE = "\r\x1b[K"
 
 
 def say(message: str, stream: TextIO | None = None) -> None:
-    """Write one line to standard error at once, in place of a line of progress."""
+    """Write a message to standard error at once, in place of a line of progress.
+
+    Names of files and sequences may hold escape sequences of terminals: these are shown, not sent.
+    """
     stream = stream or sys.stderr
     wipe = _WIPE if on_terminal(stream) else ""
-    print(wipe + message, file=stream, flush=True)
+    print(wipe + _escaped(message), file=stream, flush=True)
+
+
+def _escaped(message: str) -> str:
+    """A message with the characters that a terminal would act on as Python writes them."""
+    return "".join(
+        letter
+        if letter.isprintable() or letter == "\n"
+        else letter.encode("unicode_escape").decode()
+        for letter in message
+    )
 
 
 def on_terminal(stream: TextIO) -> bool:

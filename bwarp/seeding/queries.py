@@ -3,13 +3,12 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
-from bwarp.io.names import Names, query_names
+from bwarp.io.names import Names, names_of
 from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
 from bwarp.seeding.kmers import KmerBatch
 
-__all__ = ["kmers_of", "names_of", "read_queries"]
+__all__ = ["kmers_of", "read_queries"]
 
 
 def read_queries(
@@ -51,15 +50,3 @@ def kmers_of(
         names = names_of(where, sequences)
         for kmers in batches_with_variants(sequences, k, step):
             yield kmers, names
-
-
-def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
-    """The names of queries, of which each has one; errors name `where` they are from."""
-    names = query_names(sequences)
-    nameless = names.first_empty()
-    if nameless is not None:
-        raise InputError(
-            f"{where}: record {sequences.first_record + nameless + 1} has no name: "
-            "write one after its > or @"
-        )
-    return names

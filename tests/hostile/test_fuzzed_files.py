@@ -189,7 +189,7 @@ def test_proteins_are_searched_or_refused(folder, file):
     arguments = ("--queries", "FILE", "--database", database, "-o", "OUT")
     done, out = run_on(folder, stored, "search_database", *arguments)
     expected = expected_of(text, AMINO_ACIDS)
-    usable = expected and all(bases for _, bases, _ in expected)
+    usable = expected and all_named(expected) and all(bases for _, bases, _ in expected)
     assert (done.rc == 0) == bool(usable), done
 
 

@@ -198,3 +198,9 @@ def test_numba_tells_when_it_compiles(monkeypatch):
     finally:
         numba.core.event._registered.clear()
         numba.core.event._registered.update(before)
+
+
+def test_what_a_terminal_would_act_on_is_shown(capsys):
+    say("a\x1b[31m\x07.fa\r, read 'x\t\x9b\u202e\udcff':\nwrite it again: µ")
+    shown = "a\\x1b[31m\\x07.fa\\r, read 'x\\t\\x9b\\u202e\\udcff':\nwrite it again: µ\n"
+    assert capsys.readouterr().err == shown

@@ -18,6 +18,7 @@ from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.file_blocks import read_blocks
+from bwarp.io.names import refuse_nameless
 
 __all__ = ["NamedPairs", "read_pair_table", "read_paired_files", "side_by_side"]
 
@@ -26,6 +27,10 @@ _TABLE_PAIRS = 1 << 16
 
 
 _Side = tuple[str | os.PathLike, Iterator[SequenceBatch]]
+
+
+#: Cells of the matrix of a pair, which take an hour and more on a CPU.
+MOST_CELLS = 10**11
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,15 @@ def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
                 q.qualities[q.offsets[i] : q.offsets[i + 1]].tobytes()
                 for i in range(at_q, at_q + count)
             ]
-        yield NamedPairs(
+        query_names = [q.name(i) for i in range(at_q, at_q + count)]
+        reference_names = [r.name(i) for i in range(at_r, at_r + count)]
+        refuse_nameless(queries, query_names, q.first_record + at_q)
+        refuse_nameless(references, reference_names, r.first_record + at_r)
+        yield _named(
+            queries,
             PairBatch(_part(q, at_q, count), _part(r, at_r, count)),
-            [q.name(i) for i in range(at_q, at_q + count)],
-            [r.name(i) for i in range(at_r, at_r + count)],
+            query_names,
+            reference_names,
             qualities,
             first,
         )
@@ -99,6 +109,25 @@ def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
             f"{queries} has {n_queries:,} records but {references} has {n_references:,}: "
             "record i goes with record i, so both must have as many"
         )
+
+
+def _named(
+    where: str | os.PathLike,
+    pairs: PairBatch,
+    query_names: list[str],
+    reference_names: list[str],
+    qualities: list[bytes] | None,
+    first: int,
+) -> NamedPairs:
+    """Pairs of which none would keep the aligner busy for hours."""
+    lengths = pairs.queries.lengths.astype(np.int64), pairs.references.lengths.astype(np.int64)
+    for i in np.flatnonzero(lengths[0] * lengths[1] > MOST_CELLS)[:1]:
+        raise InputError(
+            f"{where}: pair {first + i + 1:,} ({query_names[i]}) has {lengths[0][i]:,} and "
+            f"{lengths[1][i]:,} letters, and the most that are aligned are {MOST_CELLS:,} in their "
+            "product: align such sequences with a program made for them, such as minimap2"
+        )
+    return NamedPairs(pairs, query_names, reference_names, qualities, first)
 
 
 def _part(batch, begin: int, count: int) -> Sequences:
@@ -150,11 +179,11 @@ def read_pair_table(path: str | os.PathLike, code_of_byte: np.ndarray) -> Iterat
             )
         )
         if len(rows) == _TABLE_PAIRS:
-            yield _named_rows(rows, first)
+            yield _named_rows(path, rows, first)
             first += len(rows)
             rows = []
     if rows:
-        yield _named_rows(rows, first)
+        yield _named_rows(path, rows, first)
 
 
 def _lines(path) -> Iterator[tuple[int, bytes]]:
@@ -182,9 +211,10 @@ def _encode(path, number, side, letters, code_of_byte) -> np.ndarray:
     return codes
 
 
-def _named_rows(rows, first: int) -> NamedPairs:
+def _named_rows(path, rows, first: int) -> NamedPairs:
     query_names, queries, reference_names, references = zip(*rows, strict=True)
-    return NamedPairs(
+    return _named(
+        path,
         PairBatch(sequences_of(queries), sequences_of(references)),
         list(query_names),
         list(reference_names),

@@ -24,6 +24,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.checksum import crc32
 from bwarp.io.fastx import SequenceBatch, read_sequences
+from bwarp.io.names import refuse_nameless
 
 __all__ = [
     "FORMAT_VERSION",
@@ -106,6 +107,7 @@ def gather_sequences(
     for batch in batches:
         sequences += np.split(batch.codes, batch.offsets[1:-1])
         names += batch.names()
+    refuse_nameless(where, names)
     for number, sequence in enumerate(sequences, 1):
         if sequence.size == 0:
             raise InputError(

@@ -30,13 +30,14 @@ from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
 from bwarp.io.file_blocks import CHUNK_BYTES
+from bwarp.io.names import names_of
 from bwarp.io.output_names import check_outputs
 from bwarp.mems.find import KINDS, find_matches, find_table_matches, prepare
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
 from bwarp.mems.output.match_columns import match_columns
 from bwarp.mems.output.match_table import COLUMNS, table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
-from bwarp.mems.query_text import STRANDS, make_query_text, refuse_nameless
+from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
@@ -115,7 +116,7 @@ def main(options):
         batches = read_sequences(options.queries, chunk_bytes=at_once)
 
         def search_batch(index, batch):
-            refuse_nameless(options.queries, batch)
+            names_of(options.queries, batch)
             text = make_query_text(
                 batch.codes, batch.offsets, strands, options.min_length, options.threads
             )

@@ -58,7 +58,9 @@ BYTES_OF_PARQUET_ROW = 8
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--reference", required=True, metavar="R.fa", help=SEQUENCES)
+    parser.add_argument(
+        "--reference", required=True, metavar="R.fa", help="FASTA, plain or compressed"
+    )
     parser.add_argument("--queries", required=True, metavar="Q.fa", help=SEQUENCES)
     add_table_option(parser)
     parser.add_argument(

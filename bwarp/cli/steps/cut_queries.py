@@ -16,10 +16,9 @@ from bwarp.cli.program import program_parser, say, whole
 from bwarp.composition.scan_inputs import scan_queries
 from bwarp.errors import UsageError
 from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io.names import names_of
 from bwarp.io.output_names import check_outputs
 from bwarp.io.sequence_parts import write_parts, write_parts_by_length
-from bwarp.mems.query_text import refuse_nameless
-from bwarp.seeding.queries import names_of
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
@@ -31,20 +30,15 @@ scripts/cut_queries.py --queries proteins.fa -o proteins.parts --parts 4 --for s
 MOST_PARTS = 10_000
 
 
-def check_seeds(path, batches):
+def check_names(path, batches):
     for batch in batches:
         names_of(path, batch)
 
 
-def check_mems(path, batches):
-    for batch in batches:
-        refuse_nameless(path, batch)
-
-
 #: Of each search, what refuses queries, and what cuts them.
 SEARCHES = {
-    "seeds": (check_seeds, write_parts),
-    "mems": (check_mems, write_parts),
+    "seeds": (check_names, write_parts),
+    "mems": (check_names, write_parts),
     "scan": (scan_queries, write_parts_by_length),
     "search": (gather_sequences, write_parts),
 }

@@ -57,7 +57,7 @@ def main(options):
         ):
             loci.check_index(index.checksum, index.folder)
             check_all_loci(loci)
-            for chunk, rounds, _ in found_rounds(reads, [loci]):
+            for chunk, rounds, _ in found_rounds(reads, [loci], index.reference):
                 if chunk.ends == 1:
                     raise UsageError(f"--reads {of_reads}: has no pairs: give batches of pairs")
                 most = FIRST_PAIRS - chunk.first_template

@@ -14,9 +14,9 @@ from bwarp.loci.chain_files import (
     hits_of_frame,
     options_of_file,
     searched_chunks,
+    stored_options,
 )
 from bwarp.loci.engine import steps_of
-from bwarp.loci.searching.parts import some_items
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -50,9 +50,10 @@ def main(options):
         chunk, (kind, arrays) = of_chunk
         if kind != "hits":
             return kind, arrays
-        first, hits, counts = hits_of_frame(arrays)
-        items = some_items(chunk.items, slice(first, first + len(hits.part_offsets) - 1))
-        rows = verifying.find_loci(chunk.blocks, items, hits, arrays["positions"], False, counts)
+        first, items, hits, positions, counts = hits_of_frame(
+            reader, arrays, chunk, index.reference
+        )
+        rows = verifying.find_loci(chunk.blocks, items, hits, positions, False, counts)
         item = first + rows[:, 0]
         rows[:, 0] = 2 * chunk.reads[item >> 1] + (item & 1)
         return frame_of_loci(rows, counts)
@@ -63,8 +64,9 @@ def main(options):
         open_chunk_file(options.candidates, "candidates", "hits") as reader,
     ):
         reader.check_index(index.checksum, index.folder)
-        carried = {name: reader.holds[name] for name in ("index", "options")}
-        frames = searched_chunks(reads, reader, options_of_file(reader))
+        limits = options_of_file(reader)
+        carried = {"index": index.checksum, "options": stored_options(limits)}
+        frames = searched_chunks(reads, reader, limits)
         with (
             write_chunk_file(options.output, holds="loci", **carried) as writer,
             progress("loci", files=[options.candidates]) as report,

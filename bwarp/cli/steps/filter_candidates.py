@@ -14,9 +14,10 @@ from bwarp.loci.chain_files import (
     hits_of_frame,
     options_of_file,
     searched_chunks,
+    stored_options,
 )
 from bwarp.loci.engine import steps_of
-from bwarp.loci.searching.parts import kept_hits, some_items
+from bwarp.loci.searching.parts import kept_hits
 from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
@@ -51,9 +52,9 @@ def main(options):
         chunk, (kind, arrays) = of_chunk
         if kind != "hits":
             return (kind, arrays), 0, 0
-        first, hits, counts = hits_of_frame(arrays)
-        items = some_items(chunk.items, slice(first, first + len(hits.part_offsets) - 1))
-        positions = arrays["positions"]
+        first, items, hits, positions, counts = hits_of_frame(
+            reader, arrays, chunk, index.reference
+        )
         kept = verifying.may_have_loci(chunk.blocks, items, hits, positions)
         hits, left = kept_hits(hits, positions, kept)
         dropped = positions.size - left.size
@@ -66,8 +67,9 @@ def main(options):
         open_chunk_file(options.hits, "hits") as reader,
     ):
         reader.check_index(index.checksum, index.folder)
-        carried = {name: reader.holds[name] for name in ("index", "options")}
-        frames = searched_chunks(reads, reader, options_of_file(reader))
+        limits = options_of_file(reader)
+        carried = {"index": index.checksum, "options": stored_options(limits)}
+        frames = searched_chunks(reads, reader, limits)
         with (
             write_chunk_file(options.output, holds="candidates", **carried) as writer,
             progress("hits", files=[options.hits]) as report,

@@ -9,6 +9,7 @@ from bwarp.index.locate_cpu import look_up
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
+from bwarp.loci.chain_files import options_of_file, rows_of_frame, stored_options
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
 
@@ -32,14 +33,13 @@ def main(options):
     def locate(frame):
         kind, arrays = frame
         if kind == "hits":
-            sampled, steps = arrays.pop("sampled"), arrays.pop("steps")
-            arrays["positions"] = look_up(index, sampled, steps)
+            arrays["positions"] = look_up(index, *rows_of_frame(reader, arrays, index))
         return kind, arrays
 
     n_hits = 0
     with open_chunk_file(options.seeds, "seeds") as reader:
         reader.check_index(index.checksum, index.folder)
-        carried = {name: reader.holds[name] for name in ("index", "options")}
+        carried = {"index": index.checksum, "options": stored_options(options_of_file(reader))}
         with (
             write_chunk_file(options.output, holds="hits", **carried) as writer,
             progress("hits", files=[options.seeds]) as report,

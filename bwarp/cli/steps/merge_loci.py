@@ -8,6 +8,7 @@ all reads in one.
 import gzip
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -144,5 +145,8 @@ def skip_header(part: IO[bytes], path: Path, header: bytes) -> None:
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     open_file = gzip.open if path.suffix == ".gz" else open
-    with open_file(path, "rb") as file:
-        yield file
+    try:
+        with open_file(path, "rb") as file:
+            yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path}: the compressed file is damaged ({error})") from None

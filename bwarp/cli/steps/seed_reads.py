@@ -105,7 +105,10 @@ def main(options):
                     f"--after {options.after}: the first round was searched with other limits: "
                     "give the same --edits, --gaps, --report and --seed-mismatches"
                 )
-            chunks = ((chunk, found[0]) for chunk, found, _ in found_rounds(batch, [before]))
+            chunks = (
+                (chunk, found[0])
+                for chunk, found, _ in found_rounds(batch, [before], index.reference)
+            )
         for n_of_chunk, frames in in_order(search, chunks, options.threads):
             n_reads += n_of_chunk
             for kind, arrays in frames:

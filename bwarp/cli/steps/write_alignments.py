@@ -30,6 +30,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.io.output_names import check_outputs
+from bwarp.loci.alignments_cpu import NoAlignmentError
 from bwarp.loci.chain_files import check_all_loci, found_rounds, options_of_file
 from bwarp.loci.find import Certificate, finish_chunk
 from bwarp.loci.find_cpu import load
@@ -113,13 +114,22 @@ def main(options):
             both = both_strands(chunk.codes, chunk.offsets)
             strata = limits.strata if insert is None else ALL
             loci = joined_rounds(rounds, chunk.n_reads, strata)
-            found = finish_chunk(
-                genome, chunk, both, blocks_of(both), loci, counts, limits, options.max_places,
-                index.reference.contig_starts, insert, extension,
-            )  # fmt: skip
+            try:
+                found = finish_chunk(
+                    genome, chunk, both, blocks_of(both), loci, counts, limits, options.max_places,
+                    index.reference.contig_starts, insert, extension,
+                )  # fmt: skip
+            except NoAlignmentError as error:
+                of_read = [
+                    reader
+                    for reader, one in zip(readers, rounds, strict=True)
+                    if error.read in one.reads
+                ]
+                raise of_read[-1].unlike(f"rows: {error}") from None
             return encode(found), found.certificate
 
-        for texts, counts in in_order(finish, found_rounds(reads, readers), options.threads):
+        chunks = found_rounds(reads, readers, index.reference)
+        for texts, counts in in_order(finish, chunks, options.threads):
             write(texts)
             certificate.add(counts)
             report(certificate.reads, f"{certificate.loci:,} loci")

@@ -35,7 +35,7 @@ def read_insert_size(path: str | os.PathLike) -> InsertSize:
         whole &= insert.lowest <= insert.highest
         # Either nothing is known, or all of it.
         whole &= insert.standard_deviation >= (insert.highest > 0)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         whole = False
     if not whole:
         raise InputError(

@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.io.checksum import crc32
-from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter, open_chunk_file
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter, Column, open_chunk_file
+from bwarp.mapping.reads.read_chunks import LONGEST_READ, ReadChunk
 from bwarp.runtime.ranges import joined_stretches
 from bwarp.sequence import AMBIGUOUS, pack, unpack
 
@@ -30,6 +31,9 @@ __all__ = [
     "stored_reads",
     "write_reads",
 ]
+
+#: Of a name or a comment, as many as 32 bits count.
+_MOST_LETTERS = (1 << 31) - 1
 
 
 def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
@@ -59,8 +63,15 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
 
 
 def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
-    """The chunks of a file of reads."""
-    for _, arrays in reader:
+    """The chunks of a file of reads.
+
+    Raises
+    ------
+    InputError
+        For what `write_reads` does not write.
+    """
+    for kind, arrays in reader:
+        _check(reader, kind, arrays)
         ends, first_template, n = arrays["numbers"].tolist()
         offsets = _offsets(arrays["lengths"])
         codes = unpack(arrays["packed"], 0, int(offsets[-1]))
@@ -79,6 +90,48 @@ def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
             comments=comments if comments.size else None,
             orphans=arrays.get("orphans"),
         )
+
+
+def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) -> None:
+    """Refuse a chunk of reads with which arrays would be indexed beyond their ends, or with which
+    lines of text would be others."""
+    if kind != "reads":
+        raise reader.unlike(f"a chunk of {kind}")
+    reader.check(arrays, numbers=Column(np.int64, (3,), most=1 << 40))
+    ends, _, n = arrays["numbers"].tolist()
+    if not (1 <= ends <= 2 and n):
+        raise reader.unlike(f"numbers: {n} templates of {ends} reads")
+    reader.check(
+        arrays,
+        lengths=Column(np.int32, (ends * n,), most=LONGEST_READ),
+        letter_lengths=Column(np.int32, most=_MOST_LETTERS),
+    )
+    lengths, letter_lengths = arrays["lengths"], arrays["letter_lengths"]
+    n_bases = int(lengths.sum(dtype=np.int64))
+    reader.check(
+        arrays,
+        packed=Column(np.uint64, (n_bases // 32 + 2,)),
+        ambiguous=Column(np.int64, most=n_bases - 1),
+        letters=Column(np.uint8, (int(letter_lengths.sum(dtype=np.int64)),)),
+    )
+    if "qualities" in arrays:
+        reader.check(arrays, qualities=Column(np.uint8, (n_bases,), 33, 126))
+    if "orphans" in arrays:
+        reader.check(arrays, orphans=Column(np.bool_, (n,), most=1))
+        if ends == 1 or lengths[1::2][arrays["orphans"]].any():
+            raise reader.unlike("orphans: reads alone that have a mate")
+    if letter_lengths.size not in (n, n + lengths.size):
+        raise reader.unlike(f"letter_lengths: shape {letter_lengths.shape}")
+    bounds = _offsets(letter_lengths[:n])
+    names, comments = np.split(arrays["letters"], bounds[-1:])
+    firsts = names[bounds[:-1][letter_lengths[:n] > 0]]
+    if (
+        letter_lengths[:n].max() > LONGEST_READ_NAME
+        or ((names < ord("!")) | (names > ord("~"))).any()
+        or (firsts == ord("@")).any()
+        or (comments == ord("\n")).any()
+    ):
+        raise reader.unlike("letters: names that SAM does not allow")
 
 
 def batches_in(folder: str | os.PathLike) -> list[str]:
@@ -121,7 +174,7 @@ def read_groups_in(folder: str | os.PathLike) -> list[str]:
 def first_template_of(path: str | os.PathLike) -> int:
     """The number, within its unit, of the first template in a file of reads."""
     with open_chunk_file(path, "reads") as reader:
-        return next((int(arrays["numbers"][1]) for _, arrays in reader), 0)
+        return next((chunk.first_template for chunk in stored_reads(reader)), 0)
 
 
 def reads_of_files(paths: Sequence[str | os.PathLike], reads: int) -> Iterator[ReadChunk]:
