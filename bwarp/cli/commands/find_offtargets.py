@@ -17,7 +17,7 @@ from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.offtargets.find import find_sites, stretch_to_search
-from bwarp.offtargets.guides import read_guides
+from bwarp.offtargets.guides import pam_left_on, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.output.annotation import read_features
 from bwarp.offtargets.output.site_tables import open_site_tables, site_tables_at
@@ -31,6 +31,8 @@ EXAMPLES = """
 scripts/find_offtargets.py --index genome.index --guides guides.fa -o sites.tsv
 scripts/find_offtargets.py --index genome.index --guides guides.txt -o sites.tsv --pam NGG,NAG \\
     --mismatches 4 --dna-bulges 1 --rna-bulges 1 --annotation genes.gff3
+scripts/find_offtargets.py --index genome.index --guides crispor_23mers.txt -o sites.tsv \\
+    --guides-have-pam
 scripts/find_offtargets.py --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
     --pam-side 5
 """
@@ -44,11 +46,15 @@ def parse_options():
     add_index_option(parser)
     parser.add_argument(
         "--guides", required=True, metavar="G.fa",
-        help="guides without their PAMs, of 15 to 40 bases: FASTA, or lines of a name and a "
-        "sequence or a sequence alone; - is standard input",
+        help="guides of 15 to 40 bases without their PAMs: FASTA, or lines of a name and a sequence or "
+        "a sequence alone; - is standard input",
     )  # fmt: skip
     add_output_option(parser, "OUT.tsv", "table to write, also .gz; - is standard output")
     add_pam_options(parser)
+    parser.add_argument(
+        "--guides-have-pam", action="store_true",
+        help="cut the PAM off the guides first: CRISPOR, for example, exports guides with their PAM",
+    )  # fmt: skip
     parser.add_argument(
         "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=3,
         help=f"most mismatches of a site, 0 to {MOST_MISMATCHES}",
@@ -79,11 +85,17 @@ def parse_options():
 def main(options):
     layout = layout_of(options)
     pam = parse_pam(options.pam, options.pam_side)
+    if options.guides_have_pam and not pam.texts:
+        raise UsageError(
+            "--guides-have-pam needs the PAM: give --pam, or leave --guides-have-pam out"
+        )
     check_outputs(
         site_tables_at(options.output), [options.index, options.guides, options.annotation]
     )
     backend = choose_engine(options.backend)
-    guides = read_guides(options.guides)
+    guides = read_guides(options.guides, pam if options.guides_have_pam else None)
+    if not options.guides_have_pam and (left_on := pam_left_on(guides, pam, "--guides-have-pam")):
+        say(f"warning: {left_on}")
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
     )
