@@ -46,14 +46,14 @@ def parse_options():
     add_index_option(parser)
     parser.add_argument(
         "--guides", required=True, metavar="G.fa",
-        help="guides of 15 to 40 bases without their PAMs: FASTA, or lines of a name and a sequence or "
-        "a sequence alone; - is standard input",
+        help="guides of 15 to 40 bases without their PAMs: FASTA, or lines of a name and a "
+        "sequence or a sequence alone; - is standard input",
     )  # fmt: skip
     add_output_option(parser, "OUT.tsv", "table to write, also .gz; - is standard output")
     add_pam_options(parser)
     parser.add_argument(
         "--guides-have-pam", action="store_true",
-        help="cut the PAM off the guides first: CRISPOR, for example, exports guides with their PAM",
+        help="cut the PAM off the guides first: CRISPOR, for example, exports them with it",
     )  # fmt: skip
     parser.add_argument(
         "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=3,
