@@ -8,7 +8,8 @@ and - a bulge. CFD and MIT scores are empty where they are not defined: with bul
 guides than those of SpCas9 with 20 bases.
 
 OUT.guides.tsv counts the sites of every guide by mismatches and kind of bulge, without a limit, and
-has its specificities.
+has its specificities on the scales of the scores: cfd_specificity from 0 to 1, and mit_specificity
+from 0 to 100.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options

@@ -78,7 +78,7 @@ def test_the_table_and_its_sibling(run_program, index, guides, tmp_path):
             "1", "0", "1", "1", "1", "0",
         ]  # fmt: skip
         assert float(row["cfd_specificity"]) == pytest.approx(1 / 1.395604, abs=1e-6)
-        assert float(row["mit_specificity"]) == pytest.approx(100 / 101.246810, abs=1e-6)
+        assert float(row["mit_specificity"]) == pytest.approx(100 * 100 / 101.246810, abs=1e-6)
         assert (row["sites"], row["complete"]) == ("4", "yes")
     assert len(list(output.parent.iterdir())) == 2
 
