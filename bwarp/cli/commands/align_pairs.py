@@ -41,6 +41,8 @@ scripts/align_pairs.py --references haplotypes.fa --queries reads.fa -o gatk.tsv
 
 LARGEST = 10_000
 
+FORMATS = ("tsv", "paf", "sam")
+
 ALIGNER_OPTIONS = (
     *("mode", "free_ends", "match", "mismatch", "matrix", "gap_open", "gap_extend"),
     *("overhang", "parameters", "algorithm"),
@@ -128,7 +130,7 @@ def format_of(options) -> str:
     name = options.output.removesuffix(".gz")
     if options.output == "-":
         return "tsv"
-    for ending in ("tsv", "paf", "sam"):
+    for ending in FORMATS:
         if name.endswith("." + ending):
             return ending
     raise UsageError(f"{options.output}: name the output .tsv, .paf or .sam (or .gz after it)")

@@ -50,6 +50,9 @@ scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf 
 scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
 """
 
+#: What endings say; all others are for MUMmer's format.
+FORMATS = (".tsv", ".paf", ".parquet")
+
 #: Endings that would promise another format than MUMmer's.
 OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
 
@@ -139,7 +142,7 @@ def format_of(options) -> str:
             f"{options.output}: matches are not written as {ending}: end the name in .mums for "
             "MUMmer's format, or in .tsv, .paf or .parquet"
         )
-    if ending not in (".tsv", ".paf", ".parquet"):
+    if ending not in FORMATS:
         return "mummer"
     for option in ("forward_positions", "four_column", "show_lengths"):
         if getattr(options, option):

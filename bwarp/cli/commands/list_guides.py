@@ -30,6 +30,9 @@ scripts/list_guides.py --index genome.index --bed exons.bed -o guides.txt --pam 
     --length 23
 """
 
+#: Endings of a table without a header; all others are FASTA.
+TABLES = (".txt", ".tsv")
+
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
@@ -87,7 +90,7 @@ def main(options):
             (start, stop) for start, stop in zip(starts, starts[1:], strict=False) if start < stop
         ]
     wanted = GuideFilter(options.min_gc, options.max_gc, options.without_tttt)
-    as_lines = options.output.removesuffix(".gz").endswith((".txt", ".tsv"))
+    as_lines = options.output.removesuffix(".gz").endswith(TABLES)
     n_guides = 0
     with atomic_file(options.output, "w") as file:
         for guides in list_guides(reference, regions, pam, options.length, wanted):
