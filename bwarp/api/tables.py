@@ -23,6 +23,7 @@ import pandas as pd
 
 from bwarp.api.frames import DTYPES
 from bwarp.api.statistics_frame import statistics_frame
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.file_blocks import read_blocks
 
@@ -199,7 +200,8 @@ def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:
     cells = np.diff(tabs, prepend=0) + 1
     for row in np.flatnonzero(cells != n_columns)[:1]:
         raise InputError(
-            f"{path}, line {first_line + row}: {cells[row]} cells under {n_columns} columns: "
+            f"{path}, line {first_line + row}: {counted(cells[row], 'cell')} under "
+            f"{counted(n_columns, 'column')}: "
             "the table was damaged; write it again"
         )
 

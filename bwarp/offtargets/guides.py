@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
 from bwarp.offtargets.pam import Pam
@@ -100,7 +101,7 @@ def guides_of(
                 )
         if not SHORTEST_GUIDE <= len(bases) <= LONGEST_GUIDE:
             raise InputError(
-                f"{where}, guide {name} has {len(bases)} bases: {SHORTEST_GUIDE} to "
+                f"{where}, guide {name} has {counted(len(bases), 'base')}: {SHORTEST_GUIDE} to "
                 f"{LONGEST_GUIDE} can be searched"
             )
         if name in seen:
@@ -178,7 +179,8 @@ def _of_lines(path, lines: list[str]) -> tuple[list[str], list[str]]:
             continue
         if len(cells) > 2:
             raise InputError(
-                f"{path}, line {number}: has {len(cells)} cells: write a name and a sequence, or a "
+                f"{path}, line {number}: has {counted(len(cells), 'cell')}: write a name and a "
+                "sequence, or a "
                 "sequence alone"
             )
         names.append(cells[0])

@@ -40,7 +40,7 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\t0\n\nq\t0\t+\tone\t12\t1\n",
-            "line 3: 1 cells under 6 columns: the table was damaged; write it again",
+            "line 3: 1 cell under 6 columns: the table was damaged; write it again",
         ),
         (
             "a.tsv",

@@ -20,6 +20,7 @@ from bwarp.cli.options import (
     read_files,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.io.output_names import check_outputs
@@ -98,7 +99,7 @@ def main(options):
             extension,
             compression,
         ) as (encode, write),
-        progress("reads", files=files.names) as report,
+        progress("read", files=files.names) as report,
     ):
 
         def then(found):
@@ -110,7 +111,7 @@ def main(options):
         ):  # fmt: skip
             write(texts)
             certificate.add(counts)
-            report(certificate.reads, f"{certificate.loci:,} loci")
+            report(certificate.reads, counted(certificate.loci, "locus"))
     say(certificate.sentence())
     if options.stats:
         write_certificate(options.stats, certificate)

@@ -14,6 +14,7 @@ from 0 to 100.
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
 from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
@@ -107,7 +108,7 @@ def main(options):
         open_site_tables(
             options.output, layout, guides, pam, limits, reference, features, options.threads
         ) as tables,
-        progress("bases", reference.n_bases) as report,
+        progress("base", reference.n_bases) as report,
     ):
         n_hits = 0
         for done, hits in find_sites(
@@ -115,10 +116,10 @@ def main(options):
         ):
             tables.add(hits)
             n_hits += hits.count
-            report(done, f"{n_hits:,} sites")
+            report(done, counted(n_hits, "site"))
     counts = tables.counts.sites
     say(
-        f"{guides.count:,} guides searched: {tables.n_sites:,} sites, "
+        f"{counted(guides.count, 'guide')} searched: {counted(tables.n_sites, 'site')}, "
         f"{int(counts[:, 0, 0].sum()):,} of them without mismatches or bulges"
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
 from bwarp.cli.program import program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -98,7 +99,7 @@ def main(options):
             n_guides += guides.count
     if n_guides == 0:
         say("warning: there is no guide that fits")
-    say(f"{n_guides:,} guides of {options.length} bases listed")
+    say(f"{counted(n_guides, 'guide')} of {counted(options.length, 'base')} listed")
 
 
 def write(file, guides, reference, as_lines: bool) -> None:

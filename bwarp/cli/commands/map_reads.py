@@ -17,6 +17,7 @@ from bwarp.cli.options import (
     warn_of_names_like_alt,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
@@ -114,7 +115,7 @@ def main(options):
     parameters = replace(parameters, alt=reference.alt)
     if options.alt is None:
         warn_of_names_like_alt(reference)
-    with progress("reads", files=names) as report:
+    with progress("read", files=names) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
         )
@@ -124,7 +125,13 @@ def main(options):
     say(statistics_sentence(statistics))
     orphans = statistics["reads"] - statistics["paired"]
     if orphans and (statistics["paired"] or are_pairs):
-        say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
+        say(
+            counted(
+                orphans,
+                "read has no mate beside it, and was mapped as a single read",
+                "reads have no mate beside them, and were mapped as single reads",
+            )
+        )
     if options.stats:
         write_statistics(options.stats, statistics)
 

@@ -17,6 +17,7 @@ from typing import IO
 from bwarp.cli.locus_options import outputs_of, write_certificate
 from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_files, private_folder
 from bwarp.io.bam.header import BamHeader
@@ -84,7 +85,10 @@ def main(options):
             else:
                 join(loci, [(Path(batch), b"") for batch in options.batches])
     write_certificate(stats_of(options.output), certificate)
-    say(f"{options.output}: {len(options.batches):,} batches merged: {certificate.sentence()}")
+    say(
+        f"{options.output}: {counted(len(options.batches), 'batch')} merged: "
+        f"{certificate.sentence()}"
+    )
 
 
 def stats_of(path: str) -> Path:

@@ -58,7 +58,7 @@ def test_the_table_and_its_sibling(run_program, index, guides, tmp_path):
         done = run_program(SCRIPT, *run, "--threads", threads)
         assert (done.rc, done.stdout) == (0, "")
         assert done.stderr.splitlines()[-1] == (
-            "1 guides searched: 4 sites, 1 of them without mismatches or bulges"
+            "1 guide searched: 4 sites, 1 of them without mismatches or bulges"
         )
         assert output.read_text() == TSV_HEADER + (
             f"EMX1\t{GUIDE}\t{GUIDE}\tTGG\tcontig0\t5\t25\t+\t22\t0\t0\t0\t0\t1.000000\t100.000000\n"
