@@ -57,6 +57,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 
 __all__ = [
@@ -168,7 +169,8 @@ def check_pairs(pairs: PairBatch) -> None:
     """Refuse unequal counts and empty sequences."""
     if pairs.queries.count != pairs.references.count:
         raise InputError(
-            f"{pairs.queries.count} queries but {pairs.references.count} references: "
+            f"{counted(pairs.queries.count, 'query')} but "
+            f"{counted(pairs.references.count, 'reference')}: "
             "pair i is query i with reference i, so give as many of one as of the other"
         )
     for side, sequences in (("query", pairs.queries), ("reference", pairs.references)):

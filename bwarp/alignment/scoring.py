@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, LETTERS
 
@@ -262,7 +263,8 @@ def element_type(
             return dtype
     if max(high, -low) > SCORE_BOUND:
         raise InputError(
-            f"{query_length} against {reference_length} residues can score {high} or {low}, beyond "
+            f"{query_length} against {counted(reference_length, 'residue')} can score {high} or "
+            f"{low}, beyond "
             f"the {SCORE_BOUND} that fits: use smaller scores and gap costs, or shorter sequences"
         )
     return np.int32

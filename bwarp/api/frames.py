@@ -10,14 +10,19 @@ __all__ = ["DTYPES", "frame", "named"]
 #: The columns of all tables with a header, and what they hold.
 DTYPES = {
     **dict.fromkeys(("query", "strand", "contig", "reference", "target"), "str"),
-    **dict.fromkeys(("cigar", "reason"), "str"),
-    **dict.fromkeys(("guide", "guide_aligned", "site_aligned", "pam"), "str"),
+    **dict.fromkeys(("cigar", "reason", "site"), "str"),
+    **dict.fromkeys(("guide", "guide_aligned", "site_aligned", "pam", "annotation"), "str"),
+    **dict.fromkeys(("sequence", "complete"), "str"),
+    **dict.fromkeys(("left", "right", "forward", "reverse"), "str"),
+    **dict.fromkeys(("step", "counted"), "str"),
     **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
     **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
     **dict.fromkeys(("length", "windows", "distance", "locus_edits"), "int64"),
     **dict.fromkeys(("insertions", "deletions", "loci"), "int64"),
     **dict.fromkeys(("cut", "dna_bulge", "rna_bulge", "seed_mismatches", "alignment"), "int64"),
-    **dict.fromkeys(("cfd", "mit"), "float64"),
+    **dict.fromkeys(("sites", "products", "forward_sites", "reverse_sites", "number"), "int64"),
+    **dict.fromkeys(("left_mismatches", "right_mismatches"), "int64"),
+    **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), "float64"),
     **dict.fromkeys(("similarity", "evalue", "bits"), "float64"),
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, batch_of, given_sequences, is_file, refuse_nothing
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.fm_index import FMIndex
@@ -119,8 +120,8 @@ class Index:
         return len(self.names)
 
     def __repr__(self) -> str:
-        contigs = "1 contig" if len(self) == 1 else f"{len(self):,} contigs"
-        return f"<bwarp.Index of {contigs}, {self.lengths.sum():,} bases>"
+        bases = counted(self.lengths.sum(), "base")
+        return f"<bwarp.Index of {counted(len(self), 'contig')}, {bases}>"
 
 
 def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMIndex | StoredIndex:

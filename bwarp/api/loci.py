@@ -14,6 +14,7 @@ from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.reads import chunks_of_reads
 from bwarp.api.sequences import Sequences
+from bwarp.counted import counted
 from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import FoundChunk, find_chunks, what_is_searched
@@ -114,13 +115,17 @@ def find_loci(
     loci = frame(names, parts())
     if over:
         warnings.warn(
-            f"{over:,} reads have more than {max_places:,} loci and so no rows: max_places=0 "
-            "lists them all",
+            f"{counted(over, 'read has', 'reads have')} more than {counted(max_places, 'locus')} "
+            "and so no rows: max_places=0 lists them all",
             stacklevel=2,
         )
     if skipped:
         warnings.warn(
-            f"{skipped:,} reads are no longer than the edits allowed, and were not searched",
+            counted(
+                skipped,
+                "read is no longer than the edits allowed, and was not searched",
+                "reads are no longer than the edits allowed, and were not searched",
+            ),
             stacklevel=2,
         )
     return loci

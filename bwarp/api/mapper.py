@@ -17,6 +17,7 @@ from bwarp.api.engine import one_of, prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.reads import chunks_of_reads
 from bwarp.api.sequences import Sequences
+from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
@@ -72,7 +73,8 @@ class MappedRecords:
     def __repr__(self) -> str:
         primary = np.flatnonzero(self.flags & (SECONDARY | SUPPLEMENTARY) == 0)
         mapped = np.count_nonzero(self.flags[primary] & 4 == 0)
-        return f"<{len(self):,} records of {primary.size:,} reads, {mapped:,} mapped>"
+        reads = counted(primary.size, "read")
+        return f"<{counted(len(self), 'record')} of {reads}, {mapped:,} mapped>"
 
     def to_pandas(self) -> "pd.DataFrame":
         """A data frame with a row for each record: read, name, flag, contig, position, ..."""
@@ -135,7 +137,7 @@ class Mapper:
 
     def __repr__(self) -> str:
         contigs = len(self.index.reference.names)
-        return f"<bwarp.Mapper to {contigs:,} contigs on {self.backend}>"
+        return f"<bwarp.Mapper to {counted(contigs, 'contig')} on {self.backend}>"
 
     def map(self, reads: Sequences, mates: Sequences | None = None) -> MappedRecords:
         """Map reads; with `mates`, pairs: mate i is the other end of read i.

@@ -1,6 +1,7 @@
 """bwarp.find_offtargets: every site of CRISPR guides, as find_offtargets.py finds them."""
 
 import os
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,12 +10,12 @@ from bwarp.api.engine import prepared, threads_or_all, whole_number
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, given_sequences, is_file
-from bwarp.errors import InputError
+from bwarp.errors import InputError, UsageError
 from bwarp.offtargets.find import find_sites, stretch_to_search
-from bwarp.offtargets.guides import Guides, guides_of, read_guides
+from bwarp.offtargets.guides import Guides, guides_of, pam_left_on, read_guides
 from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.output.site_rows import describe
-from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.pam import Pam, parse_pam
 from bwarp.offtargets.sites.alignments import BULGES_EACH
 
 __all__ = ["find_offtargets"]
@@ -31,6 +32,7 @@ def find_offtargets(
     *,
     pam: str = "NGG",
     pam_side: int = 3,
+    guides_have_pam: bool = False,
     mismatches: int = 3,
     dna_bulges: int = 0,
     rna_bulges: int = 0,
@@ -43,9 +45,11 @@ def find_offtargets(
     ----------
     index : Index, or the folder of one
     guides : path, or sequences in memory
-        Without their PAMs, 15 to 40 bases each; files as find_offtargets.py takes them.
+        15 to 40 bases each without their PAMs; files as find_offtargets.py takes them.
     pam, pam_side, mismatches, dna_bulges, rna_bulges, backend
         As of find_offtargets.py.
+    guides_have_pam : bool, default: False
+        Cut the PAM off the guides first.
     threads : int, optional
         All that this process may use, if not given.
 
@@ -62,7 +66,11 @@ def find_offtargets(
         whole_number("rna_bulges", rna_bulges, 0, BULGES_EACH),
     )
     threads = threads_or_all(threads)
-    given = _guides_of(guides)
+    if guides_have_pam and not searched.texts:
+        raise UsageError("guides_have_pam=True needs the PAM: give pam, or leave it out")
+    given = _guides_of(guides, searched if guides_have_pam else None)
+    if not guides_have_pam and (left_on := pam_left_on(given, searched, "guides_have_pam=True")):
+        warnings.warn(left_on, stacklevel=2)
     reference = arrays_of(index).reference
     engine, stretch = prepared(backend, stretch_to_search)
     found = find_sites(reference, given, searched, limits, threads, engine, stretch)
@@ -90,9 +98,9 @@ def find_offtargets(
     return frame(SITES, [columns])
 
 
-def _guides_of(given: Sequences) -> Guides:
+def _guides_of(given: Sequences, pam: Pam | None) -> Guides:
     if is_file(given, "guides"):
-        return read_guides(given)
+        return read_guides(given, pam)
     names, sequences = [], []
     for item in given_sequences(given, "guides"):
         if not isinstance(item.sequence, str):
@@ -101,7 +109,7 @@ def _guides_of(given: Sequences) -> Guides:
             )
         names.append(str(item.key))
         sequences.append(item.sequence)
-    return guides_of(names, sequences)
+    return guides_of(names, sequences, pam=pam)
 
 
 def _texts(letters: np.ndarray, widths: np.ndarray) -> np.ndarray:

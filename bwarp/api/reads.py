@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 
 from bwarp.api.sequences import Given, Sequences, batch_of, given_sequences, is_file
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.mapping.reads.read_chunks import LONGEST_READ, ReadChunk, read_chunks
 
@@ -40,7 +41,8 @@ def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator
         partners = list(given_sequences(mates, "mates"))
         if len(partners) != len(items):
             raise InputError(
-                f"{len(items):,} reads but {len(partners):,} mates: give one mate for every read"
+                f"{counted(len(items), 'read')} but {counted(len(partners), 'mate')}: give one "
+                "mate for every read"
             )
         ends = 2
         items = [read for pair in zip(items, partners, strict=True) for read in pair]
@@ -55,7 +57,8 @@ def _chunk_of(items: list[Given], ends: int, first_template: int) -> ReadChunk:
     lengths = np.diff(batch.offsets)
     for number in np.flatnonzero(lengths > LONGEST_READ)[:1]:
         raise InputError(
-            f"{items[number].where} has {lengths[number]:,} bases, and the longest that are mapped "
+            f"{items[number].where} has {counted(lengths[number], 'base')}, and the longest "
+            "that are mapped "
             f"have {LONGEST_READ:,}: map longer reads with a mapper made for them, such as minimap2"
         )
     return ReadChunk(

@@ -23,6 +23,7 @@ from bwarp.composition.scan import (
 )
 from bwarp.composition.scan_inputs import scan_queries, scan_references
 from bwarp.composition.similarity import parse_similarity
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 
 __all__ = ["scan"]
@@ -101,7 +102,8 @@ def _refuse_too_many(groups: list[QueryGroups], hits: list[np.ndarray], most: in
     total = sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
     if total > most:
         raise UsageError(
-            f"{total:,} hits are more than max_hits {most:,}: raise similarity, ask for best or "
+            f"{counted(total, 'hit is', 'hits are')} more than max_hits {most:,}: raise "
+            "similarity, ask for best or "
             "count_only, or raise max_hits"
         )
 

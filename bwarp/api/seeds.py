@@ -10,6 +10,7 @@ from bwarp.api.engine import prepared, threads_or_all, whole_number
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.names import Names
@@ -141,7 +142,8 @@ class _Unreported:
         """Warn the caller's caller; of skipped queries where they are searched whole."""
         if self.over:
             warnings.warn(
-                f"{self.over:,} k-mers have more than {max_hits:,} hits and so no rows: "
+                f"{counted(self.over, 'k-mer has', 'k-mers have')} more than "
+                f"{counted(max_hits, 'hit')} and so no rows: "
                 "max_hits=0 lists them all, count_only=True says how many each has",
                 stacklevel=3,
             )

@@ -1,11 +1,13 @@
-"""The statistics of mapped reads as a data frame, a row a unit."""
+"""The statistics of map as a data frame, a row a unit, and those of allmap, a row."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
 from bwarp.errors import InputError
+from bwarp.loci.find import Certificate
 from bwarp.mapping.output.statistics import empty_statistics, parse_statistics
 from bwarp.report.mapping_summary import summarise
 
@@ -18,7 +20,7 @@ _INSERT_SIZE = ("mean", "standard_deviation")
 
 
 def statistics_frame(path: str | os.PathLike) -> pd.DataFrame:
-    """The counts of every unit of a sample, or of one run, and what follows from them.
+    """The counts of map, and what follows from them, or the counts of allmap.
 
     Raises
     ------
@@ -30,10 +32,18 @@ def statistics_frame(path: str | os.PathLike) -> pd.DataFrame:
         units = counts.get("units", {Path(path).name.removesuffix(".stats.json"): counts})
         rows = [_row(unit, statistics) for unit, statistics in units.items()]
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(
-            f"{path}: not the counts that map_reads.py writes: map these reads again"
-        ) from None
+        return _of_loci(path)
     return pd.DataFrame(rows)
+
+
+def _of_loci(path: str | os.PathLike) -> pd.DataFrame:
+    try:
+        return pd.DataFrame([asdict(Certificate.read(path))])
+    except InputError:
+        raise InputError(
+            f"{path}: not the statistics of map_reads.py or find_alignments.py: read other JSON "
+            "with json.load"
+        ) from None
 
 
 def _row(unit: str, statistics: dict) -> dict:

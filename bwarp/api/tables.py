@@ -1,17 +1,20 @@
 """bwarp.read_table: any table that a program wrote, as a data frame.
 
-.tsv, .tsv.gz     recognised by the names in the first line, whatever the ending
+.tsv, .tsv.gz     recognised by the names in the first line, whatever the ending; off-targets
+                  also in the columns of Cas-OFFinder and CRISPOR
+.txt, .tsv        guides of list_guides.py, without a header
 .bed, .bed.gz     contig, start, end, name, score, strand
 .paf, .paf.gz     the columns of PAF, and a column a tag
 .mums             matches as MUMmer prints them, whose positions count from 1
 .m8               BLAST's names (outfmt 6)
 .parquet          as TSV
-.stats.json       the statistics of map, a row a unit
+.stats.json       the statistics of map, a row a unit, or of allmap, a row
 """
 
 import csv
 import io
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +23,7 @@ import pandas as pd
 
 from bwarp.api.frames import DTYPES
 from bwarp.api.statistics_frame import statistics_frame
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.file_blocks import read_blocks
 
@@ -31,21 +35,38 @@ PAF = (
     *("target", "target_length", "target_start", "target_end"),
     *("matches", "columns", "mapping_quality"),
 )
-#: Tags of PAF, of find_mems.py, align_pairs.py and find_alignments.py.
-TAGS = {"cg", "AS", "NM", "pr"}
 BLAST = (
     *("qseqid", "sseqid", "pident", "length", "mismatch", "gapopen"),
     *("qstart", "qend", "sstart", "send", "evalue", "bitscore"),
 )
 MUMS = ("query", "strand", "contig", "reference_position", "query_position", "length")
 
-_TEXTS = {"name", "target", "cg", "qseqid", "sseqid"} | {
-    name for name, dtype in DTYPES.items() if dtype == "str"
+#: The columns of off-targets in the formats of Cas-OFFinder and CRISPOR.
+_OTHER_FORMATS = {
+    **dict.fromkeys(("#Id", "Bulge Type", "crRNA", "DNA", "Chromosome", "Direction"), "str"),
+    **dict.fromkeys(("Location", "Mismatches", "Bulge Size"), "int64"),
+    **dict.fromkeys(("guideId", "guideSeq", "offtargetSeq", "mismatchPos", "chrom"), "str"),
+    **dict.fromkeys(("mismatchCount", "start", "end"), "int64"),
+    **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), "float64"),
+    "locusDesc": "str",
 }
-_FLOATS = {"pident", "bitscore"} | {name for name, dtype in DTYPES.items() if dtype == "float64"}
+#: The columns of formats without a header, but for whole numbers.
+_WITHOUT_HEADER = {
+    **dict.fromkeys(("name", "qseqid", "sseqid"), "str"),
+    **dict.fromkeys(("pident", "bitscore"), "float64"),
+}
+#: Sites of a guide by mismatches and kind of bulge, in OUT.guides.tsv.
+_SITES_OF_GUIDE = re.compile(r"n\d+(_dna|_rna|_both)?")
 
-#: Columns of off-targets whose cells may be empty: there is no score, or no cut without a PAM (-1).
-_MAY_BE_EMPTY = {"cfd": np.nan, "mit": np.nan, "cut": -1}
+#: A guide that list_guides.py found, and its name, which says where.
+_GUIDE_LINE = re.compile(rb"[^\t]+:\d+-\d+:[+-]\t[ACGT]+\n")
+
+#: Columns whose cells may be empty, and what they are then.
+_MAY_BE_EMPTY = {
+    **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), np.nan),
+    **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), np.nan),
+    "cut": -1,
+}
 
 _ALIGNMENTS = (".sam", ".bam", ".cram")
 _TAB, _NEWLINE = 9, 10
@@ -72,22 +93,25 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     if text and not text.endswith(b"\n"):
         raise InputError(f"{path}: the last line has no end: the file was cut off; write it again")
     if ending == ".bed":
-        return _cells(path, text, BED)
+        return _cells(path, text, _dtypes(BED))
     if ending == ".m8":
-        return _cells(path, text, BLAST)
+        return _cells(path, text, _dtypes(BLAST))
     if ending == ".paf":
         return _paf(path, text)
     if ending == ".mums" or text.startswith(b"> "):
         return _mums(path, text)
+    if _GUIDE_LINE.match(text):
+        return _cells(path, text, _dtypes(("guide", "sequence")))
     header, _, rest = text.partition(b"\n")
     names = header.decode("utf-8", "replace").split("\t")
     _refuse_unknown(path, names)
-    return _cells(path, rest, names, first_line=2)
+    return _cells(path, rest, _dtypes(names), first_line=2)
 
 
 def _refuse_unknown(path, names: Sequence[str]) -> None:
     for name in names:
-        if name not in DTYPES:
+        known = name in DTYPES or name in _OTHER_FORMATS or _SITES_OF_GUIDE.fullmatch(name)
+        if not known:
             raise InputError(
                 f"{path}: not a table of bwarp, for none has a column {name[:40]!r}: "
                 "read other tables with pandas.read_csv"
@@ -104,24 +128,40 @@ def _read_parquet(path) -> pd.DataFrame:
     return table.astype({name: DTYPES[name] for name in table.columns})
 
 
-def _dtype(name: str) -> str:
-    if name in _TEXTS:
-        return "str"
-    return "float64" if name in _FLOATS else "int64"
+def _dtypes(names: Sequence[str]) -> dict[str, str]:
+    known = _WITHOUT_HEADER | _OTHER_FORMATS | DTYPES
+    found = {name: known.get(name, "int64") for name in names}
+    if "pair" in found and not {"forward", "left"}.isdisjoint(names):
+        # A pair of primers has a name; other pairs are numbered.
+        found["pair"] = "str"
+    return found
 
 
-def _cells(path, text: bytes, names: Sequence[str], first_line: int = 1) -> pd.DataFrame:
-    """Lines of cells with tabs between them; the first of them is so many in its file."""
-    _check_lines(path, text, len(names), first_line)
-    dtypes = {name: _dtype(name) for name in names}
+def _cells(
+    path,
+    text: bytes,
+    dtypes: dict[str, str],
+    first_line: int = 1,
+    empty: dict[str, float] = _MAY_BE_EMPTY,
+) -> pd.DataFrame:
+    """Lines of cells with tabs between them, as columns of these types.
+
+    Parameters
+    ----------
+    first_line : int
+        The number of the first of them in the file.
+    empty : dict
+        Columns whose cells may be empty, and what they are then.
+    """
+    _check_lines(path, text, len(dtypes), first_line)
     try:
-        return _parsed(text, names, dtypes)
+        return _parsed(text, dtypes, empty)
     except (ValueError, OverflowError):
-        cells = _parsed(text, names, dict.fromkeys(names, "str"))
-    for name in (name for name in names if dtypes[name] != "str"):
+        cells = _parsed(text, dict.fromkeys(dtypes, "str"), {})
+    for name in (name for name in dtypes if dtypes[name] != "str"):
         pattern = r"-?\d{1,18}" if dtypes[name] == "int64" else r"[-+.\deE]+"
         good = cells[name].str.fullmatch(pattern)
-        if name in _MAY_BE_EMPTY:
+        if name in empty:
             good |= cells[name] == ""
         for row in np.flatnonzero(~good)[:1]:
             raise InputError(
@@ -131,13 +171,13 @@ def _cells(path, text: bytes, names: Sequence[str], first_line: int = 1) -> pd.D
     raise InputError(f"{path}: a number in it cannot be read: write the table again")
 
 
-def _parsed(text: bytes, names: Sequence[str], dtypes: dict[str, str]) -> pd.DataFrame:
-    empty = [name for name in names if name in _MAY_BE_EMPTY and dtypes[name] != "str"]
+def _parsed(text: bytes, dtypes: dict[str, str], may_be: dict[str, float]) -> pd.DataFrame:
+    empty = [name for name in dtypes if name in may_be]
     table = pd.read_csv(
         io.BytesIO(text),
         sep="\t",
         header=None,
-        names=list(names),
+        names=list(dtypes),
         dtype=dtypes | dict.fromkeys(empty, "float64"),
         index_col=False,
         keep_default_na=False,
@@ -149,7 +189,7 @@ def _parsed(text: bytes, names: Sequence[str], dtypes: dict[str, str]) -> pd.Dat
         encoding_errors="replace",
     )
     for name in empty:
-        table[name] = table[name].fillna(_MAY_BE_EMPTY[name]).astype(dtypes[name])
+        table[name] = table[name].fillna(may_be[name]).astype(dtypes[name])
     return table
 
 
@@ -160,20 +200,41 @@ def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:
     cells = np.diff(tabs, prepend=0) + 1
     for row in np.flatnonzero(cells != n_columns)[:1]:
         raise InputError(
-            f"{path}, line {first_line + row}: {cells[row]} cells under {n_columns} columns: "
+            f"{path}, line {first_line + row}: {counted(cells[row], 'cell')} under "
+            f"{counted(n_columns, 'column')}: "
             "the table was damaged; write it again"
         )
 
 
 def _paf(path, text: bytes) -> pd.DataFrame:
-    first = text.partition(b"\n")[0].decode("utf-8", "replace")
-    tags = tuple(cell.partition(":")[0] for cell in first.split("\t")[len(PAF) :])
-    tags = tags if TAGS.issuperset(tags) else ()
-    columns = (*PAF, *tags)
-    for tag in tags:
-        kind = "Z" if tag == "cg" else "i"
-        text = text.replace(f"\t{tag}:{kind}:".encode(), b"\t")
-    return _cells(path, text, columns)
+    """The columns of PAF, and of every tag: NaN or an empty text where a line lacks it."""
+    lines = [line.split(b"\t") for line in text.splitlines()]
+    kinds: dict[bytes, bytes] = {}
+    tags_of_lines: list[dict[bytes, bytes]] = []
+    for number, line in enumerate(lines, 1):
+        tags = {}
+        for cell in line[len(PAF) :]:
+            name, kind, value = [*cell.split(b":", 2), b"", b""][:3]
+            if not re.fullmatch(rb"[A-Za-z][A-Za-z0-9]:[AifZHB]", name + b":" + kind):
+                shown = cell.decode("utf-8", "replace")
+                raise InputError(
+                    f"{path}, line {number}: {shown!r} is not a tag such as NM:i:0: the table was "
+                    "damaged; write it again"
+                )
+            kinds[name] = kind
+            tags[name] = value
+        tags_of_lines.append(tags)
+    dtypes, empty = _dtypes(PAF), {}
+    for name, kind in kinds.items():
+        dtypes[name.decode()] = {b"i": "int64", b"f": "float64"}.get(kind, "str")
+        if kind in b"if" and not all(name in tags for tags in tags_of_lines):
+            dtypes[name.decode()] = "float64"
+            empty[name.decode()] = np.nan
+    text = b"".join(
+        b"\t".join([*line[: len(PAF)], *(tags.get(name, b"") for name in kinds)]) + b"\n"
+        for line, tags in zip(lines, tags_of_lines, strict=True)
+    )
+    return _cells(path, text, dtypes, empty=empty)
 
 
 def _mums(path, text: bytes) -> pd.DataFrame:
@@ -192,4 +253,4 @@ def _mums(path, text: bytes) -> pd.DataFrame:
                 "reference, position in the query, length), as MUMmer prints them"
             )
         rows.append((query, strand, contig, *map(int, numbers)))
-    return pd.DataFrame(rows, columns=MUMS).astype({name: _dtype(name) for name in MUMS})
+    return pd.DataFrame(rows, columns=MUMS).astype(_dtypes(MUMS))

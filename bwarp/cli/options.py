@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from bwarp.cli.program import bounded_int, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import named_like_alt
 from bwarp.io.bam.compression import COMPRESS
@@ -387,7 +388,8 @@ def warn_of_names_like_alt(reference: Reference) -> None:
     if names and not reference.alt:
         shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
         say(
-            f"warning: {len(names):,} contigs look like ALT contigs ({shown}), but none is listed "
+            f"warning: {counted(len(names), 'contig looks', 'contigs look')} like ALT contigs "
+            f"({shown}), but none is listed "
             "as one, so reads that align to them get low mapping qualities: list them in "
             "REF.fa.alt beside the reference and index again, or give --alt when mapping"
         )

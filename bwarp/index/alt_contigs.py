@@ -26,8 +26,8 @@ def listed_alt_contigs(path: str | os.PathLike, reference: Reference) -> tuple[i
     found = tuple(i for i, name in enumerate(reference.names) if name in names)
     if not found:
         raise InputError(
-            f"{path}: none of the {len(names):,} names in its first column is a contig of the "
-            "reference: mend the list of ALT contigs, or take it away"
+            f"{path}: no name in its first column is a contig of the reference: mend "
+            "the list of ALT contigs, or take it away"
         )
     return found
 

@@ -3,6 +3,7 @@
 import os
 import re
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
 from bwarp.reference import Reference
@@ -38,7 +39,8 @@ def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[in
         begin, end = reference.contig_starts[contigs[name] : contigs[name] + 2].tolist()
         if not start < stop <= end - begin:
             raise InputError(
-                f"{path}, line {number}: {name} has {end - begin:,} bases: the start must be "
+                f"{path}, line {number}: {name} has {counted(end - begin, 'base')}: the start "
+                "must be "
                 "before the end, and the end no more than these"
             )
         regions.append((begin + start, begin + stop))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.runtime.threads import available_threads, for_each_range
 from bwarp.runtime.timeline import on_timeline
@@ -90,7 +91,8 @@ def checked_array(
         raise InputError(f"{path}: the file is empty, so it was cut off: {remedy}")
     if data.size != recorded["bytes"]:
         raise InputError(
-            f"{path}: the file has {data.size:,} bytes where {recorded['bytes']:,} were written: "
+            f"{path}: the file has {counted(data.size, 'byte')} where {recorded['bytes']:,} "
+            "were written: "
             f"{remedy}"
         )
 

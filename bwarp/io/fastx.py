@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.fastx_text import RecordText, cut_records, lone_return_error, shown
 from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
@@ -237,7 +238,8 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
         bases = text[:at].split(b"\n")[-3].removesuffix(b"\r")
         qualities = text[at : text.index(b"\n", at)].removesuffix(b"\r")
         return InputError(
-            f"{start}the record has {len(bases):,} bases and {len(qualities):,} qualities"
+            f"{start}the record has {counted(len(bases), 'base')} and "
+            f"{counted(len(qualities), 'quality')}"
         )
     if problem == _BAD_QUALITY and text[at : at + 1] != b"\r":
         return InputError(

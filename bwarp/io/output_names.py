@@ -7,9 +7,9 @@ from pathlib import Path
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import check_writable, is_standard_output, real_path, refuse_folder
 
-__all__ = ["check_outputs", "table_format"]
+__all__ = ["TABLE_FORMATS", "check_outputs", "table_format"]
 
-_TABLES = ("tsv", "bed", "parquet")
+TABLE_FORMATS = ("tsv", "bed", "parquet")
 
 
 def table_format(path: str | os.PathLike) -> str:
@@ -24,7 +24,7 @@ def table_format(path: str | os.PathLike) -> str:
         return "tsv"
     name = Path(path).name
     ending = Path(name.removesuffix(".gz")).suffix[1:]
-    if ending not in _TABLES or name.endswith(".parquet.gz"):
+    if ending not in TABLE_FORMATS or name.endswith(".parquet.gz"):
         raise UsageError(
             f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
         )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, parse_records
 from bwarp.io.fastx_text import RecordText, cut_records
@@ -131,7 +132,8 @@ def _write(
     """Write records, of which there are so many, to the parts; returns how many, of what bytes."""
     if n_records < parts:
         raise InputError(
-            f"{path}: has {n_records:,} sequences, which cannot be cut into {parts:,} parts: ask "
+            f"{path}: has {counted(n_records, 'sequence')}, which cannot be cut into "
+            f"{counted(parts, 'part')}: ask "
             "for fewer parts"
         )
     part, bytes_before, file, n_written = 0, 0, None, 0

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
@@ -108,9 +109,10 @@ class Certificate:
 
     def sentence(self) -> str:
         """All counts of reads, for people."""
-        pairs = f", {self.pairs:,} proper pairs," if self.highest_insert_size else ","
+        pairs = f", {counted(self.pairs, 'proper pair')}," if self.highest_insert_size else ","
         return (
-            f"{self.reads:,} reads: {self.aligned:,} with {self.loci:,} loci{pairs} {self.over:,} "
+            f"{counted(self.reads, 'read')}: {self.aligned:,} with "
+            f"{counted(self.loci, 'locus')}{pairs} {self.over:,} "
             f"over the limit, {self.without:,} without a locus, {self.skipped:,} not searched"
         )
 

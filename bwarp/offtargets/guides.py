@@ -7,14 +7,19 @@ from functools import cached_property
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
+from bwarp.offtargets.pam import Pam
 from bwarp.offtargets.sites.alignments import LONGEST_GUIDE
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SHORTEST_GUIDE", "Guides", "guides_of", "read_guides"]
+__all__ = ["SHORTEST_GUIDE", "Guides", "guides_of", "pam_left_on", "read_guides"]
 
 SHORTEST_GUIDE = 15
+
+#: Guides that all carry a PAM with a chance above this are no reason to warn.
+_LIKELY = 0.1
 
 #: First cells of lines that are heads of tables.
 _HEADS = ("guide", "guides", "name", "id", "guideid", "guide_id", "sequence", "guide_sequence")
@@ -61,18 +66,32 @@ class Guides:
         return np.where(at >= 0, turned, np.uint8(0))
 
 
-def guides_of(names: Sequence[str], sequences: Sequence[str], where: str = "guides") -> Guides:
+def guides_of(
+    names: Sequence[str],
+    sequences: Sequence[str],
+    where: str = "guides",
+    pam: Pam | None = None,
+) -> Guides:
     """Guides of names and sequences.
+
+    Parameters
+    ----------
+    where : str
+        Begins the messages of errors.
+    pam : Pam, optional
+        The PAMs of which every sequence carries one, which is cut off.
 
     Raises
     ------
     InputError
-        For a guide that is too short or long, has other letters than A, C, G, T and U, or the name
-        of another one. `where` begins the message.
+        For a guide that is too short or long, has other letters than A, C, G, T and U, has the
+        name of another one, or does not carry a PAM though it should.
     """
     taken = []
     seen = set()
     for name, sequence in zip(names, sequences, strict=True):
+        if pam is not None:
+            sequence = _without_pam(sequence, pam, f"{where}, guide {name}")
         bases = sequence.upper().replace("U", "T")
         for at, letter in enumerate(bases):
             if letter not in "ACGT":
@@ -82,7 +101,7 @@ def guides_of(names: Sequence[str], sequences: Sequence[str], where: str = "guid
                 )
         if not SHORTEST_GUIDE <= len(bases) <= LONGEST_GUIDE:
             raise InputError(
-                f"{where}, guide {name} has {len(bases)} bases: {SHORTEST_GUIDE} to "
+                f"{where}, guide {name} has {counted(len(bases), 'base')}: {SHORTEST_GUIDE} to "
                 f"{LONGEST_GUIDE} can be searched"
             )
         if name in seen:
@@ -92,7 +111,31 @@ def guides_of(names: Sequence[str], sequences: Sequence[str], where: str = "guid
     return Guides(tuple(names), tuple(taken))
 
 
-def read_guides(path: str | os.PathLike) -> Guides:
+def _without_pam(sequence: str, pam: Pam, where: str) -> str:
+    length = pam.length_in(sequence.upper())
+    if not length:
+        raise InputError(
+            f"{where} does not {'end' if pam.side == 3 else 'begin'} with the PAM {pam.name}: "
+            "correct the guide or --pam, or leave out --guides-have-pam"
+        )
+    return sequence[:-length] if pam.side == 3 else sequence[length:]
+
+
+def pam_left_on(guides: Guides, pam: Pam, option: str) -> str | None:
+    """What to say where all guides carry a PAM, unless that is likely by chance.
+
+    `option` is what cuts PAMs off.
+    """
+    by_chance = pam.chance**guides.count > _LIKELY
+    if by_chance or not all(pam.length_in(sequence) for sequence in guides.sequences):
+        return None
+    return (
+        f"every guide {'ends' if pam.side == 3 else 'begins'} with the PAM {pam.name}, which is "
+        f"searched for beside the guide: if the guides were exported with their PAM, give {option}"
+    )
+
+
+def read_guides(path: str | os.PathLike, pam: Pam | None = None) -> Guides:
     """Guides from FASTA, from lines of a name and a sequence, or from lines of a sequence alone.
 
     Lines have blanks, tabs or commas between cells; a line that begins with ``#`` and the head of
@@ -101,14 +144,15 @@ def read_guides(path: str | os.PathLike) -> Guides:
     Raises
     ------
     InputError
-        As `guides_of`, and for a file that holds no guide or something else.
+        As `guides_of`, which also says what `pam` is, and for a file that holds no guide or
+        something else.
     """
     text = b"".join(read_blocks(path)).decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines()]
     names, sequences = _of_fasta(path, lines) if text.startswith(">") else _of_lines(path, lines)
     if not names:
         raise InputError(f"{path}: holds no guides: write FASTA, or one sequence a line")
-    return guides_of(names, sequences, str(path))
+    return guides_of(names, sequences, str(path), pam)
 
 
 def _of_fasta(path, lines: list[str]) -> tuple[list[str], list[str]]:
@@ -135,7 +179,8 @@ def _of_lines(path, lines: list[str]) -> tuple[list[str], list[str]]:
             continue
         if len(cells) > 2:
             raise InputError(
-                f"{path}, line {number}: has {len(cells)} cells: write a name and a sequence, or a "
+                f"{path}, line {number}: has {counted(len(cells), 'cell')}: write a name and a "
+                "sequence, or a "
                 "sequence alone"
             )
         names.append(cells[0])

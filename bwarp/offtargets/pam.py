@@ -47,6 +47,30 @@ class Pam:
         """That of the longest."""
         return self.allowed.shape[1]
 
+    @property
+    def name(self) -> str:
+        """The PAMs as typed."""
+        return ",".join(self.texts)
+
+    @property
+    def chance(self) -> float:
+        """At most the share of random sequences that have one of the PAMs at their end."""
+        return float(sum(np.prod(np.bitwise_count(one) / 4) for one in self.allowed))
+
+    def length_in(self, sequence: str) -> int:
+        """The bases of the first PAM that stands at its end of a sequence; 0 if none does.
+
+        A letter of the sequence must not allow more bases than that of the PAM.
+        """
+        for text in self.texts:
+            end = sequence[-len(text) :] if self.side == 3 else sequence[: len(text)]
+            if len(end) == len(text) and all(
+                letter in _ALLOWED and _ALLOWED[letter] | _ALLOWED[wanted] == _ALLOWED[wanted]
+                for letter, wanted in zip(end, text, strict=True)
+            ):
+                return len(text)
+        return 0
+
     def by_length(self) -> list["Pam"]:
         """The PAMs of each length by themselves."""
         return [

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.file_blocks import read_blocks
@@ -89,7 +90,8 @@ def read_pairs(path: str | os.PathLike) -> PrimerPairs:
             continue
         if len(cells) != 3:
             raise InputError(
-                f"{path}, line {number}: has {len(cells)} cells: write a name, a forward and a "
+                f"{path}, line {number}: has {counted(len(cells), 'cell')}: write a name, a "
+                "forward and a "
                 "reverse primer"
             )
         names.append(cells[0])
@@ -124,7 +126,8 @@ def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
             )
         if not SHORTEST_KMER <= codes.size <= LONGEST_KMER:
             raise InputError(
-                f"{what}: has {codes.size} bases: {SHORTEST_KMER} to {LONGEST_KMER} can be searched"
+                f"{what}: has {counted(codes.size, 'base')}: {SHORTEST_KMER} to {LONGEST_KMER} "
+                "can be searched"
             )
         counts = np.bitwise_count(bases_of_codes(codes)).astype(np.float64)
         if np.log2(counts).sum() > np.log2(MOST_VARIANTS):

@@ -15,9 +15,9 @@ from bwarp.reference import Reference, codes_between
 from bwarp.seeding.output.seed_tables import sibling
 from bwarp.sequence import decode, reverse_complement
 
-__all__ = ["ProductTables", "layout_of", "open_product_tables", "product_tables_at"]
+__all__ = ["ENDINGS", "ProductTables", "layout_of", "open_product_tables", "product_tables_at"]
 
-_ENDINGS = {".tsv": "tsv", ".bed": "bed", ".fa": "fasta", ".fasta": "fasta"}
+ENDINGS = {".tsv": "tsv", ".bed": "bed", ".fa": "fasta", ".fasta": "fasta"}
 _HEADER = (
     "pair\tcontig\tstart\tend\tlength\tstrand\tleft\tright\tleft_mismatches\tright_mismatches\n"
 )
@@ -28,7 +28,7 @@ _DIRECTIONS = ("forward", "reverse")
 def layout_of(path: str | os.PathLike) -> str:
     """The layout that an output's ending names."""
     name = str(path).removesuffix(".gz")
-    for ending, layout in _ENDINGS.items():
+    for ending, layout in ENDINGS.items():
         if name.endswith(ending):
             return layout
     if name == "-":

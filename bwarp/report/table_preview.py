@@ -4,6 +4,8 @@ import html
 from itertools import islice
 from typing import BinaryIO
 
+from bwarp.counted import counted
+
 __all__ = ["SHOWN", "preview_page"]
 
 #: Rows that a page shows.
@@ -51,7 +53,7 @@ def preview_page(title: str, table: BinaryIO, header: bool) -> str:
     shown = "all of them" if count <= SHOWN else f"the first {SHOWN} of them"
     return _PAGE.format(
         title=html.escape(title),
-        count="There are no rows." if count == 0 else f"{count:,} rows; here are {shown}.",
+        count=f"{counted(count, 'row')}; here are {shown}." if count else "There are no rows.",
         head=head,
         rows="\n".join(rows),
     )

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TextIO
 
+from bwarp.counted import counted
+
 __all__ = [
     "announce_compilation",
     "duration",
@@ -102,7 +104,7 @@ def status_line(
 
 @contextmanager
 def progress(
-    items: str,
+    item: str,
     total: int | None = None,
     files: Sequence[str] = (),
     stream: TextIO | None = None,
@@ -112,8 +114,8 @@ def progress(
 
     Parameters
     ----------
-    items : str
-        What is counted, in the plural.
+    item : str
+        What is counted, in the singular.
     total : int, optional
         How many there are.
     files : sequence of str
@@ -121,7 +123,7 @@ def progress(
 
     Examples
     --------
-    >>> with progress("reads", files=["reads.fq.gz"]) as report:
+    >>> with progress("read", files=["reads.fq.gz"]) as report:
     ...     report(65_536, "98.7 % mapped")  # says something if it is time to
     """
     first = None
@@ -145,7 +147,7 @@ def progress(
                     estimate(done)
                 # Compiling tells nothing of how long the rest takes.
                 worked = seconds - (sum(_compiling.values()) - compiling)
-                return progress_line(items, done, more, total, worked if worked > 0 else seconds)
+                return progress_line(item, done, more, total, worked if worked > 0 else seconds)
 
             show(line)
 
@@ -161,10 +163,10 @@ def steps(
         yield lambda step: show(lambda seconds: f"{step}: done after {duration(seconds)}")
 
 
-def progress_line(items: str, done: int, more: str, total: int | None, seconds: float) -> str:
+def progress_line(item: str, done: int, more: str, total: int | None, seconds: float) -> str:
     """What `progress` says when so many items, of so many, were done in some seconds."""
     speed = done / seconds
-    parts = [f"{done:,} {items} done", f"{speed:,.{0 if speed >= 10 else 1}f} a second"]
+    parts = [f"{counted(done, item)} done", f"{speed:,.{0 if speed >= 10 else 1}f} a second"]
     if more:
         parts.append(more)
     if total is not None and 0 < done < total:

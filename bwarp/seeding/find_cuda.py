@@ -15,6 +15,7 @@ from functools import partial
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.gpu.append_lists import INTERVALS, KEYS
 from bwarp.gpu.available_memory import attempt
@@ -136,8 +137,8 @@ def _search_batches(
         if found is None:
             if len(batch) == 1:
                 raise UsageError(
-                    f"k-mer {start} of length {k} with {options.mismatches} mismatches takes more "
-                    "GPU memory than there is: use fewer mismatches, or --backend cpu"
+                    f"k-mer {start} of length {k} with {counted(options.mismatches, 'mismatch')} "
+                    "takes more GPU memory than there is: use fewer mismatches, or --backend cpu"
                 )
             size = max(1, len(batch) // 2)
             continue

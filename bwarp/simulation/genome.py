@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.sequence import AMBIGUOUS
 from bwarp.simulation.counter_random import check_share, draws, index_draws, stream_key, unit_draws
@@ -80,7 +81,7 @@ class GenomeParameters:
             raise UsageError(f"contigs {self.contigs}: a genome has at least 1 contig")
         if self.length < self.contigs:
             raise UsageError(
-                f"length {self.length} is too short for {self.contigs} contigs: "
+                f"length {self.length} is too short for {counted(self.contigs, 'contig')}: "
                 "every contig needs at least one base"
             )
         parts = ("repeat_fraction", "tandem_fraction", "duplication_fraction", "n_fraction")

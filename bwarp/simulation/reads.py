@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS
@@ -163,7 +164,7 @@ def simulate_reads(
     longest = int(np.diff(offsets).max(initial=0))
     if longest < p.length:
         raise InputError(
-            f"the longest contig has {longest:,} bases: reads of {p.length} do not fit; "
+            f"the longest contig has {counted(longest, 'base')}: reads of {p.length} do not fit; "
             "take a longer reference or shorter reads"
         )
     shape = (p.ends, count, p.length)

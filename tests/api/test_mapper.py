@@ -56,7 +56,7 @@ def test_nothing_and_refusals(mapper):
     assert mapper.map([""]).flags.tolist() == [4]
     with pytest.raises(InputError) as error:
         mapper.map(["ACGT"], [])
-    assert str(error.value) == "1 reads but 0 mates: give one mate for every read"
+    assert str(error.value) == "1 read but 0 mates: give one mate for every read"
     with pytest.raises(InputError) as error:
         mapper.map(["A" * 10_000], ["A" * 10_001])
     assert str(error.value) == (
@@ -162,7 +162,7 @@ def test_the_form_of_records(mapper):
     assert (records.flags & 0x900).tolist() == [0, 256]
     assert sorted(records.positions.tolist()) == [10, 130]
     assert records.cigars.tolist() == ["50=1X49=", "50=1X49="]
-    assert str(records) == "<2 records of 1 reads, 1 mapped>" == repr(records)
+    assert str(records) == "<2 records of 1 read, 1 mapped>" == repr(records)
     split = given.map([piece(mapper, 2000, 80) + piece(mapper, 2200, 60)])
     assert split.cigars.tolist() == ["80=60S", "80S60="]
     with pytest.raises(UsageError, match="^max-secondary is -1: write a whole number from 0 to"):

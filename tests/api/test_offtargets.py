@@ -76,6 +76,20 @@ def test_without_a_site_or_a_pam(given):
         bwarp.read_table(folder / "damaged.tsv")
 
 
+def test_guides_with_their_pam(given):
+    folder, guides = given
+    with_pam = {name: f"{guide}TGG" for name, guide in guides.items()}
+    alone = bwarp.find_offtargets(folder / "index", guides)
+    cut = bwarp.find_offtargets(folder / "index", with_pam, guides_have_pam=True)
+    pd.testing.assert_frame_equal(cut, alone)
+    with pytest.warns(UserWarning, match="every guide ends with the PAM NGG.*guides_have_pam=True"):
+        bwarp.find_offtargets(folder / "index", with_pam)
+    with pytest.raises(bwarp.InputError, match="guides, guide g0 does not end with the PAM NGG"):
+        bwarp.find_offtargets(folder / "index", {"g0": "ACGT" * 5}, guides_have_pam=True)
+    with pytest.raises(bwarp.UsageError, match="guides_have_pam=True needs the PAM"):
+        bwarp.find_offtargets(folder / "index", guides, pam="none", guides_have_pam=True)
+
+
 def test_refusals(given):
     folder, guides = given
     with pytest.raises(bwarp.InputError, match="guides\\[0\\] is of type bytes: a guide is a str"):

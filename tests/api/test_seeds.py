@@ -39,7 +39,7 @@ def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
         hits = bwarp.find_seeds(index, given, mismatches=4, max_hits=3, **OPTIONS)
     assert len(hits) == 0
     assert [str(one.message) for one in warned] == [
-        "1 k-mers have more than 3 hits and so no rows: max_hits=0 lists them all, "
+        "1 k-mer has more than 3 hits and so no rows: max_hits=0 lists them all, "
         "count_only=True says how many each has",
         "queries that were not searched: short (shorter than the k-mer length), "
         "n (stands for more than 4096 sequences), x (longer than 64), and 1 more",

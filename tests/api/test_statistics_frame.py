@@ -2,10 +2,12 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import pytest
 
 import bwarp
+from bwarp.loci.find import Certificate
 from bwarp.mapping.output.statistics import empty_statistics, merged_statistics, statistics_text
 
 COUNTS = empty_statistics() | {
@@ -39,8 +41,16 @@ def test_one_run(tmp_path):
     }  # fmt: skip
 
 
+def test_statistics_of_allmap(tmp_path):
+    certificate = Certificate(reads=10, aligned=8, without=2, loci=9)
+    (tmp_path / "a.stats.json").write_text(json.dumps(asdict(certificate)))
+    frame = bwarp.read_table(tmp_path / "a.stats.json")
+    assert len(frame) == 1
+    assert dict(frame.iloc[0]) == asdict(certificate)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"reads": 3}', '{"units": 3}', "null"])
 def test_what_is_none(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(bwarp.InputError, match=r"a\.json: not the counts that map_reads\.py"):
+    with pytest.raises(bwarp.InputError, match=r"a\.json: not the statistics of map_reads\.py"):
         bwarp.read_table(tmp_path / "a.json")

@@ -1,6 +1,7 @@
 """bwarp.read_table: what it refuses; tests of the functions hold it to what programs write."""
 
 import gzip
+import math
 
 import pytest
 
@@ -39,7 +40,7 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\t0\n\nq\t0\t+\tone\t12\t1\n",
-            "line 3: 1 cells under 6 columns: the table was damaged; write it again",
+            "line 3: 1 cell under 6 columns: the table was damaged; write it again",
         ),
         (
             "a.tsv",
@@ -67,6 +68,11 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
             "  1  2  3\n",
             "line 1: neither a header (> query) nor a match (position in the reference, position "
             "in the query, length), as MUMmer prints them",
+        ),
+        (
+            "a.paf",
+            "q\t9\t0\t9\t+\tone\t99\t1\t10\t9\t9\t60\tNM:i:0\nq\t9\t0\t9\t+\tone\t99\t1\t10\t9\t9\t60\tNM\n",
+            "line 2: 'NM' is not a tag such as NM:i:0: the table was damaged; write it again",
         ),
         ("a.parquet", "PAR1", "the Parquet file is damaged: write it again"),
     ],
@@ -117,6 +123,34 @@ def test_tables_without_rows(tmp_path):
         table = bwarp.read_table(tmp_path / name)
         assert table.shape == (0, n_columns)
         assert {"int64", "str"} <= set(table.dtypes.map(str))
+
+
+def test_pairs_of_primers_have_names(tmp_path):
+    (tmp_path / "a.pairs.tsv").write_text(
+        "pair\tforward\treverse\tforward_sites\treverse_sites\tproducts\n007\tACGT\tNA\t1\t2\t3\n"
+    )
+    table = bwarp.read_table(tmp_path / "a.pairs.tsv")
+    assert table.iloc[0].tolist() == ["007", "ACGT", "NA", 1, 2, 3]
+
+
+def test_guides_without_a_header(tmp_path):
+    (tmp_path / "a.txt").write_text("chr20:5-25:-\tACGTACGTACGTACGTACGT\n")
+    table = bwarp.read_table(tmp_path / "a.txt")
+    assert dict(table.iloc[0]) == {"guide": "chr20:5-25:-", "sequence": "ACGTACGTACGTACGTACGT"}
+
+
+def test_tags_that_some_lines_lack(tmp_path):
+    columns = "q\t9\t0\t9\t+\tone\t99\t1\t10\t9\t9\t60"
+    (tmp_path / "a.paf").write_text(
+        f"{columns}\tNM:i:0\tBC:Z:AC:GT\tde:f:0.5\n{columns}\tNM:i:2\tXX:i:7\n"
+    )
+    table = bwarp.read_table(tmp_path / "a.paf")
+    assert table["NM"].tolist() == [0, 2]
+    assert table["NM"].dtype == "int64"
+    assert table["BC"].tolist() == ["AC:GT", ""]
+    assert (table["de"][0], table["XX"][1]) == (0.5, 7)
+    assert math.isnan(table["de"][1])
+    assert math.isnan(table["XX"][0])
 
 
 def test_names_that_are_not_utf8(tmp_path):

@@ -17,7 +17,7 @@ from drawing.accuracy import calibration, roc  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
 from drawing.gpu_tables import TABLES as GPU_TABLES  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
-from drawing.paper_tables import drozd  # noqa: E402
+from drawing.paper_tables import chang_on_gpu, drozd  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
 from drawing.whole_runs import scaling, whole_run_rows  # noqa: E402
 from frame import environment, peers  # noqa: E402
@@ -325,3 +325,15 @@ def test_every_line_in_git_has_a_commit_or_is_published():
     for path in (CHECKOUT / "benchmarks/results").glob("*.json*"):
         for line in map(json.loads, path.open()):
             assert line.get("commit") or line.get("published"), path.name
+
+
+def test_chang_and_chen_time_one_query():
+    part = {"part": "time table III", "what": "profile 128"}
+    lines = [
+        part | {"queries": 1, "ms": {"spread_targets": 0.04, "align_strip": 0.06}},
+        part | {"queries": 2, "ms": {"spread_targets": 0.05, "align_strip": 0.07}},
+        {"part": "time table III", "what": "profile 128, all queries", "seconds": 0.001},
+    ]
+    table = chang_on_gpu(lambda _: lines)
+    assert table.rows == [(128, "", "0.1")]
+    assert table.lines == lines[:1]

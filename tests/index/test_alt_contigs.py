@@ -51,13 +51,13 @@ def test_the_first_column_is_read(reference, tmp_path, text):
     assert chosen_alt_contigs(str(tmp_path / "list.gz"), reference) == (1, 2)
 
 
-@pytest.mark.parametrize(("text", "names"), [("", 0), ("@SQ\tSN:chr6\n", 0), ("1\n1\tchr6\n2", 2)])
-def test_a_list_that_names_no_contig_is_refused(reference, tmp_path, text, names):
+@pytest.mark.parametrize("text", ["", "@SQ\tSN:chr6\n", "1\n1\tchr6\n2"])
+def test_a_list_that_names_no_contig_is_refused(reference, tmp_path, text):
     (tmp_path / "list").write_text(text)
     with pytest.raises(InputError) as refused:
         listed_alt_contigs(tmp_path / "list", reference)
     assert str(refused.value) == (
-        f"{tmp_path}/list: none of the {names} names in its first column is a contig of the "
+        f"{tmp_path}/list: no name in its first column is a contig of the "
         "reference: mend the list of ALT contigs, or take it away"
     )
 

@@ -129,7 +129,7 @@ def test_a_line_of_bases_that_its_record_does_not_bear_out(tmp_path):
     for chunk_bytes in (1000, 99_000, 1_000_000):
         with pytest.raises(InputError) as error:
             records_of(path, chunk_bytes=chunk_bytes)
-        assert str(error.value) == f"{path}, line 4: the record has 100,000 bases and 1 qualities"
+        assert str(error.value) == f"{path}, line 4: the record has 100,000 bases and 1 quality"
 
 
 def dnaio_records(path, fastq: bool):

@@ -71,6 +71,12 @@ def test_specificity_is_that_of_the_others():
     assert specificity(1.0, 0.0, 1.0) == 0.5
 
 
+def test_a_specificity_has_the_scale_of_its_score():
+    assert specificity(100.0, 100.0, 100.0) == 100
+    # As CRISPOR has it: 100 x 100 / (100 + sum).
+    assert specificity(120.0, 100.0, 100.0) == pytest.approx(100 * 100 / 120)
+
+
 def test_scores_of_crispor(shared_data):
     with shared_data("crispr_crispor", "expected_hg19_chr20.tsv").open() as file:
         rows = list(csv.DictReader(file, delimiter="\t"))

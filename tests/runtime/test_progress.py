@@ -25,7 +25,7 @@ def good_terminal(monkeypatch):
 
 def reported(stream, **options):
     times = iter([0.0, 0.5, 1.5, 2.0, 12.0, 12.5, 40.0])
-    with progress("k-mers", stream=stream, clock=lambda: next(times), **options) as report:
+    with progress("k-mer", stream=stream, clock=lambda: next(times), **options) as report:
         for step in range(6):
             report(1_000_000 * step, f"{10**step:,} hits")
     return stream.getvalue()
@@ -65,7 +65,7 @@ def test_the_time_left_of_a_file_that_is_read_ahead(monkeypatch):
     monkeypatch.setattr(module, "part_read", lambda files: next(parts))
     times = iter([0.0, 10.0, 30.0, 80.0, 90.0])
     log = io.StringIO()
-    with progress("reads", files=["a"], stream=log, clock=lambda: next(times)) as report:
+    with progress("read", files=["a"], stream=log, clock=lambda: next(times)) as report:
         for done in (100, 300, 800, 900):
             report(done)
     assert log.getvalue() == (
@@ -77,14 +77,14 @@ def test_the_time_left_of_a_file_that_is_read_ahead(monkeypatch):
 
 
 def test_slow_work_has_a_decimal():
-    assert module.progress_line("queries", 3, "", 12, 20.0) == (
+    assert module.progress_line("query", 3, "", 12, 20.0) == (
         "3 queries done, 0.1 a second, 1 min 00 s left"
     )
 
 
 def test_nothing_is_said_of_short_work():
     for stream in (io.StringIO(), Terminal()):
-        with progress("reads", stream=stream, clock=lambda: 0.0) as report:
+        with progress("read", stream=stream, clock=lambda: 0.0) as report:
             report(1)
         assert stream.getvalue() == ""
 
@@ -172,7 +172,7 @@ def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
 
 def test_compiling_is_no_part_of_the_speed(monkeypatch):
     stream, times = io.StringIO(), iter([0.0, 12.0])
-    with progress("reads", total=300, stream=stream, clock=lambda: next(times)) as report:
+    with progress("read", total=300, stream=stream, clock=lambda: next(times)) as report:
         monkeypatch.setitem(module._compiling, "of the test", 10.0)
         report(100)
     assert stream.getvalue() == "100 reads done, 50 a second, 4 s left\n"

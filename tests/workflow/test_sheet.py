@@ -69,7 +69,7 @@ def test_several_files_in_a_cell():
     ]
     assert files_of_cell(None) == []
     assert [str(problem) for problem in sheet_problems("s.csv", rows, SHEET, ("sample",))] == [
-        "s.csv line 3, column fq2: there are 2 files, and 1 in fq1; name as many in both, in the "
+        "s.csv line 3, column fq2: 2 files here, and 1 in fq1; name as many in both, in the "
         "same order"
     ]
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from bwarp.counted import counted
 from bwarp_configuration import (
     Problem,
     explain,
@@ -99,7 +100,7 @@ def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], l
                     name,
                     number,
                     f"column {len(header) + 1}",
-                    f"there are {len(cells)} cells under {len(header)} columns; "
+                    f"there are {len(cells)} cells under {counted(len(header), 'column')}; "
                     f"remove the {_NAMES[separator]} that are too many",
                 )
             )
@@ -211,8 +212,8 @@ def _problems_of_pairs(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     elif second and len(first) != len(second):
         yield (
             "fq2",
-            f"there are {len(second)} files, and {len(first)} in fq1; name as many in both, in "
-            "the same order",
+            f"{counted(len(second), 'file')} here, and {len(first)} in fq1; name as many in both, "
+            "in the same order",
         )
 
 

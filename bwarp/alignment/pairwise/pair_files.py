@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.file_blocks import read_blocks
@@ -106,7 +107,7 @@ def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
         n_queries = first if q is None else _count(q, left)
         n_references = first if r is None else _count(r, right)
         raise InputError(
-            f"{queries} has {n_queries:,} records but {references} has {n_references:,}: "
+            f"{queries} has {counted(n_queries, 'record')} but {references} has {n_references:,}: "
             "record i goes with record i, so both must have as many"
         )
 
@@ -167,7 +168,8 @@ def read_pair_table(path: str | os.PathLike, code_of_byte: np.ndarray) -> Iterat
             fields = [name.encode(), fields[0], name.encode(), fields[1]]
         if len(fields) != 4:
             raise InputError(
-                f"{path}: line {number} has {len(fields)} columns: give query and reference, "
+                f"{path}: line {number} has {counted(len(fields), 'column')}: give query and "
+                "reference, "
                 "or query name, query, reference name and reference, with tabs between them"
             )
         rows.append(

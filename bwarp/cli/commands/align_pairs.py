@@ -20,6 +20,7 @@ from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_fil
 from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
 from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
@@ -40,6 +41,8 @@ scripts/align_pairs.py --references haplotypes.fa --queries reads.fa -o gatk.tsv
 """
 
 LARGEST = 10_000
+
+FORMATS = ("tsv", "paf", "sam")
 
 ALIGNER_OPTIONS = (
     *("mode", "free_ends", "match", "mismatch", "matrix", "gap_open", "gap_extend"),
@@ -115,20 +118,20 @@ def main(options):
     count = 0
     header = header_of(options, output_format, scoring)
     files = [options.pairs] if options.pairs else [options.references, options.queries]
-    with atomic_file(options.output, "wt") as output, progress("pairs", files=files) as report:
+    with atomic_file(options.output, "wt") as output, progress("pair", files=files) as report:
         output.write(header)
         for named in read_pairs(options, code_of_byte):
             output.write(lines(named, aligner.align(named.pairs)))
             count += named.pairs.count
             report(count)
-    say(f"aligned {count:,} pairs on {backend}")
+    say(f"aligned {counted(count, 'pair')} on {backend}")
 
 
 def format_of(options) -> str:
     name = options.output.removesuffix(".gz")
     if options.output == "-":
         return "tsv"
-    for ending in ("tsv", "paf", "sam"):
+    for ending in FORMATS:
         if name.endswith("." + ending):
             return ending
     raise UsageError(f"{options.output}: name the output .tsv, .paf or .sam (or .gz after it)")

@@ -21,6 +21,7 @@ from bwarp.cli.options import (
     warn_of_unmapped_reads,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.io.output_names import check_outputs
@@ -99,7 +100,7 @@ def main(options):
             extension,
             compression,
         ) as (encode, write),
-        progress("reads", files=files.names) as report,
+        progress("read", files=files.names) as report,
     ):
 
         def then(found):
@@ -111,7 +112,7 @@ def main(options):
         ):  # fmt: skip
             write(texts)
             certificate.add(counts)
-            report(certificate.reads, f"{certificate.loci:,} loci")
+            report(certificate.reads, counted(certificate.loci, "locus"))
     say(certificate.sentence())
     warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over, files.names)
     if options.stats:

@@ -25,6 +25,7 @@ from bwarp.cli.options import (
     add_queries_option,
 )
 from bwarp.cli.program import bounded_int, choose_engine, compile_first, program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -50,6 +51,9 @@ scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf 
     --min-length 50 --strands both
 scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
 """
+
+#: What endings say; all others are for MUMmer's format.
+FORMATS = (".tsv", ".paf", ".parquet")
 
 #: Endings that would promise another format than MUMmer's.
 OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
@@ -109,7 +113,7 @@ def main(options):
     with (
         atomic_file(options.output) as file,
         match_writer(file, output_format, options, reference, strands) as write,
-        progress("queries", files=[options.queries]) as report,
+        progress("query", files=[options.queries]) as report,
     ):
         # Indexing the chunks of the reference costs much: once for many queries.
         at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
@@ -126,8 +130,11 @@ def main(options):
             n_queries += batch.count
             for matches in write(found, batch):
                 n_matches += matches.n
-                report(n_queries, f"{n_matches:,} matches")
-    say(f"{n_queries:,} queries, {n_matches:,} matches of at least {options.min_length} bases")
+                report(n_queries, counted(n_matches, "match"))
+    say(
+        f"{counted(n_queries, 'query')}, {counted(n_matches, 'match')} of at least "
+        f"{counted(options.min_length, 'base')}"
+    )
 
 
 def format_of(options) -> str:
@@ -140,7 +147,7 @@ def format_of(options) -> str:
             f"{options.output}: matches are not written as {ending}: end the name in .mums for "
             "MUMmer's format, or in .tsv, .paf or .parquet"
         )
-    if ending not in (".tsv", ".paf", ".parquet"):
+    if ending not in FORMATS:
         return "mummer"
     for option in ("forward_positions", "four_column", "show_lengths"):
         if getattr(options, option):

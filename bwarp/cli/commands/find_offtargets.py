@@ -8,16 +8,18 @@ and - a bulge. CFD and MIT scores are empty where they are not defined: with bul
 guides than those of SpCas9 with 20 bases.
 
 OUT.guides.tsv counts the sites of every guide by mismatches and kind of bulge, without a limit, and
-has its specificities.
+has its specificities on the scales of the scores: cfd_specificity from 0 to 1, and mit_specificity
+from 0 to 100.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
 from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
 from bwarp.offtargets.find import find_sites, stretch_to_search
-from bwarp.offtargets.guides import read_guides
+from bwarp.offtargets.guides import pam_left_on, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.output.annotation import read_features
 from bwarp.offtargets.output.site_tables import open_site_tables, site_tables_at
@@ -31,6 +33,8 @@ EXAMPLES = """
 scripts/find_offtargets.py --index genome.index --guides guides.fa -o sites.tsv
 scripts/find_offtargets.py --index genome.index --guides guides.txt -o sites.tsv --pam NGG,NAG \\
     --mismatches 4 --dna-bulges 1 --rna-bulges 1 --annotation genes.gff3
+scripts/find_offtargets.py --index genome.index --guides crispor_23mers.txt -o sites.tsv \\
+    --guides-have-pam
 scripts/find_offtargets.py --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
     --pam-side 5
 """
@@ -44,11 +48,15 @@ def parse_options():
     add_index_option(parser)
     parser.add_argument(
         "--guides", required=True, metavar="G.fa",
-        help="guides without their PAMs, of 15 to 40 bases: FASTA, or lines of a name and a "
+        help="guides of 15 to 40 bases without their PAMs: FASTA, or lines of a name and a "
         "sequence or a sequence alone; - is standard input",
     )  # fmt: skip
     add_output_option(parser, "OUT.tsv", "table to write, also .gz; - is standard output")
     add_pam_options(parser)
+    parser.add_argument(
+        "--guides-have-pam", action="store_true",
+        help="cut the PAM off the guides first: CRISPOR, for example, exports them with it",
+    )  # fmt: skip
     parser.add_argument(
         "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=3,
         help=f"most mismatches of a site, 0 to {MOST_MISMATCHES}",
@@ -79,11 +87,17 @@ def parse_options():
 def main(options):
     layout = layout_of(options)
     pam = parse_pam(options.pam, options.pam_side)
+    if options.guides_have_pam and not pam.texts:
+        raise UsageError(
+            "--guides-have-pam needs the PAM: give --pam, or leave --guides-have-pam out"
+        )
     check_outputs(
         site_tables_at(options.output), [options.index, options.guides, options.annotation]
     )
     backend = choose_engine(options.backend)
-    guides = read_guides(options.guides)
+    guides = read_guides(options.guides, pam if options.guides_have_pam else None)
+    if not options.guides_have_pam and (left_on := pam_left_on(guides, pam, "--guides-have-pam")):
+        say(f"warning: {left_on}")
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
     )
@@ -94,7 +108,7 @@ def main(options):
         open_site_tables(
             options.output, layout, guides, pam, limits, reference, features, options.threads
         ) as tables,
-        progress("bases", reference.n_bases) as report,
+        progress("base", reference.n_bases) as report,
     ):
         n_hits = 0
         for done, hits in find_sites(
@@ -102,10 +116,10 @@ def main(options):
         ):
             tables.add(hits)
             n_hits += hits.count
-            report(done, f"{n_hits:,} sites")
+            report(done, counted(n_hits, "site"))
     counts = tables.counts.sites
     say(
-        f"{guides.count:,} guides searched: {tables.n_sites:,} sites, "
+        f"{counted(guides.count, 'guide')} searched: {counted(tables.n_sites, 'site')}, "
         f"{int(counts[:, 0, 0].sum()):,} of them without mismatches or bulges"
     )
 

@@ -11,6 +11,7 @@ OUT.pairs.tsv says of every pair where its primers bind, how often, and how many
 
 from bwarp.cli.options import add_index_option, add_output_option
 from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
@@ -86,15 +87,16 @@ def main(options):
     done = 0
     with (
         open_product_tables(options.output, pairs, stored.reference) as tables,
-        progress("pairs", pairs.count) as report,
+        progress("pair", pairs.count) as report,
     ):
         for products, n_sites in find_products(
             index, stored.reference, pairs, limits, backend, options.threads
         ):
             tables.add(products, n_sites)
             done += n_sites.size // 2
-            report(done, f"{tables.n_products:,} products")
+            report(done, counted(tables.n_products, "product"))
     say(
-        f"{pairs.count:,} pairs of primers: {tables.n_products:,} products of {tables.n_pairs:,}, "
+        f"{counted(pairs.count, 'pair of primers')}: {counted(tables.n_products, 'product')} of "
+        f"{tables.n_pairs:,}, "
         f"{pairs.count - tables.n_pairs:,} without a product"
     )

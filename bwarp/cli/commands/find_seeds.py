@@ -24,6 +24,7 @@ from bwarp.cli.options import (
     kmer_options,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs, table_format
@@ -120,7 +121,7 @@ def write_hits(options, found_in_batches, reference):
         open_seed_tables(
             options.output, reference, options.threads, options.site_sequence
         ) as tables,
-        progress("k-mers", files=[options.queries]) as report,
+        progress("k-mer", files=[options.queries]) as report,
     ):
         counts = tables.counts
         for (kmers, queries), found_in_passes in found_in_batches:
@@ -128,18 +129,18 @@ def write_hits(options, found_in_batches, reference):
             tables.add_kmers(kmers, queries)
             for found in found_in_passes:
                 for hits in tables.add_found(found, kmers, queries):
-                    report(done + int(hits.kmers[-1]) + 1, f"{counts.hits:,} hits")
+                    report(done + int(hits.kmers[-1]) + 1, counted(counts.hits, "hit"))
     say_outcome(options, counts)
 
 
 def write_counts(options, counted_batches):
     with (
         open_count_table(options.output) as table,
-        progress("k-mers", files=[options.queries]) as report,
+        progress("k-mer", files=[options.queries]) as report,
     ):
         for (kmers, queries), hits in counted_batches:
             table.add(kmers, queries, hits)
-            report(table.counts.searched, f"{table.counts.hits:,} hits")
+            report(table.counts.searched, counted(table.counts.hits, "hit"))
     say_outcome(options, table.counts)
 
 
@@ -148,5 +149,8 @@ def say_outcome(options, counts):
         say(f"warning: {options.queries} holds no queries")
     if counts.skipped and options.k is None and options.output != "-":
         reasons = sibling(options.output, "skipped")
-        say(f"warning: {counts.skipped:,} queries were not searched: {reasons} says why")
+        say(
+            f"warning: {counted(counts.skipped, 'query was', 'queries were')} not searched: "
+            f"{reasons} says why"
+        )
     say(counts.sentence())

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bwarp.cli.options import MOST_NAMED, add_output_option, warn_of_names_like_alt
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import listed_alt_contigs
 from bwarp.index.alt_list import alt_list_beside
@@ -112,11 +113,15 @@ def build(options):
         )
         if alt_list := alt_list_beside(options.reference):
             reference = replace(reference, alt=listed_alt_contigs(alt_list, reference))
-            say(f"{len(reference.alt):,} contigs are ALT contigs, by {alt_list}")
+            are_alt = counted(
+                len(reference.alt), "contig is an ALT contig", "contigs are ALT contigs"
+            )
+            say(f"{are_alt}, by {alt_list}")
         warn_of_names_like_alt(reference)
         warn_of_contigs_without_bases(reference.contigs_without_segments())
         say(
-            f"indexing {reference.n_bases:,} bases of {len(reference.names):,} contigs on {backend}"
+            f"indexing {counted(reference.n_bases, 'base')} of "
+            f"{counted(len(reference.names), 'contig')} on {backend}"
         )
         compile_first(backend, options)
         memory = options.memory or available_bytes()
@@ -143,7 +148,7 @@ def add_reverse(options):
     backend = choose_engine(options.backend)
     with added_to_index(index) as folder:
         reference, memory = index.reference, options.memory or available_bytes()
-        say(f"adding the reverse BWT of {reference.n_bases:,} bases on {backend}")
+        say(f"adding the reverse BWT of {counted(reference.n_bases, 'base')} on {backend}")
         with steps() as done:
             _, reverse = or_on_cpu(
                 options.backend,
@@ -160,4 +165,7 @@ def add_reverse(options):
 def warn_of_contigs_without_bases(names):
     if names:
         shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
-        say(f"warning: nothing can match in {len(names):,} contigs without A, C, G or T: {shown}")
+        say(
+            f"warning: nothing can match in {counted(len(names), 'contig')} without A, C, G or "
+            f"T: {shown}"
+        )

@@ -10,6 +10,7 @@ import numpy as np
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
 from bwarp.cli.program import program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -29,6 +30,9 @@ scripts/list_guides.py --index genome.index --region chr20:1,000,001-1,010,000 -
 scripts/list_guides.py --index genome.index --bed exons.bed -o guides.txt --pam TTTV --pam-side 5 \\
     --length 23
 """
+
+#: Endings of a table without a header; all others are FASTA.
+TABLES = (".txt", ".tsv")
 
 
 def parse_options():
@@ -87,7 +91,7 @@ def main(options):
             (start, stop) for start, stop in zip(starts, starts[1:], strict=False) if start < stop
         ]
     wanted = GuideFilter(options.min_gc, options.max_gc, options.without_tttt)
-    as_lines = options.output.removesuffix(".gz").endswith((".txt", ".tsv"))
+    as_lines = options.output.removesuffix(".gz").endswith(TABLES)
     n_guides = 0
     with atomic_file(options.output, "w") as file:
         for guides in list_guides(reference, regions, pam, options.length, wanted):
@@ -95,7 +99,7 @@ def main(options):
             n_guides += guides.count
     if n_guides == 0:
         say("warning: there is no guide that fits")
-    say(f"{n_guides:,} guides of {options.length} bases listed")
+    say(f"{counted(n_guides, 'guide')} of {counted(options.length, 'base')} listed")
 
 
 def write(file, guides, reference, as_lines: bool) -> None:

@@ -19,6 +19,7 @@ from bwarp.cli.options import (
     warn_of_unnamed_reference,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
@@ -122,7 +123,7 @@ def main(options):
     if options.alt is None:
         warn_of_names_like_alt(reference)
     warn_of_unnamed_reference(options.output, options.reference)
-    with progress("reads", files=names) as report:
+    with progress("read", files=names) as report:
         mapped_chunks = partial(
             map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
         )
@@ -133,7 +134,13 @@ def main(options):
     warn_of_unmapped_reads(statistics["reads"], statistics["mapped"], names)
     orphans = statistics["reads"] - statistics["paired"]
     if orphans and (statistics["paired"] or are_pairs):
-        say(f"{orphans:,} reads have no mate beside them, and were mapped as single reads")
+        say(
+            counted(
+                orphans,
+                "read has no mate beside it, and was mapped as a single read",
+                "reads have no mate beside them, and were mapped as single reads",
+            )
+        )
     if options.stats:
         write_statistics(options.stats, statistics)
 

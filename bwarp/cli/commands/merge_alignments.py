@@ -12,6 +12,7 @@ from bwarp.cli.options import (
     warn_of_unnamed_reference,
 )
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, private_folder
@@ -114,9 +115,9 @@ def main(options):
             file.write(statistics_text(merged_counts))
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]
-    marked = "" if found is None else f", {found:,} duplicates"
+    marked = "" if found is None else f", {counted(found, 'duplicate')}"
     warn_of_unnamed_reference(options.output, options.reference)
-    say(f"{output}: {len(statistics)} units merged{marked}")
+    say(f"{output}: {counted(len(statistics), 'unit')} merged{marked}")
     warn_of_unmapped_reads(merged_counts["reads"], merged_counts["mapped"])
 
 
@@ -148,7 +149,8 @@ def files_of_units(options) -> dict[str, list[str]]:
         return units
     if len(options.names) != len(options.units):
         raise UsageError(
-            f"--units has {len(options.names):,} names of {len(options.units):,} files: name the "
+            f"--units has {counted(len(options.names), 'name')} of "
+            f"{counted(len(options.units), 'file')}: name the "
             "unit of each"
         )
     for name, file in zip(options.names, options.units, strict=True):

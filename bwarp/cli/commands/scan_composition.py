@@ -35,6 +35,7 @@ from bwarp.composition.scan import (
 )
 from bwarp.composition.scan_inputs import scan_queries, scan_references
 from bwarp.composition.similarity import parse_similarity
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
@@ -110,11 +111,11 @@ def main(options):
     if options.best:
         blocks = scan_best(scan, groups, options.best)
     else:
-        with progress("queries", total=len(names)) as report:
+        with progress("query", total=len(names)) as report:
             hits = count_hits(scan, groups, report)
         of_queries = hits_of_queries(groups, hits, len(names))
         total = int(of_queries.sum())
-        say(f"{total:,} hits at similarity {options.similarity}")
+        say(f"{counted(total, 'hit')} at similarity {options.similarity}")
         if options.count_only:
             write_counts(options.output, output_format, names, lengths, of_queries)
             return
@@ -124,7 +125,7 @@ def main(options):
         blocks = (join_regions(block, references.starts) for block in blocks)
         total = None
     n_rows = write_rows(options, output_format, names, references, blocks, total)
-    say(f"wrote {n_rows:,} {'regions' if options.regions else 'hits'} to {options.output}")
+    say(f"wrote {counted(n_rows, 'region' if options.regions else 'hit')} to {options.output}")
 
 
 def format_of(options) -> str:
@@ -142,13 +143,14 @@ def describe(references, names, groups):
     n_grouped = sum(len(group.queries) for group in groups)
     comparisons = sum(len(g.queries) * window_count(references, g.length) for g in groups)
     say(
-        f"{len(names):,} queries of {len(groups):,} lengths and "
-        f"{sum(len(g.counts) for g in groups):,} compositions, "
-        f"{len(references.names):,} references of {references.codes.size:,} bases: "
-        f"{comparisons:,} comparisons"
+        f"{counted(len(names), 'query')} of {counted(len(groups), 'length')} and "
+        f"{counted(sum(len(g.counts) for g in groups), 'composition')}, "
+        f"{counted(len(references.names), 'reference')} of "
+        f"{counted(references.codes.size, 'base')}: {counted(comparisons, 'comparison')}"
     )
     if n_grouped < len(names):
-        say(f"{len(names) - n_grouped:,} queries have no bases, and so no hits")
+        baseless = counted(len(names) - n_grouped, "query has", "queries have")
+        say(f"{baseless} no bases, and so no hits")
 
 
 def refuse_too_many(options, output_format, total, names, references):
@@ -161,8 +163,8 @@ def refuse_too_many(options, output_format, total, names, references):
     instead = "raise --similarity, or ask for --best N or --count-only"
     if total > options.max_hits:
         raise UsageError(
-            f"{total:,} hits (about {shown(size)}) are more than --max-hits {options.max_hits:,}: "
-            f"{instead}, or raise --max-hits"
+            f"--max-hits {options.max_hits:,} is less than {counted(total, 'hit')} (about "
+            f"{shown(size)}): {instead}, or raise --max-hits"
         )
     if options.output == "-" or options.regions:
         return
@@ -172,7 +174,8 @@ def refuse_too_many(options, output_format, total, names, references):
     free = shutil.disk_usage(folder).free
     if size > free:
         raise UsageError(
-            f"{total:,} hits would take about {shown(size)}, but {folder} has {shown(free)} free: "
+            f"{counted(total, 'hit')} would take about {shown(size)}, but {folder} has "
+            f"{shown(free)} free: "
             f"{instead}"
         )
 
@@ -203,7 +206,7 @@ def write_rows(options, output_format, names, references, blocks, total) -> int:
     with (
         atomic_file(options.output) as file,
         row_writer(file, output_format, options, names, references.names) as write,
-        progress("regions" if options.regions else "hits", total=total) as report,
+        progress("region" if options.regions else "hit", total=total) as report,
     ):
         for block in blocks:
             for rows in rows_of_block(block, references.starts):

@@ -35,6 +35,7 @@ from bwarp.alignment.search.top_hits import (
 )
 from bwarp.cli.options import SEQUENCES, add_gpus_option, add_score_options
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -116,7 +117,10 @@ def main(options):
         database = load_database(options.database, scoring.letters)
     else:
         database = read_database(options.database, scoring.code_of_byte)
-    say(f"database: {database.count:,} sequences of {int(database.offsets[-1]):,} residues")
+    say(
+        f"database: {counted(database.count, 'sequence')} of "
+        f"{counted(int(database.offsets[-1]), 'residue')}"
+    )
     if options.prepare:
         save_database(database, scoring.letters, options.prepare)
         say(f"prepared {options.prepare}")
@@ -127,7 +131,7 @@ def main(options):
 def search(options, scoring, parameters, database, backend):
     names, queries = read_all(options.queries, scoring.code_of_byte)
     threads = options.threads
-    with progress("queries", total=len(queries)) as report:
+    with progress("query", total=len(queries)) as report:
         hits = find_best_hits(
             queries,
             database,
@@ -140,7 +144,10 @@ def search(options, scoring, parameters, database, backend):
             options.algorithm,
             report,
         )
-    say(f"searched {len(queries):,} queries on {backend}: {hits.scores.size:,} hits")
+    say(
+        f"searched {counted(len(queries), 'query')} on {backend}: "
+        f"{counted(hits.scores.size, 'hit')}"
+    )
 
     pairs = hit_pairs(hits, queries, database)
     query_names = [names[i] for i in hits.queries]

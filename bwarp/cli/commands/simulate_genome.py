@@ -10,6 +10,7 @@ import numpy as np
 
 from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_file
 from bwarp.simulation.fasta_text import fasta_pieces
 from bwarp.simulation.genome import GenomeParameters, simulate_genome
@@ -59,4 +60,7 @@ def main(options):
         masked = genome.repeats if options.lower_case_repeats else np.empty((0, 2), np.int64)
         for piece in fasta_pieces(genome, options.line_width, masked):
             file.write(piece)
-    say(f"{options.output}: {options.length:,} bases in {options.contigs} contigs")
+    say(
+        f"{options.output}: {counted(options.length, 'base')} in "
+        f"{counted(options.contigs, 'contig')}"
+    )

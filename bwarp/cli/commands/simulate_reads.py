@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import fields
 
 from bwarp.cli.program import program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -129,6 +130,6 @@ def main(options):
             ]
         for write in pending:
             write.result()
-    what = "pairs" if ends == 2 else "reads"
+    what = counted(total, "pair" if ends == 2 else "read")
     n_variants = variants.positions.size
-    say(f"{' '.join(outputs)}: {total:,} {what} of an individual with {n_variants:,} variants")
+    say(f"{' '.join(outputs)}: {what} of an individual with {counted(n_variants, 'variant')}")

@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict
 
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.evaluation.truth import count_correct
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -30,4 +31,7 @@ def main(options):
     with atomic_file(options.output, "w") as file:
         file.write(json.dumps(asdict(counts)) + "\n")
     share = 100 * sum(counts.correct) / max(counts.total, 1)
-    say(f"{sum(counts.correct):,} of {counts.total:,} reads are mapped correctly: {share:.2f} %")
+    say(
+        f"{sum(counts.correct):,} of {counted(counts.total, 'read is', 'reads are')} mapped "
+        f"correctly: {share:.2f} %"
+    )

@@ -9,6 +9,7 @@ from itertools import count, islice
 
 from bwarp.cli.options import add_output_option, add_read_options, read_files
 from bwarp.cli.program import program_parser, say, whole
+from bwarp.counted import counted
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
 from bwarp.io.output_names import check_outputs
@@ -50,7 +51,7 @@ def main(options):
     n_reads = 0
     with (
         atomic_folder(options.output, own_files(options.output)) as folder,
-        progress("reads", files=files.names) as report,
+        progress("read", files=files.names) as report,
     ):
         for number in count():
             first = next(chunks, None)
@@ -65,8 +66,8 @@ def main(options):
                 for chunk in islice(chunks, n_chunks - 1):
                     write_reads(writer, chunk)
                     n_reads += chunk.n_reads
-            report(n_reads, f"{number + 1:,} batches")
-    say(f"{n_reads:,} reads: {max(1, number):,} batches")
+            report(n_reads, counted(number + 1, "batch"))
+    say(f"{counted(n_reads, 'read')}: {counted(max(1, number), 'batch')}")
 
 
 def own_files(folder) -> list[str]:

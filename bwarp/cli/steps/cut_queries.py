@@ -14,6 +14,7 @@ from bwarp.alignment.search.database import gather_sequences
 from bwarp.cli.options import SEQUENCES, add_output_option
 from bwarp.cli.program import program_parser, say, whole
 from bwarp.composition.scan_inputs import scan_queries
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.names import names_of
@@ -76,4 +77,4 @@ def main(options):
             options.queries, folder, options.parts, partial(check, options.queries),
             code_of_byte, options.threads,
         )  # fmt: skip
-    say(f"{n_queries:,} queries: {options.parts:,} parts")
+    say(f"{counted(n_queries, 'query')}: {counted(options.parts, 'part')}")

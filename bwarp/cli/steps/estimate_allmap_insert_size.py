@@ -7,6 +7,7 @@ pairs, and their orientation; - is standard output.
 
 from bwarp.cli.options import add_index_option, add_orientation_option, add_output_option
 from bwarp.cli.program import program_parser
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -45,7 +46,8 @@ def main(options):
     check_outputs([options.output], [options.index, *options.reads, *options.loci])
     if len(options.reads) != len(options.loci):
         raise UsageError(
-            f"--reads has {len(options.reads):,} files and --loci {len(options.loci):,}: give the "
+            f"--reads has {counted(len(options.reads), 'file')} and --loci "
+            f"{len(options.loci):,}: give the "
             "loci of every batch"
         )
     index = load_index(options.index)

@@ -6,6 +6,7 @@ scripts/locate_seeds.py. The output is a chunk file; - is standard output.
 
 from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
@@ -69,10 +70,10 @@ def main(options):
         frames = searched_chunks(reads, reader, limits)
         with (
             write_chunk_file(options.output, holds="loci", **carried) as writer,
-            progress("loci", files=[options.candidates]) as report,
+            progress("locus", files=[options.candidates]) as report,
         ):
             for kind, arrays in in_order(extend, frames, options.threads):
                 writer.write(kind, **arrays)
                 n_loci += len(arrays["rows"]) if kind == "loci" else 0
                 report(n_loci)
-    say(f"{n_loci:,} loci")
+    say(counted(n_loci, "locus"))

@@ -6,6 +6,7 @@ are the same. The output is a chunk file; - is standard output.
 
 from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
@@ -72,11 +73,11 @@ def main(options):
         frames = searched_chunks(reads, reader, limits)
         with (
             write_chunk_file(options.output, holds="candidates", **carried) as writer,
-            progress("hits", files=[options.hits]) as report,
+            progress("hit", files=[options.hits]) as report,
         ):
             for (kind, arrays), kept, dropped in in_order(keep, frames, options.threads):
                 writer.write(kind, **arrays)
                 n_kept += kept
                 n_dropped += dropped
                 report(n_kept + n_dropped, f"{n_dropped:,} dropped")
-    say(f"{n_kept + n_dropped:,} hits: {n_dropped:,} dropped, {n_kept:,} kept")
+    say(f"{counted(n_kept + n_dropped, 'hit')}: {n_dropped:,} dropped, {n_kept:,} kept")

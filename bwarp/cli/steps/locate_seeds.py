@@ -5,6 +5,7 @@ The third step of the chain; it runs on the CPU. The output is a chunk file; - i
 
 from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.index.locate_cpu import look_up
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
@@ -42,10 +43,10 @@ def main(options):
         carried = {"index": index.checksum, "options": stored_options(options_of_file(reader))}
         with (
             write_chunk_file(options.output, holds="hits", **carried) as writer,
-            progress("hits", files=[options.seeds]) as report,
+            progress("hit", files=[options.seeds]) as report,
         ):
             for kind, arrays in in_order(locate, reader, options.threads):
                 writer.write(kind, **arrays)
                 n_hits += arrays["positions"].size if kind == "hits" else 0
                 report(n_hits)
-    say(f"{n_hits:,} hits located")
+    say(f"{counted(n_hits, 'hit')} located")

@@ -18,6 +18,7 @@ from typing import IO
 from bwarp.cli.locus_options import outputs_of, write_certificate
 from bwarp.cli.options import add_output_option, warn_of_unmapped_reads
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_files, private_folder
 from bwarp.io.bam.header import BamHeader
@@ -85,7 +86,10 @@ def main(options):
             else:
                 join(loci, [(Path(batch), b"") for batch in options.batches])
     write_certificate(stats_of(options.output), certificate)
-    say(f"{options.output}: {len(options.batches):,} batches merged: {certificate.sentence()}")
+    say(
+        f"{options.output}: {counted(len(options.batches), 'batch')} merged: "
+        f"{certificate.sentence()}"
+    )
     warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over)
 
 

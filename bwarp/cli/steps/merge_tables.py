@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
@@ -50,4 +51,4 @@ def main(options):
                             f"{path}: begins otherwise than {options.parts[0]}: make it again"
                         )
                 shutil.copyfileobj(part, file, 1 << 20)
-    say(f"{options.output}: {len(options.parts):,} tables merged")
+    say(f"{options.output}: {counted(len(options.parts), 'table')} merged")

@@ -16,6 +16,7 @@ import numpy as np
 from bwarp.cli.locus_options import add_locus_options, locus_options
 from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
@@ -93,7 +94,7 @@ def main(options):
         write_chunk_file(
             options.output, holds="seeds", index=index.checksum, options=stored_options(limits)
         ) as writer,
-        progress("reads", files=[options.reads]) as report,
+        progress("read", files=[options.reads]) as report,
     ):
         chunks = pairs_alone(options.reads, stored_reads(batch))
         chunks = zip(chunks, repeat(None), strict=False)
@@ -114,5 +115,5 @@ def main(options):
             for kind, arrays in frames:
                 writer.write(kind, **arrays)
                 n_hits += arrays["sampled"].size if kind == "hits" else 0
-            report(n_reads, f"{n_hits:,} hits")
-    say(f"{n_reads:,} reads: {n_hits:,} hits of their parts")
+            report(n_reads, counted(n_hits, "hit"))
+    say(f"{counted(n_reads, 'read')}: {counted(n_hits, 'hit')} of their parts")

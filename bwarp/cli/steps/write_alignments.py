@@ -26,6 +26,7 @@ from bwarp.cli.options import (
     warn_of_unmapped_reads,
 )
 from bwarp.cli.program import program_parser, say
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file
@@ -102,7 +103,7 @@ def main(options):
                 extension,
             )
         )  # fmt: skip
-        report = files.enter_context(progress("reads", files=[options.reads]))
+        report = files.enter_context(progress("read", files=[options.reads]))
 
         def finish(of_chunk):
             chunk, rounds, counts = of_chunk
@@ -132,7 +133,7 @@ def main(options):
         for texts, counts in in_order(finish, chunks, options.threads):
             write(texts)
             certificate.add(counts)
-            report(certificate.reads, f"{certificate.loci:,} loci")
+            report(certificate.reads, counted(certificate.loci, "locus"))
     say(certificate.sentence())
     warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over)
     if options.stats:

@@ -22,7 +22,17 @@ from bwarp.loci.output.locus_text import PAF, TSV, loci_header, locus_lines
 from bwarp.reference import Reference
 from bwarp.seeding.output.seed_tables import sibling
 
-__all__ = ["SIBLINGS", "SIBLING_HEADERS", "format_of", "open_tables", "over_lines", "skipped_lines"]
+__all__ = [
+    "FORMATS",
+    "SIBLINGS",
+    "SIBLING_HEADERS",
+    "format_of",
+    "open_tables",
+    "over_lines",
+    "skipped_lines",
+]
+
+FORMATS = ("tsv", "tsv.gz", "paf", "paf.gz", "bam")
 
 SIBLINGS = ("over", "skipped")
 SIBLING_HEADERS = (b"query\tloci\n", b"query\treason\n")
@@ -33,11 +43,9 @@ def format_of(path: str | os.PathLike) -> str:
     if str(path) == "-":
         return "tsv"
     name = Path(path).name
-    for ending in ("tsv", "paf"):
-        if name.removesuffix(".gz").endswith("." + ending):
-            return ending
-    if name.endswith(".bam"):
-        return "bam"
+    for ending in FORMATS:
+        if name.endswith("." + ending):
+            return ending.removesuffix(".gz")
     raise UsageError(f"{path}: name the output .bam, .tsv or .paf (.tsv.gz and .paf.gz too)")
 
 

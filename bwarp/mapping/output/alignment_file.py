@@ -47,7 +47,7 @@ __all__ = [
     "put_in_place",
 ]
 
-_ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
+ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
 
 
@@ -80,7 +80,7 @@ def files_of(path: str) -> list[str]:
 
 def _check(output: AlignmentOutput) -> None:
     ending = Path(output.path).suffix
-    if output.path != "-" and not output.path.endswith(_ENDINGS):
+    if output.path != "-" and not output.path.endswith(ENDINGS):
         raise UsageError(
             f"{output.path}: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be "
             "- for SAM to stdout"

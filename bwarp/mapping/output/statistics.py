@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.mapping.extension.extension_cpu import Genome
@@ -207,11 +208,11 @@ def _insert_sizes(positions: np.ndarray, spans: np.ndarray, proper: np.ndarray) 
 
 def statistics_sentence(statistics: dict) -> str:
     """The counts in a line; single reads are in no pairs, and duplicates only where looked for."""
-    parts = [f"{statistics['reads']:,} reads", f"{statistics['mapped']:,} mapped"]
+    parts = [counted(statistics["reads"], "read"), f"{statistics['mapped']:,} mapped"]
     if statistics["paired"]:
         parts.append(f"{statistics['properly_paired']:,} properly paired")
     if statistics["duplicates"] is not None:
-        parts.append(f"{statistics['duplicates']:,} duplicates")
+        parts.append(counted(statistics["duplicates"], "duplicate"))
     return ", ".join(parts)
 
 

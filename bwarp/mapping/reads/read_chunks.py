@@ -20,6 +20,7 @@ from itertools import count, zip_longest
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.mapping.reads.counted_records import (
@@ -272,7 +273,7 @@ def _interleaved(path, records: CountedRecords) -> ReadChunk:
 
 def _shorter(path, other, count: int) -> InputError:
     return InputError(
-        f"{path}: the file ends after {count:,} reads, but {other} has more: "
+        f"{path}: the file ends after {counted(count, 'read')}, but {other} has more: "
         "both files of a pair need the same reads in the same order"
     )
 
@@ -296,6 +297,7 @@ def _check_reads(path, piece: Piece, first_read: int) -> None:
     for i in np.flatnonzero(piece.lengths > LONGEST_READ)[:1]:
         raise InputError(
             f"{path}, read {first_read + i + 1:,} ({piece.name(i)!r}): it has "
-            f"{piece.lengths[i]:,} bases, and the longest that are mapped have {LONGEST_READ:,}: "
+            f"{counted(piece.lengths[i], 'base')}, and the longest that are mapped have "
+            f"{LONGEST_READ:,}: "
             "map longer reads with a mapper made for them, such as minimap2"
         )

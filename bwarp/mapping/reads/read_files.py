@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk, read_chunks
 from bwarp.mapping.reads.record_files import has_pairs, holds_records
@@ -66,7 +67,8 @@ def chunks_of_files(
     """
     if files.second and len(files.first) != len(files.second):
         raise UsageError(
-            f"-1 names {len(files.first):,} files and -2 {len(files.second):,}: name as many of "
+            f"-1 names {counted(len(files.first), 'file')} and -2 {len(files.second):,}: name "
+            "as many of "
             "both, in the same order"
         )
     mates = files.second or (None,) * len(files.first)

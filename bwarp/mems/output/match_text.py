@@ -1,4 +1,4 @@
-"""Matches as lines of text: what MUMmer 3 prints, byte for byte, or PAF.
+"""Matches as lines of text: the lines that MUMmer 3 prints, or PAF.
 
 MUMmer    > query Reverse  Len = 5000              a header for every query strand
           1234567       345       678            reference, query, length; 1-based

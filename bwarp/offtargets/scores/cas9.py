@@ -94,7 +94,7 @@ def mit_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.nd
 
 
 def specificity(total: float, best_perfect: float, whole: float) -> float:
-    """The share of a guide's own target in the scores of all sites.
+    """The share of a guide's own target in the scores of all sites, on the scale of the scores.
 
     Parameters
     ----------
@@ -105,4 +105,4 @@ def specificity(total: float, best_perfect: float, whole: float) -> float:
     whole : float
         The score of a perfect target: 1, or 100 percent.
     """
-    return whole / (whole + total - best_perfect)
+    return whole * whole / (whole + total - best_perfect)

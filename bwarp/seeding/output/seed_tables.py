@@ -16,6 +16,7 @@ from typing import IO
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import Names
 from bwarp.io.output_names import table_format
@@ -86,7 +87,8 @@ class SeedCounts:
     def sentence(self) -> str:
         """All counts, for people."""
         return (
-            f"{self.searched:,} k-mers searched: {self.hits:,} hits of {self.with_hits:,}, "
+            f"{counted(self.searched, 'k-mer')} searched: {counted(self.hits, 'hit')} of "
+            f"{self.with_hits:,}, "
             f"{self.over:,} over the limit, {self.without_hits:,} without a hit; "
             f"{self.skipped:,} skipped"
         )

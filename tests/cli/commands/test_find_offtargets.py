@@ -59,7 +59,7 @@ def test_the_table_and_its_sibling(run_program, index, guides, tmp_path):
         done = run_program(SCRIPT, *run, "--threads", threads)
         assert (done.rc, done.stdout) == (0, "")
         assert done.stderr.splitlines()[-1] == (
-            "1 guides searched: 4 sites, 1 of them without mismatches or bulges"
+            "1 guide searched: 4 sites, 1 of them without mismatches or bulges"
         )
         assert output.read_text() == TSV_HEADER + (
             f"EMX1\t{GUIDE}\t{GUIDE}\tTGG\tcontig0\t5\t25\t+\t22\t0\t0\t0\t0\t1.000000\t100.000000\n"
@@ -79,7 +79,7 @@ def test_the_table_and_its_sibling(run_program, index, guides, tmp_path):
             "1", "0", "1", "1", "1", "0",
         ]  # fmt: skip
         assert float(row["cfd_specificity"]) == pytest.approx(1 / 1.395604, abs=1e-6)
-        assert float(row["mit_specificity"]) == pytest.approx(100 / 101.246810, abs=1e-6)
+        assert float(row["mit_specificity"]) == pytest.approx(100 * 100 / 101.246810, abs=1e-6)
         assert (row["sites"], row["complete"]) == ("4", "yes")
     assert len(list(output.parent.iterdir())) == 2
 
@@ -200,6 +200,66 @@ def test_options_that_are_refused(refused, index, guides, tmp_path, words, messa
     assert message in said
 
 
+@pytest.mark.parametrize(
+    ("pam", "side", "before", "behind"),
+    [("NGG", 3, "", "TGG"), ("NAG,NNGRRT", 3, "", "ACGAGT"), ("TTTV,TTN", 5, "tttc", "")],
+)
+def test_guides_with_their_pam(run_program, index, tmp_path, pam, side, before, behind):
+    sequences = (GUIDE, f"C{GUIDE[1:-1]}C")
+    run = ("--index", index, "-o", "-", "--pam", pam, "--pam-side", side, "--guides", "-")
+
+    def search(before, behind, *more):
+        guides = "".join(f"g{i} {before}{one}{behind}\n" for i, one in enumerate(sequences))
+        return run_program(SCRIPT, *run, "--dna-bulges", 1, *more, stdin=guides)
+
+    ends = "ends" if side == 3 else "begins"
+    warning = (
+        f"warning: every guide {ends} with the PAM {pam}, which is searched for beside the guide: "
+        "if the guides were exported with their PAM, give --guides-have-pam\n"
+    )
+    assert warning in search(before, behind).stderr
+    alone = search("", "")
+    cut = search(before, behind, "--guides-have-pam")
+    assert (cut.rc, cut.stdout) == (0, alone.stdout)
+    assert len(alone.stdout.splitlines()) > (pam == "NGG")
+    assert "warning" not in alone.stderr + cut.stderr
+
+
+def test_a_pam_that_most_sequences_end_with_is_no_reason_to_warn(run_program, index):
+    run = ("--index", index, "-o", "-", "--pam", "NNG", "--guides", "-")
+    assert "warning" not in run_program(SCRIPT, *run, stdin=f"{GUIDE}TGG\n").stderr
+
+
+def test_guides_as_crispor_exports_them(run_program, shared_data, index, tmp_path):
+    guides = [f"{row['targetSeq']}\n" for row in table(shared_data, "guides_hg19.tsv")]
+    run = ("--index", index, "-o", "-", "--guides", "-")
+    assert (
+        "every guide ends with the PAM NGG"
+        in run_program(SCRIPT, *run, stdin="".join(guides)).stderr
+    )
+    done = run_program(SCRIPT, *run, "--guides-have-pam", stdin="".join(guides))
+    assert (done.rc, "warning" in done.stderr) == (0, False)
+
+
+def test_a_guide_without_its_pam_is_named(refused, index, tmp_path):
+    (tmp_path / "g.fa").write_text(f">a\n{GUIDE}TGG\n>b\n{GUIDE}\n>c\n{'A' * 41}TGG\n")
+    run = ("--index", index, "--guides", tmp_path / "g.fa", "-o", tmp_path / "out.tsv")
+    code, said = refused(*run, "--guides-have-pam")
+    assert code == 1
+    assert said.rstrip().endswith(
+        "g.fa, guide b does not end with the PAM NGG: correct the guide or --pam, or leave out "
+        "--guides-have-pam"
+    )
+    code, said = refused(*run, "--guides-have-pam", "--pam", "TTTV", "--pam-side", 5)
+    assert "guide a does not begin with the PAM TTTV: " in said
+    code, said = refused(*run, "--guides-have-pam", "--pam", "none")
+    assert code == 2
+    assert "--guides-have-pam needs the PAM: give --pam, or leave --guides-have-pam out" in said
+    (tmp_path / "g.fa").write_text(f">c\n{'A' * 41}TGG\n")
+    code, said = refused(*run, "--guides-have-pam")
+    assert "guide c has 41 bases: 15 to 40 can be searched" in said
+
+
 def test_two_names_of_one_sequence_have_rows_each(run_program, index, tmp_path):
     (tmp_path / "g.fa").write_text(f">a\n{GUIDE}\n>b\n{GUIDE}\n")
     done = run_program(SCRIPT, "--index", index, "--guides", tmp_path / "g.fa", "-o", "-")
@@ -210,13 +270,13 @@ def test_sites_of_crispor(run_program, shared_data, large_data, tmp_path):
     """Of guides that CRISPOR lists wholly, its sites with NGG are all, no more and no less."""
     guides = table(shared_data, "guides_hg19.tsv")
     (tmp_path / "guides.fa").write_text(
-        "".join(f">{row['guideId']}\n{row['targetSeq'][:20]}\n" for row in guides)
+        "".join(f">{row['guideId']}\n{row['targetSeq']}\n" for row in guides)
     )
     genome = large_data("chr20.fa")
     index = tmp_path / "chr20.index"
     assert run_program("index_reference.py", genome, "-o", index, "--backend", "cpu").rc == 0
     run = ("--index", index, "--guides", tmp_path / "guides.fa", "-o", tmp_path / "out.tsv")
-    done = run_program(SCRIPT, *run, "--mismatches", 4, "--format", "crispor")
+    done = run_program(SCRIPT, *run, "--guides-have-pam", "--mismatches", 4, "--format", "crispor")
     assert done.rc == 0, done.stderr
     listed = rows_by_site(table(shared_data, "expected_hg19_chr20.tsv"))
     with (tmp_path / "out.tsv").open() as file:

@@ -246,7 +246,7 @@ def test_contigs_in_which_nothing_can_match(index_reference, tmp_path, program, 
     program.warn_of_contigs_without_bases(["a"])
     program.warn_of_contigs_without_bases([])
     assert capfd.readouterr().err == (
-        "warning: nothing can match in 1 contigs without A, C, G or T: a\n"
+        "warning: nothing can match in 1 contig without A, C, G or T: a\n"
     )
     monitored = []
     program.say, kept = monitored.append, program.say

@@ -55,7 +55,7 @@ def test_tsv(scan, tmp_path, similarity, algorithm):
         distance, shown = line.split("\t")[3:]
         assert shown == f"{1 - int(distance) / 4:.6f}"
     assert f"{len(expected)} hits at similarity {similarity}" in done.stderr
-    assert "1 queries have no bases, and so no hits" in done.stderr
+    assert "1 query has no bases, and so no hits" in done.stderr
 
 
 def test_standard_output_gzip_bed_and_parquet_say_the_same(scan, tmp_path):

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from bwarp.counted import counted
+
 #: The errors, and what they add to what they are given.
 ERRORS = {
     "InputError": "",
@@ -18,8 +20,13 @@ def text_of(node) -> str:
     """A message as the pages write it: … for every value."""
     if isinstance(node, ast.Constant):
         return str(node.value)
+    if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Call):
+        return text_of(node.value)
     if isinstance(node, ast.JoinedStr):
         return "".join(map(text_of, node.values))
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "counted":
+        nouns = [argument.value for argument in node.args[1:] if isinstance(argument, ast.Constant)]
+        return counted(2, *nouns).replace("2", "…") if nouns else "… …"
     if isinstance(node, ast.BinOp):
         return text_of(node.left) + text_of(node.right)
     return "…"

@@ -201,5 +201,5 @@ def test_every_file_needs_a_unit(folder, tmp_path):
     out = ("-o", tmp_path / "o.bam", "--units", "u", "v")
     done = run_here("merge_alignments", tmp_path / "u.bam", *out, folder=tmp_path)
     assert (done.rc, done.last_line) == (
-        2, "merge_alignments.py: error: --units has 2 names of 1 files: name the unit of each"
+        2, "merge_alignments.py: error: --units has 2 names of 1 file: name the unit of each"
     )  # fmt: skip

@@ -1,0 +1,27 @@
+"""A count with its noun, as messages print it."""
+
+__all__ = ["counted"]
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A count and a noun, in the plural but for one.
+
+    `many` is given where another word changes as well.
+
+    >>> counted(1, "query"), counted(0, "locus"), counted(1200, "pair of primers")
+    ('1 query', '0 loci', '1,200 pairs of primers')
+    >>> counted(2, "read has", "reads have") + " no mate"
+    '2 reads have no mate'
+    """
+    return f"{count:,} {one if count == 1 else many or _plural(one)}"
+
+
+def _plural(noun: str) -> str:
+    head, of, rest = noun.partition(" of ")
+    if head.endswith("us"):
+        head = head.removesuffix("us") + "i"
+    elif head.endswith("y"):
+        head = head.removesuffix("y") + "ies"
+    else:
+        head += "es" if head.endswith(("s", "x", "ch", "sh")) else "s"
+    return head + of + rest

@@ -1,0 +1,82 @@
+"""Counts before nouns: one is singular, in every message."""
+
+import ast
+import re
+
+import pytest
+
+from bwarp.counted import counted
+
+#: Counts that are never 1: where they stand, and what follows them.
+NEVER_ONE = {
+    ("bwarp/reference.py", " bases are more than the "),
+    (
+        "bwarp/alignment/gatk/gatk_run_lengths_cuda.py",
+        " bases, and --algorithm run-lengths counts up ",
+    ),
+    ("bwarp/composition/scan_inputs.py", " bases are more than the "),
+    ("bwarp/composition/scan_inputs.py", " bases; "),
+    ("bwarp/index/building/suffix_parts_plan.py", " bases takes at least "),
+    ("bwarp/mapping/output/tags_of_input.py", " read groups, which batches do not keep:"),
+    ("bwarp/mems/device_text_cuda.py", " bases of queries at a time are more than"),
+    ("bwarp/primers/product_tables.py", " bases, "),
+    ("bwarp/seeding/find_cuda.py", " hits of k-mer "),
+    ("bwarp/simulation/reads.py", " bases was found in "),
+    ("workflow/lib/bwarp_sheet.py", " cells under "),
+}
+
+
+@pytest.mark.parametrize(
+    ("noun", "one", "more"),
+    [
+        ("read", "1 read", "1,000 reads"),
+        ("query", "1 query", "1,000 queries"),
+        ("match", "1 match", "1,000 matches"),
+        ("locus", "1 locus", "1,000 loci"),
+        ("proper pair", "1 proper pair", "1,000 proper pairs"),
+        ("pair of primers", "1 pair of primers", "1,000 pairs of primers"),
+    ],
+)
+def test_counted(noun, one, more):
+    assert (counted(1, noun), counted(1000, noun)) == (one, more)
+    assert counted(0, noun) == more.replace("1,000", "0")
+
+
+def sources(checkout):
+    for path in sorted([*checkout.glob("bwarp/**/*.py"), *checkout.glob("workflow/lib/*.py")]):
+        yield str(path.relative_to(checkout)), ast.parse(path.read_text())
+
+
+def is_never_one(path: str, behind: str) -> bool:
+    return any(path == where and behind.startswith(text) for where, text in NEVER_ONE)
+
+
+def plurals(checkout) -> set[str]:
+    """The nouns that the code counts, in the plural; of several words the first."""
+    return {
+        counted(2, node.args[1].value).split()[1]
+        for _, tree in sources(checkout)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "counted"
+        if isinstance(node.args[1], ast.Constant)
+    }
+
+
+def test_no_message_counts_another_way(checkout):
+    nouns = plurals(checkout)
+    assert {"reads", "queries", "loci", "hits"} <= nouns
+    noun = re.compile(rf" ({'|'.join(sorted(nouns))})\b")
+    found = []
+    for path, tree in sources(checkout):
+        for text in (node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)):
+            for value, behind in zip(text.values, text.values[1:], strict=False):
+                if not isinstance(value, ast.FormattedValue):
+                    continue
+                if not isinstance(behind, ast.Constant) or not noun.match(behind.value):
+                    continue
+                constant = isinstance(value.value, ast.Name) and value.value.id.isupper()
+                if not constant and not is_never_one(path, behind.value):
+                    found.append(
+                        f"{path}:{value.lineno}: {{{ast.unparse(value.value)}}}{behind.value}"
+                    )
+    assert not found, "use bwarp.counted for:\n" + "\n".join(found)
