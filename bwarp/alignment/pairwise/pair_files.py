@@ -31,7 +31,7 @@ _Side = tuple[str | os.PathLike, Iterator[SequenceBatch]]
 
 
 #: Cells of the matrix of a pair, which take an hour and more on a CPU.
-MOST_CELLS = 10**11
+MOST_CELLS = 10**12
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_fil
 from bwarp.errors import InputError
 from bwarp.sequence import CODE_OF_BYTE
 
-LONG = b"ACGT" * 80_000
+LONG = b"ACGT" * 250_001
 REFUSED = (
-    r"pair 2 \(b\) has 320,000 and 320,000 letters, and the most that are aligned are "
-    r"100,000,000,000 in their product: align such sequences with a program made for them"
+    r"pair 2 \(b\) has 1,000,004 and 1,000,004 letters, and the most that are aligned are "
+    r"1,000,000,000,000 in their product: align such sequences with a program made for them"
 )
 
 
