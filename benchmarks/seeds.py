@@ -37,6 +37,7 @@ from parts.seed_kmers import kmers_of_reads, packed
 from parts.seed_sweep import sweep
 
 import bwarp
+from bwarp.counted import counted
 from bwarp.index.building.build import build_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import choose_parameters
@@ -250,7 +251,7 @@ def compare(options, results, name, kmers, mismatches, index, base, work: Path) 
     }
     for program, (seconds, processor_seconds, peak) in medians.items():
         results.add(
-            what=f"{n:,} {k}-mers, {mismatches} mismatches, all {hits[program]:,} hits",
+            what=f"{n:,} {k}-mers, {counted(mismatches, 'mismatch')}, all {hits[program]:,} hits",
             program=program,
             version=versions[program],
             threads=options.threads,
