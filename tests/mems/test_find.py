@@ -85,6 +85,23 @@ def test_long_repeats(kind):
     assert rows_of(find_table_matches(table, text, 20, kind, 2)) == expected
 
 
+def test_a_family_of_repeats():
+    """A window with many hits, which grown to the left has few before it is filled again."""
+    rng = np.random.default_rng(4)
+    genome = rng.integers(0, 4, 2_000_000).astype(np.uint8)
+    unit = rng.integers(0, 4, 300)
+    for start in rng.integers(0, genome.size - 300, 400):
+        copied = rng.random(300) < 0.9
+        genome[start : start + 300][copied] = unit[copied]
+    query = genome[500_000:900_000].copy()
+    query[rng.integers(0, query.size, 2000)] = 0
+    text = text_of([query], (0, 1), 20)
+    table = build_kmer_table(reference_of([genome]), 20, 2)
+    expected = rows_of(find_table_matches(table, text, 20, "mum", 2))
+    index = index_of([genome], prefix_length=8)
+    assert rows_of(find_matches(index, text, 20, "mum", "cpu", 2)) == expected
+
+
 def test_no_queries_and_none_long_enough():
     index = index_of([np.array([0, 1, 2, 3], np.uint8)])
     for queries in ([], [np.empty(0, np.uint8)], [np.array([0, 1, 2], np.uint8)]):

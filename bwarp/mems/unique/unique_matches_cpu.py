@@ -249,8 +249,9 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                         break
                     low, high = next_low, next_high
                     end += _u64(1)
-                _check_agreement(end >= reach)
                 if high - low > _u64(FEW):
+                    # Otherwise the window would not move.
+                    _check_agreement(end >= reach)
                     least = start + _u64(1)
                     window = end + _u64(1) - size
                     continue
