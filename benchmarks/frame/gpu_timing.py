@@ -5,7 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from numba import cuda
+from bwarp.gpu.cuda import cuda
 
 __all__ = ["KernelClock", "StepClock", "kernel_seconds", "microseconds_each"]
 

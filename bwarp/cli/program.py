@@ -157,7 +157,7 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     if backend == "cpu":
         give_up_cuda()
     else:
-        from numba.cuda.core import caching, event
+        from bwarp.gpu.cuda import caching, event
 
         save_one_at_a_time(caching.IndexDataCacheFile)
         announce_compilation(event, "numba-cuda:run_pass")

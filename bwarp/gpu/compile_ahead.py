@@ -76,9 +76,7 @@ def stated_types(module) -> list[tuple]:
 
 def pretend_to_have(capability: tuple[int, int]) -> None:
     """Let numba-cuda compile, in this process, as if there were a GPU of a compute capability."""
-    from numba.cuda import api
-    from numba.cuda.core import caching
-    from numba.cuda.cudadrv import devices
+    from bwarp.gpu.cuda import api, caching, devices
 
     save_one_at_a_time(caching.IndexDataCacheFile)
 
@@ -93,10 +91,10 @@ def pretend_to_have(capability: tuple[int, int]) -> None:
 
 def compile_kernel(module: str, number: int) -> None:
     """Compile a kernel of a module, and keep it, unless that is done."""
-    from numba.cuda.dispatcher import _Kernel
+    from bwarp.gpu.cuda import CompiledKernel
 
     kernel, types = stated_types(importlib.import_module(module))[number]
     if kernel._cache.load_overload(types, kernel.targetctx) is None:
-        compiled = _Kernel(kernel.py_func, types, **kernel.targetoptions)
+        compiled = CompiledKernel(kernel.py_func, types, **kernel.targetoptions)
         compiled._codelibrary.get_cubin()
         kernel._cache.save_overload(types, compiled)

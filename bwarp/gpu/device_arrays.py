@@ -5,10 +5,9 @@ has hundreds: zeros are made on the host and copied, and an array of one number 
 """
 
 import numpy as np
-from numba import cuda
-from numba.cuda.cudadrv import driver
 
 from bwarp.gpu import queued_calls
+from bwarp.gpu.cuda import cuda, driver, driver_calls
 
 __all__ = ["number_at", "zeros"]
 
@@ -45,4 +44,4 @@ def _clear(array) -> None:
 def _copy_number(number: np.ndarray, array, index: int) -> None:
     # Lets go of Python's lock while the GPU works.
     address = array.device_ctypes_pointer.value + index * number.itemsize
-    driver.driver.cuMemcpyDtoH(number.ctypes.data, address, number.itemsize)
+    driver_calls.cuMemcpyDtoH(number.ctypes.data, address, number.itemsize)

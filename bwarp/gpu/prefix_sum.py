@@ -14,9 +14,8 @@ short array are short as well: about as many as the elements of each.
 from math import isqrt
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.workspace import device_array

@@ -17,10 +17,8 @@ import struct
 import threading
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
-from numba.cuda.dispatcher import CUDADispatcher
 
+from bwarp.gpu.cuda import CUDADispatcher, DeviceNDArray, types
 from bwarp.gpu.queued_calls import current_device, launch_kernel
 
 __all__ = ["Launch", "launch_quickly"]

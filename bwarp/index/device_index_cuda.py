@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import cuda, uint32, uint64
-from numba.cuda import types
 
 from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.radix_sort import pair_sorter

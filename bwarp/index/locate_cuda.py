@@ -9,9 +9,8 @@ the text.
 """
 
 import numpy as np
-from numba import cuda, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.launch import launch
 from bwarp.index.rank_cuda import lf_step
 

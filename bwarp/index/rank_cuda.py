@@ -9,8 +9,7 @@ Rows are uint32: half the registers of 64 bits.
 
 from functools import partial
 
-from numba import cuda, uint32, uint64
-
+from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x2, load_uint32x4
 from bwarp.index.rank import rank_functions
 

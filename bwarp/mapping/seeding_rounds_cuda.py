@@ -7,9 +7,8 @@ index and the genome. Hits are copied to the host once, when they are final.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index

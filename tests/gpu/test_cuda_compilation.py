@@ -48,7 +48,7 @@ pytestmark = pytest.mark.compiler
 
 def kernels_of(module) -> list:
     """The kernels that a module defines at its top level."""
-    from numba.cuda.dispatcher import CUDADispatcher
+    from bwarp.gpu.cuda import CUDADispatcher
 
     return [
         value
@@ -60,8 +60,7 @@ def kernels_of(module) -> list:
 
 
 def test_memory_outside_registers_and_slips_into_float64_are_seen():
-    from numba import cuda
-    from numba.cuda import types
+    from bwarp.gpu.cuda import cuda, types
 
     @cuda.jit
     def kernel(numbers):

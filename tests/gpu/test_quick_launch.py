@@ -7,10 +7,8 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-from numba.cuda import types
-
 from bwarp.gpu import quick_launch
+from bwarp.gpu.cuda import cuda, types
 from bwarp.gpu.quick_launch import Launch
 
 

@@ -8,10 +8,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
 from bwarp.errors import UsageError
 from bwarp.gpu import prefix_sum, ptx_reference
+from bwarp.gpu.cuda import cuda
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mems.device_text_cuda import prepare
 from bwarp.mems.find import KINDS, find_matches

@@ -12,10 +12,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
 from bwarp.errors import UsageError
 from bwarp.gpu import ptx_reference
+from bwarp.gpu.cuda import cuda
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.index.locate_cpu import locate
 from bwarp.reference import text_of

@@ -5,7 +5,6 @@ then the tracebacks as for any mode, with gaps that extend where they could as w
 """
 
 import numpy as np
-from numba import boolean, cuda, int32, int64, uint8
 
 from bwarp.alignment.gatk.gatk_rules import (
     OVERHANGS,
@@ -17,6 +16,7 @@ from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks,
 from bwarp.alignment.matrix.scores_and_ends_cuda import Costs, find_full
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.traceback.traceback_cuda import trace_alignments
+from bwarp.gpu.cuda import boolean, cuda, int32, int64, uint8
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = [

@@ -23,7 +23,6 @@ four bytes everywhere.
 """
 
 import numpy as np
-from numba import boolean, cuda, int32, int64, uint8, uint32
 
 from bwarp.alignment.gatk.gatk_cuda import NO_END, exact_occurrences, gatk_batch, gatk_costs
 from bwarp.alignment.gatk.gatk_rules import GatkAlignments, GatkParameters, check_overhang
@@ -33,6 +32,7 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE
 from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.alignment.traceback.follow_directions_cuda import put_run
 from bwarp.errors import InputError
+from bwarp.gpu.cuda import boolean, cuda, int32, int64, uint8, uint32
 from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["KERNEL_SIGNATURES", "block_threads", "gatk_alignments", "jump_back", "record_runs"]

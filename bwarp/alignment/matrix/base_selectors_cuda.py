@@ -6,7 +6,7 @@ to 16 bits. A reference with an ambiguous base does not fit: its pair gets the s
 is computed elsewhere (`int32_kernel_cuda`).
 """
 
-from numba import cuda, int32, int64, uint8, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint64
 
 __all__ = ["KERNEL_SIGNATURES", "REFUSED", "refuse", "select_bases"]
 

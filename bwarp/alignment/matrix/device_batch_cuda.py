@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint64
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array
 

@@ -23,8 +23,7 @@ the threads of a group write side by side:
 
 import functools
 
-from numba import cuda, int32, int64, types, uint8, uint32, uint64
-
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.ptx import opaque
 
 __all__ = [

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, blocks
+from bwarp.gpu.cuda import boolean, cuda, int32, int64, types, uint32, uint64
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array

@@ -25,9 +25,8 @@ The words that select a column's scores are laid out before (`base_selectors_cud
 
 import functools
 
-from numba import cuda, int32, int64, types, uint8, uint32, uint64
-
 from bwarp.alignment.matrix.base_selectors_cuda import REFUSED
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
 __all__ = [

@@ -19,13 +19,13 @@ Selectable beside search_cuda, which is faster: it needs no barrier and no scan.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numba import cuda, int32, int64, uint8
 
 from bwarp.alignment.matrix.device_batch_cuda import free_bytes
 from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS, MINUS_INFINITY
 from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE, pair_costs
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.alignment.search.database import Database, check_search
+from bwarp.gpu.cuda import cuda, int32, int64, uint8
 
 __all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]
 

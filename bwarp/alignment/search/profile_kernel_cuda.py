@@ -33,8 +33,8 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from numba import boolean, cuda, int32, int64, uint8, uint32
 
+from bwarp.gpu.cuda import boolean, cuda, int32, int64, uint8, uint32
 from bwarp.gpu.ptx import (
     add_max_lanes,
     load_shared_int32x4,

@@ -8,8 +8,6 @@ large enough for any.
 
 import functools
 
-from numba import cuda, int32, int64, types, uint8, uint32
-
 from bwarp.alignment.matrix.int32_kernel_cuda import (
     CODE_BITS,
     D_OPENS,
@@ -21,6 +19,7 @@ from bwarp.alignment.matrix.int32_kernel_cuda import (
     strip_width,
 )
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, SOFT_CLIP
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32
 
 __all__ = [
     "COUNT",

@@ -7,10 +7,9 @@ A traceback runs from the end of an alignment to its start: its runs fill the bu
 pair's directions from the back, until their number is known and they go where the CIGAR lies.
 """
 
-from numba import cuda, int32, int64, uint32
-
 from bwarp.alignment.matrix.int32_kernel_cuda import ROWS, strip_width
 from bwarp.alignment.matrix.order_by_size_cuda import device_size_bin
+from bwarp.gpu.cuda import cuda, int32, int64, uint32
 
 __all__ = ["KERNEL_SIGNATURES", "bin_by_work", "gather_runs", "size_directions", "widen"]
 

@@ -6,11 +6,11 @@ some query are listed, in any order, and sorted afterwards.
 """
 
 import numpy as np
-from numba import cuda, int64, types, uint32, uint64
 
 from bwarp.composition.classes.class_numbers_cpu import number_of_classes
 from bwarp.composition.classes.classes_cpu import WindowClasses
 from bwarp.composition.tiles.tiles_cuda import DeviceReferences, window_word
+from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.launch import launch
 
 __all__ = ["KERNEL_SIGNATURES", "count_windows"]

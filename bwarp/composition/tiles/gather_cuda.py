@@ -12,10 +12,10 @@ count) or its distances (to list), so that the three algorithms take the same ar
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda, int32, int64, types, uint32
 
 from bwarp.composition.references import References
 from bwarp.composition.tiles.tiles_cuda import refuse_too_large
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum

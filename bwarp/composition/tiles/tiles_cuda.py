@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba import cuda, int32, uint32
 
 from bwarp.composition.references import References
 from bwarp.errors import UsageError
+from bwarp.gpu.cuda import cuda, int32, uint32
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
 

@@ -10,9 +10,8 @@ Rows of the BWT share a word by 32. A word that has rows of two parts gets bits 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import cuda
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types
 from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import into_host, to_host

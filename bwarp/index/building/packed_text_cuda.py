@@ -1,9 +1,8 @@
 """The text that is indexed on a GPU, a byte a symbol: 0 is a separator, 1 to 4 are A C G T."""
 
 import numpy as np
-from numba import cuda
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu
 from bwarp.index.building.packed_text_cpu import PackedText

@@ -1,9 +1,8 @@
 """The table of the SA intervals of all k-mers of a length, counted in the text on a GPU."""
 
 import numpy as np
-from numba import cuda
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum

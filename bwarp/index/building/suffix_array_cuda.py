@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda
-from numba.cuda import types
 
 from bwarp.gpu.append_lists import slot_in_list
 from bwarp.gpu.available_memory import require_memory
+from bwarp.gpu.cuda import cuda, types
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up

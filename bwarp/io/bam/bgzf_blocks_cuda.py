@@ -17,11 +17,10 @@ from collections.abc import Callable
 
 import numba
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt, free_memory
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import (
     FOOT_BYTES,

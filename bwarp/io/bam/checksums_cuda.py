@@ -16,9 +16,8 @@ import functools
 
 import numba
 import numpy as np
-from numba import cuda, int32, int64, uint32
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 

@@ -8,10 +8,9 @@ The bytes of every block are those that `bwarp.io.bam.bgzf_blocks_cuda` makes of
 """
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
 from bwarp.gpu import nvcomp
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.workspace import cut
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import FOOT_BYTES, HEAD, HEAD_BYTES, STORED_BYTES, is_stored

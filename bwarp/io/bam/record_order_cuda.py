@@ -12,9 +12,8 @@ together from two.
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda, int64, uint32
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types, uint32
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.io.bam.bai_index import read_locus

@@ -21,11 +21,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numba import cuda, int64, uint64
-from numba.cuda import types
-from numba.cuda.cudadrv import driver
 
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.cuda import cuda, driver, int64, types, uint64
 from bwarp.gpu.launch import launch
 from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.gpu.workspace import ALIGNMENT, cut, room_for

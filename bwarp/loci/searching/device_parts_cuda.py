@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.launch import launch
 from bwarp.loci.searching.parts import Items, Parts, item_parts
 

@@ -1,9 +1,8 @@
 """Exact parts of reads on the GPU: those that exact_parts_cpu cuts, an item in each thread."""
 
 import numpy as np
-from numba import cuda, int64, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex

@@ -9,9 +9,8 @@ A lane computes c for one x, and a running minimum over the lanes makes best of 
 """
 
 import numpy as np
-from numba import cuda, int64, uint8, uint32
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types, uint8, uint32
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts

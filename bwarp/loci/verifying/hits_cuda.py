@@ -16,10 +16,9 @@ neighbours. The segment is what is sorted along.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int64, uint32, uint64
-from numba.cuda import types
 
 from bwarp.gpu.append_lists import reserve
+from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum

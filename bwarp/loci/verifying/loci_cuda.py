@@ -13,9 +13,8 @@ import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import cuda, int32, int64, uint8, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.prefix_sum import exclusive_sum

@@ -5,10 +5,9 @@ host, and to drop them there, takes longer than to find them.
 """
 
 import numpy as np
-from numba import cuda, uint32, uint64
-from numba.cuda import types
 
 from bwarp.gpu.append_lists import reserve
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import launch
 from bwarp.loci.verifying.loci_cuda import FoundOnGpu

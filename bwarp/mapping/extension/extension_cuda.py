@@ -7,13 +7,12 @@ half a byte a base; windows to align with gaps are copied out of it.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
 from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, DeviceSequences
 from bwarp.alignment.pairwise.pairs_cuda import find_ends
 from bwarp.alignment.scoring import FITTING, LOCAL
 from bwarp.gpu.append_lists import slot_in_list
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import to_gpu

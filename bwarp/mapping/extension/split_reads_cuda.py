@@ -4,9 +4,8 @@ What becomes of them the host finds out: they are few.
 """
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.gap_search import gap_costs, least_clipped

@@ -12,10 +12,9 @@ differs from read to read, and a warp the bases and qualities, which are most of
 """
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
 from bwarp.alignment.pairs import SOFT_CLIP
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.prefix_sum import add_up

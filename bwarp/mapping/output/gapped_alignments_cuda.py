@@ -5,12 +5,11 @@ ends. What is found comes to the host.
 """
 
 import numpy as np
-from numba import cuda, int64, uint8
-from numba.cuda import types
 
 from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, with_host_lengths
 from bwarp.alignment.pairwise.pairs_cuda import batch_alignments
 from bwarp.alignment.scoring import FITTING, LOCAL
+from bwarp.gpu.cuda import cuda, int64, types, uint8
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array

@@ -10,9 +10,8 @@ RecordNumbers       where both stand                  among the records of all
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary

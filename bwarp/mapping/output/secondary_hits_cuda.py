@@ -5,9 +5,8 @@ They are counted, which gives where those of each read begin, and then written.
 """
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, SCORE

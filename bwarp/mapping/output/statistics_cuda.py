@@ -1,10 +1,9 @@
 """Counts of what became of plain reads, made on the GPU, as statistics.py has them."""
 
 import numpy as np
-from numba import cuda, int64
-from numba.cuda import types
 
 from bwarp.alignment.pairs import DELETION, MATCH
+from bwarp.gpu.cuda import cuda, int64, types
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.extension_cuda import DeviceGenome

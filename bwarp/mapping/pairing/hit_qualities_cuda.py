@@ -2,8 +2,7 @@
 aligns, and its mapping quality, by the rules of primary_and_mapq_cpu.
 """
 
-from numba import cuda, int64
-
+from bwarp.gpu.cuda import cuda, int64
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_rounded
 from bwarp.gpu.warp_reductions import greatest, total

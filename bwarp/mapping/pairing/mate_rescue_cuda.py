@@ -5,9 +5,8 @@ comparing 32 bases at a time; neighbouring threads read the same blocks.
 """
 
 import numpy as np
-from numba import cuda, int32, int64, uint32
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up

@@ -16,9 +16,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda, int64, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types, uint64
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.warp_reductions import greatest, total
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at

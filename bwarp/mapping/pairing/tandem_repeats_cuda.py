@@ -5,9 +5,7 @@ those of its 32 reads in turn. A lane compares a read with itself for each perio
 it with the genome.
 """
 
-from numba import cuda, int64, uint32, uint64
-from numba.cuda import types
-
+from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.warp_reductions import total

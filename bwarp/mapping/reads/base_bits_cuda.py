@@ -7,9 +7,8 @@ A block is one load of 16 bytes; 32 bases that begin anywhere take two neighbour
 """
 
 import numpy as np
-from numba import cuda, int32, int64, uint8, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum

@@ -19,9 +19,8 @@ first, then those whose first key comes first.
 """
 
 import numpy as np
-from numba import cuda, int64, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int64, types, uint64
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list

@@ -12,9 +12,8 @@ say.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda, int32, int64, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32, uint64
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import add_up

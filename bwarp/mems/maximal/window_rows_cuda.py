@@ -4,9 +4,7 @@ A window is `size` bases of the query; window w is base w - counts[run] of its r
 window's string whose preceding base is not the query's begin a match.
 """
 
-from numba import cuda, uint32, uint64
-from numba.cuda import types
-
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import base_at, rank_both

@@ -10,9 +10,8 @@ order.
 from collections.abc import Iterator
 
 import numpy as np
-from numba import cuda, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum

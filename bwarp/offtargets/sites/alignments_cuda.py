@@ -1,8 +1,8 @@
 """The best alignment of every pair of a site and a guide that the filter let through, on a GPU."""
 
 import numpy as np
-from numba import cuda, int8, int64, types, uint8, uint32, uint64
 
+from bwarp.gpu.cuda import cuda, int8, int64, types, uint8, uint32, uint64
 from bwarp.offtargets.sites.alignments import TABLE_SHAPE, best_alignment
 from bwarp.offtargets.sites.planes_cuda import site_planes
 

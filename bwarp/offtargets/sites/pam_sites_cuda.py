@@ -1,8 +1,7 @@
 """Where PAMs stand, on a GPU: 32 positions a thread; see `pam_sites_cpu` for what a site is."""
 
-from numba import cuda, int32, int64, types, uint8, uint32, uint64
-
 from bwarp.gpu.append_lists import reserve
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 
 __all__ = ["KERNEL_SIGNATURES", "THREADS", "list_sites"]

@@ -13,9 +13,7 @@ register of its own.
 
 import functools
 
-from numba import cuda, int64, uint32, uint64
-from numba.cuda import types
-
+from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
 from bwarp.offtargets.sites.planes_cuda import site_planes

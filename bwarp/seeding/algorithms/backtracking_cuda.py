@@ -5,10 +5,8 @@ reverse complement, as the paper has it. The stack lies in local memory: at ever
 the four longer strings, which of them is tried next, the mismatches so far and the bound.
 """
 
-from numba import cuda, uint8, uint32, uint64
-from numba.cuda import types
-
 from bwarp.gpu.append_lists import INTERVALS
+from bwarp.gpu.cuda import cuda, types, uint8, uint32, uint64
 from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import rank_both, ranks_both

@@ -5,9 +5,8 @@ so that one piece of code searches either strand.
 """
 
 import numpy as np
-from numba import cuda, uint32, uint64
-from numba.cuda import types
 
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.launch import launch
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 

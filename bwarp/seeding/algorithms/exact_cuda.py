@@ -9,10 +9,8 @@ are compared there. So a long k-mer costs no more reads than a short one:
               <-- compared --><- rank -><- table ->      reads of random sectors: about 2 + 2 + 1
 """
 
-from numba import cuda, uint32, uint64
-from numba.cuda import types
-
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex

@@ -10,10 +10,8 @@ as many nodes as a counter on the GPU says, and leave what they find by
 `bwarp.gpu.append_lists.reserve`.
 """
 
-from numba import cuda, uint32, uint64
-from numba.cuda import types
-
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.cuda import cuda, types, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import ranks_both

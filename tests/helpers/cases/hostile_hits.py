@@ -1,8 +1,8 @@
 """Scored hits of reads that are hostile to rules of primary selection, on the host and on a GPU."""
 
 import numpy as np
-from numba import cuda
 
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary

@@ -4,12 +4,12 @@ import itertools
 import threading
 import types
 
-import numba
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
+from bwarp.gpu.cuda import cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.emulated_cuda import WARP, never_written
 
@@ -41,12 +41,12 @@ class PretendedGpu:
 
 def _current():
     entered = getattr(_entered, "gpus", None)
-    return entered[-1] if entered else numba.cuda.gpus[0]
+    return entered[-1] if entered else cuda.gpus[0]
 
 
 def _current_id():
     """None where only kernels are pretended, and no GPU."""
-    return _current().id if isinstance(numba.cuda.gpus, list) else None
+    return _current().id if isinstance(cuda.gpus, list) else None
 
 
 class DeviceArray(np.ndarray):
@@ -145,8 +145,8 @@ def pretend_arrays(monkeypatch):
     """Arrays of a device are in the memory of the host from now on."""
     from bwarp.gpu import device_arrays
 
-    monkeypatch.setattr(numba.cuda, "to_device", device)
-    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
+    monkeypatch.setattr(cuda, "to_device", device)
+    monkeypatch.setattr(cuda, "device_array", _device_array)
     monkeypatch.setattr(device_arrays, "_clear", lambda array: array.fill(0))
     monkeypatch.setattr(device_arrays, "_copy_number", _copy_number)
 
@@ -160,17 +160,17 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
         if hasattr(module, "BLOCK"):
             monkeypatch.setattr(module, "BLOCK", WARP)
 
-    from numba.cuda.dispatcher import CUDADispatcher
+    from bwarp.gpu.cuda import CUDADispatcher
 
     memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
     monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
-    from numba.cuda.cudadrv import driver
+    from bwarp.gpu.cuda import driver
 
     monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
     monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
     monkeypatch.setattr(driver, "device_to_device", _copy_bytes)
-    monkeypatch.setattr(numba.cuda, "pinned_array", never_written)
-    monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
+    monkeypatch.setattr(cuda, "pinned_array", never_written)
+    monkeypatch.setattr(cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
     from bwarp.gpu import several_gpus, workspace
 
     monkeypatch.setattr(several_gpus, "_copy_between_gpus", _copy_between_gpus)
@@ -184,9 +184,9 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
 
     monkeypatch.setattr(workspace._Memory, "array", filled)
     monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
-    monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
+    monkeypatch.setattr(cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
     # Numbers that no test before this one had: what is kept for a GPU is not for these.
     gpus = [PretendedGpu(next(_numbers), capability, memory) for _ in range(gpus)]
-    monkeypatch.setattr(numba.cuda, "current_context", _current)
-    monkeypatch.setattr(numba.cuda, "get_current_device", _current)
-    monkeypatch.setattr(numba.cuda, "gpus", gpus)
+    monkeypatch.setattr(cuda, "current_context", _current)
+    monkeypatch.setattr(cuda, "get_current_device", _current)
+    monkeypatch.setattr(cuda, "gpus", gpus)

@@ -5,8 +5,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping.extension import scored_hits_cpu, scored_hits_cuda
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS

@@ -5,8 +5,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.launch import launch
 from bwarp.mapping.output.end_gaps import EndCosts, end_costs
 from bwarp.mapping.output.end_gaps import gap_may_gain as gap_may_gain_cpu

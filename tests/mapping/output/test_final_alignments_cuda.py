@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.extension_cpu import both_strands, extend, genome_of
 from bwarp.mapping.extension.extension_cuda import genome_on_gpu
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits

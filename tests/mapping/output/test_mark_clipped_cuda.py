@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.gap_search import gap_costs, least_clipped
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.extension.split_reads import MICROHOMOLOGY

@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.output.secondary_hits_cuda import secondary_rows
 from bwarp.mapping.output.supplementary_and_secondary import _find_secondary
 from bwarp.mapping.pairing.primary_and_mapq_cpu import no_selection

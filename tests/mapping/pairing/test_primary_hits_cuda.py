@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.scored_hits_cpu import hits_at
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_and_mapq_cpu import select_single

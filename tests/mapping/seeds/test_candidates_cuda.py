@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.launch import launch
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
