@@ -19,7 +19,6 @@ from frame.environment import gpu_name, origin
 from frame.gpu_timing import KernelClock
 from frame.options import new_parser, read_options, skip_without_gpu
 from frame.simulated import make_proteins
-from numba import cuda
 from parts.alignment_checks import (
     MODES,
     check_cases,
@@ -35,6 +34,7 @@ from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import FITTING, matrix_scoring, nucleotide_scoring
 from bwarp.alignment.search.database import Database, sorted_database
+from bwarp.gpu.cuda import cuda
 from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
 

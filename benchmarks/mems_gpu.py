@@ -123,8 +123,7 @@ def check_digests(backend: str, threads: int) -> dict:
 
 
 def time_reads(n_bases: int, n_reads: int, threads: int):
-    from numba import cuda
-
+    from bwarp.gpu.cuda import cuda
     from bwarp.mems.device_text_cuda import prepare
 
     rng = np.random.default_rng(2)

@@ -134,11 +134,10 @@ def best(options, results, references, groups):
 
 
 def kernel(results, references, groups):
-    from numba import cuda
-
     from bwarp.composition.similarity import largest_distance
     from bwarp.composition.tiles import tiles_cuda
     from bwarp.composition.tiles.tile_scan import TileScan
+    from bwarp.gpu.cuda import cuda
 
     placed = tiles_cuda.prepare_references(references, np.uint8)
     for group in groups[:: max(1, len(groups) // 4)]:

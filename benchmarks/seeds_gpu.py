@@ -21,7 +21,6 @@ import traceback
 
 from frame.environment import gpu_name, origin
 from frame.options import new_parser, read_options, skip_without_gpu
-from numba import cuda
 from parts.seed_data_on_gpu import hits_by_comparing, is_correct, simulated_index, simulated_kmers
 from parts.seed_kernels import (
     measure_backtracking,
@@ -31,6 +30,7 @@ from parts.seed_kernels import (
 )
 
 from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.cuda import cuda
 from bwarp.index.device_index_cuda import Workspace
 from bwarp.index.fm_index import FMIndex
 from bwarp.runtime.backend import choose_backend

@@ -28,7 +28,7 @@ from frame.simulated import run_script, script
 #: What another process runs, to leave so many GB.
 HOLD = """
 import sys, time
-from numba import cuda
+from bwarp.gpu.cuda import cuda
 context = cuda.current_context()
 leave = int(float(sys.argv[1]) * 2**30)
 kept = cuda.device_array(max(1, context.get_memory_info().free - leave), "u1")

@@ -19,11 +19,11 @@ import numpy as np
 from frame.environment import gpu_name
 from frame.options import new_parser, read_options, skip_without_gpu
 from frame.results import Results
-from numba import cuda
 from parts.genome_on_gpu import THREADS, blocks, simulated_genome
 from parts.seed_data_on_gpu import reference_of_text
 
 from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.cuda import cuda
 from bwarp.index.building.build_cuda import build_forward
 from bwarp.index.building.packed_text_cpu import PackedText, pack_text
 from bwarp.index.building.suffix_array_cuda import suffixes_in_parts

@@ -28,7 +28,7 @@ def machine() -> str:
 
 
 def gpu_name() -> str:
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     name = cuda.get_current_device().name
     return name.decode() if isinstance(name, bytes) else str(name)

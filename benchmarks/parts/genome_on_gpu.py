@@ -1,7 +1,8 @@
 """A genome with human-like repeats, simulated on the GPU as the text that is indexed."""
 
 import numpy as np
-from numba import cuda
+
+from bwarp.gpu.cuda import cuda
 
 __all__ = ["THREADS", "blocks", "random_bits", "simulated_genome"]
 

@@ -1,8 +1,8 @@
 """A simulated genome on the GPU, its index, its k-mers, and their hits by comparing all windows."""
 
 import numpy as np
-from numba import cuda, uint32, uint64
 
+from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.index.building.build_cuda import build_forward, build_reverse
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.fm_index import FMIndex

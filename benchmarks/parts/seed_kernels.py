@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 from frame.gpu_timing import kernel_seconds
-from numba import cuda, uint32, uint64
 
+from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import block_of, rank_both

@@ -21,8 +21,7 @@ def prepared(requested: str, work: Callable[[str], Result]) -> tuple[str, Result
     """
     engine = choose_backend(requested)
     if engine == "cuda":
-        from numba.cuda.core import caching
-
+        from bwarp.gpu.cuda import caching
         from bwarp.runtime.compiled_code import save_one_at_a_time
 
         save_one_at_a_time(caching.IndexDataCacheFile)

@@ -160,7 +160,7 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
             say(f"--gpus {gpus}: no GPU is used ({why}), the CPU does all the work")
         give_up_cuda()
     else:
-        from numba.cuda.core import caching, event
+        from bwarp.gpu.cuda import caching, event
 
         save_one_at_a_time(caching.IndexDataCacheFile)
         announce_compilation(event, "numba-cuda:run_pass")

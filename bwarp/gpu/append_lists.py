@@ -5,13 +5,11 @@ The order of the elements does not matter to any search. A list that is full swa
 its counter goes on, so that the host sees that it was too short.
 """
 
-from numba import cuda, int32, int64, uint32
-
+from bwarp.gpu.cuda import cuda, int32, int64, uint32
 from bwarp.gpu.launch import ALL_LANES, WARP
 
 __all__ = ["INTERVALS", "KEYS", "reserve", "slot_in_list"]
 
-KERNEL_SIGNATURES = {}
 
 #: Numbers of the counters of `Workspace.intervals` and `Workspace.keys`.
 INTERVALS, KEYS = 0, 1

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from numba import cuda
-from numba.cuda.cudadrv.devices import require_context
-
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import workspace
+from bwarp.gpu.cuda import cuda, require_context
 from bwarp.gpu.queued_calls import current_device
 from bwarp.runtime.backend import is_gpu_memory_error
 

@@ -9,16 +9,14 @@ kernel has to be compiled.
 import functools
 import threading
 
-from numba.cuda.codegen import CUDACodeLibrary
-from numba.cuda.core.caching import Cache
-from numba.cuda.dispatcher import CUDADispatcher, _Kernel
+from bwarp.gpu.cuda import Cache, CompiledKernel, CUDACodeLibrary, CUDADispatcher
 
 __all__ = ["load_in_turn", "load_without_compiler"]
 
 _lock = threading.RLock()
 
 #: What loads: from the disk or the compiler, into a module, on to a GPU.
-_LOADING = ((CUDADispatcher, "compile"), (_Kernel, "bind"), (CUDACodeLibrary, "get_cufunc"))
+_LOADING = ((CUDADispatcher, "compile"), (CompiledKernel, "bind"), (CUDACodeLibrary, "get_cufunc"))
 
 
 def load_in_turn() -> None:

@@ -8,8 +8,7 @@ Time grows with n log n, and most lists are a single tile. While lists are merge
 PART numbers at a time: it searches where they begin in both lists, and goes on from there.
 """
 
-from numba import cuda, int64
-
+from bwarp.gpu.cuda import cuda, int64
 from bwarp.gpu.launch import ALL_LANES, WARP
 
 __all__ = ["sort_list"]

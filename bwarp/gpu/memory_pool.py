@@ -9,15 +9,8 @@ for the device; out of the pool both are handed over in the order of the default
 import weakref
 from collections import deque
 
-from numba import cuda
-from numba.cuda.cudadrv.driver import (
-    AutoFreePointer,
-    NumbaCUDAMemoryManager,
-    binding,
-    driver,
-)
-
 from bwarp.gpu import queued_calls
+from bwarp.gpu.cuda import AutoFreePointer, NumbaCUDAMemoryManager, binding, cuda, driver_calls
 
 __all__ = ["PooledMemory", "use_pool"]
 
@@ -54,8 +47,8 @@ class PooledMemory(NumbaCUDAMemoryManager):
             attributes = binding.CUdevice_attribute
             device = self.context.device.id
             supported = attributes.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
-            if driver.cuDeviceGetAttribute(supported, device):
-                self._pool = driver.cuDeviceGetDefaultMemPool(device)
+            if driver_calls.cuDeviceGetAttribute(supported, device):
+                self._pool = driver_calls.cuDeviceGetDefaultMemPool(device)
                 self._kept = int(super().get_memory_info().total * _KEPT_SHARE)
         super().initialize()
 
@@ -69,7 +62,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
         else:
             # Numba frees what it still holds, and says what is wrong.
             pointer = self._attempt_allocation(
-                lambda: driver.cuMemAllocAsync(size, _DEFAULT_STREAM)
+                lambda: driver_calls.cuMemAllocAsync(size, _DEFAULT_STREAM)
             )
         self._used += size
         self._keep_enough()
@@ -89,11 +82,11 @@ class PooledMemory(NumbaCUDAMemoryManager):
             return super().get_memory_info()
         self._free_given_back()
         # The pool returns memory to the system only now: read before, it would count nowhere.
-        driver.cuCtxSynchronize()
+        driver_calls.cuCtxSynchronize()
         info = super().get_memory_info()
         attributes = binding.CUmemPool_attribute
         reserved, used = (
-            int(driver.cuMemPoolGetAttribute(self._pool, attribute))
+            int(driver_calls.cuMemPoolGetAttribute(self._pool, attribute))
             for attribute in (
                 attributes.CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT,
                 attributes.CU_MEMPOOL_ATTR_USED_MEM_CURRENT,
@@ -122,7 +115,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
         if self._kept <= 2 * (self._threshold - self._used) <= 4 * self._kept:
             return
         self._threshold = self._used + self._kept
-        driver.cuMemPoolSetAttribute(
+        driver_calls.cuMemPoolSetAttribute(
             self._pool,
             binding.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
             binding.cuuint64_t(self._threshold),

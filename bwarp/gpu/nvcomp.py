@@ -7,9 +7,9 @@ import ctypes
 import functools
 
 import numpy as np
-from numba import cuda
 
 from bwarp.errors import UsageError
+from bwarp.gpu.cuda import cuda
 
 __all__ = ["addresses", "deflate", "is_installed", "room_of", "scratch_bytes"]
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numba import cuda
+
+from bwarp.gpu.cuda import cuda
 
 __all__ = ["PinnedBuffer", "PinnedBuffers"]
 

@@ -11,11 +11,7 @@ one, `=` a result. An operation without side effects may be moved, merged or dro
 compiler like any arithmetic.
 """
 
-from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.core.errors import TypingError
-from numba.cuda.extending import intrinsic
-from numba.cuda.typing import signature
+from bwarp.gpu.cuda import TypingError, cgutils, intrinsic, ir, signature, types
 
 __all__ = [
     "add_byte_differences",

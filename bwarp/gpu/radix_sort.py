@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numba
 import numpy as np
-from numba import cuda
 
 from bwarp.errors import UsageError
+from bwarp.gpu.cuda import cuda
 
 __all__ = ["compiled_sort", "pair_sorter"]
 

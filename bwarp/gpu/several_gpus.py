@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from numba import cuda
-from numba.cuda.cudadrv.driver import device_pointer, driver
-
+from bwarp.gpu.cuda import cuda, device_pointer, driver_calls
 from bwarp.runtime.threads import run_together
 
 __all__ = ["LeastBusy", "copy_from_gpu", "on_each", "on_gpu"]
@@ -51,7 +49,9 @@ def copy_from_gpu(array, gpu: int):
 
 def _copy_between_gpus(target, target_gpu: int, source, source_gpu: int) -> None:
     there, here = (cuda.gpus[gpu].get_primary_context().handle for gpu in (source_gpu, target_gpu))
-    driver.cuMemcpyPeer(device_pointer(target), here, device_pointer(source), there, source.nbytes)
+    driver_calls.cuMemcpyPeer(
+        device_pointer(target), here, device_pointer(source), there, source.nbytes
+    )
 
 
 class LeastBusy:

@@ -16,9 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numba import cuda
-from numba.cuda.cudadrv import driver
 
+from bwarp.gpu.cuda import cuda, driver
 from bwarp.gpu.workspace import are_neighbours, cut, device_array, room_for
 
 __all__ = ["into_host", "to_gpu", "to_host"]

@@ -14,10 +14,9 @@ BLOCKING_SYNC = 4
 
 def sleep_while_waiting() -> None:
     """Say so to the driver, for every GPU; before a GPU is used."""
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import CudaAPIError, driver
+    from bwarp.gpu.cuda import CudaAPIError, cuda, driver_calls
 
     for number in range(len(cuda.gpus)):
         # An older driver, and a GPU in use: it is a matter of speed alone.
         with suppress(CudaAPIError):
-            driver.cuDevicePrimaryCtxSetFlags(number, BLOCKING_SYNC)
+            driver_calls.cuDevicePrimaryCtxSetFlags(number, BLOCKING_SYNC)

@@ -1,7 +1,6 @@
 """What all lanes of a warp have together; every lane is given it, and all must ask."""
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.launch import ALL_LANES
 
 __all__ = ["greatest", "total"]

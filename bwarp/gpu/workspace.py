@@ -18,11 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numba import cuda
-from numba.cuda.args import ArgHint
-from numba.cuda.cudadrv.devicearray import DeviceNDArray
-from numba.cuda.np.numpy_support import from_dtype
-from numba.cuda.types import Array
+
+from bwarp.gpu.cuda import ArgHint, DeviceNDArray, cuda, from_dtype, types
 
 __all__ = ["are_neighbours", "cut", "device_array", "give_back", "room_for", "work_space"]
 
@@ -162,4 +159,4 @@ class _Part:
 
 @functools.cache
 def _numba_type(dtype):
-    return Array(from_dtype(dtype), 1, "C")
+    return types.Array(from_dtype(dtype), 1, "C")

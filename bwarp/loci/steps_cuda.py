@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
-from numba import cuda
 
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.index.device_index_cuda import make_device_index

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import cuda
 
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.io.bam.device_records_cuda import DeviceRecords
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits

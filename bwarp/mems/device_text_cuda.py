@@ -11,9 +11,9 @@ it, by bisection in running counts:
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import cuda, uint32
 
 from bwarp.errors import UsageError
+from bwarp.gpu.cuda import cuda, uint32
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs, upload
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cuda import position_of
@@ -23,7 +23,6 @@ from bwarp.mems.query_text import QueryText
 
 __all__ = ["DeviceReference", "DeviceText", "prepare", "put_text", "text_position"]
 
-KERNEL_SIGNATURES = {}
 
 _LONGEST_TEXT = 2**32 - 2
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda
 
 from bwarp.gpu.available_memory import free_memory, require_memory
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu, to_host

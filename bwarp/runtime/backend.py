@@ -63,7 +63,8 @@ def gpu_problem() -> str | None:
         return None
     try:
         import numba_cuda  # noqa: F401
-        from numba import cuda
+
+        from bwarp.gpu.cuda import cuda
     except ImportError:
         # To install it would not help where there is nothing to use it with.
         return f"numba-cuda is not installed: {_INSTALL}" if may_have_gpu() else _NO_GPU
@@ -85,7 +86,7 @@ def gpu_capability() -> tuple[int, int] | None:
     """The compute capability of the GPU that is in use; None where one is simulated."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     return tuple(cuda.get_current_device().compute_capability)
 
@@ -94,18 +95,14 @@ def _starting_problem() -> str | None:
     """Begin to use the GPU as this package does; why that fails, or None."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
-    from numba import cuda
-    from numba.cuda.core import config
-
+    from bwarp.gpu.cuda import config, cuda
     from bwarp.gpu.kernel_loading import load_in_turn, load_without_compiler
     from bwarp.gpu.memory_pool import use_pool
-    from bwarp.gpu.quick_launch import launch_quickly
     from bwarp.gpu.waiting import sleep_while_waiting
 
     use_pool()
     load_in_turn()
     load_without_compiler()
-    launch_quickly()
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:
@@ -136,10 +133,10 @@ def or_on_cpu(
 
 def _has_driver() -> bool:
     """Whether CUDA can be initialised; numba's cuda.is_available() asks for a compiler as well."""
-    from numba.cuda.cudadrv.driver import CudaSupportError, driver
+    from bwarp.gpu.cuda import CudaSupportError, driver_calls
 
     try:
-        return driver.is_available
+        return driver_calls.is_available
     except CudaSupportError:
         return False
 

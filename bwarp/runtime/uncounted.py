@@ -8,8 +8,7 @@ long as its work.
 The caller of a compiled function holds its arguments, so nobody needs to count them within.
 """
 
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from bwarp.runtime.simd.compiler import cgutils, intrinsic, types
 
 __all__ = ["uncounted"]
 

@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 import numpy as np
-from numba import cuda
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
@@ -23,6 +22,7 @@ from bwarp.gpu.available_memory import (
     require_memory,
     total_memory,
 )
+from bwarp.gpu.cuda import cuda
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 GB = 10**9

@@ -33,7 +33,7 @@ for capability in ((8, 0), (9, 0)):
 # Of another kind of run of the same program.
 compiling.compile_once(["scan of another kind"], 2, (9, 0))
 from bwarp.gpu import compile_ahead
-from numba.cuda import dispatcher
+from bwarp.gpu.cuda import dispatcher
 def refuse(*words, **options):
     raise AssertionError("this is compiled again")
 dispatcher._Kernel.__init__ = refuse

@@ -5,8 +5,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.device_arrays import number_at, zeros
 
 TYPES = (np.uint8, np.int32, np.uint32, np.int64, np.uint64)

@@ -6,9 +6,8 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba.cuda.cudadrv.driver import CudaAPIError, MemoryInfo
-
 from bwarp.gpu import memory_pool
+from bwarp.gpu.cuda import CudaAPIError, MemoryInfo
 from bwarp.gpu.memory_pool import PooledMemory
 
 TOTAL = 1 << 40
@@ -63,7 +62,7 @@ class Context:
 @pytest.fixture
 def driver(monkeypatch):
     driver = PretendedDriver(1)
-    monkeypatch.setattr(memory_pool, "driver", driver)
+    monkeypatch.setattr(memory_pool, "driver_calls", driver)
     monkeypatch.setattr(memory_pool, "queued_calls", driver)
     monkeypatch.setattr(
         memory_pool.NumbaCUDAMemoryManager,

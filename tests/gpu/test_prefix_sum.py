@@ -9,8 +9,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("count", [0, 1, 31, 2048, 2049, 10_000_000])
 @pytest.mark.parametrize(("first", "stride"), [(0, 1), (3, 8)])
 def test_exclusive_sum(count, first, stride):
-    from numba import cuda
-
+    from bwarp.gpu.cuda import cuda
     from bwarp.gpu.prefix_sum import exclusive_sum
 
     values = np.random.default_rng(count).integers(0, 50, first + count * stride, np.uint32)
@@ -23,8 +22,7 @@ def test_exclusive_sum(count, first, stride):
 
 
 def test_sums_up_to_the_highest_bit():
-    from numba import cuda
-
+    from bwarp.gpu.cuda import cuda
     from bwarp.gpu.prefix_sum import exclusive_sum
 
     values = np.full(4097, 2**20 - 3, np.uint32)

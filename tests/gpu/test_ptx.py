@@ -8,11 +8,8 @@ from tests.helpers.gpu.cuda_compiler import compile_ptx
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-from numba.core.errors import TypingError
-from numba.cuda import types
-
 from bwarp.gpu import ptx
+from bwarp.gpu.cuda import TypingError, cuda, types
 
 #: Loads of neighbours: element type, elements, instruction.
 LOADS = {

@@ -9,10 +9,8 @@ from tests.helpers.gpu.cuda_compiler import compile_ptx
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-from numba.cuda import types
-
 from bwarp.gpu import ptx
+from bwarp.gpu.cuda import cuda, types
 
 #: Operands, and the instruction.
 OPERATIONS = {

@@ -7,10 +7,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
 from bwarp.errors import UsageError
 from bwarp.gpu import radix_sort
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.radix_sort import pair_sorter
 
 

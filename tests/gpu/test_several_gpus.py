@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from numba import cuda
 
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.several_gpus import LeastBusy, copy_from_gpu, on_each, on_gpu
 from bwarp.gpu.transfers import to_gpu
@@ -26,7 +26,7 @@ def test_work_is_done_on_each(monkeypatch, most, used):
 def test_copies_to_several_gpus_do_not_wait_for_one_another(monkeypatch):
     pretend_gpu(monkeypatch, [], gpus=2)
     both_copy = threading.Barrier(2, timeout=20)
-    from numba.cuda.cudadrv import driver
+    from bwarp.gpu.cuda import driver
 
     copy = driver.host_to_device
 

@@ -7,26 +7,24 @@ from bwarp.gpu.waiting import sleep_while_waiting
 
 @pytest.mark.gpu
 def test_the_driver_is_told():
-    from numba import cuda
-    from numba.cuda.cudadrv.driver import driver
+    from bwarp.gpu.cuda import cuda, driver_calls
 
     sleep_while_waiting()
     for number in range(len(cuda.gpus)):
-        flags, _ = driver.cuDevicePrimaryCtxGetState(number)
+        flags, _ = driver_calls.cuDevicePrimaryCtxGetState(number)
         assert flags & 7 == 4
 
 
 def test_a_driver_that_refuses_is_not_an_error(monkeypatch):
-    cuda = pytest.importorskip("numba.cuda")
-    driver = pytest.importorskip("numba.cuda.cudadrv.driver")
+    module = pytest.importorskip("bwarp.gpu.cuda")
     asked = []
 
     class Refusing:
         def cuDevicePrimaryCtxSetFlags(self, number, flags):  # noqa: N802
             asked.append((number, flags))
-            raise driver.CudaAPIError(708, "the primary context is active")
+            raise module.CudaAPIError(708, "the primary context is active")
 
-    monkeypatch.setattr(driver, "driver", Refusing())
-    monkeypatch.setattr(cuda, "gpus", ["one", "another"])
+    monkeypatch.setattr(module, "driver_calls", Refusing())
+    monkeypatch.setattr(module.cuda, "gpus", ["one", "another"])
     sleep_while_waiting()
     assert asked == [(0, 4), (1, 4)]

@@ -15,10 +15,9 @@ from tests.mapping.test_seeding_rounds_cuda_emulated import (
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.several_gpus import on_each
 from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
 from bwarp.mapping.pairing import insert_size

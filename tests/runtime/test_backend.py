@@ -146,7 +146,7 @@ def test_numba_cuda_without_a_compiler(monkeypatch):
             raise pathfinder.DynamicLibNotFoundError("libnvrtc.so is not here")
 
     driver = SimpleNamespace(is_available=False)
-    monkeypatch.setattr("numba.cuda.cudadrv.driver.driver", driver)
+    monkeypatch.setattr("bwarp.gpu.cuda.driver_calls", driver)
     monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", load)
     assert gpu_problem() == NO_DRIVER
     assert asked == []
@@ -160,14 +160,14 @@ def test_numba_cuda_without_a_compiler(monkeypatch):
 
 def test_a_driver_that_does_not_start(monkeypatch):
     pytest.importorskip("numba_cuda", reason=NUMBA_CUDA)
-    from numba.cuda.cudadrv.driver import CudaSupportError
+    from bwarp.gpu.cuda import CudaSupportError
 
     class Driver:
         @property
         def is_available(self):
             raise CudaSupportError("Error at driver init: system not yet initialized (802)")
 
-    monkeypatch.setattr("numba.cuda.cudadrv.driver.driver", Driver())
+    monkeypatch.setattr("bwarp.gpu.cuda.driver_calls", Driver())
     assert gpu_problem() == NO_DRIVER
 
 

@@ -13,14 +13,14 @@ from tests.helpers.gpu.pretended_device import pretend_gpu
 @pytest.fixture(params=[1, 2, 3])
 def indexes(request, monkeypatch):
     pretend_gpu(monkeypatch, [], gpus=3)
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     return on_each_gpu(lambda: cuda.get_current_device().id, "cuda", request.param)
 
 
 def search(index, item):
     """As many results as the item says, some of them late."""
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     assert index == cuda.get_current_device().id
     for number in range(item):

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import overload
 
 from bwarp.alignment.matrix.substitution_scores_cpu import substitution
 from bwarp.runtime.simd import (
@@ -48,6 +47,7 @@ from bwarp.runtime.simd import (
     subtract,
     transpose,
 )
+from bwarp.runtime.simd.compiler import overload
 
 __all__ = [
     "NEVER",

@@ -4,7 +4,6 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda
 
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks
 from bwarp.alignment.matrix.int32_kernel_cuda import (
@@ -16,6 +15,7 @@ from bwarp.alignment.matrix.int32_kernel_cuda import (
 from bwarp.alignment.matrix.order_by_size_cuda import NO_LIMIT, Order, largest_in_bin, order_by_size
 from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.gpu.available_memory import affordable
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = ["MEMORY_SHARE", "Costs", "find_full", "free_ends", "pair_costs"]

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba.core import types
-from numba.extending import overload
 
 from bwarp.alignment.scoring import Scoring
 from bwarp.runtime.simd import add, equal, extend, fill_like, load_like, lookup, select
+from bwarp.runtime.simd.compiler import overload, types
 
 __all__ = [
     "LargeMatrix",

@@ -8,7 +8,6 @@ a traceback.
 """
 
 import numpy as np
-from numba import cuda
 
 from bwarp.alignment.matrix import packed_int16_kernel_cuda
 from bwarp.alignment.matrix.base_selectors_cuda import REFUSED, refuse, select_bases
@@ -29,6 +28,7 @@ from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring, element_type, highest_score, lowest_score
 from bwarp.alignment.traceback.traceback_cuda import trace_alignments
 from bwarp.gpu.available_memory import affordable
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array, work_space
 

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda
 
 from bwarp.alignment.matrix.device_batch_cuda import (
     BLOCK,
@@ -34,6 +33,7 @@ from bwarp.alignment.search.profile_kernel_cuda import (
     spread_targets,
     strip_kernel,
 )
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.runtime.ranges import bounded_ranges

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba.extending import overload
 
 from bwarp.alignment.matrix.batches_cpu import (
     ELEMENT_TYPES,
@@ -38,6 +37,7 @@ from bwarp.alignment.traceback.cigars_cpu import gather_cigars, grown
 from bwarp.alignment.traceback.follow_directions_cpu import follow_directions
 from bwarp.alignment.traceback.ungapped_cpu import resolve_ungapped
 from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
+from bwarp.runtime.simd.compiler import overload
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["DIRECTION_BYTES", "trace_alignments"]

@@ -1,11 +1,10 @@
 """Say what this machine has that bwarp can use: GPU, driver, packages, cores, memory; which engine
 will run, and why; and what to type to install what is missing."""
 
-import llvmlite.binding
-
 from bwarp.cli.program import program_parser
 from bwarp.runtime.backend import gpu_problem
 from bwarp.runtime.machine import diagnose, gather
+from bwarp.runtime.simd.compiler import binding
 
 EXAMPLES = """
 scripts/doctor.py
@@ -17,7 +16,7 @@ def parse_options():
 
 
 def main(options):
-    findings = diagnose(gather(gpu_problem(), llvmlite.binding.get_host_cpu_features()))
+    findings = diagnose(gather(gpu_problem(), binding.get_host_cpu_features()))
     width = max(len(finding.what) for finding in findings)
     for finding in findings:
         print(f"{finding.what:<{width}}  {finding.found}")

@@ -12,11 +12,9 @@ import functools
 import numba
 import numpy as np
 from deflate import _deflate
-from llvmlite import ir
-from numba.core import types
-from numba.core.extending import intrinsic
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
+from bwarp.runtime.simd.compiler import intrinsic, ir, types
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [

@@ -15,11 +15,10 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numba import cuda
-from numba.cuda.cudadrv import driver
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.cuda import cuda, driver
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.gpu.transfers import into_host
 from bwarp.gpu.workspace import cut

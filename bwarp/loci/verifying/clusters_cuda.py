@@ -5,8 +5,7 @@ and writes their loci.
                        item         start                           length + 64     distance
 """
 
-from numba import cuda, int64, uint8, uint32, uint64
-
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.loci.verifying.edits_cpu import LEFT, NO_DISTANCE, RIGHT
 from bwarp.loci.verifying.edits_cuda import (
     agreeing,

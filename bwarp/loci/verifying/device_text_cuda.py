@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import cuda
 
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.extension_cuda import genome_on_gpu
 from bwarp.reference import Reference
 

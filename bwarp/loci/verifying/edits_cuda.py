@@ -4,8 +4,7 @@ Bases are compared 32 at a time. What a thread works in lies in arrays that may 
 from a number on: in local memory each thread has its own, in global memory a share.
 """
 
-from numba import cuda, int64, uint8, uint32, uint64
-
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.loci.verifying.edits_cpu import NO_DISTANCE, RIGHT
 from bwarp.mapping.reads.base_bits_cuda import differing
 
@@ -18,7 +17,6 @@ __all__ = [
     "room_with_gaps",
 ]
 
-KERNEL_SIGNATURES = {}
 
 _NOWHERE = -(1 << 30)
 

@@ -1,13 +1,11 @@
 """The bound by 4-mers on the GPU: `kmer_bound_cpu` in a thread, 32 bases at a time."""
 
-from numba import cuda, int64, uint32, uint64
-
+from bwarp.gpu.cuda import cuda, int64, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.mapping.reads.base_bits_cuda import shifted
 
 __all__ = ["cannot_align", "last_bounded"]
 
-KERNEL_SIGNATURES = {}
 
 _KMERS = 0x11111111
 

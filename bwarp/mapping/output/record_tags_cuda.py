@@ -9,8 +9,7 @@
 As in record_text_cuda, writing into an empty array tells how long they are.
 """
 
-from numba import cuda, int64
-
+from bwarp.gpu.cuda import cuda, int64
 from bwarp.mapping.extension.extension_cuda import contig_at
 from bwarp.mapping.output.record_text_cuda import (
     begin_tag,

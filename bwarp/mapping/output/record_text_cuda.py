@@ -4,9 +4,8 @@ The functions write into a byte array and return where they stopped. Into an emp
 nothing, and so tell how long a part is.
 """
 
-from numba import cuda, int64, uint32, uint64
-
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
+from bwarp.gpu.cuda import cuda, int64, uint32, uint64
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.mapping.reads.base_bits_cuda import differing

@@ -16,10 +16,10 @@ from functools import partial
 
 import numba
 import numpy as np
-from numba import cuda
 
 from bwarp.errors import UsageError
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.device_arrays import number_at, zeros
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum

@@ -1,12 +1,9 @@
 """The bases of a site as two planes of 64 bits, cut out of a stretch of the genome on the GPU."""
 
-from numba import cuda, uint32, uint64
-
+from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 
-__all__ = ["KERNEL_SIGNATURES", "site_planes"]
-
-KERNEL_SIGNATURES = {}
+__all__ = ["site_planes"]
 
 
 @cuda.jit(device=True)

@@ -1,9 +1,6 @@
 """What a processor and its compiler offer and Numba does not, besides vectors."""
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.extending import intrinsic
-
+from bwarp.runtime.simd.compiler import cgutils, intrinsic, ir, types
 from bwarp.runtime.simd.vector import address
 
 __all__ = ["leading_zeros", "population_count", "prefetch", "stand_alone"]

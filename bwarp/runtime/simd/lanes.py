@@ -1,9 +1,6 @@
 """Operations on each lane by itself: sums, extremes, comparisons, selections."""
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.extending import intrinsic
-
+from bwarp.runtime.simd.compiler import cgutils, intrinsic, ir, types
 from bwarp.runtime.simd.vector import VectorType, llvm_type
 
 __all__ = [

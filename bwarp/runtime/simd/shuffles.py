@@ -1,10 +1,6 @@
 """Operations that move lanes: turning round, turning a square, looking up in a table."""
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.errors import RequireLiteralValue
-from numba.core.extending import intrinsic
-
+from bwarp.runtime.simd.compiler import RequireLiteralValue, cgutils, intrinsic, ir, types
 from bwarp.runtime.simd.vector import FEATURES, VectorType, address, is_flat
 
 __all__ = ["lookup", "reverse", "transpose"]

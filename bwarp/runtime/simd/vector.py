@@ -1,11 +1,16 @@
 """A vector as a type of jitted code, and how it comes from memory and goes there."""
 
 import numpy as np
-from llvmlite import binding, ir
-from numba.core import types
-from numba.core.datamodel import models
-from numba.core.extending import intrinsic, register_model
-from numba.core.registry import cpu_target
+
+from bwarp.runtime.simd.compiler import (
+    binding,
+    cpu_target,
+    intrinsic,
+    ir,
+    models,
+    register_model,
+    types,
+)
 
 __all__ = [
     "FEATURES",

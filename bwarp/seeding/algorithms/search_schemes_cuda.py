@@ -18,8 +18,8 @@ The searches are those of `bwarp.seeding.algorithms.search_schemes`, the steps t
 """
 
 import numpy as np
-from numba import cuda
 
+from bwarp.gpu.cuda import cuda
 from bwarp.index.device_index_cuda import COUNTERS, DeviceIndex
 from bwarp.seeding.algorithms.search_scheme_steps_cuda import (
     check_rows,

@@ -17,7 +17,7 @@ from tests.helpers.gpu.emulated_alignment import pretend
 
 
 def batch_of(rows, columns):
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     queries, references = (
         with_host_lengths(None, None, cuda.to_device(side.astype(np.int32)), side)
@@ -65,7 +65,7 @@ def test_pairs_alike_and_marked_ones(monkeypatch, few_pairs):
     odd = order_by_size(batch_of(np.full(7, 12), np.full(7, 90)), (9, 12), 99, True)
     assert sorted(odd.slots[:8].tolist()) in ([0, *range(7)], [*range(7), 6])
     assert list(odd.classes()) == [(1, 0, 8, 90)]
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     rng = np.random.default_rng(25)
     rows, columns, marks = rng.integers(1, 40, 70), rng.integers(1, 900, 70), rng.integers(0, 2, 70)
@@ -81,7 +81,7 @@ def test_pairs_alike_and_marked_ones(monkeypatch, few_pairs):
 @pytest.mark.parametrize("even", [False, True])
 def test_no_pair_has_a_bin(monkeypatch, even):
     pretend(monkeypatch)
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     bins = cuda.to_device(np.full(40, NO_BIN, np.uint32))
     order = order_by_bins(bins, 40, 2, 3, even)

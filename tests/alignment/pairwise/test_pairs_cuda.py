@@ -138,7 +138,7 @@ def test_windows_of_a_packed_reference(monkeypatch):
     rng = np.random.default_rng(23)
     genome = rng.integers(0, 4, 200, dtype=np.uint8)
     starts, lengths = np.array([0, 31, 150, 60]), np.array([40, 33, 50, 1])
-    from numba import cuda
+    from bwarp.gpu.cuda import cuda
 
     windows = reference_windows(cuda.to_device(pack(genome)), starts, lengths)
     for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):

@@ -65,8 +65,7 @@ def _typed_code(kernel, argument_types):
     What Numba does here asks for the compute capability only where half-precision numbers or
     GPUs before sm_60 are concerned.
     """
-    import numba.cuda.dispatcher as dispatcher
-    from numba.cuda.compiler import _compile_pyfunc_with_fixup
+    from bwarp.gpu.cuda import compile_typed, dispatcher
 
     options = {
         name: kernel.targetoptions[name]
@@ -76,7 +75,7 @@ def _typed_code(kernel, argument_types):
     # A kernel's device functions are compiled for "the current device".
     device = SimpleNamespace(compute_capability=ARCHITECTURES[0])
     with mock.patch.object(dispatcher, "get_current_device", return_value=device):
-        code, _ = _compile_pyfunc_with_fixup(
+        code, _ = compile_typed(
             kernel.py_func,
             argument_types,
             device=False,

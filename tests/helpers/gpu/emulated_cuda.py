@@ -29,6 +29,7 @@ from greenlet import getcurrent, greenlet
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu import ptx, ptx_reference
+from bwarp.gpu.cuda import cuda
 
 WARP = 32
 
@@ -260,7 +261,7 @@ def _bound(function, thread, names, uses):
     names[source] = bound
 
     def meaning(name, value):
-        if value is numba.cuda:
+        if value is cuda:
             return thread
         if isinstance(value, numba.types.Integer):
             return _CONVERSIONS[value]

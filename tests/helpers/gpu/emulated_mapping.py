@@ -5,11 +5,11 @@ own, and are slow in plain Python.
 """
 
 import numpy as np
-from numba import cuda
 
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.pairwise.pairs_cpu import pair_alignments, pair_ends
 from bwarp.gpu import launch, prefix_sum, ptx_reference
+from bwarp.gpu.cuda import cuda
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mapping.extension import extension_cuda
 from bwarp.mapping.output import gapped_alignments_cuda

@@ -4,12 +4,13 @@ import itertools
 import threading
 import types
 
-import numba
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
+from bwarp.gpu.cuda import cuda
+from bwarp.gpu.kernel import Kernel
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.emulated_cuda import WARP, never_written
 
@@ -41,12 +42,12 @@ class PretendedGpu:
 
 def _current():
     entered = getattr(_entered, "gpus", None)
-    return entered[-1] if entered else numba.cuda.gpus[0]
+    return entered[-1] if entered else cuda.gpus[0]
 
 
 def _current_id():
     """None where only kernels are pretended, and no GPU."""
-    return _current().id if isinstance(numba.cuda.gpus, list) else None
+    return _current().id if isinstance(cuda.gpus, list) else None
 
 
 class DeviceArray(np.ndarray):
@@ -104,6 +105,23 @@ def _copy_number(number, array, index):
     number[0] = array[index]
 
 
+def _parts(arguments):
+    """What arguments are, those within tuples one by one."""
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from _parts(argument)
+        else:
+            yield argument
+
+
+def _plain(argument):
+    """An argument whose types are those of one on a GPU."""
+    if isinstance(argument, tuple):
+        parts = map(_plain, argument)
+        return type(argument)(*parts) if hasattr(argument, "_fields") else tuple(parts)
+    return argument.view(np.ndarray) if isinstance(argument, DeviceArray) else argument
+
+
 class Launcher:
     """``kernel[blocks, threads](...)`` without a GPU."""
 
@@ -114,8 +132,10 @@ class Launcher:
         grid, block = map(int, configuration[:2])
 
         def run(*arguments):
+            if isinstance(self.kernel, Kernel):
+                self.kernel.require([*map(_plain, arguments)])
             arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
-            for array in arguments:
+            for array in _parts(arguments):
                 if isinstance(array, DeviceArray):
                     assert array.gpu == _current_id(), "an array of another GPU"
             emulated_cuda.launch(self.kernel, grid, block, *arguments)
@@ -145,8 +165,8 @@ def pretend_arrays(monkeypatch):
     """Arrays of a device are in the memory of the host from now on."""
     from bwarp.gpu import device_arrays
 
-    monkeypatch.setattr(numba.cuda, "to_device", device)
-    monkeypatch.setattr(numba.cuda, "device_array", _device_array)
+    monkeypatch.setattr(cuda, "to_device", device)
+    monkeypatch.setattr(cuda, "device_array", _device_array)
     monkeypatch.setattr(device_arrays, "_clear", lambda array: array.fill(0))
     monkeypatch.setattr(device_arrays, "_copy_number", _copy_number)
 
@@ -160,17 +180,15 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
         if hasattr(module, "BLOCK"):
             monkeypatch.setattr(module, "BLOCK", WARP)
 
-    from numba.cuda.dispatcher import CUDADispatcher
-
     memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
-    monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
-    from numba.cuda.cudadrv import driver
+    monkeypatch.setattr(Kernel, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
+    from bwarp.gpu.cuda import driver
 
     monkeypatch.setattr(driver, "host_to_device", _copy_bytes)
     monkeypatch.setattr(driver, "device_to_host", _copy_bytes)
     monkeypatch.setattr(driver, "device_to_device", _copy_bytes)
-    monkeypatch.setattr(numba.cuda, "pinned_array", never_written)
-    monkeypatch.setattr(numba.cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
+    monkeypatch.setattr(cuda, "pinned_array", never_written)
+    monkeypatch.setattr(cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
     from bwarp.gpu import several_gpus, workspace
 
     monkeypatch.setattr(several_gpus, "_copy_between_gpus", _copy_between_gpus)
@@ -184,9 +202,9 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
 
     monkeypatch.setattr(workspace._Memory, "array", filled)
     monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
-    monkeypatch.setattr(numba.cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
+    monkeypatch.setattr(cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
     # Numbers that no test before this one had: what is kept for a GPU is not for these.
     gpus = [PretendedGpu(next(_numbers), capability, memory) for _ in range(gpus)]
-    monkeypatch.setattr(numba.cuda, "current_context", _current)
-    monkeypatch.setattr(numba.cuda, "get_current_device", _current)
-    monkeypatch.setattr(numba.cuda, "gpus", gpus)
+    monkeypatch.setattr(cuda, "current_context", _current)
+    monkeypatch.setattr(cuda, "get_current_device", _current)
+    monkeypatch.setattr(cuda, "gpus", gpus)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from numba import cuda, int32
 
+from bwarp.gpu.cuda import cuda, int32
 from tests.helpers.gpu.emulated_cuda import launch
 
 ALL = 0xFFFFFFFF

@@ -9,8 +9,7 @@ from bwarp.io.bam.bgzf import BLOCK_BYTES
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.io.bam import checksums_cuda
 from bwarp.io.bam.checksums_cuda import Checksums
 from tests.helpers.gpu.pretended_device import pretend_gpu

@@ -7,9 +7,8 @@ from bwarp.io.bam.bai_index import record_loci
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
 from bwarp.gpu import launch, prefix_sum
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.workspace import cut
 from bwarp.io.bam import record_order_cuda
 from bwarp.io.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords

@@ -16,9 +16,8 @@ from bwarp.io.bam.header import header_bytes
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
 from bwarp.gpu import available_memory, launch, nvcomp, prefix_sum
+from bwarp.gpu.cuda import cuda
 from bwarp.io.bam import (
     bgzf_blocks_cuda,
     checksums_cuda,

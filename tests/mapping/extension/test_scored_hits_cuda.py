@@ -5,8 +5,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.mapping.extension import scored_hits_cpu, scored_hits_cuda
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS
@@ -32,7 +31,7 @@ def random_hits(rng, counts):
 def on_device(counts, strands, rows):
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
     arrays = (cuda.to_device(array) for array in (strands, rows.ravel(), offsets))
-    return DeviceScoredHits(*arrays, len(counts), len(rows))
+    return DeviceScoredHits(*arrays, len(rows))
 
 
 def ranked(rng, counts, least):

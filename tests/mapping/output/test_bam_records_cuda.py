@@ -5,8 +5,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.gpu.pinned_memory import PinnedBuffer
 from bwarp.io.bam.device_records_cuda import records_on_host
 from bwarp.mapping.extension.extension_cuda import DeviceGenome

@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from numba import cuda
-
+from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.extension_cpu import both_strands, extend, genome_of
 from bwarp.mapping.extension.extension_cuda import genome_on_gpu
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
@@ -39,7 +38,7 @@ def on_gpu(hits):
     ], axis=1).astype(np.int64)  # fmt: skip
     arrays = hits.strands, np.append(rows, 0), hits.offsets.astype(np.uint32)
     there = (cuda.to_device(np.ascontiguousarray(array)) for array in arrays)
-    return DeviceScoredHits(*there, len(hits.offsets) - 1, len(rows))
+    return DeviceScoredHits(*there, len(rows))
 
 
 def aligned_by_both(reference, reads, hits, selected, parameters):

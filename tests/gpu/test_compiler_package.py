@@ -1,0 +1,63 @@
+"""One module names the compiler of kernels, and one what the CPU's vectors need of Numba."""
+
+import ast
+import functools
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    path.relative_to(ROOT)
+    for folder in ("bwarp", "tests", "benchmarks", "scripts")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+#: What keeps compiled code names the parts of Numba that it replaces.
+KEEPS_CODE = {
+    "bwarp/cli/first_use/recording.py",
+    "bwarp/cli/program.py",
+    "bwarp/runtime/inner_functions.py",
+    "bwarp/runtime/kept_functions.py",
+}
+
+
+def modules_named(source: str) -> set[str]:
+    """What a source imports from, or names with dots; `a.b` for ``from a import b``."""
+    named = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            named |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            named |= {f"{node.module}.{name.name}" for name in node.names}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            named.add(ast.unparse(node))
+    return named
+
+
+@functools.cache
+def names_of_files() -> dict[str, set[str]]:
+    return {str(path): modules_named((ROOT / path).read_text()) for path in FILES}
+
+
+def those_that_name(package: str, folder: str = "") -> list[str]:
+    return [
+        path
+        for path, names in names_of_files().items()
+        if path.startswith(folder) and any(f"{name}.".startswith(f"{package}.") for name in names)
+    ]
+
+
+def test_a_name_is_seen_however_it_is_imported():
+    for source in ("import a.b.c", "from a import x, b", "from a.b import c", "import a; a.b.c()"):
+        assert any(f"{name}.".startswith("a.b.") for name in modules_named(source)), source
+
+
+def test_one_module_names_the_compiler_of_kernels():
+    assert those_that_name("numba.cuda") == ["bwarp/gpu/cuda.py"]
+
+
+@pytest.mark.parametrize("package", ["numba.core", "numba.np", "numba.extending", "llvmlite"])
+def test_one_module_names_the_interiors_of_numba(package):
+    allowed = {"bwarp/gpu/cuda.py", "bwarp/runtime/simd/compiler.py"} | KEEPS_CODE
+    assert set(those_that_name(package, "bwarp")) <= allowed
