@@ -19,7 +19,7 @@ from bwarp.cli.first_use.compiling import compile_once
 from bwarp.cli.first_use.kinds import kind_of
 from bwarp.cli.option_names import NEGATIVE_NUMBER, in_todays_words, unknown_option
 from bwarp.cli.starting import begin_work, leave
-from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
+from bwarp.cli.subcommands import as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
@@ -30,7 +30,6 @@ from bwarp.io.standard_streams import (
     flush_standard_output,
 )
 from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability
-from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.progress import announce_compilation, say
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
@@ -157,9 +156,8 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     if backend == "cpu":
         give_up_cuda()
     else:
-        from numba.cuda.core import caching, event
+        from numba.cuda.core import event
 
-        save_one_at_a_time(caching.IndexDataCacheFile)
         announce_compilation(event, "numba-cuda:run_pass")
     return backend
 
@@ -173,9 +171,9 @@ def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None
         if path not in (None, "-"):
             os.stat(path)
     name = subcommand_name()
-    if name in COMPILED_FIRST:
+    if name is not None:
         capability = gpu_capability() if backend == "cuda" else None
-        compile_once([kind_of(name, options)], available_threads(), capability)
+        compile_once(kind_of(name, options), available_threads(), capability)
 
 
 def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:

@@ -6,7 +6,6 @@ import sys
 from typing import NamedTuple
 
 __all__ = [
-    "COMPILED_FIRST",
     "FORMER_NAMES",
     "GONE",
     "GROUPS",
@@ -107,9 +106,6 @@ FORMER_NAMES = {"count-right": "count-correct"}
 
 #: What is not here any more, and what to type instead.
 GONE = {"expand-primers": "bwarp seeds takes primers with IUPAC letters as they are"}
-
-#: Subcommands that compile what they need side by side, where it was not compiled before.
-COMPILED_FIRST = ("index", "map", "allmap", "seeds", "mems", "scan", "pairs", "search")
 
 _OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
 _PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")

@@ -18,6 +18,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import number_at
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.workspace import device_array
 
@@ -69,7 +70,7 @@ def add_up(counts) -> int:
     return number_at(counts, counts.size - 1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def add_tiles(values, first, stride, count, tile_size, sums):
     """The sum of every tile. One warp a tile; reads every element once."""
     tile = cuda.grid(1) // WARP
@@ -85,7 +86,7 @@ def add_tiles(values, first, stride, count, tile_size, sums):
             sums[tile] = total
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def sum_tiles(values, first, stride, count, tile_size, starts):
     """Running sums inside every tile, on from the tile's start. One warp a tile, PART elements a
     lane and step; reads every element twice, the second time from the cache, and writes it once."""

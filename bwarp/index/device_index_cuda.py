@@ -12,6 +12,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.available_memory import free_memory
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.radix_sort import pair_sorter
@@ -242,7 +243,7 @@ def string_table(forward: DeviceBWT, first_rows, length: int):
     return table
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def grow_table(words, separator_rows, groups, first_rows, table, longer):
     """Grow every string of a table by one base to the left.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.index.rank_cuda import lf_step
 
@@ -91,7 +92,7 @@ def position_of(sampled, rate, text_length, row, steps):
     return uint32(position)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def step_rows(words, separator_rows, groups, first_rows, text_start, rate, rows, steps, count):
     """One thread a row; one random read an LF-step, about as many steps as the rate."""
     i = cuda.grid(1)
@@ -105,7 +106,7 @@ def step_rows(words, separator_rows, groups, first_rows, text_start, rate, rows,
         steps[i] = taken
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def look_up_rows(sampled, rate, text_length, rows, steps, count):
     """One thread a row; one random read."""
     i = cuda.grid(1)
@@ -113,7 +114,7 @@ def look_up_rows(sampled, rate, text_length, rows, steps, count):
         rows[i] = position_of(sampled, rate, text_length, rows[i], steps[i])
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, sampled, suffixes):
     """Both steps. One thread a row; about `rate` random reads."""
     i = cuda.grid(1)
@@ -126,7 +127,7 @@ def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, s
         suffixes[i] = position_of(sampled, rate, suffixes.size, row, taken)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def pack_text(genome, segment_text, segment_genome, text_length, text):
     """One thread for every 32 bases; neighbours read neighbouring words of the genome."""
     i = cuda.grid(1)

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.put_text import put_bytes
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 
 __all__ = ["Names", "put_name", "query_names"]
 
@@ -64,13 +63,13 @@ def query_names(sequences: SequenceBatch) -> Names:
     return Names(read_only(sequences.text), bounds)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _is_blank(byte):
     """What bytes.split() splits at."""
     return byte == 32 or 9 <= byte <= 13
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _keep_first_words(text, bounds):
     for i in range(len(bounds)):
         start, end = bounds[i]
@@ -83,7 +82,7 @@ def _keep_first_words(text, bounds):
         bounds[i, 1] = stop
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_name(out, at, names, number):
     """Write a name; return where it ends."""
     return put_bytes(out, at, names.text, names.bounds[number, 0], names.bounds[number, 1])

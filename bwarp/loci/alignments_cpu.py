@@ -18,6 +18,7 @@ from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.verifying.edits_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
 from bwarp.loci.verifying.read_blocks import mismatches
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["LocusAlignments", "align_loci"]
@@ -77,7 +78,7 @@ def align_loci(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar_offsets, cigar):
     genome, blocks, cigar = uncounted((genome, blocks, cigar))
     reach = np.empty(1024, np.int64)

@@ -11,6 +11,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
@@ -148,7 +149,7 @@ def add_mates(
     return merge(scored.hits, more, no_one)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def mark_reads(number, offsets, hit_offsets, scored, bounds, unlocated, good, margin, loss, marks):
     """Mark the reads that are searched in a round. One thread a read."""
     read = cuda.grid(1)
@@ -164,7 +165,7 @@ def mark_reads(number, offsets, hit_offsets, scored, bounds, unlocated, good, ma
     marks[read] = 1 if is_needed else 0
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def take_bounds(number, marks, offsets, found_bounds, found_unlocated, match, bounds, unlocated):
     """Write the bounds of the reads that took part in a round. One thread a read."""
     read = cuda.grid(1)

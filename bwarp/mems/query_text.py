@@ -11,11 +11,11 @@ just before its reverse one, as MUMmer lists them.
 import os
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
+from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import AMBIGUOUS, pack, reverse_complement
 
 __all__ = ["FORWARD", "REVERSE", "STRANDS", "QueryText", "make_query_text", "refuse_nameless"]
@@ -94,7 +94,7 @@ def refuse_nameless(where: str | os.PathLike, batch: SequenceBatch) -> None:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_runs(text, text_starts, lengths, min_length, runs):
     """Write query, start and stop of every run of at least `min_length`; return how many."""
     n_runs = 0

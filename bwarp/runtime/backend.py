@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 _COMPILER = ("nvvm", "nvrtc")
 
 _NO_GPU = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
-_INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
+_INSTALL = "run pip install 'bwarp[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
 def choose_backend(requested: str) -> str:
@@ -97,14 +97,13 @@ def _starting_problem() -> str | None:
     from numba import cuda
     from numba.cuda.core import config
 
-    from bwarp.gpu.kernel_loading import load_in_turn, load_without_compiler
+    from bwarp.gpu.kernel_loading import load_in_turn
     from bwarp.gpu.memory_pool import use_pool
     from bwarp.gpu.quick_launch import launch_quickly
     from bwarp.gpu.waiting import sleep_while_waiting
 
     use_pool()
     load_in_turn()
-    load_without_compiler()
     launch_quickly()
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0

@@ -17,6 +17,7 @@ from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks,
 from bwarp.alignment.matrix.scores_and_ends_cuda import Costs, find_full
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.traceback.traceback_cuda import trace_alignments
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = [
@@ -89,7 +90,7 @@ def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
     return Costs(matrix, parameters.gap_open, parameters.gap_extend, False, free, overhang=strategy)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def find_last_occurrences(
     references,
     reference_starts,

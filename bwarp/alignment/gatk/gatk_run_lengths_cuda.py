@@ -33,6 +33,7 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE
 from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.alignment.traceback.follow_directions_cuda import put_run
 from bwarp.errors import InputError
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["KERNEL_SIGNATURES", "block_threads", "gatk_alignments", "jump_back", "record_runs"]
@@ -115,7 +116,7 @@ def gatk_alignments(
     return GatkAlignments(outputs[0].copy_to_host(), starts_found, cigar_offsets, cigar)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def record_runs(
     references,
     reference_starts,
@@ -248,7 +249,7 @@ def record_runs(
                 alternate_ends[pair] = int32(0x1FFFF - (best[1] & 0x1FFFF)) + 1
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def jump_back(
     alternate_lengths,
     order,

@@ -8,6 +8,8 @@ is computed elsewhere (`int32_kernel_cuda`).
 
 from numba import cuda, int32, int64, uint8, uint64
 
+from bwarp.gpu.kernel_loading import compiled_kernel
+
 __all__ = ["KERNEL_SIGNATURES", "REFUSED", "refuse", "select_bases"]
 
 #: The score of a pair whose reference has an ambiguous base.
@@ -16,7 +18,7 @@ REFUSED = -(2**31)
 ALL = 0xFFFFFFFF
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def select_bases(references, starts, lengths, order, selectors, stride, margin, scores, refused):
     """Lay out, column by column, what looks up the scores of two references' bases at once.
 
@@ -50,7 +52,7 @@ def select_bases(references, starts, lengths, order, selectors, stride, margin, 
             refused[0] = int32(1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def refuse(order, scores, refused):
     """Give pairs the score REFUSED. One thread a slot."""
     slot = cuda.grid(1)

@@ -7,6 +7,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint8, uint64
 
 from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array
 
@@ -131,7 +132,7 @@ def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequenc
     return Sequences(codes, offsets, lengths)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def unpack_windows(words, starts, lengths, offsets, codes):
     """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
     window = cuda.grid(1) // 32

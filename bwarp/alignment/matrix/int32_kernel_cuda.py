@@ -25,6 +25,7 @@ import functools
 
 from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.ptx import opaque
 
 __all__ = [
@@ -125,7 +126,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
     """
     tile = threads * ROWS
 
-    @cuda.jit(cache=True, max_registers=128)
+    @compiled_kernel(max_registers=128)
     def align_full(
         queries,
         query_starts,

@@ -22,6 +22,7 @@ import numpy as np
 from numba import boolean, cuda, int32, int64, types, uint32, uint64
 
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, blocks
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array
@@ -210,7 +211,7 @@ def clear(array) -> None:
     clear_words[blocks(array.size), BLOCK](array)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def clear_words(words):
     """One thread a word."""
     i = cuda.grid(1)
@@ -218,7 +219,7 @@ def clear_words(words):
         words[i] = 0
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def number_slots(slots, count):
     """The pairs in their order; the last stands twice where a slot is left. One thread a slot."""
     slot = cuda.grid(1)
@@ -226,7 +227,7 @@ def number_slots(slots, count):
         slots[slot] = int32(min(slot, count - 1))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def bin_by_size(rows, columns, limits, most_columns, exact, width, marks, wanted, all_pairs, bins):
     """The bin of each pair; see `order_by_size`. One thread a pair, which reads its two lengths."""
     i = cuda.grid(1)
@@ -266,7 +267,7 @@ def add_to_bin(table, entry, number, in_use):
     return uint32(0)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_bins(bins, count, table):
     """How many pairs each bin has. One thread a pair: one atomic addition, or one a warp."""
     i = cuda.grid(1)
@@ -276,7 +277,7 @@ def count_bins(bins, count, table):
     add_to_bin(table, int64(number), number, number != uint32(NO_BIN))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def size_slots(table, n_bins, even):
     """How many slots each bin takes. One thread a bin."""
     i = cuda.grid(1)
@@ -287,7 +288,7 @@ def size_slots(table, n_bins, even):
         table[2 * n_bins + i] = size
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def assign_slots(bins, count, table, n_bins, even, slots):
     """Give each pair a slot of its bin. One thread a pair, as in `count_bins`."""
     i = cuda.grid(1)

@@ -28,6 +28,7 @@ import functools
 from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
 from bwarp.alignment.matrix.base_selectors_cuda import REFUSED
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
 __all__ = [
@@ -111,7 +112,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     """
     tile = threads * rows
 
-    @cuda.jit(cache=True, max_registers=168 if local and with_ends else 128)
+    @compiled_kernel(max_registers=168 if local and with_ends else 128)
     def align_packed(
         queries,
         query_starts,

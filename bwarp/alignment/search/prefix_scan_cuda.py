@@ -26,6 +26,7 @@ from bwarp.alignment.matrix.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS
 from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE, pair_costs
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.alignment.search.database import Database, check_search
+from bwarp.gpu.kernel_loading import compiled_kernel
 
 __all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]
 
@@ -70,7 +71,7 @@ def search_scores(
         yield scores
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores):
     """One block a target; see the module. `edge` holds two words a target and query residue."""
     table = cuda.shared.array(MATRIX_WORDS, int32)

@@ -35,6 +35,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import boolean, cuda, int32, int64, uint8, uint32
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.ptx import (
     add_max_lanes,
     load_shared_int32x4,
@@ -115,7 +116,7 @@ def _row_scores(query, matrix, shift, length):
     return scores
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def spread_targets(codes, offsets, spread, edge):
     """Put `GROUP` columns without residues before the first target and behind every one.
 
@@ -178,7 +179,7 @@ def strip_kernel(rows, targets, first, extend):
     open_sum = -first * 0x10001
     extend_lanes, floor_lanes = both_lanes(-extend), both_lanes(first)
 
-    @cuda.jit(cache=True, max_registers=registers)
+    @compiled_kernel(max_registers=registers)
     def align_strip(profile, codes, offsets, one, is_first, is_last, edge, best):
         table = cuda.shared.array(table_words, int32)
         for word in range(uint32(cuda.threadIdx.x), uint32(table_words), uint32(cuda.blockDim.x)):

@@ -21,6 +21,7 @@ from bwarp.alignment.matrix.int32_kernel_cuda import (
     strip_width,
 )
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, SOFT_CLIP
+from bwarp.gpu.kernel_loading import compiled_kernel
 
 __all__ = [
     "COUNT",
@@ -37,7 +38,7 @@ ALL = 0xFFFFFFFF
 COUNT, WRITE = 1, 2
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def check_diagonals(
     queries,
     query_starts,
@@ -104,7 +105,7 @@ def check_diagonals(
             bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def trace_diagonals(
     queries,
     query_starts,
@@ -213,7 +214,7 @@ def traceback_kernel(threads, gatk):
     """
     tile = threads * ROWS
 
-    @cuda.jit(cache=True)
+    @compiled_kernel
     def trace(
         queries,
         query_starts,

@@ -11,6 +11,7 @@ from numba import cuda, int32, int64, uint32
 
 from bwarp.alignment.matrix.int32_kernel_cuda import ROWS, strip_width
 from bwarp.alignment.matrix.order_by_size_cuda import device_size_bin
+from bwarp.gpu.kernel_loading import compiled_kernel
 
 __all__ = ["KERNEL_SIGNATURES", "bin_by_work", "gather_runs", "size_directions", "widen"]
 
@@ -22,7 +23,7 @@ def strips_and_width(rows, columns, band, threads):
     return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
     """The bin of each pair by the size of its band; 0 without one. One thread a pair."""
     pair = cuda.grid(1)
@@ -36,7 +37,7 @@ def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
         bins[pair] = uint32(number)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def size_directions(slots, query_ends, reference_ends, bands, threads, sizes):
     """The words of the directions of the slot before, and of each slot's own buffer.
 
@@ -59,7 +60,7 @@ def size_directions(slots, query_ends, reference_ends, bands, threads, sizes):
         sizes[slot] = uint32(words)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def gather_runs(slots, buffer_ends, buffers, offsets, cigar):
     """Bring the runs of each pair from its buffer to its CIGAR. One thread a slot."""
     slot = cuda.grid(1)
@@ -71,7 +72,7 @@ def gather_runs(slots, buffer_ends, buffers, offsets, cigar):
             cigar[first + i] = buffers[buffer + i]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def widen(numbers, wide_numbers):
     """The same numbers in 64 bits. One thread a number."""
     i = cuda.grid(1)

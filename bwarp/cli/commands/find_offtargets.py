@@ -12,7 +12,7 @@ has its specificities.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
-from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
@@ -83,6 +83,7 @@ def main(options):
         site_tables_at(options.output), [options.index, options.guides, options.annotation]
     )
     backend = choose_engine(options.backend)
+    compile_first(backend, options, options.guides)
     guides = read_guides(options.guides)
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments

@@ -10,7 +10,7 @@ OUT.pairs.tsv says of every pair where its primers bind, how often, and how many
 """
 
 from bwarp.cli.options import add_index_option, add_output_option
-from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
@@ -74,6 +74,7 @@ def main(options):
     check_outputs(product_tables_at(options.output), [options.index, options.pairs])
     pairs = read_pairs(options.pairs)
     backend = choose_engine(options.backend)
+    compile_first(backend, options, options.pairs)
     seeds = SeedOptions(options.mismatches, max_hits=0)
     stored = load_index(options.index)
     backend, index = or_on_cpu(

@@ -11,6 +11,7 @@ from numba import cuda, int64, types, uint32, uint64
 from bwarp.composition.classes.class_numbers_cpu import number_of_classes
 from bwarp.composition.classes.classes_cpu import WindowClasses
 from bwarp.composition.tiles.tiles_cuda import DeviceReferences, window_word
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 
 __all__ = ["KERNEL_SIGNATURES", "count_windows"]
@@ -58,7 +59,7 @@ def count_windows(
     return WindowClasses(length, ranges, tables, found, most_ambiguous)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def clear(table):
     """Set a table to zero; one thread an element."""
     i = cuda.grid(1)
@@ -66,7 +67,7 @@ def clear(table):
         table[i] = uint32(0)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def number_windows(prefix, room, length, most_ambiguous, table, ambiguous):
     """Count every window in the class of its histogram; one thread a window.
 

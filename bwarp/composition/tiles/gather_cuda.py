@@ -17,6 +17,7 @@ from numba import cuda, int32, int64, types, uint32
 from bwarp.composition.references import References
 from bwarp.composition.tiles.tiles_cuda import refuse_too_large
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
@@ -142,7 +143,7 @@ def _gather(prepared: SummedReferences, length: int) -> None:
     cuda.synchronize()
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def mark_base(codes, base, row):
     """1 where a base stands, else 0, and a last 0; one thread a position."""
     i = cuda.grid(1)
@@ -152,7 +153,7 @@ def mark_base(codes, base, row):
             row[i] = uint32(1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def gather_windows(sum_a, sum_c, sum_g, sum_t, ends, length, a, c, g, t):
     """The counts of every window: two gathered sums a base; one thread a window."""
     i = cuda.grid(1)
@@ -179,7 +180,7 @@ def window_distance(a, c, g, t, query_a, query_c, query_g, query_t):
     )
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_query(
     a, c, g, t, query_a, query_c, query_g, query_t, largest, first, stop, tile_windows, row, hits
 ):
@@ -191,7 +192,7 @@ def count_query(
             cuda.atomic.add(hits, int64(row + (i - first) // tile_windows), int32(1))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def compare_query(a, c, g, t, query_a, query_c, query_g, query_t, largest, first, distances):
     """The distance of one query to every window that it hits, else `NO_HIT`."""
     i = cuda.grid(1)

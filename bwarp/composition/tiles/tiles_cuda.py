@@ -26,8 +26,10 @@ from numba import cuda, int32, uint32
 
 from bwarp.composition.references import References
 from bwarp.errors import UsageError
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "INLINE_PTX",
@@ -97,7 +99,7 @@ def refuse_too_large(references: References, bytes_a_base: int) -> None:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pack_prefix(codes, prefix):
     word = np.uint32(0)
     prefix[0] = word
@@ -111,7 +113,7 @@ def _pack_prefix(codes, prefix):
         prefix[i + 1] = word
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _measure_room(starts, room):
     for reference in range(len(starts) - 1):
         for i in range(starts[reference], starts[reference + 1]):
@@ -174,7 +176,7 @@ def window_word(prefix, room, at, length):
     return uint32(low ^ ((end ^ ~start) & top))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_tiles(prefix, room, length, words, limits, first, stop, tile_windows, hits):
     """Count hits. One block a tile and up to 4 x blockDim queries; one thread four queries.
 
@@ -222,7 +224,7 @@ def count_tiles(prefix, room, length, words, limits, first, stop, tile_windows, 
             hits[number * n_tiles + tile] = found[k]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_tiles(
     prefix, room, length, words, limits, first, stop, tile_windows, cursors, positions, distances
 ):

@@ -14,6 +14,7 @@ from numba import cuda
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import into_host, to_host
 from bwarp.index.building.bwt_cpu import count_before_blocks
@@ -96,7 +97,7 @@ def _add_sampled(part: Part, sa_rate: int, sampled: np.ndarray, threads: int) ->
     into_host(sampled[row : row + kept.size], kept, threads)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def fill_bits(codes, suffixes, first, words, found, rows, positions):
     """Make the bits of the bases before all suffixes; list those that have a separator there.
 
@@ -124,7 +125,7 @@ def fill_bits(codes, suffixes, first, words, found, rows, positions):
             words[2 * group + 1] = high
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def take_every(suffixes, offset, rate, kept):
     """One thread an entry that is kept."""
     i = cuda.grid(1)

@@ -4,6 +4,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu
 from bwarp.index.building.packed_text_cpu import PackedText
@@ -27,7 +28,7 @@ def text_on_gpu(text: PackedText, threads: int = 1):
     return codes
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def spread_bases(words, codes):
     """One thread a base; neighbours read the same word."""
     i = cuda.grid(1)
@@ -36,7 +37,7 @@ def spread_bases(words, codes):
         codes[i] = np.uint8(code + np.uint64(1))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def put_separators(separators, codes):
     """One thread a separator."""
     i = cuda.grid(1)

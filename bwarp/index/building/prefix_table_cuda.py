@@ -5,6 +5,7 @@ from numba import cuda
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
@@ -30,7 +31,7 @@ def prefix_table(text, prefix_length: int) -> np.ndarray:
     return table.copy_to_host().reshape(kmers, 2)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_kmers(text, k, short, counts):
     """Count every k-mer, and every suffix cut short by a separator under its k-mer with A.
 
@@ -49,7 +50,7 @@ def count_kmers(text, k, short, counts):
             cuda.atomic.add(short, kmer << (2 * (k - bases)), 1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def add_neighbours(short, counts, sums):
     """What the first row of the next k-mer adds to that of this one. One thread a k-mer."""
     i = cuda.grid(1)
@@ -58,7 +59,7 @@ def add_neighbours(short, counts, sums):
         sums[i] = counts[i] + following
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def fill_table(short, counts, firsts, table):
     """Interleave first rows and counts; k-mers that do not occur get (0, 0). One thread each."""
     i = cuda.grid(1)

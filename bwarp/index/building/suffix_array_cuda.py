@@ -23,6 +23,7 @@ from numba.cuda import types
 from bwarp.gpu.append_lists import slot_in_list
 from bwarp.gpu.available_memory import require_memory
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.gpu.radix_sort import pair_sorter
@@ -179,7 +180,7 @@ def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
     positions[:count].copy_to_device(on_host)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_buckets(codes, counts):
     """Count the suffixes by their first symbols. One thread a suffix, one atomic sum each."""
     i = cuda.grid(1)
@@ -187,7 +188,7 @@ def count_buckets(codes, counts):
         cuda.atomic.add(counts, np.int64(symbols_at(codes, i, BUCKET_SYMBOLS)), 1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def take_part(codes, low, high, keys, positions, taken):
     """Gather the suffixes with first keys from `low` on and below `high`, in any order.
 
@@ -231,7 +232,7 @@ def is_unsorted(keys, count, j):
     return (j > 0 and keys[j - 1] == key) or (j + 1 < count and keys[j + 1] == key)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_unsorted(keys, count, counts):
     """The number of unsorted elements in every tile of keys, and after the last tile 0.
 
@@ -249,7 +250,7 @@ def count_unsorted(keys, count, counts):
             counts[tile] = found
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def gather_unsorted(
     keys, positions, rows, count, starts, codes, depth, next_keys, next_positions, next_rows
 ):  # fmt: skip
@@ -279,7 +280,7 @@ def gather_unsorted(
             gathered += cuda.popc(votes)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def put_in_rows(positions, rows, count, suffixes):
     """Put sorted elements in the rows that their groups had. One thread an element."""
     j = cuda.grid(1)

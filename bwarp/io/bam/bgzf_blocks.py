@@ -17,6 +17,7 @@ from numba.core import types
 from numba.core.extending import intrinsic
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
@@ -183,7 +184,7 @@ def _call_6(_context, address, a, b, c, d, e, f):
     return _caller(6)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_blocks(data, compress, checksum, compressor, out, ends):
     source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
     begin = np.int64(0)
@@ -200,7 +201,7 @@ def _write_blocks(data, compress, checksum, compressor, out, ends):
         ends[number] = begin
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sums_of_blocks(data, checksum, sums):
     source = np.int64(data.ctypes.data)
     for number in range(sums.size):
@@ -243,7 +244,7 @@ def _put(out, at, number, count):
     return at + count
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _whole_blocks(packed):
     at = np.int64(0)
     size = np.int64(0)
@@ -262,7 +263,7 @@ def _whole_blocks(packed):
     return at, size
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _inflate_blocks(packed, inflate, checksum, decompressor, out):
     """Whether all went well."""
     source, target = np.int64(packed.ctypes.data), np.int64(out.ctypes.data)

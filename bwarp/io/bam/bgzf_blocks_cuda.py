@@ -15,13 +15,13 @@ import queue
 import threading
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt, free_memory
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import (
     FOOT_BYTES,
@@ -33,6 +33,7 @@ from bwarp.io.bam.bgzf_blocks import (
     sums_of_blocks,
 )
 from bwarp.io.bam.compression import WHILE_MAPPING, filled
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu", "file_starts"]
@@ -177,7 +178,7 @@ class _Lane:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_stored(packed):
     """How many blocks are stored as they are."""
     count = 0
@@ -186,7 +187,7 @@ def _count_stored(packed):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def file_starts(packed, sizes):
     """Where blocks begin in the file, and where the last one ends."""
     starts = np.zeros(packed.size + 1, np.int64)
@@ -196,7 +197,7 @@ def file_starts(packed, sizes):
     return starts
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _finish_blocks(there, starts, packed, data, sizes, sums, blocks):
     """Copy the blocks out of pinned memory, and write what surrounds their contents."""
     for i in range(packed.size):
@@ -206,7 +207,7 @@ def _finish_blocks(there, starts, packed, data, sizes, sums, blocks):
         finish_block(blocks, starts[i], packed[i], data, BLOCK_BYTES * i, sizes[i], sums[i])
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def close_up(out, room, packed, starts, file):
     """Copy what blocks were packed into to where it stands in the file. A thread block a block.
 

@@ -14,13 +14,14 @@ so that neighbours read neighbouring words. Multiplying by `shift` is four look-
 
 import functools
 
-import numba
 import numpy as np
 from numba import cuda, int32, int64, uint32
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.io.bam.bgzf import BLOCK_BYTES
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["KERNEL_SIGNATURES", "Checksums", "multiply"]
 
@@ -64,7 +65,7 @@ class Checksums:
         sum_blocks[n_blocks, _THREADS, stream](words, size, self._tables, self._powers, sums)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def multiply(a, b):
     """The product of two polynomials, and what is left of it."""
     product = np.int64(0)
@@ -97,7 +98,7 @@ def _tables(threads: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array([*shifted, one_byte], np.uint32).ravel(), np.array(powers, np.uint32)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def sum_blocks(words, size, tables, powers, sums):
     """The CRC-32 of every block. A thread block a block; reads it once, and looks up four numbers
     of shared memory for every four bytes."""

@@ -12,6 +12,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.gpu import nvcomp
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.workspace import cut
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import FOOT_BYTES, HEAD, HEAD_BYTES, STORED_BYTES, is_stored
@@ -99,7 +100,7 @@ class FinishedBlocks:
         return starts[1:]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def finish_blocks(raw, size, out, room, packed, starts, sums, head, file):
     """Write blocks as they are in the file: what `bgzf_blocks.finish_block` writes. A thread block
     a block; every byte is read and written once."""

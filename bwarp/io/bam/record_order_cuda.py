@@ -15,6 +15,7 @@ import numpy as np
 from numba import cuda, int64, uint32
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.io.bam.bai_index import read_locus
@@ -102,7 +103,7 @@ class SortedRecords:
             find_loci[blocks, threads, stream](self._data, self._sources, *rows, *loci)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def arrange(order, starts, count, sources, lengths):
     """Where the records in order lie, and how long they are. A thread a record, and one for the
     end of all."""
@@ -116,7 +117,7 @@ def arrange(order, starts, count, sources, lengths):
         lengths[row] = 0
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_overflows(sums, overflows):
     """Whether the sum that follows is beyond 32 bits. A thread a sum."""
     row = int64(cuda.grid(1))
@@ -125,7 +126,7 @@ def count_overflows(sums, overflows):
         overflows[row] = 0 if is_last or sums[row + 1] >= sums[row] else 1
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def join_sums(low, high, sums):
     """Sums of 64 bits. A thread a sum."""
     row = int64(cuda.grid(1))
@@ -133,7 +134,7 @@ def join_sums(low, high, sums):
         sums[row] = int64(high[row]) * _UINT32 + int64(low[row])
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def find_rows(bounds, step, rows, begins):
     """The first row that begins in each window or behind it. A thread a window, and one for the
     end; a binary search."""
@@ -150,7 +151,7 @@ def find_rows(bounds, step, rows, begins):
         begins[window] = bounds[low]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def copy_records(words, sources, bounds, first_row, stop_row, first, stop, out, out_words):
     """Copy bytes ``[first, stop)`` of the stream, which are of rows ``[first_row, stop_row)``. A
     warp a piece: a binary search, then every byte is read once or, by neighbours, twice, and
@@ -199,7 +200,7 @@ def copy_records(words, sources, bounds, first_row, stop_row, first, stop, out, 
         row += WARP
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def find_loci(data, sources, first_row, stop_row, contigs, firsts, stops, mapped):
     """Where rows ``[first_row, stop_row)`` lie on the reference. A thread a record, which reads
     what is fixed and the CIGAR."""

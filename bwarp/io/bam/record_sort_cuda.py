@@ -26,6 +26,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv import driver
 
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.gpu.workspace import ALIGNMENT, cut, room_for
@@ -235,7 +236,7 @@ def _bytes_for(count: int, n_bytes: int) -> int:
     return n_bytes + BYTES_TO_SORT * count + _BESIDE
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def append_records(group_starts, group_keys, count, first, offset, last_key, table):
     """Add the records of a group to a table, of which `first` is the number of the first and
     `offset` where it begins. A thread a record.
@@ -249,7 +250,7 @@ def append_records(group_starts, group_keys, count, first, offset, last_key, tab
         table[row + 1] = uint64(offset + int64(group_starts[i]))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_records(table, count, end, starts, keys, numbers):
     """What the table of `append_records` has, by columns, and the numbers of the records. A thread
     a record, and one for the end of all."""

@@ -6,6 +6,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.loci.searching.parts import Items, Parts, item_parts
 
@@ -134,7 +135,7 @@ def _at_least_one(column: np.ndarray):
     )
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def add_rows(firsts, n_rows, n_items, totals):
     """One thread an item; its few intervals are neighbours."""
     item = cuda.grid(1)

@@ -4,6 +4,7 @@ import numpy as np
 from numba import cuda, int64, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
@@ -62,7 +63,7 @@ def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
     return uint32(first_rows[code] + start), uint32(stop - start)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def search_items(
     words, separator_rows, groups, first_rows, table, table_k, both, begins, lengths, part_offsets,
     n_items, part_items, part_starts, part_ends, firsts, n_rows, intervals, totals,

@@ -12,6 +12,7 @@ import numpy as np
 from numba import cuda, int64, uint8, uint32
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
@@ -64,7 +65,7 @@ def cut_rarer(
     return True
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_cuts(
     words, separator_rows, groups, first_rows, table, table_k, both, begins, lengths, some, n,
     most_ends, lows, counts,
@@ -107,7 +108,7 @@ def count_cuts(
             at -= 1
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def choose_cuts(
     lengths, some, n, most_ends, most_parts, lows, counts, best, come, part_offsets, part_starts,
     part_ends, firsts, n_rows,

@@ -21,6 +21,7 @@ from numba.cuda import types
 
 from bwarp.gpu.append_lists import reserve
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.index.device_index_cuda import DeviceIndex
@@ -202,7 +203,7 @@ def hits_on_gpu(
     return parts, DeviceHits(cuda.to_device(np.ascontiguousarray(here)), parts.intervals, count)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_rows(n_rows, first, n, counts):
     """Numbers of rows as numbers to add up, and a 0 after them. One thread each."""
     i = cuda.grid(1)
@@ -210,7 +211,7 @@ def count_rows(n_rows, first, n, counts):
         counts[i] = n_rows[first + i] if i < n else uint32(0)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_rows(first_rows, n_rows, of_parts, first, n, offsets, rows, parts):
     """The rows of intervals, and of which parts they are. One thread an interval, mostly of one row
     or none; the rows of one with more than `FEW` are listed by its warp."""
@@ -242,7 +243,7 @@ def diagonal_of(segment_text, segment_genome, segment, text_diagonal):
     return int64(segment_genome[segment]) + text_diagonal - int64(segment_text[segment])
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def key_hits(
     genome, reads, last, begins, lengths, edits, gaps, part_offsets, part_items, part_starts,
     positions, parts, n_hits, segment_text, segment_genome, use_filter, spread, item_shift, keys,
@@ -276,7 +277,7 @@ def key_hits(
         segments[slot] = segment
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def bound_hits(
     genome, reads, last, begins, lengths, edits, gaps, part_items, part_starts, positions, parts,
     n_hits, segment_text, segment_genome, kept,

@@ -17,6 +17,7 @@ from numba import cuda, int32, int64, uint8, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
@@ -157,7 +158,7 @@ def is_first(keys, i, item_shift, gaps):
     return apart > 4 * int64(gaps[key >> uint64(item_shift)]) + 1
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def mark_clusters(keys, n_hits, item_shift, gaps, firsts):
     """1 where a cluster begins, and a 0 after the last hit. One thread a hit."""
     i = cuda.grid(1)
@@ -165,7 +166,7 @@ def mark_clusters(keys, n_hits, item_shift, gaps, firsts):
         firsts[i] = 1 if i < n_hits and is_first(keys, i, item_shift, gaps) else 0
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_clusters(sums, n_hits, clusters):
     """Where clusters begin, and where the last one ends. One thread a hit."""
     i = cuda.grid(1)
@@ -184,7 +185,7 @@ def room_of(keys, clusters, cluster, item_shift, gaps):
     return (span + 2 * g + 1) * (2 * g + 1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_large(
     genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts, part_ends,
     segment_text, segment_genome, keys, segments, spread, item_shift, clusters, n_clusters, most,
@@ -227,7 +228,7 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
     room = room_with_few_gaps(most_gaps) if with_few_gaps else room_with_gaps(most_gaps)
     n_sides = 2 * (2 * most_gaps + 1)
 
-    @cuda.jit(cache=True)
+    @compiled_kernel
     def find_in_small(
         genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts,
         part_ends, segment_text, segment_genome, keys, segments, spread, item_shift, clusters,
@@ -254,7 +255,7 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
     return find_in_small
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def large_clusters(
     genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts, part_ends,
     segment_text, segment_genome, keys, segments, spread, item_shift, clusters, numbers, offsets,

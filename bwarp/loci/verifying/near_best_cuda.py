@@ -10,6 +10,7 @@ from numba.cuda import types
 
 from bwarp.gpu.append_lists import reserve
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.loci.verifying.loci_cuda import FoundOnGpu
 
@@ -40,7 +41,7 @@ def loci_near_best(found: FoundOnGpu, n_items: int, strata: int) -> FoundOnGpu:
     return FoundOnGpu(loci, shapes, count, found.verified, found.confirmed)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def lower_best(loci, shapes, n_loci, best):
     """The fewest edits of the loci of each read. One thread a locus, one atomic operation each."""
     i = cuda.grid(1)
@@ -48,7 +49,7 @@ def lower_best(loci, shapes, n_loci, best):
         cuda.atomic.min(best, loci[i] >> uint64(_READ_SHIFT), shapes[i] & uint32(_DISTANCE))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def keep_near(loci, shapes, n_loci, best, strata, kept_loci, kept_shapes, counter):
     """Copy the loci near the best of their reads. One thread a locus."""
     i = cuda.grid(1)

@@ -15,6 +15,7 @@ from bwarp.alignment.pairwise.pairs_cuda import find_ends
 from bwarp.alignment.scoring import FITTING, LOCAL
 from bwarp.gpu.append_lists import slot_in_list
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import to_gpu
 from bwarp.mapping.extension.diagonal import (
@@ -131,7 +132,7 @@ def contig_at(contig_starts, position):
     return low
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def score_diagonals(
     genome, contig_starts, both, offsets, n_bases, reads, strands, diagonals, lowest, highest,
     count, match, mismatch, gap, clip, margin, scored, raw_scores,
@@ -177,7 +178,7 @@ def score_diagonals(
     )  # fmt: skip
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_unsure(offsets, lowest, highest, n_reads, hopeless_margin, scored, unsure, counter):
     """List the candidates to align with gaps, in any order. One warp a read, a lane a candidate.
 
@@ -206,7 +207,7 @@ def list_unsure(offsets, lowest, highest, n_reads, hopeless_margin, scored, unsu
             unsure[slot] = i
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def cut_windows(
     offsets, n_bases, reads, strands, scored, unsure, n_unsure, starts, lengths, window_starts,
     window_lengths,
@@ -223,7 +224,7 @@ def cut_windows(
     window_lengths[slot] = scored[FIELDS * i + WINDOW_END] - scored[FIELDS * i + WINDOW_START]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def take_better(
     scores, read_ends, window_ends, unsure, n_unsure, raw_scores, lowest, highest, largest_gap,
     whole, match, scored,

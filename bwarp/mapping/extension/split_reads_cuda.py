@@ -8,6 +8,7 @@ from numba import cuda, int64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.gap_search import gap_costs, least_clipped
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, READ_END, READ_START, SCORE
@@ -40,7 +41,7 @@ def mark_split_reads(reads: DeviceReads, hits: DeviceScoredHits, parameters: Map
     return marks
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def mark_reads(
     offsets, hit_offsets, scored, n_reads, least, gap, shortest_gap, dearest, match, marks
 ):

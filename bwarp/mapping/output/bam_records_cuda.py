@@ -17,6 +17,7 @@ from numba.cuda import types
 
 from bwarp.alignment.pairs import SOFT_CLIP
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.io.bam.device_records_cuda import DeviceRecords
@@ -133,7 +134,7 @@ def _bases_begin(tables, alignments, read, ends):
     return _HEAD + max(name, int64(1)) + 1 + 4 * _cigar_count(alignments, read, length)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def size_records(
     constants, tables, alignments, other_offsets, others, marks, ends, firsts, nothing, edits, sizes
 ):  # fmt: skip
@@ -155,7 +156,7 @@ def size_records(
     )
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_heads(
     constants, tables, alignments, other_offsets, others, marks, ends, firsts, edits, starts, data,
     keys,
@@ -257,7 +258,7 @@ def _stand(constants, stands_at):
     return constants.contig_numbers[contig], stands_at - constants.contig_starts[contig]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_bases(tables, alignments, marks, ends, firsts, starts, data):
     """The bases and qualities of plain reads. One warp a read, a lane every 32nd byte."""
     read = int64(cuda.grid(1)) // WARP
@@ -289,7 +290,7 @@ def _bit_of(code):
     return int64(1) << int64(code) if code < 4 else int64(15)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def size_copies(data_starts, records, sizes):
     """The sizes of the host's records. One thread a record."""
     i = cuda.grid(1)
@@ -297,7 +298,7 @@ def size_copies(data_starts, records, sizes):
         sizes[records[i]] = data_starts[i + 1] - data_starts[i]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def copy_records(source, source_starts, source_keys, records, starts, data, keys):
     """Copy the host's records to where they belong. One warp a record."""
     i = int64(cuda.grid(1)) // WARP

@@ -11,6 +11,7 @@ from numba.cuda import types
 from bwarp.alignment.matrix.device_batch_cuda import DeviceBatch, with_host_lengths
 from bwarp.alignment.pairwise.pairs_cuda import batch_alignments
 from bwarp.alignment.scoring import FITTING, LOCAL
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array
@@ -85,7 +86,7 @@ def align_with_gaps(
     return in_genome(found, _NO_STRANDS, starts_on_host, host_lengths[0], parameters)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def cut_windows(
     contig_starts, offsets, scored, selected, reads_of_rows, listed, largest_gap, n_sentinels,
     rows, window_starts, query_lengths, window_lengths,
@@ -108,7 +109,7 @@ def cut_windows(
     window_lengths[slot] = end - start + 2 * n_sentinels
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def copy_pairs(
     blocks, both, offsets, n_bases, strands, selected, reads_of_rows, rows, n_listed,
     window_starts, query_lengths, window_lengths, query_firsts, window_firsts, n_sentinels,

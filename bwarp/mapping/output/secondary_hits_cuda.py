@@ -8,6 +8,7 @@ import numpy as np
 from numba import cuda, int64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, SCORE
@@ -70,7 +71,7 @@ def is_rival(strands, scored, hit, last, primary, span, length):
     return same_bases(span, span_at(strands, scored, hit, length))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_secondary(
     offsets, hit_offsets, strands, scored, selected, marks, n_reads, most, share, counts
 ):
@@ -98,7 +99,7 @@ def count_secondary(
         counts[read] = n if n <= most else 0
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_secondary(
     offsets, hit_offsets, strands, scored, selected, n_reads, starts, rows, reads_of_rows
 ):

@@ -6,6 +6,7 @@ from numba.cuda import types
 
 from bwarp.alignment.pairs import DELETION, MATCH
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, GAPLESS
@@ -121,7 +122,7 @@ def _stop_of(positions, offsets, cigar, row):
     return positions[row] + span
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_reads(
     hit_offsets, scored, positions, _strands, _read_starts, _read_ends, _scores, cigar_offsets,
     cigar, qualities, proper, edits, marks, ends, step, qualities_at, sizes_at, depths_at, counts,

@@ -9,6 +9,7 @@ from numba import cuda, int32, int64, uint32
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
@@ -89,7 +90,7 @@ def kmers_on(both, base, length, genome, start, stop, diagonal):
     return kmers
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def find_mates(
     genome, contig_starts, both, offsets, n_bases, n_reads, hit_offsets, strands, scored, lowest,
     highest, orientation, margin, hopeless_margin, diagonals, kmers,
@@ -159,7 +160,7 @@ def find_mates(
             kmers[hit] = count
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_mates(hit_offsets, kmers, n_reads, counts):
     """How many candidates each read's mate has found for it. One thread a read."""
     read = cuda.grid(1)
@@ -174,7 +175,7 @@ def count_mates(hit_offsets, kmers, n_reads, counts):
     counts[read] = count
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_mates(
     hit_offsets, strands, diagonals, kmers, n_reads, orientation, offsets, reads, mate_strands,
     found, seeds,

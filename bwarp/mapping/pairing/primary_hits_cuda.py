@@ -19,6 +19,7 @@ import numpy as np
 from numba import cuda, int64, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.warp_reductions import greatest, total
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
@@ -150,7 +151,7 @@ def pair_score(keys, penalised, strands, likely, orientation, a, b):
     return SCORE_UNITS * (int64(penalised[a]) + int64(penalised[b])) + likely[size]
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def select_pairs(
     contig_starts, offsets, unlocated, hit_offsets, strands, scored, n_pairs, likely, lowest,
     orientation, first_template, factors, match, mismatch, clip, near_loss, keys, penalised,
@@ -289,7 +290,7 @@ def lanes_with(scored, hit, last, least, best, length, clip):
     return int64(cuda.ballot_sync(ALL_LANES, is_best)) & ALL_LANES
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def select_reads(
     offsets, unlocated, hit_offsets, strands, scored, n_reads, ends, first_template, is_paired,
     factors, match, mismatch, clip, near_loss, least, selected, qualities, suboptimal, proper,

@@ -8,6 +8,7 @@ it with the genome.
 from numba import cuda, int64, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.warp_reductions import total
@@ -95,7 +96,7 @@ def differences_on(genome, diagonal, both, first, length):
     return total(differences)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def lower_repeats(
     genome, contig_starts, both, offsets, n_bases, n_reads, strands, scored, selected, suboptimal,
     proper, match, loss, margin, qualities,

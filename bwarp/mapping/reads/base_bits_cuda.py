@@ -11,6 +11,7 @@ from numba import cuda, int32, int64, uint8, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
@@ -92,7 +93,7 @@ def copy_bases(blocks, starts, lengths):
     return codes, copied_starts, longest
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def turn_words(packed, n_bases, n_blocks, blocks):
     """Blocks of packed bases. One thread a block: a word read, a block written.
 
@@ -128,7 +129,7 @@ def even_bits(word):
     return uint32(word | (word >> uint64(16)))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def mark_ambiguous(starts, stops, blocks):
     """Mark stretches of bases. One block of threads a stretch, a thread some of its blocks.
 
@@ -145,7 +146,7 @@ def mark_ambiguous(starts, stops, blocks):
         cuda.atomic.or_(blocks, 4 * i + 2, marked)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_bases(lengths, counts, longest):
     """Lengths as numbers to add up, and the greatest of them. One thread each, and one atomic
     operation a warp."""
@@ -159,7 +160,7 @@ def count_bases(lengths, counts, longest):
         cuda.atomic.max(longest, 0, uint32(length))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_bases(blocks, starts, lengths, sums, codes, copied_starts):
     """Write the bases of stretches. One warp a stretch, a thread every 32nd base; the threads of a
     warp read one block or two."""
@@ -183,7 +184,7 @@ def base_at(blocks, at):
     return uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def fill_blocks(codes, n_blocks, blocks):
     """One warp a block, a thread a base."""
     i = cuda.grid(1)

@@ -23,6 +23,7 @@ from numba import cuda, int64, uint64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import add_up
@@ -208,7 +209,7 @@ def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
     return n_listed
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def group_keys(
     keys, firsts, read_positions, n_rows, hit_firsts, offsets, wanted, n_wanted, k, differences,
     largest_gap, most, match, loss, entries, spare, longest, counts, score_bounds, unlocated,
@@ -252,7 +253,7 @@ def group_keys(
     put_bounds(read, length, n_different, not is_left_out, match, loss, score_bounds, unlocated)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_candidates(
     entries, longest, keys, firsts, hit_firsts, wanted, n_wanted, offsets, reads, strands,
     diagonals, lowest, highest, seeds,

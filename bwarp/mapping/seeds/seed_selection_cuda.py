@@ -15,6 +15,7 @@ import numpy as np
 from numba import cuda, int32, int64, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import add_up
@@ -118,7 +119,7 @@ def find_keys(
     )
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def count_seeds(offsets, wanted, n_wanted, k, step, counts):
     """How many seeds each read has, as candidates_cpu counts them. One thread a read."""
     i = cuda.grid(1)
@@ -129,7 +130,7 @@ def count_seeds(offsets, wanted, n_wanted, k, step, counts):
         counts[i] = n
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, read_positions, owners):
     """Pack the seeds of reads and their reverse complements.
 
@@ -194,7 +195,7 @@ def take_rarest(read_positions, n_rows, first, last, most, least, order, spare, 
             break
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def select_hits(
     n_wanted, firsts, read_positions, k, n_rows, most, least, order, spare, taken, differences
 ):
@@ -245,7 +246,7 @@ def hit_row(first_row, count, n, hit):
     return first_row + (hit if n == count else hit * count // n)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_hits(
     item_rows, n_rows, hit_firsts, owners, read_positions, offsets, wanted, k, n_items, rows, keys
 ):
@@ -290,7 +291,7 @@ def list_hits(
             keys[first_hit_of + hit] = key_of
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def locate_hits(
     sampled, rate, text_length, segment_text, segment_genome, rows, steps, n_hits, keys
 ):
@@ -306,7 +307,7 @@ def locate_hits(
     keys[hit] = key + uint64(genome_position(segment_text, segment_genome, position))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def sort_keys(keys, spare, firsts, hit_firsts, n_wanted):
     """Put the keys of every read in order. One warp a read."""
     i = cuda.grid(1) // WARP

@@ -7,6 +7,7 @@ window's string whose preceding base is not the query's begin a match.
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import base_at, rank_both
@@ -35,7 +36,7 @@ def base_before(query, run_start, position):
     return uint32(kmer_at(query, uint64(position) - uint64(1), 1))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def search_windows(
     words,
     separator_rows,
@@ -87,7 +88,7 @@ def search_windows(
         cuda.atomic.add(many, 0, uint64(beginning))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def write_rows(
     words,
     separator_rows,
@@ -118,7 +119,7 @@ def write_rows(
             slot = uint32(slot + uint32(1))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def locate_rows(
     words,
     separator_rows,

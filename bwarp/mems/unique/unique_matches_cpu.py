@@ -44,6 +44,7 @@ from bwarp.mems.packed_extension import (
     segment_of,
 )
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
@@ -162,7 +163,7 @@ def _grow(bwt, code, low, high):
     return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search(index, genome, text, pieces, min_length, samples, found):
     """Write the unique matches that begin in the pieces; return how many there are."""
     # Arrays of a tuple, unlike local ones, are counted references at every use.

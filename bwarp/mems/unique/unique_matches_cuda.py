@@ -14,6 +14,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
@@ -96,7 +97,7 @@ def base_at_text(query, position):
     return uint32((word >> uint64(62 - 2 * (position & uint32(31)))) & uint64(3))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def search_pieces(
     words,
     separator_rows,

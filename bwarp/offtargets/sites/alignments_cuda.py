@@ -3,6 +3,7 @@
 import numpy as np
 from numba import cuda, int8, int64, types, uint8, uint32, uint64
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.offtargets.sites.alignments import TABLE_SHAPE, best_alignment
 from bwarp.offtargets.sites.planes_cuda import site_planes
 
@@ -11,7 +12,7 @@ __all__ = ["KERNEL_SIGNATURES", "THREADS", "align_pairs"]
 THREADS = 128
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def align_pairs(
     blocks, sites, available, backward, guide_low, guide_high, lengths, mismatches, dna_bulge,
     rna_bulge, found, n_found, borders, guides, gaps, edits, rooms,

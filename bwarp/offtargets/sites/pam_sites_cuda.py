@@ -3,6 +3,7 @@
 from numba import cuda, int32, int64, types, uint8, uint32, uint64
 
 from bwarp.gpu.append_lists import reserve
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.ptx import load_uint32x4
 
 __all__ = ["KERNEL_SIGNATURES", "THREADS", "list_sites"]
@@ -54,7 +55,7 @@ def bases_there(position, length, forward, start, stop, least):
     return room if room >= least else int64(-1)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def list_sites(
     blocks, origin, first, last, segment_starts, segment_stops, allowed, n_pams, length, forward,
     least, sites, available, counters,

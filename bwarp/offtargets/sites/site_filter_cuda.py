@@ -16,6 +16,7 @@ import functools
 from numba import cuda, int64, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
 from bwarp.offtargets.sites.planes_cuda import site_planes
@@ -61,7 +62,7 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
     # In front, bases that states of more RNA bulges than bases read, and that change nothing.
     n_words = (rna_bulge + most_bases) * a_base
 
-    @cuda.jit(cache=True)
+    @compiled_kernel
     def fit_sites(
         blocks, sites, first, last, backward, guides, lengths, first_guide, last_guide, n_bases,
         found, counters,

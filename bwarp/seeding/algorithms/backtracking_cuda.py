@@ -9,6 +9,7 @@ from numba import cuda, uint8, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import INTERVALS
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import rank_both, ranks_both
@@ -66,7 +67,7 @@ def least_mismatches(
     return needed
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def backtrack(
     forward,
     forward_separators,

@@ -8,6 +8,7 @@ import numpy as np
 from numba import cuda, uint32, uint64
 from numba.cuda import types
 
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
@@ -39,7 +40,7 @@ def base_of(items, words_an_item, item, position):
     return uint32((word >> uint64(62 - 2 * (position & 31))) & uint64(3))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def make_both_strands(flat, words_a_kmer, k, n_items, items):
     """One thread an item, and one for the word after the last."""
     item = cuda.grid(1)

@@ -13,6 +13,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
@@ -96,7 +97,7 @@ def in_text(text, segment_text, segment_genome, items, words_an_item, item, k, c
     return uint32(segment_genome[segment] + begin - segment_text[segment])
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def search_items(
     words,
     separator_rows,
@@ -149,7 +150,7 @@ def search_items(
     n_rows[item] = rows
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def collect(firsts, n_rows, n_items, capacity, intervals, keys, values, counters):
     """Put what was found into the lists. One thread an item; everything in order."""
     item = cuda.grid(1)

@@ -14,6 +14,7 @@ from numba import cuda, uint32, uint64
 from numba.cuda import types
 
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import ranks_both
@@ -57,7 +58,7 @@ def put_checks(checks, slot, leftmost, item, first, rows):
             checks[uint64(slot) + uint64(row)] = head | uint64(first + uint32(row))
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def start_nodes(
     table,
     items,
@@ -99,7 +100,7 @@ def start_nodes(
             put_checks(checks, slot, first_base, item, first, wanted)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def grow_nodes(
     words,
     separator_rows,
@@ -187,7 +188,7 @@ def grow_nodes(
                 other_row = uint32(other_row + count)
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def check_rows(
     suffixes,
     text,
@@ -243,7 +244,7 @@ def check_rows(
             values[slot] = errors
 
 
-@cuda.jit(cache=True)
+@compiled_kernel
 def finish_nodes(mismatches, capacity, nodes, intervals, counters, node_counter):
     """Put the nodes of the last step into the list of intervals. One thread a node."""
     n_nodes = min(counters[node_counter], uint32(capacity))
