@@ -7,8 +7,6 @@ imported when it is first used.
 
 import importlib
 
-from bwarp.runtime.compiled_code import keep_compiled_code
-
 __version__ = "0.1.0"
 
 #: Where a name is from. Texts, for an import counts as code that every program runs.
@@ -28,8 +26,6 @@ _HOMES = {
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
-
-keep_compiled_code()
 
 
 def __getattr__(name: str):

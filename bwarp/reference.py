@@ -17,13 +17,13 @@ import itertools
 import os
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.fastx_text import lone_return_error, not_fasta_error
 from bwarp.io.file_blocks import read_blocks
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 
@@ -338,7 +338,7 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
     return InputError(f"{start}{shown!r} is not a nucleotide letter (IUPAC)")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _encode_lines(data, at, table, codes, used):
     """Encode bases from `at` on, skipping blanks, up to a byte that is neither, or a lone CR.
 
@@ -357,7 +357,7 @@ def _encode_lines(data, at, table, codes, used):
             return at, used
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_segments(codes, contig_starts, segments):
     """Write start and stop of the segments, as far as there is room; return how many there are."""
     n_segments = 0
@@ -378,7 +378,7 @@ def _find_segments(codes, contig_starts, segments):
     return n_segments
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_text(packed, segment_genome, segment_text, text, start, stop):
     """Write the bases of the text from `start` to `stop`; separators are there already."""
     segment = np.searchsorted(segment_text, start, side="right") - 1

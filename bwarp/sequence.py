@@ -11,6 +11,7 @@ brings out any k-mer as a number whose order is the alphabetical order:
 import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
 __all__ = [
@@ -118,7 +119,7 @@ def unpack(words: np.ndarray, start: int, stop: int, threads: int = 1) -> np.nda
     return codes
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pack(codes, words, start, stop):
     for word in range(start, stop):
         bits = np.uint64(0)
@@ -128,7 +129,7 @@ def _pack(codes, words, start, stop):
         words[word] = bits
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _unpack(words, start, codes):
     """Whole words 32 bases at a time, which the compiler turns into vectors; 20 times as fast."""
     head = min(-start % 32, codes.size)

@@ -19,7 +19,7 @@ from bwarp.cli.first_use.compiling import compile_once
 from bwarp.cli.first_use.kinds import kind_of
 from bwarp.cli.option_names import NEGATIVE_NUMBER, unknown_option
 from bwarp.cli.starting import begin_work, leave
-from bwarp.cli.subcommands import COMPILED_FIRST, as_called, subcommand_name
+from bwarp.cli.subcommands import as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device_selection import claim_gpu, release_gpu
@@ -162,7 +162,6 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     else:
         from bwarp.gpu.cuda import caching, event
 
-        save_one_at_a_time(caching.IndexDataCacheFile)
         announce_compilation(event, "numba-cuda:run_pass")
     return backend
 
@@ -176,9 +175,9 @@ def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None
         if path not in (None, "-"):
             os.stat(path)
     name = subcommand_name()
-    if name in COMPILED_FIRST:
+    if name is not None:
         capability = gpu_capability() if backend == "cuda" else None
-        compile_once([kind_of(name, options)], available_threads(), capability)
+        compile_once(kind_of(name, options), available_threads(), capability)
 
 
 def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:

@@ -12,6 +12,7 @@ import sys
 
 from bwarp.cli.subcommands import subcommand_name
 from bwarp.gpu.early_start import begin_cuda
+from bwarp.runtime.progress import LONG_TO_COMPILE, compiling_took, say, seconds_of_compiling
 
 __all__ = ["begin_work", "guard", "leave"]
 
@@ -55,6 +56,8 @@ def leave() -> None:
     """
     if not _is_program or "--debug" in sys.argv:
         return
+    if seconds_of_compiling() > LONG_TO_COMPILE:
+        say(compiling_took(seconds_of_compiling()))
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, AttributeError):  # closed, or there is none
             stream.flush()

@@ -23,9 +23,9 @@ none overflows. A number without a histogram has zeros; as thresholds lie below 
 right side is at least 1, and it never hits.
 """
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import add, fill, greater, load, mask_bits, minimum, population_count
 
 __all__ = ["N_PLANES", "count_type", "hits_in_planes", "list_hits", "set_query"]
@@ -38,7 +38,7 @@ def count_type(length: int):
     return np.uint8 if length <= 255 else np.uint16
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def set_query(counts, length, largest_distance, query):
     """Write a query's counts and what the sum of minima must exceed; return the plane of A / 2.
 
@@ -57,7 +57,7 @@ def set_query(counts, length, largest_distance, query):
     return 4 + right % 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def hits_in_planes(planes, width, at, query, half):
     """One bit for each of a vector of histograms from `at` on: whether it is a hit.
 
@@ -77,7 +77,7 @@ def hits_in_planes(planes, width, at, query, half):
     return np.uint64(mask_bits(greater(total, fill(query[4]))))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def list_hits(bits, planes, width, at, query, length, first, numbers, distances, used):
     """Append the hits of one vector: `first` + lane, and the distance of each.
 

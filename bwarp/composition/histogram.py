@@ -11,8 +11,9 @@ they are compared once, as one group:
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["LONGEST_QUERY", "QueryGroups", "count_bases", "group_queries"]
 
@@ -87,7 +88,7 @@ def group_queries(counts: np.ndarray, lengths: np.ndarray) -> list[QueryGroups]:
     return groups
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_bases(codes, offsets, counts):
     for i in range(len(counts)):
         for at in range(offsets[i], offsets[i + 1]):

@@ -12,10 +12,10 @@ base and position instead of four.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["References", "gather_references", "prefix_counts", "window_count"]
 
@@ -75,7 +75,7 @@ def window_count(references: References, length: int) -> int:
     return int(np.maximum(np.diff(references.starts) - length + 1, 0).sum())
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _prefix_counts(codes, prefix):
     for base in range(4):
         count = 0

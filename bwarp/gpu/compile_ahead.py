@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import bwarp
-from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.source_digest import imported_sources
 
 __all__ = ["SECONDS", "compile_kernel", "kernels_of", "pretend_to_have", "stated_types"]
@@ -75,8 +74,6 @@ def stated_types(module) -> list[tuple]:
 def pretend_to_have(capability: tuple[int, int]) -> None:
     """Let numba-cuda compile, in this process, as if there were a GPU of a compute capability."""
     from bwarp.gpu.cuda import api, caching, devices
-
-    save_one_at_a_time(caching.IndexDataCacheFile)
 
     class Device:
         compute_capability = capability

@@ -1,22 +1,50 @@
-"""Kernels are loaded by one thread at a time, and without the compiler.
+"""Kernels are kept and loaded as the functions for the CPU are, by one thread at a time.
 
 numba-cuda takes no lock where it loads a compiled kernel: of two threads that first call the same
-one at once, one may find its module half made, and fails. And before it loads the first one it sets
-its compiler up, for a fifth of a second in which no other thread of Python works: here only if a
-kernel has to be compiled.
+one at once, one may find its module half made, and fails.
 """
 
 import functools
+import pickle
 import threading
+from collections.abc import Callable
 
 from bwarp.gpu.cuda import Cache, CompiledKernel, CUDACodeLibrary, CUDADispatcher
 
-__all__ = ["load_in_turn", "load_without_compiler"]
+from bwarp.runtime.compiled_code import KeptCode
+
+__all__ = ["compiled_kernel", "load_in_turn"]
 
 _lock = threading.RLock()
 
 #: What loads: from the disk or the compiler, into a module, on to a GPU.
 _LOADING = ((CUDADispatcher, "compile"), (CompiledKernel, "bind"), (CUDACodeLibrary, "get_cufunc"))
+
+
+def compiled_kernel(function: Callable | None = None, **options):
+    """A kernel whose code is kept.
+
+    Parameters
+    ----------
+    function : callable
+        The Python function.
+    **options
+        Those of `cuda.jit`.
+    """
+    if function is None:
+        return functools.partial(compiled_kernel, **options)
+    kernel = cuda.jit(**options)(function)
+    kernel._cache = KeptCode(function, numba_cuda.__version__, _reduced, _rebuilt)
+    return kernel
+
+
+def _reduced(kernel: _Kernel) -> bytes:
+    return dumps(kernel._reduce_states())
+
+
+def _rebuilt(_context, content: bytes) -> _Kernel:
+    # Without the context's refresh(), which sets the compiler up for a fifth of a second.
+    return _Kernel._rebuild(**pickle.loads(content))
 
 
 def load_in_turn() -> None:
@@ -35,20 +63,3 @@ def _in_turn(method):
 
     wait_and_call._in_turn = True
     return wait_and_call
-
-
-def load_without_compiler() -> None:
-    """Let numba-cuda set its compiler up for those kernels alone that are not kept."""
-    with_compiler = Cache.load_overload
-    if hasattr(with_compiler, "_looks_first"):
-        return
-
-    @functools.wraps(with_compiler)
-    def load_overload(self, types, context):
-        # Another version of it may be made otherwise.
-        look = getattr(self, "_load_overload", None)
-        found = None if look is None else look(types, context)
-        return with_compiler(self, types, context) if found is None else found
-
-    load_overload._looks_first = True
-    Cache.load_overload = load_overload

@@ -2,7 +2,7 @@
 
 This is the only module that writes PTX. Every operation here has its plain-Python meaning, under
 the same name, in bwarp/gpu/ptx_reference.py; a test holds each to it on a GPU. Kernels that use an
-operation keep `cache=True`: unlike linked CUDA C++, inline PTX can be cached.
+operation can be kept: unlike linked CUDA C++, inline PTX can be cached.
 
 An operation is a Numba intrinsic: a function that runs while the kernel is being compiled, checks
 the types it was given and emits one asm block. `$0`, `$1`, ... in the text are the results and

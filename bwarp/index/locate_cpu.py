@@ -5,12 +5,12 @@ takes row i to (j, t), a row j that is a multiple of the sampling rate p, t LF-s
 gives SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
 """
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, lf_step
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
@@ -126,7 +126,7 @@ def _step_to_sampled(bwt, sa_rate, rows, steps):
         n_moving = still
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _look_up(suffix_array, sa_rate, text_length, sampled, steps, positions):
     rate = np.uint32(sa_rate)
     for i in range(sampled.size):

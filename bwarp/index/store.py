@@ -18,7 +18,6 @@ A folder may be replaced while programs open it. All files are opened at once an
 its descriptor: who has opened an index goes on with it, whatever has its name by then.
 """
 
-import errno
 import json
 import os
 import threading
@@ -81,7 +80,6 @@ _OF_REVERSE = (
 #: How often an index is opened again that is replaced meanwhile: some network disks give a folder
 #: another number each time that they are asked.
 _TRIES = 100
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> None:
@@ -102,7 +100,7 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
         raise UsageError(
             f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
         )
-    with _full_disks_named(folder), atomic_folder(folder, _FILES) as part:
+    with atomic_folder(folder, _FILES) as part:
         yield part
 
 
@@ -124,17 +122,6 @@ def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
 
     with _full_disks_named(folder), added_to_folder(folder, "index.json", check) as part:
         yield part
-
-
-@contextmanager
-def _full_disks_named(folder: str | os.PathLike) -> Iterator[None]:
-    """A full disk does not say which one it is."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None and error.errno in _NO_ROOM:
-            error.filename = str(folder)
-        raise
 
 
 def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:

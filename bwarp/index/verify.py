@@ -11,7 +11,6 @@ the row where the one before it began.
               each goes from right to left and must arrive at the row left of it
 """
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
@@ -21,6 +20,7 @@ from bwarp.index.consistency import counts_add_up, segments_in_order
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
 from bwarp.reference import Reference, codes_of, make_reference, text_of
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 
@@ -106,7 +106,7 @@ def _verify_bwt(
         raise _wrong("its suffix array has rows the text never visits")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search_row(bwt, text, start, stop):
     """The row of the suffix at `start`, found by what follows it; -1 where that is not unique.
 
@@ -130,7 +130,7 @@ def _search_row(bwt, text, start, stop):
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _spell(bwt, text, suffixes, sa_rate, starts, stops, rows, wrong):
     """Step from every stop to its start, all pieces one step a round; leave the last rows.
 

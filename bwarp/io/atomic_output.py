@@ -5,6 +5,7 @@ A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
 the same output removes once its process is gone. Until it is complete nobody else may read it.
 """
 
+import errno
 import io
 import os
 import re
@@ -33,6 +34,9 @@ __all__ = [
 ]
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 @contextmanager
 def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
     """Open a file for writing; a name that ends in .gz is compressed, ``-`` is standard output.
@@ -53,7 +57,7 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
         for part, _ in parts:
             part.unlink(missing_ok=True)
 
-    with undone_if_ended(remove_parts):
+    with undone_if_ended(remove_parts), _full_disk_named(paths[0] if paths else ""):
         try:
             with ExitStack() as stack:
                 yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
@@ -63,6 +67,17 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
                     os.replace(part, path)
         finally:
             remove_parts()
+
+
+@contextmanager
+def _full_disk_named(path: str | os.PathLike) -> Iterator[None]:
+    """Name the output if there is no room for it: the error of a write names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = "standard output" if is_standard_output(path) else str(path)
+        raise
 
 
 @contextmanager
@@ -164,7 +179,7 @@ def part_folder(path: Path) -> Iterator[Path]:
             os.replace(part, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
-    with undone_if_ended(remove):
+    with undone_if_ended(remove), _full_disk_named(path):
         with not_ended():
             part.mkdir(mode=0o700)
         try:

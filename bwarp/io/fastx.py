@@ -14,7 +14,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.counted import counted
@@ -30,6 +29,7 @@ from bwarp.io.line_scan import (
     letter_table,
     line_end,
 )
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import load, store
 from bwarp.sequence import CODE_OF_BYTE
 
@@ -250,7 +250,7 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
     return lone_return_error(start)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _split_fasta(data, table, codes, offsets, headers):
     """Split complete FASTA records. Returns where a bad letter is, or -1."""
     used = 0
@@ -279,13 +279,13 @@ def _split_fasta(data, table, codes, offsets, headers):
     return -1
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _line_stop(data, start, feed):
     """Where the text of a line ends: before its line feed, and before a CR."""
     return feed - 1 if feed > start and data[feed - 1] == 13 else feed
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _measure_fastq(data, starts, feeds, lengths, headers):
     for record in range(lengths.size):
         begin, bases = starts[record], feeds[record, 0] + 1
@@ -294,7 +294,7 @@ def _measure_fastq(data, starts, feeds, lengths, headers):
         headers[record, 1] = _line_stop(data, begin, feeds[record, 0])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _split_fastq(data, starts, feeds, table, offsets, step, codes, qualities):
     """Split FASTQ records, whose lines are known. Returns an offset and its problem, or 0."""
     for record in range(len(feeds)):

@@ -13,13 +13,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import take_blocks
 from bwarp.io.line_scan import find_byte
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 
 __all__ = ["RecordText", "cut_records", "lone_return_error", "not_fasta_error", "shown"]
 
@@ -204,7 +203,7 @@ def lone_return_error(start: str) -> InputError:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _cut_fasta(data, at_end, starts):
     """Where the FASTA records begin whose end is known, and the rest; how many, of what lines.
 
@@ -227,7 +226,7 @@ def _cut_fasta(data, at_end, starts):
     return count - 1, lines_of_records
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _cut_fastq(data, starts, feeds):
     """Where the FASTQ records begin that are there as four lines, their line feeds, and where the
     rest begins; how many, of what lines."""

@@ -8,6 +8,7 @@ on single bytes at its end, where a vector would reach past the array.
 import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     equal,
@@ -56,7 +57,7 @@ def _first_lane(bits):
     return np.int64(population_count(~word & (word - np.uint64(1))))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count_byte(data, start, stop, wanted):
     """How many of data[start:stop] are a byte; five times as fast as bytes.count."""
     vector = fill(np.uint8(wanted))
@@ -70,7 +71,7 @@ def count_byte(data, start, stop, wanted):
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_byte(data, start, stop, wanted):
     """The first position in data[start:stop] of a byte, or `stop`."""
     vector = fill(np.uint8(wanted))
@@ -85,7 +86,7 @@ def find_byte(data, start, stop, wanted):
     return min(start, stop)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_blank(data, start, stop):
     """The first position in data[start:stop] of a blank or tab, or `stop`."""
     blank, tab = fill(np.uint8(32)), fill(np.uint8(9))
@@ -100,7 +101,7 @@ def find_blank(data, start, stop):
     return min(start, stop)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def line_end(data, start):
     """The line feed that ends the line (or the end), and where the text ends (before a CR)."""
     feed = find_byte(data, start, data.size, 10)
@@ -108,7 +109,7 @@ def line_end(data, start):
     return feed, stop
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def encode_line(data, start, stop, table, codes, used):
     """codes[used + i] = table[data[start + i]]; returns the first position not allowed, or `stop`.
 
@@ -133,7 +134,7 @@ def encode_line(data, start, stop, table, codes, used):
     return stop
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def copy_between(data, start, stop, least, most, copied, used):
     """Copy data[start:stop] to copied[used:]; returns the first position not from least to most.
 

@@ -4,13 +4,12 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.put_text import put_bytes
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 
 __all__ = ["Names", "names_of", "put_name", "query_names", "refuse_nameless"]
 
@@ -94,7 +93,7 @@ def _is_blank(byte):
     return byte == 32 or 9 <= byte <= 13
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _keep_first_words(text, bounds):
     for i in range(len(bounds)):
         start, end = bounds[i]
@@ -107,7 +106,7 @@ def _keep_first_words(text, bounds):
         bounds[i, 1] = stop
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_name(out, at, names, number):
     """Write a name; return where it ends."""
     return put_bytes(out, at, names.text, names.bounds[number, 0], names.bounds[number, 1])

@@ -4,9 +4,9 @@ The functions return where they stopped; the array must be long enough.
 Numbers become int64 before a call, so that one function is compiled for numbers of all types.
 """
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["MOST_DIGITS", "put_bytes", "put_field", "put_number"]
@@ -15,7 +15,7 @@ __all__ = ["MOST_DIGITS", "put_bytes", "put_field", "put_number"]
 MOST_DIGITS = 20
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_bytes(out, at, source, start, stop):
     """Copy ``source[start:stop]``."""
     # Only unsigned indexes let LLVM copy in vectors.
@@ -25,7 +25,7 @@ def put_bytes(out, at, source, start, stop):
     return at + stop - start
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_digits(out, at, number, width):
     out = uncounted(out)
     value = number
@@ -48,13 +48,13 @@ def _put_digits(out, at, number, width):
     return at + digits
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_number(out, at, number, width=1):
     """Write a whole number in decimal digits, with blanks before it up to a width."""
     return _put_digits(out, at, np.int64(number), np.int64(width))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_field(out, at, number, ending, width=1):
     """Write a whole number, and the byte that ends its column."""
     at = put_number(out, at, number, width)

@@ -18,6 +18,7 @@ from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.verifying.edits_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
 from bwarp.loci.verifying.read_blocks import mismatches
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["LocusAlignments", "NoAlignmentError", "align_loci"]
@@ -92,7 +93,7 @@ def align_loci(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar_offsets, cigar):
     """Returns the operations written; ~i if locus i has no alignment with its edits."""
     genome, blocks, cigar = uncounted((genome, blocks, cigar))

@@ -12,7 +12,6 @@ Where the GPU's memory is too small for a batch it is searched in parts, and so 
 import threading
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.errors import GpuMemoryError
@@ -45,6 +44,7 @@ from bwarp.loci.verifying.loci_cuda import FoundOnGpu, loci_of_keys, sorted_loci
 from bwarp.loci.verifying.near_best_cuda import loci_near_best
 from bwarp.mapping.extension.extension_cuda import genome_bytes
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "pieces_of", "prepare", "rows_of"]
@@ -256,7 +256,7 @@ def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.
 
 
 # One pass: loci may be a hundred a read, and the GPU waits.
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _part_bits(loci, shapes, lengths, rows):
     for i in range(loci.size):
         item, start = np.int64(loci[i] >> np.uint64(32)), np.int64(loci[i] & np.uint64(0xFFFFFFFF))

@@ -21,6 +21,7 @@ from bwarp.mapping.pairing.insert_size import (
     insert_size_of,
     mate_lies,
 )
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["LocusPairs", "PairOptions", "estimate_insert_size", "pair_loci", "single_insert_sizes"]
@@ -228,7 +229,7 @@ def _is_mate(strands, starts, ends, contigs, i, j, low, high):
     return low <= base <= high and contigs[i] == contigs[j]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(
     firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
     strata, counts, most_edits,
@@ -259,7 +260,7 @@ def _count(
             counts[template] += with_edits[edits]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list(
     firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
     offsets, most_edits, one, two,

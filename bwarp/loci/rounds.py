@@ -7,10 +7,10 @@ leaves open are searched again, from the start, with all the edits that are allo
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.loci.options import ALL, FoundLoci, LocusOptions
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["FoundRound", "following_round", "joined_rounds", "search_rounds"]
 
@@ -104,14 +104,14 @@ def _best(rows: np.ndarray, n_reads: int) -> np.ndarray:
 # Loci are many where reads are repeats: one pass each, beside other threads.
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _lower(rows, best):
     for i in range(len(rows)):
         read = rows[i, 0] >> 1
         best[read] = min(best[read], rows[i, 3])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _of_round(rows, last, number):
     """The rows of reads whose last round has this number."""
     kept = np.empty_like(rows)
@@ -123,7 +123,7 @@ def _of_round(rows, last, number):
     return kept[:n]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(rows, most):
     """How many rows have no more edits than their read's loci may have."""
     n = 0
@@ -132,7 +132,7 @@ def _count(rows, most):
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _part(rows, most, reads, strands, starts, ends, distances):
     """The columns of these rows."""
     n = 0

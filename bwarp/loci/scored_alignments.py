@@ -14,7 +14,6 @@ costs a match besides itself, for one base of the read at least is inserted. And
 may lose as little on a diagonal nearby; it needs no aligning where all bases agree.
 """
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import MATCH, SOFT_CLIP, Alignments, PairBatch, Sequences
@@ -24,6 +23,7 @@ from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.options import Extension, FoundLoci
 from bwarp.loci.verifying.read_blocks import mismatches
 from bwarp.mapping.reads.base_bits_cpu import copy_bases
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["align_by_score"]
@@ -102,7 +102,7 @@ def _most_mismatches(extension: Extension) -> int:
     return (match + scoring.gap_open + scoring.gap_extend - 1) // (match - mismatch)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _without_gaps(
     genome, blocks, begins, lengths, starts, ends, edits, match, mismatch, most, distances, scores
 ):
@@ -124,7 +124,7 @@ def _without_gaps(
     return others[:n_others]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _join(lengths, read_starts, read_ends, begins, ends, operations, offsets, cigar):
     """CIGARs with clipped ends, = and X joined to M; returns how many operations they have."""
     used = np.int64(0)

@@ -11,11 +11,11 @@
    with shorter ones that overlap.
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
 from bwarp.mapping.seeds.candidates_cpu import likely_score
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["SECOND", "bounds_after", "needs_round", "rounds_of", "take_bounds"]
 
@@ -29,7 +29,7 @@ def rounds_of(parameters: MappingParameters) -> list[tuple[int, SeedRound]]:
     return list(enumerate((p.second, p.long, p.more_hits, p.short)))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def needs_round(number, length, best, bound, unlocated, good, margin, loss):
     """Whether a read is searched in a round; arrays of all reads, or numbers of one.
 
@@ -59,7 +59,7 @@ def needs_round(number, length, best, bound, unlocated, good, margin, loss):
     return best < good
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def bounds_after(number, length, match, found_bound, found_unlocated, bound, unlocated):
     """The score bound of loci that a read's rounds have not located, and the likely score of an
     unlocated hit, after a round that gave `found_bound` and `found_unlocated` by itself.
@@ -75,7 +75,7 @@ def bounds_after(number, length, match, found_bound, found_unlocated, bound, unl
     return bound, unlocated
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def take_bounds(number, reads, lengths, found_bounds, found_unlocated, match, bounds, unlocated):
     """Write the bounds of the reads that took part in a round."""
     for i in range(reads.size):

@@ -1,10 +1,10 @@
 """The rows of k-mers of a packed text on the CPU, many searches at a time."""
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, extend_left
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
@@ -59,7 +59,7 @@ def kmer_rows(
     return starts, stops
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search(
     blocks, separator_rows, groups, first_rows, table, table_k, words, positions, k, starts, stops
 ):

@@ -13,10 +13,10 @@ So a match is identified by the first such k-mer in it: it begins fewer than `st
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["Samples", "choose_kmer_length", "sample_counts", "sample_slice"]
 
@@ -60,7 +60,7 @@ def sample_slice(text: QueryText, counts: np.ndarray, step: int, start: int, sto
     return samples
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_samples(run_starts, counts, step, start, samples):
     run = np.searchsorted(counts, start, side="right") - 1
     for i in range(samples.positions.size):

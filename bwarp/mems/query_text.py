@@ -10,7 +10,6 @@ just before its reverse one, as MUMmer lists them.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.sequence import AMBIGUOUS, pack, reverse_complement

@@ -16,7 +16,6 @@ and goes. What a match means does not depend on the cuts, so nothing is lost or 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.index.building.build import build_index
@@ -28,6 +27,7 @@ from bwarp.mems.packed_extension import equal_after, genome_text, most_after, se
 from bwarp.mems.query_text import QueryText
 from bwarp.mems.unique.uniqueness import least_dominated, unique_in_query, unique_in_reference
 from bwarp.reference import Reference, codes_between, make_reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import AMBIGUOUS, kmer_at
 
 __all__ = ["Chunk", "cut_reference", "find_in_chunks"]
@@ -122,7 +122,7 @@ def _own_matches(reference: Reference, chunk: Chunk, text: QueryText, matches: M
     return take_matches(whole, own)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _judge(genome, text, run_starts, run_stops, edges, matches, own):
     """Mark the chunk's own matches; make those whole that end at the chunk's end."""
     chunk_start, chunk_stop, chunk_end = edges

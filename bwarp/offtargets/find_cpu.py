@@ -23,6 +23,7 @@ from bwarp.offtargets.sites.site_filter_cpu import (
     fitting_sites,
     state_count,
 )
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import in_order
 
 __all__ = ["all_alignments", "guide_planes", "search_stretches", "stretch_to_search"]
@@ -116,7 +117,7 @@ def all_alignments(
     return rows
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _align_sites(
     low, high, sites, available, backward, codes, guide_low, guide_high, lengths, mismatches,
     dna_bulge, rna_bulge, list_all, states, rows,
@@ -179,7 +180,7 @@ def _align_sites(
     return rows, n_rows
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_pairs(
     packed, borders, guides, rooms, backward, guide_low, guide_high, lengths, mismatches, dna_bulge,
     rna_bulge, rows,
@@ -207,7 +208,7 @@ def _list_pairs(
     return rows, n_rows
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_all(
     guide_low, guide_high, length, site_low, site_high, room, mismatches, dna_bulge, rna_bulge,
     table, path, listed,
@@ -227,7 +228,7 @@ def _list_all(
         listed = np.empty(2 * count, np.uint64)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _with_room(rows, count):
     if count <= rows.size:
         return rows
@@ -237,7 +238,7 @@ def _with_room(rows, count):
     return more
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_listed(rows, n_rows, guide, border, listed, n_listed):
     """Add the alignments of a site to the rows; returns how many there are."""
     for i in range(n_listed):

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 _COMPILER = ("nvvm", "nvrtc")
 
 _NO_GPU = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
-_INSTALL = "in the checkout, run pip install -e '.[gpu-cu13]', or gpu-cu12 for an older driver"
+_INSTALL = "run pip install 'bwarp[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
 def choose_backend(requested: str) -> str:

@@ -1,136 +1,79 @@
-"""Where compiled code is kept between runs, and telling Numba of it.
+"""Functions are compiled once: their code is kept between runs, a file per function and types.
 
-    bwarp/__pycache__/compiled/cpu.code          functions for the CPU (`kept_functions`)
-                               cuda-<digest>/    kernels, as numba-cuda keeps them
+A file is named by a digest of all that decides about the code: the module of the function and what
+that imports of this package, the types, the processor, the versions of Numba and Python. So an edit
+compiles again what it can have changed and nothing else, no file is ever changed, and programs that
+compile the same function at the same time write the same file.
 
-The package says so to Numba as soon as Numba is imported, which it does not do itself: a list of
-commands does not wait for it. Where the package cannot be written, as in a container, code is kept
-in the user's cache, and what lies beside the package is used as well.
+    bwarp/__pycache__/compiled/    beside the package, where that can be written
+    ~/.cache/bwarp/                where it cannot, as in a container ($XDG_CACHE_HOME)
+    $NUMBA_CACHE_DIR/bwarp/        where this is set
+
+The code is run, so it is read and written only where nobody but the user and root can write.
+Numba's own cache does not look at that. It also goes on using a function when another one that was
+compiled into it has changed, and mixes up types when two programs save one function at a time.
 """
 
 import contextlib
-import fcntl
 import functools
-import importlib.util
+import hashlib
+import json
 import os
-import shutil
+import pickle
+import stat
 import sys
+import tempfile
+import threading
 import time
-from importlib.abc import MetaPathFinder
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bwarp.runtime.source_digest import files_digest
+import llvmlite.binding
+import numba
+import numpy as np
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
-if TYPE_CHECKING:
-    import numpy as np
+from bwarp.runtime.source_digest import files_digest, program_digest
 
-    from bwarp.runtime.kept_functions import KeptFunctions
-
-__all__ = ["keep_compiled_code", "kept_functions", "read_only", "save_one_at_a_time"]
+__all__ = [
+    "KeptCode",
+    "code_folder",
+    "compiled",
+    "keep",
+    "kept",
+    "package_state",
+    "read_only",
+    "remove_unused",
+]
 
 _PACKAGE = Path(__file__).parent.parent
 
-#: The module of Numba that asks for what is kept of a function.
-_DISPATCHER = "numba.core.dispatcher"
-
 _BESIDE = _PACKAGE / "__pycache__" / "compiled"
 
-#: Folders of kernels that no run has used for so many seconds are removed: a week.
-_UNUSED = 7 * 86400
-
-#: A folder's time says when it was used, to so many seconds: an hour.
-_USED = 3600
+#: Seconds: the time of a file says when it was last used, to a day; after 30 days it is removed.
+_DAY, _UNUSED = 86_400, 30 * 86_400
 
 
-class _WhenNumbaIsImported(MetaPathFinder):
-    """Waits for Numba to import its module of dispatchers, and tells it then."""
-
-    def find_spec(self, name, path=None, target=None):
-        if name != _DISPATCHER:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        run = spec.loader.exec_module
-
-        def run_and_tell(module) -> None:
-            run(module)
-            _tell_numba(module)
-
-        spec.loader.exec_module = run_and_tell
-        return spec
-
-
-def keep_compiled_code() -> None:
-    """Make Numba keep the functions of this package where this module says."""
-    if _DISPATCHER in sys.modules:
-        _tell_numba(sys.modules[_DISPATCHER])
-    elif not any(isinstance(finder, _WhenNumbaIsImported) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _WhenNumbaIsImported())
-
-
-def _tell_numba(dispatcher) -> None:
-    numbas_own = dispatcher.Dispatcher.enable_caching
-    if hasattr(numbas_own, "__wrapped__"):
-        return
-
-    @functools.wraps(numbas_own)
-    def enable_caching(self) -> None:
-        if not Path(self.py_func.__code__.co_filename).is_relative_to(_PACKAGE):
-            numbas_own(self)
-            return
-        from bwarp.runtime.kept_functions import Overloads
-
-        self._cache = Overloads(self.py_func, kept_functions())
-        # An entry for callers in C, which there are not: a fifth of what LLVM compiles.
-        self.targetoptions["no_cfunc_wrapper"] = True
-
-    dispatcher.Dispatcher.enable_caching = enable_caching
-    if not dispatcher.config.CACHE_DIR:
-        # Kernels are kept by numba-cuda, which asks this setting only.
-        folder = _parent_folder() / f"cuda-{files_digest(_PACKAGE)[:16]}"
-        # Kernels are compiled again, or another run was first.
-        with contextlib.suppress(OSError):
-            _copy_from_beside(folder)
-            _mark_used(folder)
-        dispatcher.config.CACHE_DIR = str(folder)
-
-
-@functools.cache
-def kept_functions() -> "KeptFunctions":
-    """What is kept of this package's functions for the CPU."""
-    from bwarp.runtime.kept_functions import KeptFunctions
-
-    folders = dict.fromkeys((_parent_folder(), _BESIDE))
-    return KeptFunctions(_PACKAGE, [folder / "cpu.code" for folder in folders])
-
-
-def save_one_at_a_time(cache_file: type) -> None:
-    """Let a process wait with saving a compiled function while another one does.
-
-    Numba gives the function of other types the next free number. Two processes that compile at the
-    same time would take the same one, and later runs be given one's code for the other's types.
+def compiled(function: Callable | None = None, **options):
+    """A function in Numba's nopython mode, without Python's lock, whose code is kept.
 
     Parameters
     ----------
-    cache_file : type
-        Numba's ``IndexDataCacheFile``, of `numba.core.caching` or `numba.cuda.core.caching`.
+    function : callable
+        The Python function.
+    **options
+        Those of `numba.njit`.
     """
-    save = cache_file.save
-    if hasattr(save, "__wrapped__"):
-        return
-
-    @functools.wraps(save)
-    def save_alone(self, key, data):
-        with open(f"{self._index_path}.lock", "a") as lock:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            save(self, key, data)
-
-    cache_file.save = save_alone
+    if function is None:
+        return functools.partial(compiled, **options)
+    # The entry for callers in C, which there are not, would be a fifth of what LLVM compiles.
+    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
+    dispatcher._cache = KeptCode(function, "", _reduced, _rebuilt)
+    return dispatcher
 
 
-def read_only(array: "np.ndarray") -> "np.ndarray":
+def read_only(array: np.ndarray) -> np.ndarray:
     """The same array as one that may not be written, as those of files are not.
 
     For a function that is given both kinds Numba would compile two.
@@ -140,34 +83,218 @@ def read_only(array: "np.ndarray") -> "np.ndarray":
     return view
 
 
-def _parent_folder() -> Path:
-    """Where the environment says, in the package's __pycache__, or in the user's cache."""
-    if "NUMBA_CACHE_DIR" in os.environ:
-        return Path(os.environ["NUMBA_CACHE_DIR"])
-    folder = _BESIDE.parent
-    if os.access(folder if folder.exists() else _PACKAGE, os.W_OK):
-        return _BESIDE
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bwarp"
+class KeptCode:
+    """The compiled forms of one function: the part of Numba's cache that its dispatchers call.
+
+    Parameters
+    ----------
+    function : callable
+        The Python function.
+    version : str
+        That of the compiler, beyond those of Numba and LLVM.
+    reduced : callable
+        Makes bytes of what was compiled, or None if it cannot be kept.
+    rebuilt : callable
+        Makes that of bytes again, given the compiler's context and the bytes.
+    """
+
+    def __init__(self, function: Callable, version: str, reduced: Callable, rebuilt: Callable):
+        self.function, self._version = function, version
+        self._reduced, self._rebuilt = reduced, rebuilt
+
+    @property
+    def cache_path(self) -> str:
+        return str(code_folder())
+
+    def load_overload(self, signature, context):
+        content = kept(*self._words(signature, context.codegen()))
+        return None if content is None else self._rebuilt(context, content)
+
+    def save_overload(self, signature, result) -> None:
+        content = self._reduced(result)
+        if content is not None:
+            keep(content, *self._words(signature, result.codegen))
+
+    def is_kept(self, types, context) -> bool:
+        return kept(*self._words(types, context.codegen())) is not None
+
+    def flush(self) -> None:
+        """Nothing: Numba calls this before it compiles again what is in memory."""
+
+    def _words(self, signature, codegen) -> tuple[str, ...]:
+        code, closure = self.function.__code__, self.function.__closure__ or ()
+        cells = hashlib.sha256(dumps([cell.cell_contents for cell in closure]) if closure else b"")
+        return (
+            f"{self.function.__name__} {self.function.__qualname__} {code.co_firstlineno}",
+            self._version,
+            _digest_of(code.co_filename),
+            cells.hexdigest(),
+            str(tuple(getattr(signature, "args", signature))),
+            str(codegen.magic_tuple()),
+        )
 
 
-def _copy_from_beside(folder: Path) -> None:
-    """Begin a folder with what is beside the package, where that is another folder."""
-    compiled = _BESIDE / folder.name
-    if folder.exists() or folder.parent == _BESIDE or not compiled.is_dir():
-        return
-    part = folder.with_name(f".{folder.name}.{os.getpid()}")
-    shutil.copytree(compiled, part)
+def _reduced(result: CompileResult) -> bytes | None:
+    if result.lifted or result.library.has_dynamic_globals:
+        return None
+    return dumps(result._reduce())
+
+
+def _rebuilt(context, content: bytes) -> CompileResult:
+    context.refresh()
+    return CompileResult._rebuild(context, *pickle.loads(content))
+
+
+def _digest_of(source: str) -> str:
+    """The digest of a module and all that it imports of the package."""
+    return _digests().get(source) or program_digest(Path(source), _PACKAGE)
+
+
+@functools.cache
+def _digests() -> dict[str, str]:
+    """Those of all modules. They are kept: reading all files takes as long as a small run."""
+    content = kept("digests", package_state())
+    if content is None:
+        sources = _PACKAGE.rglob("*.py")
+        content = json.dumps(
+            {str(path): program_digest(path, _PACKAGE) for path in sources}
+        ).encode()
+        keep(content, "digests", package_state())
+    return json.loads(content)
+
+
+def package_state() -> str:
+    """A digest of the times and sizes of the package's sources."""
+    return files_digest(_PACKAGE)
+
+
+def kept(*words: str) -> bytes | None:
+    """What was kept under some words, for these versions of Numba and Python; None if nothing."""
+    name = _name_of(words)
+    contents = (_read(folder / name) for folder in _folders())
+    return next((content for content in contents if content is not None), None)
+
+
+def keep(content: bytes, *words: str) -> None:
+    """Keep something under some words; if the disk is full, for example, it is not kept."""
+    if code_folder() is not None:
+        with contextlib.suppress(OSError):
+            _write(code_folder() / _name_of(words), content)
+
+
+def code_folder() -> Path | None:
+    """The folder in which code is kept; None where there is no safe one that can be written."""
+    return _own_folder()
+
+
+def remove_unused() -> None:
+    """Remove what no run has used for 30 days: mostly code of sources that have changed since."""
+    with contextlib.suppress(OSError):
+        for path in code_folder().iterdir():
+            if path.name[0] != "." and time.time() - path.stat().st_mtime > _UNUSED:
+                path.unlink()
+
+
+def _name_of(words: tuple[str, ...]) -> str:
+    processor = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    versions = (numba.__version__, llvmlite.__version__, sys.implementation.cache_tag)
+    of_all = (*versions, processor)
+    digest = hashlib.sha256("\0".join((*of_all, *words)).encode()).hexdigest()
+    return f"{words[0].partition(' ')[0]}-{digest[:40]}"
+
+
+def _read(path: Path) -> bytes | None:
+    """The content of a file that can be trusted and is whole."""
     try:
-        part.rename(folder)
-    except OSError:  # another run was first
-        shutil.rmtree(part)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if _distrust(status):
+            return None
+        if time.time() - status.st_mtime > _DAY:
+            with contextlib.suppress(OSError):
+                os.utime(descriptor)
+        digest, content = file.read(32), file.read()
+    return content if hashlib.sha256(content).digest() == digest else None
 
 
-def _mark_used(folder: Path) -> None:
-    """Note that a folder of kernels is in use, and remove those that are not."""
-    now = time.time()
-    if folder.exists() and now - folder.stat().st_mtime > _USED:
-        os.utime(folder)
-    for other in folder.parent.glob("c*-*"):
-        if other != folder and now - other.stat().st_mtime > _UNUSED:
-            shutil.rmtree(other, ignore_errors=True)
+def _write(path: Path, content: bytes) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        # Nobody else may write it, whatever the umask.
+        with open(os.open(part, flags, 0o644), "wb") as file:
+            file.write(hashlib.sha256(content).digest() + content)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+@functools.cache
+def _folders() -> tuple[Path, ...]:
+    """Where code is looked for."""
+    folders = [code_folder()]
+    with contextlib.suppress(OSError):
+        if not _distrust(_BESIDE.lstat()):
+            folders.append(_BESIDE)
+    return tuple(dict.fromkeys(filter(None, folders)))
+
+
+@functools.cache
+def _own_folder() -> Path | None:
+    """The folder that is wanted, if it is safe, or one that this user alone can write."""
+    wanted = _wanted_folder()
+    problem = _problem_with(wanted, 0o755)
+    if problem is None:
+        return wanted
+    for folder in _private_folders():
+        if _problem_with(folder, 0o700) is None:
+            print(f"compiled code is kept in {folder}: {wanted} {problem}", file=sys.stderr)
+            return folder
+    return None
+
+
+def _wanted_folder() -> Path:
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(os.environ["NUMBA_CACHE_DIR"], "bwarp").absolute()
+    there = next(folder for folder in (_BESIDE, _BESIDE.parent, _PACKAGE) if folder.exists())
+    return _BESIDE if os.access(there, os.W_OK) else _private_folders()[0]
+
+
+def _private_folders() -> list[Path]:
+    """The user's cache, and what is left to a user without a home."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    users = [Path(cache, "bwarp")] if os.path.isabs(cache) else []
+    return [*users, Path(tempfile.gettempdir(), f"bwarp-{os.geteuid()}")]
+
+
+def _problem_with(folder: Path, mode: int) -> str | None:
+    """Why no code can be kept in a folder, as half a sentence. One that is not there is made."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode)
+        status = folder.lstat()
+        problem = _distrust(status) if stat.S_ISDIR(status.st_mode) else "is not a folder"
+        for parent in folder.resolve().parents:
+            status = parent.stat()
+            # In a folder with the sticky bit, as /tmp, nobody can exchange what belongs to others.
+            if status.st_mode & 0o002 and not status.st_mode & 0o1000:
+                problem = problem or "could be exchanged by others, who may write where it is"
+    except OSError as error:
+        return f"cannot be used ({error.strerror})"
+    if problem is None and not os.access(folder, os.W_OK):
+        return "may not be written"
+    return problem
+
+
+def _distrust(status: os.stat_result) -> str | None:
+    """Why something may be of others, as half a sentence; None if the user or root wrote it."""
+    if status.st_uid not in (0, os.geteuid()):
+        return "belongs to another user"
+    if status.st_mode & 0o022:
+        return "may be written by others"
+    return None

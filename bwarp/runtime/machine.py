@@ -17,6 +17,8 @@ from pathlib import Path
 
 __all__ = ["Finding", "Gpu", "Machine", "diagnose", "gather"]
 
+_PACKAGE = Path(__file__).parent.parent
+
 #: The oldest driver, by its first number, for the CUDA parts of each version.
 OLDEST_DRIVER = {13: 580, 12: 525}
 
@@ -26,17 +28,17 @@ LEAST_CAPABILITY = (7, 5)
 #: NVIDIA's number among makers of PCI devices, and how kinds for graphics and computing begin.
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
-#: Packages whose versions matter, and what brings those that are not always installed.
+#: Packages whose versions matter: what they are needed for, and the extra that brings them.
 PACKAGES = {
-    "numpy": None,
-    "numba": None,
-    "pysam": None,
-    "snakemake": None,
-    "numba-cuda": "the GPU: make run CUDA=13, or CUDA=12",
-    "multiqc": "results/qc/multiqc.html: pip install -e '.[report]'",
-    "matplotlib": "the plots of the report: pip install -e '.[report]'",
-    "pyarrow": "Parquet tables: pip install -e '.[parquet]'",
-    "snakemake-executor-plugin-slurm": "Slurm: pip install snakemake-executor-plugin-slurm",
+    "numpy": ("every program", ""),
+    "numba": ("every program", ""),
+    "pysam": ("every program", ""),
+    "snakemake": ("the workflow", "workflow"),
+    "numba-cuda": ("the GPU", "gpu-cu13"),
+    "multiqc": ("results/qc/multiqc.html", "report"),
+    "matplotlib": ("the plots of the report", "report"),
+    "pyarrow": ("Parquet tables", "parquet"),
+    "snakemake-executor-plugin-slurm": ("Slurm", None),
 }
 
 #: Vector instructions that the engines use, best first.
@@ -80,6 +82,8 @@ class Machine:
     gpus : tuple of Gpu
     problem : str or None
         Why no GPU can be used, as the programs find it.
+    by_make : bool
+        Whether `make` installed the packages, in .venv of the checkout.
     """
 
     cores: int
@@ -96,6 +100,7 @@ class Machine:
     visible: str | None
     gpus: tuple[Gpu, ...]
     problem: str | None
+    by_make: bool
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,7 @@ def gather(
         visible=environment.get("CUDA_VISIBLE_DEVICES"),
         gpus=_gpus(run),
         problem=problem,
+        by_make=Path(sys.prefix) == _PACKAGE.parent / ".venv",
     )
 
 
@@ -178,18 +184,37 @@ def diagnose(machine: Machine) -> list[Finding]:
 
 def _packages(machine: Machine) -> list[Finding]:
     findings = []
-    for name, brings in PACKAGES.items():
+    for name, (purpose, extra) in PACKAGES.items():
         version = machine.packages.get(name)
         if version is None:
-            findings.append(
-                Finding(name, "not installed", f"needed for {brings}" if brings else "make run")
-            )
+            advice = f"needed for {purpose}: {_installing(machine, name, extra)}"
+            findings.append(Finding(name, "not installed", advice))
         elif name == "numpy" and _numbers(version) >= (2, 5) and "numba-cuda" in machine.packages:
-            advice = "numba-cuda breaks on it: pip install 'numpy<2.5'"
+            advice = f"numba-cuda breaks on it: {_pip(machine)} 'numpy<2.5'"
             findings.append(Finding(name, version, advice))
         else:
             findings.append(Finding(name, version))
     return findings
+
+
+def _installing(machine: Machine, name: str, extra: str | None) -> str:
+    """What to type to install a package."""
+    if extra is None:
+        return f"{_pip(machine)} {name}"
+    if extra == "gpu-cu13":
+        return f"{_cuda_command(machine, 13)}, or {_cuda_command(machine, 12)}"
+    if machine.by_make and extra != "parquet":
+        return "make run"
+    return f"{_pip(machine)} 'bwarp[{extra}]'" if extra else f"{_pip(machine)} bwarp"
+
+
+def _pip(machine: Machine) -> str:
+    return ".venv/bin/python -m pip install" if machine.by_make else "pip install"
+
+
+def _cuda_command(machine: Machine, cuda: int) -> str:
+    """What to type to install the packages of a version of CUDA."""
+    return f"make run CUDA={cuda}" if machine.by_make else f"pip install 'bwarp[gpu-cu{cuda}]'"
 
 
 def _processor(machine: Machine) -> str:
@@ -259,13 +284,13 @@ def _cuda_finding(machine: Machine) -> Finding:
     number = _numbers(machine.driver)[0] if machine.driver else 0
     fitting = next((cuda for cuda, least in OLDEST_DRIVER.items() if number >= least), 12)
     if machine.cuda_parts is None or "numba-cuda" not in machine.packages:
-        return Finding("cuda parts", "not installed", f"make run CUDA={fitting}")
+        return Finding("cuda parts", "not installed", _cuda_command(machine, fitting))
     found = f"of CUDA {machine.cuda_parts}"
     if number and number < OLDEST_DRIVER.get(machine.cuda_parts, 0):
         return Finding(
             "cuda parts",
             f"{found}, too new for driver {machine.driver}",
-            f"make run CUDA={fitting}",
+            _cuda_command(machine, fitting),
         )
     return Finding("cuda parts", found)
 

@@ -7,6 +7,7 @@ a file has been read is asked of the system, so that no reader has to tell.
 """
 
 import os
+import re
 import sys
 import threading
 import time
@@ -20,12 +21,14 @@ from bwarp.counted import counted
 
 __all__ = [
     "announce_compilation",
+    "compiling_took",
     "duration",
     "on_terminal",
     "part_read",
     "progress",
     "progress_line",
     "say",
+    "seconds_of_compiling",
     "status_line",
     "steps",
 ]
@@ -37,9 +40,12 @@ ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
 LONG_TO_COMPILE = 1.0
 
 _ANNOUNCEMENT = (
-    "compiling for this machine, what no run has needed before: up to a minute "
-    "(scripts/compile_programs.py compiles all at once)"
+    "compiling for this machine, what no run has needed before "
+    "(bwarp compile does it for all programs and options at once)"
 )
+
+#: At the end of a program; the seconds are no part of what its work takes.
+_TOOK = "compiling for this machine, which later runs need not, took {:.1f} s"
 
 #: Seconds that compilers have taken in this process, by what they call their work.
 _compiling: dict[str, float] = {}
@@ -138,7 +144,7 @@ def progress(
             if part > first[1]:
                 total = round((done - first[0]) / (part - first[1]))
 
-    compiling = sum(_compiling.values())
+    compiling = seconds_of_compiling()
     with status_line(stream, clock) as show:
 
         def report(done: int, more: str = "") -> None:
@@ -200,6 +206,19 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60} min {seconds % 60:02} s"
     return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+def compiling_took(seconds: float) -> str:
+    """What a program says at its end if it has compiled for some seconds."""
+    return _TOOK.format(seconds)
+
+
+def seconds_of_compiling(log: str | None = None) -> float:
+    """The seconds in which this process has compiled, or the program did that wrote a log."""
+    if log is None:
+        return sum(_compiling.values())
+    before, after = map(re.escape, _TOOK.split("{:.1f}"))
+    return sum(map(float, re.findall(f"^{before}([\\d.]+){after}$", log, re.MULTILINE)))
 
 
 def announce_compilation(

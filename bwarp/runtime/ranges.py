@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
+
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["bounded_ranges", "joined_stretches", "offsets_of"]
 
@@ -48,7 +49,7 @@ def offsets_of(owners: np.ndarray, count: int) -> np.ndarray:
     return offsets
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def joined_stretches(values, starts, offsets):
     """Stretches of bytes (uint8), one after another.
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.algorithms.backtracking_cpu import search_backtracking
 from bwarp.seeding.algorithms.exact_cpu import search_exact
@@ -150,7 +150,7 @@ def _offsets_of(intervals: Intervals) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(intervals.n_rows, dtype=np.int64)])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_rows(first_rows, offsets, first, last, rows):
     for i in range(first, last):
         row = first_rows[i]
@@ -165,7 +165,7 @@ def _list_rows(first_rows, offsets, first, last, rows):
 #           k-mer - first    strand   position      mismatches
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _make_keys(kmers, strands, mismatches, offsets, positions, segment_text, segment_genome, keys):
     """Sort keys of hits from the text positions of intervals; positions become the genome's."""
     n_segments = segment_genome.size
@@ -181,7 +181,7 @@ def _make_keys(kmers, strands, mismatches, offsets, positions, segment_text, seg
             keys[at] = head << np.uint64(35) | genome << np.uint64(3) | np.uint64(mismatches[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_keys(keys, first_kmer, kmers, strands, positions, mismatches):
     for i in range(keys.size):
         key = keys[i]

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.seeding.columns import taken
 
@@ -77,13 +77,13 @@ def whole_kmers(intervals: Intervals, most_hits: int) -> Iterator[Intervals]:
         yield taken(intervals, slice(edges[first], edges[stop]))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _add_hits(kmers, n_rows, hits):
     for i in range(kmers.size):
         hits[kmers[i]] += n_rows[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _counting_sort(kmers, n_kmers, order):
     following = np.zeros(n_kmers + 1, np.int64)
     for kmer in kmers:

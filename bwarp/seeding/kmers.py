@@ -12,10 +12,10 @@ than k or longer than 64.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "AMBIGUOUS_BASE",
@@ -141,7 +141,7 @@ def _pack(sequences, queries, starts, kmer_lengths, query_lengths) -> KmerBatch:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pack_kmers(codes, positions, lengths, words, reasons):
     for i in range(positions.size):
         if reasons[i]:
@@ -154,7 +154,7 @@ def _pack_kmers(codes, positions, lengths, words, reasons):
             words[i, b >> 5] |= np.uint64(code) << np.uint64(62 - 2 * (b & 31))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def base_of_item(words, words_a_kmer, k, item, position):
     """A base of item i of `PackedKmers`: of k-mer i // 2, or with odd i its reverse complement."""
     at = k - 1 - position if item & 1 else position

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 
 from bwarp.io.put_text import put_bytes, put_field, put_number
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import LETTERS
 from bwarp.simulation.read_names import LONGEST_NAME, encode_contig_names
@@ -39,7 +40,7 @@ def fastq_pieces(
     return for_each_range(piece, count, threads)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _format_reads(reads, mate, contig_text, contig_offsets, start, stop, out):
     """Write records `start` to `stop`; returns the number of bytes."""
     truth, length = reads.truth, reads.codes.shape[2]

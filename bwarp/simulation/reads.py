@@ -22,6 +22,7 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS
 from bwarp.simulation.counter_random import bits_at, check_share, stream_key, threshold
@@ -207,7 +208,7 @@ def _error_profile(parameters):
     return threshold(rates), (33 + qualities).astype(np.uint8)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _make_reads(codes, offsets, variants, model, reads, start, stop):
     """Make reads `start` to `stop` of the arrays; return whether a fragment found no room."""
     ends, _, length = reads.codes.shape

@@ -10,9 +10,9 @@ its unit, runs in either direction, wraps round (tandem repeats) and differs fro
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.simulation.counter_random import (
     bits_at,
@@ -97,7 +97,7 @@ def random_bases(codes: np.ndarray, key: np.uint64, gc: float, threads: int = 1)
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _random_bases(codes, key, gc_threshold, first, last):
     """Four bases a draw: of 16 bits, 15 choose GC or AT and one chooses between the two."""
     for word in range(first, last):
@@ -205,7 +205,7 @@ def write_copies(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_copies(codes, units, copies, thresholds, key, first, last):
     """One draw a base: 32 bits for a substitution, the rest for its base or for an indel."""
     for copy in range(first, last):

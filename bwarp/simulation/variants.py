@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, LETTERS
 from bwarp.simulation.counter_random import bits_at, check_share, draws, stream_key, threshold
@@ -143,7 +143,7 @@ def simulate_variants(
     return Variants(positions, kinds, lengths, haplotypes[keep], bases, base_offsets)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _anchors(codes, key, rate, start, stop):
     """Variant positions from `start` to `stop`; one draw a base."""
     count = 0
@@ -177,7 +177,7 @@ def _indel_lengths(key, n, extend):
     return lengths
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _compatible(codes, offsets, positions, kinds, lengths):
     """Which variants to keep: within one contig, on known bases, clear of the variant before."""
     keep = np.zeros(positions.size, np.bool_)

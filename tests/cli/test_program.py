@@ -288,6 +288,6 @@ def test_an_input_that_is_not_there_is_reported_before_anything_is_compiled(monk
     assert not compiled
     program.compile_first("cpu", options, None, "-", str(tmp_path))
     program.compile_first("cuda", options)
-    assert [(kinds, capability) for kinds, _, capability in compiled] == [
-        (["map pairs local sorted"], None), (["map pairs local sorted"], (9, 0))
+    assert [(kind, capability) for kind, _, capability in compiled] == [
+        ("map pairs local sorted", None), ("map pairs local sorted", (9, 0))
     ]  # fmt: skip

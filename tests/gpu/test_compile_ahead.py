@@ -1,6 +1,5 @@
 """Kernels that are compiled without a GPU are found where a launch looks for them."""
 
-import json
 import os
 import subprocess
 import sys
@@ -27,11 +26,11 @@ COMPILE = """
 from pathlib import Path
 import sys
 from bwarp.cli.first_use import compiling
-compiling.listed_functions = lambda programs: []
+compiling.functions_of_kind = lambda kind: []
 for capability in ((8, 0), (9, 0)):
-    compiling.compile_once(["scan"], 2, capability)
+    compiling.compile_once("scan", 2, capability)
 # Of another kind of run of the same program.
-compiling.compile_once(["scan of another kind"], 2, (9, 0))
+compiling.compile_once("scan of another kind", 2, (9, 0))
 from bwarp.gpu import compile_ahead
 from bwarp.gpu.cuda import dispatcher
 def refuse(*words, **options):
@@ -60,46 +59,6 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path):
     assert older == newer != "0"
     assert another == "this is compiled again"
     assert done.stderr.count("compiling for this machine, once: done after ") == 2
-
-
-class NothingKept:
-    """Kept functions of which there are none yet."""
-
-    path, state = Path(os.devnull), "some state"
-
-    def get(self, *_words):
-        return None
-
-    def put(self, *_words):
-        pass
-
-    def can_be_written(self):
-        return True
-
-
-def test_kernels_are_compiled_again_where_others_are_looked_for(monkeypatch):
-    """Functions may be beside the package, too; kernels are in the folder that is named alone."""
-    notes, compiled = {}, []
-
-    class InMemory(NothingKept):
-        def get(self, *words):
-            return notes.get(words)
-
-        def put(self, value, *words):
-            notes[words] = value
-
-    monkeypatch.setattr(compiling, "kept_functions", InMemory)
-    monkeypatch.setattr(compiling, "_is_missing", lambda one: False)
-    monkeypatch.setattr(compiling, "_compile", lambda lines, _: compiled.append(lines))
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    for folder in (None, None, "here", "there", "here"):
-        if folder:
-            monkeypatch.setenv("NUMBA_CACHE_DIR", folder)
-        compiling.compile_once(["scan"], 2, (9, 0))
-    assert len(compiled) == 3
-    assert compiled[0] == compiled[1] == compiled[2]
-    compiling.compile_once(["scan"], 2)
-    assert len(compiled) == 3
 
 
 def modules_of(program, capability=(9, 0)) -> set[str]:
@@ -148,15 +107,15 @@ def test_map_finds_its_kernels_for_many_reads_and_for_few():
 def test_what_takes_longest_is_compiled_first(monkeypatch):
     """A kernel of many seconds does not wait for functions and kernels of less."""
     compiled = []
-    monkeypatch.setattr(compiling, "kept_functions", NothingKept)
+    monkeypatch.setattr(compiling, "kept", lambda *words: None)
+    monkeypatch.setattr(compiling, "keep", lambda *words: None)
     monkeypatch.setattr(compiling, "_is_missing", lambda one: True)
-    monkeypatch.setattr(compiling, "_compile", lambda lines, _: compiled.extend(lines))
-    compiling.compile_once(["map pairs local sorted"], 2, (9, 0))
-    names = [json.loads(line)[1] for line in compiled]
-    assert len(set(compiled)) == len(compiled)
-    slowest = names.index(max(SECONDS, key=SECONDS.get))
-    functions = [at for at, line in enumerate(compiled) if '"function"' in line]
-    kernels = [at for at, line in enumerate(compiled) if '"kernel"' in line]
+    monkeypatch.setattr(compiling, "_compile", lambda jobs, _: compiled.extend(jobs))
+    compiling.compile_once("map pairs local sorted", 2, (9, 0))
+    jobs = [job for _, job in compiled]
+    slowest = [job[1] for job in jobs].index(max(SECONDS, key=SECONDS.get))
+    functions = [at for at, job in enumerate(jobs) if job[0] == "function"]
+    kernels = [at for at, job in enumerate(jobs) if job[0] == "kernel"]
     assert slowest < 5
     assert slowest in kernels
     assert min(functions) < slowest < max(functions) < max(kernels)

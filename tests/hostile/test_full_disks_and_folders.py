@@ -17,7 +17,10 @@ from tests.helpers.programs.programs_here import run_here
 LARGER = r"larger than files may be here: raise the limit \(ulimit -f\)|samtools could not make it"
 
 #: A scan knows beforehand how much it will write.
-FULL = r"the disk is full: free some space, or write elsewhere|hits would take about .* free: "
+FULL = (
+    r": error: (?!.*\.part)[^:]*/[^:]+: the disk is full: free some space, or write elsewhere"
+    r"|hits would take about .* free: "
+)
 
 
 @pytest.fixture(scope="module")

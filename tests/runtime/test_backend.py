@@ -109,7 +109,7 @@ def test_without_numba_cuda_the_way_to_install_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba_cuda", None)  # import fails
     monkeypatch.setattr(backend, "may_have_gpu", lambda: True)
     assert gpu_problem() == (
-        "numba-cuda is not installed: in the checkout, run pip install -e '.[gpu-cu13]', "
+        "numba-cuda is not installed: run pip install 'bwarp[gpu-cu13]', "
         "or gpu-cu12 for an older driver"
     )
 
@@ -152,7 +152,7 @@ def test_numba_cuda_without_a_compiler(monkeypatch):
     assert asked == []
     driver.is_available = True
     assert gpu_problem() == (
-        "the CUDA compiler is not installed: in the checkout, run pip install -e '.[gpu-cu13]', "
+        "the CUDA compiler is not installed: run pip install 'bwarp[gpu-cu13]', "
         "or gpu-cu12 for an older driver"
     )
     assert asked == ["nvvm", "nvrtc"]

@@ -1,18 +1,15 @@
-"""Compiled functions are kept under a digest of the code that they were made of."""
+"""Compiled code is kept under a digest of what made it, and run only if it can be trusted."""
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
-from numba.core.caching import IndexDataCacheFile
 
 from bwarp.runtime import compiled_code
-
-MODULES = ("code_file", "compiled_code", "inner_functions", "kept_functions", "source_digest")
 
 CALL = """
 import sys
@@ -21,33 +18,55 @@ from bwarp.one import twice
 print(twice(1), sum(twice.stats.cache_hits.values()))
 """
 
+ONE = """
+from bwarp.runtime.compiled_code import compiled
+from bwarp.two import step
+
+@compiled
+def twice(x):
+    return step(step(x))
+"""
+
 
 @pytest.fixture
 def package(checkout, tmp_path):
     """A copy of the package with three modules of its own: one compiles in a function of two."""
     folder = tmp_path / "copy" / "bwarp"
     (folder / "runtime").mkdir(parents=True)
-    for name in ("__init__.py", *(f"runtime/{name}.py" for name in MODULES)):
-        shutil.copy(checkout / "bwarp" / name, folder / name)
-    (folder / "runtime" / "__init__.py").write_text("")
+    for name in ("__init__", "runtime/__init__", "runtime/compiled_code", "runtime/source_digest"):
+        shutil.copy(checkout / "bwarp" / f"{name}.py", folder / f"{name}.py")
     (folder / "two.py").write_text("import numba\n@numba.njit\ndef step(x):\n    return x + 1\n")
-    (folder / "one.py").write_text(
-        "import numba\nfrom bwarp.two import step\n"
-        "@numba.njit(cache=True)\ndef twice(x):\n    return step(step(x))\n"
-    )
+    (folder / "one.py").write_text(ONE)
     (folder / "three.py").write_text("")
     return folder
 
 
+@pytest.fixture(autouse=True)
+def home(monkeypatch, tmp_path):
+    """What the environment says of folders is of this test alone."""
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path / "home"
+
+
+def call(package, code=CALL, **environment) -> tuple[str, str]:
+    """What a new process prints on standard output and error, in which `bwarp` is the copy."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(package.parent)],
+        env=os.environ | environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout, done.stderr
+
+
 def run(package, **environment) -> tuple[int, int]:
     """The answer of `twice(1)` in a new process, and how often it was found compiled."""
-    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    done = subprocess.run(
-        [sys.executable, "-c", CALL, str(package.parent)],
-        env=clean | environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    answer, hits = done.stdout.split()
+    answer, hits = call(package, **environment)[0].split()
     return int(answer), int(hits)
+
+
+def files(folder):
+    return sorted(path for path in folder.iterdir() if path.name.startswith("twice-"))
 
 
 def test_a_function_is_compiled_once(package):
@@ -63,30 +82,35 @@ def test_an_edit_of_what_was_compiled_in_compiles_again(package):
     assert run(package) == (11, 0)
 
 
-def test_numba_may_be_imported_before(package):
-    early = ["-c", f"import numba\n{CALL}", str(package.parent)]
-    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    subprocess.run([sys.executable, *early], env=clean, check=True, stdout=subprocess.DEVNULL)
-    assert run(package) == (3, 1)
-
-
-def test_the_package_by_itself_does_not_import_numba(package):
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import bwarp; print('numba' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, str(package.parent)]
-    assert subprocess.run(command, capture_output=True, check=True).stdout == b"False\n"
-
-
 def test_an_edit_elsewhere_does_not(package):
     run(package)
     (package / "three.py").write_text("A = 1\n")
     assert run(package) == (3, 1)
 
 
+def test_the_package_alone_does_not_import_numba(package):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import bwarp; print('numba' in sys.modules)"
+    )
+    assert call(package, code)[0] == "False\n"
+
+
+def test_the_users_own_functions_are_cached_as_numba_does_it(package, tmp_path):
+    (tmp_path / "own.py").write_text(
+        "import bwarp.one, numba\n@numba.njit(cache=True)\ndef own(x):\n    return x\n"
+    )
+    code = "import sys; sys.path[:0] = [sys.argv[1], '.']\nimport own; print(own.own(1))"
+    subprocess.run([sys.executable, "-c", code, package.parent], cwd=tmp_path, check=True)
+    assert {path.suffix for path in (tmp_path / "__pycache__").iterdir()} == {
+        ".nbc",
+        ".nbi",
+        ".pyc",
+    }
+
+
 def test_the_folder_is_where_the_environment_says(package, tmp_path):
     run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
-    assert (tmp_path / "kept" / "cpu.code").exists()
+    assert files(tmp_path / "kept" / "bwarp")
     assert not (package / "__pycache__" / "compiled").exists()
 
 
@@ -97,173 +121,183 @@ def test_two_copies_of_the_same_code_share_what_is_kept(package, tmp_path):
     assert run(other, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
 
 
-def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypatch, tmp_path):
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypatch, home):
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert compiled_code._parent_folder() == tmp_path / "cache" / "bwarp"
+    assert compiled_code._wanted_folder() == home / "bwarp"
 
 
 def test_what_lies_beside_the_package_is_found_from_elsewhere(package, tmp_path):
     assert run(package) == (3, 0)
-    before = (package / "__pycache__/compiled/cpu.code").read_bytes()
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
-    assert (package / "__pycache__/compiled/cpu.code").read_bytes() == before
+    assert not files(tmp_path / "kept" / "bwarp")
+
+
+def test_a_damaged_file_is_compiled_again(package):
+    run(package)
+    (file,) = files(package / "__pycache__" / "compiled")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert run(package) == (3, 0)
+    assert run(package) == (3, 1)
+
+
+# Of a planted file: who may write it could have put a pickle there that does anything.
+
+
+def is_others(path):
+    os.chown(path, 12345, 12345)
+
+
+def is_open(path):
+    path.chmod(path.stat().st_mode | stat.S_IWOTH)
+
+
+def is_open_to_a_group(path):
+    path.chmod(path.stat().st_mode | stat.S_IWGRP)
+
+
+DISTRUSTED = [is_open, is_open_to_a_group, is_others] if os.geteuid() == 0 else [is_open]
+
+
+@pytest.mark.parametrize("change", DISTRUSTED)
+def test_a_file_that_others_may_write_is_not_loaded(package, change):
+    run(package)
+    (file,) = files(package / "__pycache__" / "compiled")
+    change(file)
+    assert run(package) == (3, 0)
+    # It was replaced.
+    assert run(package) == (3, 1)
+
+
+@pytest.mark.parametrize("change", DISTRUSTED)
+def test_a_folder_that_others_may_write_is_not_used(package, change, tmp_path, home):
+    kept = tmp_path / "kept" / "bwarp"
+    run(package, NUMBA_CACHE_DIR=str(kept.parent))
+    before = files(kept)
+    change(kept)
+    out, said = call(package, NUMBA_CACHE_DIR=str(kept.parent))
+    assert out == "3 0\n"
+    why = "belongs to another user" if change is is_others else "may be written by others"
+    assert said == f"compiled code is kept in {home}/bwarp: {kept} {why}\n"
+    assert stat.S_IMODE((home / "bwarp").stat().st_mode) == 0o700
+    assert call(package, NUMBA_CACHE_DIR=str(kept.parent)) == ("3 1\n", said)
+    assert files(kept) == before
+
+
+@pytest.mark.parametrize("change", DISTRUSTED)
+def test_a_folder_beside_the_package_that_others_may_write_is_not_used(package, change, home):
+    run(package)
+    change(package / "__pycache__" / "compiled")
+    out, said = call(package)
+    assert (out, said.count("\n")) == ("3 0\n", 1)
+    assert files(home / "bwarp")
+
+
+def test_a_folder_that_others_could_exchange_is_not_used(package, tmp_path, home):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    said = call(package, NUMBA_CACHE_DIR=str(shared))[1]
+    assert said.endswith("could be exchanged by others, who may write where it is\n")
+    # As in /tmp: there a folder is its owner's.
+    shared.chmod(0o1777)
+    assert call(package, NUMBA_CACHE_DIR=str(shared)) == ("3 0\n", "")
+    assert stat.S_IMODE((shared / "bwarp").stat().st_mode) & 0o022 == 0
+
+
+def test_a_link_is_not_followed(package, tmp_path):
+    kept = tmp_path / "kept"
+    run(package, NUMBA_CACHE_DIR=str(kept))
+    (file,) = files(kept / "bwarp")
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    assert run(package, NUMBA_CACHE_DIR=str(kept)) == (3, 0)
+
+
+def test_whatever_the_umask_others_may_not_write(package):
+    before = os.umask(0o002)
+    try:
+        run(package)
+    finally:
+        os.umask(before)
+    kept = package / "__pycache__" / "compiled"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o755
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept.iterdir()} == {0o644}
+
+
+def test_a_user_without_a_home_uses_a_private_folder(package, tmp_path):
+    (tmp_path / "file").write_text("")
+    nowhere = str(tmp_path / "file" / "kept")
+    out, said = call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere)
+    private = tmp_path / f"bwarp-{os.geteuid()}"
+    assert out == "3 0\n"
+    assert said == (
+        f"compiled code is kept in {private}: {nowhere}/bwarp cannot be used (Not a directory)\n"
+    )
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 1\n", said)
 
 
 def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path):
     (tmp_path / "file").write_text("")
+    nowhere = str(tmp_path / "file" / "kept")
+    (tmp_path / f"bwarp-{os.geteuid()}").write_text("")
     for _ in range(2):
-        assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "file" / "kept")) == (3, 0)
+        assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 0\n", "")
 
 
-def said(code: str, package) -> str:
-    """What a new process prints, in which `bwarp` is the copy."""
-    clean = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    start = f"import sys\nsys.path.insert(0, {str(package.parent)!r})\n"
-    command = [sys.executable, "-c", start + code]
-    return subprocess.run(command, env=clean, capture_output=True, text=True, check=True).stdout
-
-
-LOADED_AND_COMPILED = """
+def test_what_is_loaded_can_be_compiled_into_another(package):
+    (package / "four.py").write_text(
+        "import numpy as np\nfrom bwarp.runtime.compiled_code import compiled\n"
+        "@compiled\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
+        "@compiled\ndef thrice(x):\n    return twice(np.sort(x)) + x\n"
+    )
+    code = """
+import sys; sys.path.insert(0, sys.argv[1])
 import numpy as np
 from bwarp.four import twice, thrice
 array = np.arange(5.0)
 print(twice(1), twice(array).sum(), thrice(array).sum(), sum(thrice.stats.cache_hits.values()))
 """
+    call(package, code.replace("thrice(array)", "array"))
+    assert call(package, code)[0] == "2.0 20.0 30.0 0\n"
+    assert call(package, code)[0] == "2.0 20.0 30.0 1\n"
 
 
-def test_what_is_loaded_can_be_compiled_into_another(package):
-    """Of a function that is loaded, LLVM's code is read when it is needed."""
-    (package / "four.py").write_text(
-        "import numba\nimport numpy as np\n"
-        "@numba.njit(cache=True)\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
-        "@numba.njit(cache=True)\ndef thrice(x):\n    return twice(np.sort(x)) + x\n"
-    )
-    said(LOADED_AND_COMPILED.replace("thrice(array)", "array"), package)
-    assert said(LOADED_AND_COMPILED, package) == "2.0 20.0 30.0 0\n"
-    assert said(LOADED_AND_COMPILED, package) == "2.0 20.0 30.0 1\n"
-
-
-def test_a_numba_that_is_otherwise_inside_loads_as_it_does(package):
-    assert run(package) == (3, 0)
-    for change in (
-        "del kept_functions._LoadedLibrary._get_module_for_linking\n"
-        "kept_functions._LoadedLibrary.__init__ = None\n",
-        "kept_functions.Environment = None",
-        "kept_functions.nrt = None",
-    ):
-        call = "from bwarp.one import twice\nprint(twice(1), sum(twice.stats.cache_hits.values()))"
-        code = f"from bwarp.runtime import kept_functions\n{change}\n{call}"
-        assert said(code, package) == "3 1\n"
-
-
-#: Both compile in the same functions of Numba's own.
-SORTED = """
-import numba
-import numpy as np
-
-@numba.njit(cache=True)
-def ranks(values):
-    order = np.empty(len(values), np.int64)
-    for rank in range(len(values)):
-        order[rank] = np.sum(values < values[rank])
-    return order - order.min()
-
-@numba.njit(cache=True)
-def lowest(values):
-    return ranks(values)[::2].min() + np.sum(values > 1) + np.empty(1, np.int64).size
-"""
-
-
-def test_loading_leaves_numbas_own_functions_and_runtime_till_it_compiles(package):
-    (package / "five.py").write_text(SORTED)
-    load = """
-import numpy as np
-from numba.core.runtime import rtsys
-from bwarp.five import lowest, ranks
-values = np.array([3.0, 1.0, 2.0])
-print(ranks(values), sum(ranks.stats.cache_hits.values()))
-def is_set_up():
-    return "numba.np.arrayobj" in sys.modules, rtsys._init
-"""
-    loaded_only = f"{load}print(*is_set_up())"
-    said(loaded_only, package)
-    assert said(loaded_only, package) == "[2 0 1] 1\nFalse False\n"
-    then = "print(lowest(values), sum(lowest.stats.cache_hits.values()), *is_set_up())\n"
-    memory = "print(rtsys.meminfo_alloc(80).refcount, rtsys.library.name)"
-    assert said(load + then + memory, package) == "[2 0 1] 1\n4 0 True True\n1 nrt\n"
-    # It is kept, too, with the names of modules that were not imported when it was loaded.
-    assert said(load + then, package) == "[2 0 1] 1\n4 1 False False\n"
-
-
-FAILING = """
-import numba
-import numpy as np
-
-@numba.njit(cache=True)
-def fail(kind, values):
-    if kind == 0:
-        return values.min()
-    if kind == 1:
-        np.zeros(3)[:] = values[:2]
-    if kind == 2:
-        return 1 // len(values)
-    if kind == 3:
-        raise ValueError("so many", len(values), values[0])
-    if kind == 4:
-        return np.zeros(-len(values))[0]
-    if kind == 5:
-        return np.arange(4).reshape(len(values), 3).sum()
-    return 0
-"""
-
-
-def test_a_loaded_function_raises_what_a_compiled_one_does(package):
-    (package / "six.py").write_text(FAILING)
+def test_two_that_compile_for_other_types_at_once_do_not_meet(package):
+    """Numba's own cache gives both the same number, and one the other's code."""
     code = """
-import numpy as np
-from bwarp.six import fail
-for kind, length in enumerate((0, 2, 0, 2, 2, 2)):
-    try:
-        print(fail(kind, np.arange(float(length))))
-    except Exception as error:
-        print(repr(error))
-print(sum(fail.stats.cache_hits.values()))
+import sys; sys.path.insert(0, sys.argv[1])
+import numba
+from bwarp.one import twice
+twice.compile((numba.{0},))
 """
-    compiled, loaded = (said(code, package).splitlines() for _ in range(2))
-    assert compiled[:-1] == loaded[:-1]
-    assert (compiled[-1], loaded[-1]) == ("0", "1")
-    kinds = ["ValueError"] * 2 + ["ZeroDivisionError"] + ["ValueError"] * 3
-    assert [line.partition("(")[0] for line in loaded[:-1]] == kinds
-    assert loaded[3] == "ValueError('so many', 2, 0.0)"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(package.parent / "kept")}
+    both = [
+        subprocess.Popen([sys.executable, "-c", code.format(kind), package.parent], env=environment)
+        for kind in ("int64", "float64")
+    ]
+    assert [process.wait() for process in both] == [0, 0]
+    check = CALL.replace("twice(1),", "twice(1), twice(1.5),")
+    out, _ = call(package, check, NUMBA_CACHE_DIR=environment["NUMBA_CACHE_DIR"])
+    assert out == "3 3.5 2\n"
 
 
-def test_two_that_save_at_a_time_get_names_of_their_own(monkeypatch, tmp_path):
-    class CacheFile(IndexDataCacheFile):
-        """Numba's, saving one at a time."""
-
-    compiled_code.save_one_at_a_time(CacheFile)
-    one, two = (CacheFile(str(tmp_path), "function", "stamp") for _ in range(2))
-    load, other = one._load_index, threading.Thread(target=two.save, args=("float", "of floats"))
-
-    def load_while_the_other_saves():
-        index = load()
-        other.start()
-        other.join(0.5)
-        return index
-
-    monkeypatch.setattr(one, "_load_index", load_while_the_other_saves)
-    one.save("int", "of ints")
-    other.join()
-    monkeypatch.undo()
-    assert (one.load("int"), one.load("float")) == ("of ints", "of floats")
-
-
-def test_folders_of_kernels_unused_for_a_week_are_removed(package):
-    kept = package / "__pycache__" / "compiled"
-    for name, days in (("cuda-old", 8), ("cuda-new", 6)):
-        (kept / name).mkdir(parents=True)
-        os.utime(kept / name, (0, time.time() - days * 86400))
+def test_what_was_not_used_for_30_days_is_removed(package):
     run(package)
-    assert {folder.name for folder in kept.iterdir()} == {"cpu.code", "cuda-new"}
+    kept = package / "__pycache__" / "compiled"
+    (file,) = files(kept)
+    days = {"old": 31, "new": 29, ".lock": 31}
+    for name in days:
+        (kept / name).write_text("")
+    for path in kept.iterdir():
+        os.utime(path, (0, time.time() - days.get(path.name, 31) * 86400))
+    # Used: its time is that of today.
+    assert run(package) == (3, 1)
+    assert time.time() - file.stat().st_mtime < 60
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from bwarp.runtime import compiled_code; compiled_code.remove_unused()"
+    )
+    call(package, code)
+    assert {path.name.partition("-")[0] for path in kept.iterdir()} >= {"twice", "new", ".lock"}
+    assert not (kept / "old").exists()

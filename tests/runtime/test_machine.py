@@ -16,7 +16,7 @@ HEALTHY = Machine(
               "numba-cuda": "0.30.4", "multiqc": "1.35", "matplotlib": "3.11.2",
               "pyarrow": "26.0", "snakemake-executor-plugin-slurm": "2.8"},
     cuda_parts=13, nvidia_gpus=1, driver="580.65.06", denied=(), visible=None,
-    gpus=(Gpu("NVIDIA H200", 143_771, 143_000, (9, 0)),), problem=None,
+    gpus=(Gpu("NVIDIA H200", 143_771, 143_000, (9, 0)),), problem=None, by_make=True,
 )  # fmt: skip
 
 NO_DRIVER = replace(HEALTHY, driver=None, gpus=(), problem="no NVIDIA driver or GPU is visible")
@@ -93,13 +93,36 @@ def test_illnesses(changes, expected):
 def test_packages():
     packages = HEALTHY.packages | {"numpy": "2.5.0"}
     assert advice(replace(HEALTHY, packages=packages)) == {
-        "numpy": "numba-cuda breaks on it: pip install 'numpy<2.5'"
+        "numpy": "numba-cuda breaks on it: .venv/bin/python -m pip install 'numpy<2.5'"
     }
     del packages["numba-cuda"]
     assert advice(replace(HEALTHY, packages=packages)) == {
-        "numba-cuda": "needed for the GPU: make run CUDA=13, or CUDA=12",
+        "numba-cuda": "needed for the GPU: make run CUDA=13, or make run CUDA=12",
         "cuda parts": "make run CUDA=13",
     }
+
+
+def test_what_pip_installed_is_mended_by_pip():
+    """There is no make, and no checkout, where bwarp was installed by pip."""
+    packages = {"numpy": "2.5.0"}
+    everything = advice(replace(HEALTHY, packages=packages, by_make=False, cuda_parts=None))
+    assert everything == {
+        "numba": "needed for every program: pip install bwarp",
+        "pysam": "needed for every program: pip install bwarp",
+        "snakemake": "needed for the workflow: pip install 'bwarp[workflow]'",
+        "numba-cuda": "needed for the GPU: pip install 'bwarp[gpu-cu13]', or pip install "
+        "'bwarp[gpu-cu12]'",
+        "multiqc": "needed for results/qc/multiqc.html: pip install 'bwarp[report]'",
+        "matplotlib": "needed for the plots of the report: pip install 'bwarp[report]'",
+        "pyarrow": "needed for Parquet tables: pip install 'bwarp[parquet]'",
+        "snakemake-executor-plugin-slurm": "needed for Slurm: pip install "
+        "snakemake-executor-plugin-slurm",
+        "cuda parts": "pip install 'bwarp[gpu-cu13]'",
+    }
+    packages |= {"numba-cuda": "0.30.4"}
+    machine = replace(HEALTHY, packages=packages, by_make=False, driver="550.54")
+    assert advice(machine)["numpy"] == "numba-cuda breaks on it: pip install 'numpy<2.5'"
+    assert advice(machine)["cuda parts"] == "pip install 'bwarp[gpu-cu12]'"
 
 
 @pytest.fixture

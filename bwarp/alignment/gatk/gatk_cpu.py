@@ -14,7 +14,6 @@ direction bits finds, when gaps that could open or extend at the same score exte
 
 from functools import partial
 
-import numba
 import numpy as np
 
 from bwarp.alignment.gatk.gatk_rules import (
@@ -38,6 +37,7 @@ from bwarp.alignment.pairs import (
 from bwarp.alignment.scoring import GLOBAL, SEMIGLOBAL, Scoring
 from bwarp.alignment.traceback.cigars_cpu import push
 from bwarp.alignment.traceback.traceback_cpu import trace_alignments
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["gatk_alignments"]
@@ -109,7 +109,7 @@ def _rules(parameters: GatkParameters, strategy: int) -> Rules:
     return Rules(scoring, mode, matrix, scheme_of, strategy)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _last_occurrences(alternates, references, offsets, begin, end):
     """Where each alternate last occurs in its reference; -1 stays where it does not."""
     for pair in range(begin, end):
@@ -124,7 +124,7 @@ def _last_occurrences(alternates, references, offsets, begin, end):
                 break
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _gatk_cigars(
     number_of,
     lengths,

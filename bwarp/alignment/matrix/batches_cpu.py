@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.matrix.cells_cpu import ROWS, Cells, interleave
 from bwarp.alignment.matrix.substitution_scores_cpu import Tables, pair_scheme
 from bwarp.alignment.pairs import Sequences
 from bwarp.alignment.scoring import Mode, Scoring
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.simd import fill, lanes_of, stand_alone, store
 from bwarp.runtime.threads import for_each_range
 
@@ -153,7 +152,7 @@ def highest_scores(rules: Rules, queries: Side, query_lengths, reference_lengths
     return high
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _lower_to_sums(queries, lengths, best_of_code, pairs, high):
     codes, starts = queries.codes, queries.starts
     for pair in pairs:
@@ -222,7 +221,7 @@ def for_each_batch(function, batches: Batches, ids: np.ndarray, threads: int) ->
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def longest_of(lengths, members):
     """The largest of some lengths, int64."""
     longest = np.int64(0)
@@ -231,14 +230,14 @@ def longest_of(lengths, members):
     return longest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_everywhere(array, count, value):
     """array[:count] = value, in less time to compile."""
     for k in range(count):
         array[k] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def cells_for(batches, order):
     """Arrays that are large enough for every batch in `order`."""
     lanes, kind = batches.lanes, batches.kind.dtype
@@ -253,7 +252,7 @@ def cells_for(batches, order):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def lay_out(batches, members, cells):
     """Lay the residues of a batch side by side, and set the borders of its cells.
 
@@ -277,7 +276,7 @@ def lay_out(batches, members, cells):
     return m, n, rows, columns
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def set_borders(costs, cells, lanes, rows, columns):
     """H on the left border (from i = 0) and the upper one (from j = 1), and I below that."""
     _, _, left, row_H, row_I = cells

@@ -28,6 +28,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.matrix.substitution_scores_cpu import substitution
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     add,
@@ -86,7 +87,7 @@ class Cells(NamedTuple):
     row_i: np.ndarray
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def interleave(codes, starts, lengths, table, padding, length, out, at):
     """Lay sequences side by side, one a lane: out[at + i * lanes + lane] = table[residue i].
 
@@ -200,7 +201,7 @@ class Last(NamedTuple):
     scores: np.ndarray
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, last_row, last_column):
     """Fill the cells of rows row_begin + 1 to row_end and columns 1 to `columns` of a batch.
 
@@ -263,7 +264,7 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
                 store_rows(last_columns, at, lanes, select_rows(here, h, kept))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def best_along(values, count, least, most, best, where):
     """The first best of a last row or column, a lane at a time in vectors.
 
@@ -295,7 +296,7 @@ def best_along(values, count, least, most, best, where):
     store(where, 0, position)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fill_directions(scheme, cells, costs, row_begin, row_end, columns, extend_ties, directions):
     """Fill cells as `fill_rows` does, and keep how each came about: four bits a cell and lane.
 

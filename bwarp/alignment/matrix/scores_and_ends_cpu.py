@@ -6,7 +6,6 @@ their cells, and the best of the last row or column is found as rule 1 of pairs.
 
 from functools import partial
 
-import numba
 import numpy as np
 
 from bwarp.alignment.matrix.batches_cpu import (
@@ -25,6 +24,7 @@ from bwarp.alignment.matrix.batches_cpu import (
 from bwarp.alignment.matrix.cells_cpu import NEVER, Last, best_along, fill_rows
 from bwarp.alignment.pairs import Ends, PairBatch
 from bwarp.alignment.scoring import element_type
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import stand_alone
 
 __all__ = ["find_ends"]
@@ -58,7 +58,7 @@ def find_ends(pairs: PairBatch, rules: Rules, threads: int, both_ends: bool = Tr
     return ends
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _ends_of_batches(batches, overhang, both_ends, answers, order):
     """Fill the batches in `order`, and put each pair's answer where it belongs."""
     costs, lanes, kind = batches.costs, batches.lanes, batches.kind.dtype
@@ -109,7 +109,7 @@ def _ends_of_batches(batches, overhang, both_ends, answers, order):
         _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, answers)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, answers):
     """Pick each lane's end by rule 1 of pairs.py."""
     stand_alone()
@@ -123,7 +123,7 @@ def _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, an
         _put_end(members[lane], min(m[lane], n[lane]), costs, best, i, j, answers)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_gatk_ends(members, m, n, costs, last_row, last_column, overhang, answers):
     """Pick each lane's end by GATK's rule (gatk_rules.py)."""
     stand_alone()
@@ -144,7 +144,7 @@ def _put_gatk_ends(members, m, n, costs, last_row, last_column, overhang, answer
         _put_end(members[lane], min(m[lane], n[lane]), costs, best, i, j, answers)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_end(pair, shorter, costs, best, i, j, answers):
     """Put the end of a pair, and whether its score is proved, where they belong."""
     scores, query_ends, reference_ends, exact = answers

@@ -6,7 +6,6 @@ assembly of a line is done a pair at a time.
 
 from collections.abc import Iterator, Sequence
 
-import numba
 import numpy as np
 
 from bwarp.alignment.gatk.gatk_rules import GatkAlignments
@@ -14,6 +13,7 @@ from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignmen
 from bwarp.alignment.pairwise.pair_files import NamedPairs
 from bwarp.alignment.scoring import Scoring
 from bwarp.io.put_text import put_number
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "TSV_HEADER",
@@ -42,7 +42,7 @@ def _cut(text: np.ndarray, edges: np.ndarray) -> list[str]:
     return [whole[a:b] for a, b in zip(edges, edges[1:], strict=False)]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _spell_cigars(offsets, cigar, letters, text, edges):
     at = 0
     for pair in range(offsets.size - 1):
@@ -67,7 +67,7 @@ def md_texts(named: NamedPairs, alignments: Alignments, letters: bytes) -> list[
     return _cut(text, edges)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _spell_md(offsets, cigar, codes, starts, letters, text, edges):
     at = 0
     for pair in range(offsets.size - 1):

@@ -16,7 +16,6 @@ much longer than any alignment of the query can be are cut into pieces that over
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.matrix.batches_cpu import (
@@ -37,7 +36,7 @@ from bwarp.alignment.search.strips_cpu import (
     score_table,
 )
 from bwarp.errors import UsageError
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.simd import lanes_of
 from bwarp.runtime.threads import for_each_range
 
@@ -184,7 +183,7 @@ def _pack(widths, lanes, columns) -> _Packing:
     return _Packing(order, lane_of, column_of, edges, ends[order][edges[1:] - 1])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _deal(sizes, lanes, columns, pieces, batch_of, lane_of, column_of):
     """The loop of `_pack`: sizes ascend, and are those of `pieces`."""
     # free[k] leads to the longest piece not yet dealt out among the k shortest ones
@@ -213,7 +212,7 @@ def _deal(sizes, lanes, columns, pieces, batch_of, lane_of, column_of):
         batch += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _last_free(free, k):
     """Follow the hints down to a free piece, shortening them on the way; 0 is none."""
     root = k
@@ -224,7 +223,7 @@ def _last_free(free, k):
     return root
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search_batches(batches, packing, pieces, profile, costs, kind, best, lanes):
     """Run all queries over some batches; `kind` gives the type of the scores."""
     order, lane_of, column_of, batch_edges, columns_of = packing

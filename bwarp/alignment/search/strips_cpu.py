@@ -18,7 +18,6 @@ as in cells_cpu.py. A sequence begins in the first column of a block, where its 
 it ends anywhere in one, and the padding behind it scores as low as it can.
 """
 
-import numba
 import numpy as np
 
 from bwarp.alignment.matrix.cells_cpu import (
@@ -29,6 +28,7 @@ from bwarp.alignment.matrix.cells_cpu import (
     store_rows,
 )
 from bwarp.alignment.scoring import Scoring
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import (
     equal,
     extend,
@@ -64,7 +64,7 @@ def score_table(scoring: Scoring, codes: np.ndarray) -> np.ndarray:
     return table.ravel()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def look_up_scores(table, reference, at, scores):
     """The scores of a block: scores[residue, column, lane] = table[residue, code of the lane].
 
@@ -87,7 +87,7 @@ def look_up_scores(table, reference, at, scores):
             store(scores, (residue * BLOCK + column) * lanes, found)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fill_block(
     scores, row_scores, begins, at, first, more, floor, left_H, left_D, row_H, row_I, best
 ):

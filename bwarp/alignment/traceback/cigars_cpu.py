@@ -3,6 +3,8 @@
 import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
+
 __all__ = ["gather_cigars", "grown", "push"]
 
 
@@ -16,7 +18,7 @@ def push(runs, count, run):
     return count + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def grown(array, size):
     """The same array, or a copy with space for `size` numbers and as many again."""
     if size <= array.size:
@@ -52,7 +54,7 @@ def gather_cigars(
     return offsets, cigar
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _gather(parts, starts, offsets, cigar):
     for i in range(starts.size):
         for k in range(offsets[i + 1] - offsets[i]):

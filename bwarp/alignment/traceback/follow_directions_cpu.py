@@ -1,14 +1,13 @@
 """The traceback on the CPU: from an end cell to the alignment's start, by the bits of the cells."""
 
-import numba
-
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH
 from bwarp.alignment.traceback.cigars_cpu import push
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["follow_directions"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def follow_directions(
     lane, above, columns, directions, costs, matrix, ambiguous, query, reference, state, runs
 ):

@@ -15,7 +15,6 @@
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.matrix.batches_cpu import (
@@ -36,6 +35,7 @@ from bwarp.alignment.pairs import EQUAL, Alignments, Ends, PairBatch
 from bwarp.alignment.traceback.cigars_cpu import gather_cigars, grown
 from bwarp.alignment.traceback.follow_directions_cpu import follow_directions
 from bwarp.alignment.traceback.ungapped_cpu import resolve_ungapped
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
 from bwarp.runtime.simd.compiler import overload
 from bwarp.runtime.threads import for_each_range
@@ -143,7 +143,7 @@ def _type_of_lane_bits(bits_a_lane: int) -> np.dtype:
     return np.dtype(f"u{max(VECTOR_BYTES // bits_a_lane, 1)}")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
     """Fill and trace back the batches in `order`; returns it and their CIGARs.
 
@@ -202,7 +202,7 @@ def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
     return order, part[:used]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _start_tracebacks(members, m, n, pairs, costs, left, state):
     """Start every lane's traceback at its end cell, and bar the left edge of windows to it."""
     stand_alone()
@@ -217,7 +217,7 @@ def _start_tracebacks(members, m, n, pairs, costs, left, state):
         state[lane, 3], state[lane, 4] = pairs.scores[pair], 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_cigars(members, n, reference_ends, state, runs, part, used, traced):
     """Reverse the runs of every lane into `part`; returns it, larger if need be, and its use."""
     stand_alone()

@@ -1,16 +1,16 @@
 """Alignments without a gap on the CPU: the diagonal that ends in a pair's end cell, added up."""
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import EQUAL, MISMATCH
 from bwarp.alignment.traceback.cigars_cpu import grown, push
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["resolve_ungapped"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def resolve_ungapped(pairs, costs, traced, waiting, begin, end):
     """Resolve the pairs from `begin` to `end` whose alignment has no gap.
 

@@ -1,22 +1,23 @@
-"""Compile what programs need on this machine before they are used, in as many processes as there
-are threads: all of them, or those that are named. Where all is compiled already nothing is done.
+"""Compile all functions that programs call, in as many processes as there are threads: those of all
+programs and options, or those of the programs that are named. What is compiled already is left.
 
-Without it a program does so when it is first used, which takes up to half a minute. Compiled
-functions are kept beside the package where that can be written, and serve all who use it; else in
-the user's cache, or where NUMBA_CACHE_DIR says. They serve machines with the same kind of
-processor, and of GPU.
+Without it, a program compiles what it needs when it is first used, which takes up to half a minute,
+and a run with rare options compiles a little more. Compiled code is kept beside the package where
+that can be written, else in the user's cache, or where NUMBA_CACHE_DIR says. It serves machines
+with the same kind of processor, and of GPU.
 """
 
-from bwarp.cli.first_use.compiling import compile_once
+from bwarp.cli.first_use.compiling import compile_missing
+from bwarp.cli.first_use.listed_functions import functions_of_programs, programs_of_table
 from bwarp.cli.program import choose_engine, program_parser
-from bwarp.cli.subcommands import COMPILED_FIRST
 from bwarp.errors import UsageError
 from bwarp.runtime.backend import gpu_capability
+from bwarp.runtime.compiled_code import code_folder
 
 EXAMPLES = """
-scripts/compile_programs.py
-scripts/compile_programs.py index map
-scripts/compile_programs.py --backend cpu
+bwarp compile
+bwarp compile index map
+bwarp compile --backend cpu
 """
 
 
@@ -24,18 +25,25 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument(
         "programs", nargs="*", metavar="PROGRAM",
-        help=f"any of {', '.join(COMPILED_FIRST)} (default: all)",
+        help=f"any of {', '.join(programs_of_table())} (default: all)",
     )  # fmt: skip
     return parser
 
 
 def main(options):
-    unknown = [name for name in options.programs if name not in COMPILED_FIRST]
+    known = programs_of_table()
+    unknown = [name for name in options.programs if name not in known]
     if unknown:
-        raise UsageError(f"program {unknown[0]} is not one of {', '.join(COMPILED_FIRST)}")
-    programs = sorted(set(options.programs or COMPILED_FIRST))
+        raise UsageError(f"program {unknown[0]} is not one of {', '.join(known)}")
+    if code_folder() is None:
+        raise UsageError(
+            "compiled code cannot be kept: no folder for it can be written: set NUMBA_CACHE_DIR "
+            "to one that you alone may write"
+        )
+    programs = options.programs or known
     capability = gpu_capability() if choose_engine(options.backend) == "cuda" else None
-    compile_once(programs, options.threads, capability)
+    functions = functions_of_programs(programs)
+    compile_missing(functions, programs, options.threads, capability)
     if capability:
         from bwarp.gpu.radix_sort import compiled_sort
 

@@ -75,6 +75,7 @@ def main(options):
     check_outputs(product_tables_at(options.output), [options.index, options.pairs])
     pairs = read_pairs(options.pairs)
     backend = choose_engine(options.backend)
+    compile_first(backend, options, options.pairs)
     seeds = SeedOptions(options.mismatches, max_hits=0)
     stored = load_index(options.index)
     backend, index = or_on_cpu(

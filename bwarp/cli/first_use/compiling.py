@@ -1,9 +1,9 @@
 """Compiling the listed functions of programs side by side, in processes, before they are needed.
 
 Numba compiles in one thread at a time. So worker processes each compile one function after
-another, first those that take longest, and keep them (`bwarp.runtime.kept_functions`); the program
-that waits for them finds them there. Where nothing can be kept, each program compiles what it
-needs by itself.
+another, first those that take longest, and keep the code (`bwarp.runtime.compiled_code`); the
+program that waits for them finds it there. Where no code can be kept, each program compiles what
+it calls.
 
 Where there is a GPU, kernels are compiled in the same way, by workers that do not use it
 (`bwarp.gpu.compile_ahead`).
@@ -23,68 +23,75 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import bwarp
-from bwarp.cli.first_use.listed_functions import ListedFunction, listed_functions
+from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind
 from bwarp.cli.first_use.type_text import types_of_text
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
-from bwarp.runtime.compiled_code import kept_functions
-from bwarp.runtime.inner_functions import leave_inner_functions_to_callers
+from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
 
-__all__ = ["compile_once"]
+__all__ = ["compile_missing", "compile_once"]
 
-#: What takes fewer seconds is compiled when it is called: workers take half a second to begin.
+_COMPILING = "compiling for this machine, once"
+
+#: First uses that take fewer seconds compile what they call: workers take half a second to begin.
 WORTH_IT = 3.0
 
+Job = tuple[float, list]
 
-def compile_once(
-    kinds: Sequence[str], processes: int, capability: tuple[int, int] | None = None
-) -> None:
-    """Compile what these kinds of run need, unless that was done for this version and processor.
+
+def compile_once(kind: str, processes: int, capability: tuple[int, int] | None = None) -> None:
+    """Compile what a kind of run needs, unless that was done for this version and processor.
 
     Parameters
     ----------
-    kinds : sequence of str
-        Kinds of run (`bwarp.cli.first_use.kinds`), or names of subcommands for all of theirs.
+    kind : str
+        The kind of run (`bwarp.cli.first_use.kinds`).
     processes : int
         How many to compile in.
     capability : tuple of int, optional
-        The compute capability of the GPU that they will use.
+        The compute capability of the GPU that it will use.
     """
-    kept = kept_functions()
-    gpu = _where_kernels_are(capability)
-    words = ("compiled", kept.state, ",".join(kinds), gpu)
-    if kept.get(*words) is not None:
-        return
-    with _one_at_a_time(kept.path):
-        # Another program may have done it meanwhile.
-        if kept.get(*words) is None and kept.can_be_written():
-            missing = [one for one in listed_functions(kinds) if _is_missing(one)]
-            jobs = [(one.seconds, ["function", one.function, one.types]) for one in missing]
-            kernels = [("kernels", kept.state, name, gpu) for name in _programs(kinds)]
-            kernels = [one for one in kernels if capability and kept.get(*one) is None]
-            for _, _, program, _ in kernels:
-                for module, number in kernels_of([_source_of(program)], capability):
-                    job = ["kernel", module, number, capability]
-                    jobs.append((KERNEL_SECONDS.get(module, 0), job))
-            if kernels or sum(one.seconds for one in missing) > WORTH_IT:
-                # What takes longest comes first, or all would wait for it in the end.
-                jobs.sort(key=lambda job: -job[0])
-                _compile(list(dict.fromkeys(json.dumps(job) for _, job in jobs)), processes)
-            for one in [*kernels, words]:
-                kept.put(b"done", *one)
+    words = ("done", package_state(), kind, str(capability))
+    if kept(*words) is None and code_folder() is not None:
+        program = kind.split()[0]
+        compile_missing(functions_of_kind(kind), [program], processes, capability, WORTH_IT)
+        keep(b"", *words)
 
 
-def _where_kernels_are(capability: tuple[int, int] | None) -> str:
-    """What keeps notes of kernels apart: where the environment names a folder they are there alone;
-    functions are found beside the package as well."""
-    return f"{capability} {os.environ.get('NUMBA_CACHE_DIR', '')}" if capability else ""
+def compile_missing(
+    functions: Sequence[ListedFunction],
+    programs: Sequence[str],
+    processes: int,
+    capability: tuple[int, int] | None = None,
+    worth: float = 0,
+) -> None:
+    """Compile functions, and on a GPU the kernels of programs, that are not kept yet.
+
+    Functions that take fewer seconds in all than `worth` are left to those who call them.
+    """
+    with _one_at_a_time():
+        # Another program may have compiled them meanwhile.
+        missing = [one for one in functions if _is_missing(one)]
+        jobs = [(one.seconds, ["function", one.function, one.types]) for one in missing]
+        notes = [_note_of_kernels(name, capability) for name in programs if capability]
+        notes = [words for words in notes if kept(*words) is None]
+        for _, _, program, _ in notes:
+            for module, number in kernels_of([_source_of(program)], capability):
+                job = ["kernel", module, number, capability]
+                jobs.append((KERNEL_SECONDS.get(module, 0), job))
+        if jobs and (notes or sum(seconds for seconds, _ in jobs) >= worth):
+            # What takes longest comes first, or all would wait for it in the end.
+            _compile(sorted(jobs, key=lambda job: -job[0]), processes)
+            for words in notes:
+                keep(b"", *words)
+            remove_unused()
 
 
-def _programs(kinds: Sequence[str]) -> list[str]:
-    return sorted({kind.partition(" ")[0] for kind in kinds})
+def _note_of_kernels(program: str, capability: tuple[int, int]) -> tuple[str, ...]:
+    return "kernels", package_state(), program, str(capability)
 
 
 def _source_of(program: str) -> Path:
@@ -92,12 +99,14 @@ def _source_of(program: str) -> Path:
     return Path(bwarp.__file__).parent / "cli" / f"{module}.py"
 
 
-def _compile(lines: Sequence[str], processes: int) -> None:
-    """Have workers compile what lines name, one after the other of those that are left."""
-    processes = min(processes, len(lines))
-    say(f"compiling for this machine, once: {len(lines)} functions, {processes} at a time")
+def _compile(jobs: Sequence[Job], processes: int) -> None:
+    """Have workers take one job after the other."""
+    # Kernels of several programs are one job.
+    seconds = {json.dumps(job): max(taken, 0.1) for taken, job in jobs}
+    processes = min(processes, len(seconds))
+    say(f"{_COMPILING}: {len(seconds)} functions, {processes} at a time")
     start = time.monotonic()
-    left, done = iter(lines), []
+    left, done = iter(seconds), []
     paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     workers: list[subprocess.Popen] = []
@@ -115,7 +124,7 @@ def _compile(lines: Sequence[str], processes: int) -> None:
                 if not worker.stdout.readline():
                     return
                 done.append(line)
-                show(lambda _: f"{len(done)} functions done, {len(lines) - len(done)} left")
+                show(lambda passed: _progress(seconds, done, passed))
 
     with (
         undone_if_ended(end_workers),
@@ -132,7 +141,14 @@ def _compile(lines: Sequence[str], processes: int) -> None:
             end_workers()
     for worker in workers:
         worker.communicate()
-    say(f"compiling for this machine, once: done after {duration(time.monotonic() - start)}")
+    say(f"{_COMPILING}: done after {duration(time.monotonic() - start)}")
+
+
+def _progress(seconds: dict[str, float], done: Sequence[str], passed: float) -> str:
+    """How many functions are left, and how long they take at the speed of those that are done."""
+    taken = sum(seconds[line] for line in done)
+    time_left = duration(passed / taken * (sum(seconds.values()) - taken))
+    return f"{_COMPILING}: {len(seconds) - len(done)} functions left, about {time_left}"
 
 
 def _worker(environment: dict[str, str]) -> subprocess.Popen:
@@ -145,12 +161,11 @@ def _worker(environment: dict[str, str]) -> subprocess.Popen:
 
 
 @contextmanager
-def _one_at_a_time(path: Path):
-    """Wait while another program compiles for the same file."""
+def _one_at_a_time():
+    """Wait while another program compiles for the same folder."""
     lock = None
-    with suppress(OSError):  # where nothing can be written, nothing is kept
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    with suppress(OSError, TypeError):  # where no code can be kept there is nothing to wait for
+        lock = os.open(code_folder() / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if lock is not None:
             with suppress(OSError):  # a file system without locks
@@ -173,14 +188,13 @@ def _is_missing(one: ListedFunction) -> bool:
         types = types_of_text(one.types)
     except (AttributeError, ImportError):
         return False
-    return not dispatcher._cache.is_kept(types, dispatcher.targetctx.codegen())
+    return not dispatcher._cache.is_kept(types, dispatcher.targetctx)
 
 
 def _work(lines: Iterable[str]) -> None:
     """What a worker does: compile what it reads of, and say when each is done."""
     # Much is made, and little of it in circles: collecting takes a fifth of the time.
     gc.set_threshold(1_000_000)
-    leave_inner_functions_to_callers()
     compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
         what, *words = json.loads(line)
@@ -190,10 +204,7 @@ def _work(lines: Iterable[str]) -> None:
 
 
 def _compile_function(function: str, text: str) -> None:
-    dispatcher, types = _dispatcher(function), types_of_text(text)
-    # As part of another function it has no code of its own.
-    dispatcher.overloads.pop(types, None)
-    dispatcher.compile(types)
+    _dispatcher(function).compile(types_of_text(text))
 
 
 def _compile_kernel(module: str, number: int, capability: list[int]) -> None:

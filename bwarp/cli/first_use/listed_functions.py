@@ -12,7 +12,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["TABLE", "ListedFunction", "listed_functions", "write_table"]
+__all__ = [
+    "FURTHER_KIND",
+    "TABLE",
+    "ListedFunction",
+    "functions_of_kind",
+    "functions_of_programs",
+    "listed_functions",
+    "programs_of_table",
+    "write_table",
+]
+
+#: After the name of a program, stands for its runs with options that do not make a kind.
+FURTHER_KIND = "further"
 
 TABLE = Path(__file__).parent / "functions.tsv"
 
@@ -26,27 +38,34 @@ class ListedFunction(NamedTuple):
     types: str
 
 
-def listed_functions(wanted: Iterable[str] | None = None) -> list[ListedFunction]:
-    """What these kinds of run need, or programs, or all of them, first what takes longest.
-
-    A kind that the table does not know may need all that its program does.
-    """
+def listed_functions() -> list[ListedFunction]:
+    """All functions, first what takes longest."""
     rows = [line.rstrip("\n").split("\t") for line in TABLE.read_text().splitlines()[1:]]
-    listed = [
+    return [
         ListedFunction(tuple(kinds.split(",")), float(seconds), function, types)
         for kinds, seconds, function, types in rows
     ]
-    if wanted is None:
-        return listed
-    known = {kind for one in listed for kind in one.kinds}
-    names = set()
-    for kind in wanted:
-        program = kind.partition(" ")[0]
-        if kind in known and kind != program:
-            names.add(kind)
-        else:
-            names |= {other for other in known if other.partition(" ")[0] == program}
-    return [one for one in listed if names & set(one.kinds)]
+
+
+def programs_of_table() -> list[str]:
+    """The programs that call compiled functions."""
+    return sorted({kind.split()[0] for one in listed_functions() for kind in one.kinds})
+
+
+def functions_of_programs(programs: Iterable[str]) -> list[ListedFunction]:
+    """What programs may need, whatever their options."""
+    wanted = set(programs)
+    return [one for one in listed_functions() if wanted & {kind.split()[0] for kind in one.kinds}]
+
+
+def functions_of_kind(kind: str) -> list[ListedFunction]:
+    """What a kind of run needs; if the table does not know it, what those of its program do."""
+    program = kind.split()[0]
+    listed = functions_of_programs([program])
+    further = f"{program} {FURTHER_KIND}"
+    known = {other for one in listed for other in one.kinds if other.split()[0] == program}
+    wanted = {kind} if kind in known else known - {further}
+    return [one for one in listed if wanted & set(one.kinds)]
 
 
 def write_table(listed: Iterable[ListedFunction]) -> None:

@@ -1,33 +1,36 @@
 """Make functions.tsv: run the programs on a small data set, and note what they compile.
 
-python -m bwarp.cli.first_use.recording                 all of `RUNS` and `MORE_KINDS`, in minutes
-python -m bwarp.cli.first_use.recording NOTES LINE...   one line of them, noted in a file
+python -m bwarp.cli.first_use.recording                 all of `RUNS` and `FURTHER`, in minutes
+python -m bwarp.cli.first_use.recording NOTES LINE...   lines in one process, noted in a file
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import numba.core.event
 
 import bwarp
 from bwarp.cli import program
-from bwarp.cli.first_use.listed_functions import ListedFunction, write_table
-from bwarp.cli.first_use.runs import INDEXING, MORE_KINDS, RUNS
+from bwarp.cli.first_use.listed_functions import (
+    FURTHER_KIND,
+    ListedFunction,
+    listed_functions,
+    write_table,
+)
+from bwarp.cli.first_use.runs import FURTHER, INDEXING, RUNS
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.first_use.type_text import text_of_types
 from bwarp.cli.main import main
-from bwarp.runtime.kept_functions import Overloads
+from bwarp.runtime.compiled_code import KeptCode
 from bwarp.runtime.threads import available_threads
 
 __all__ = ["record_all"]
@@ -51,23 +54,20 @@ class _Notes(numba.core.event.Listener):
         self._note(event.data["dispatcher"].py_func, event.data["args"], taken)
 
     def noting(self, load: Callable) -> Callable:
-        """`Overloads.load_overload`, noted where it loads."""
+        """`KeptCode.load_overload`, noted where it loads."""
 
-        def load_overload(overloads, signature, context):
+        def load_overload(code, signature, context):
             start = time.thread_time()
-            loaded = load(overloads, signature, context)
+            loaded = load(code, signature, context)
             if loaded is not None:
                 types = getattr(signature, "args", signature)
-                self._note(overloads.function, types, time.thread_time() - start)
+                self._note(code.function, types, time.thread_time() - start)
             return loaded
 
         return load_overload
 
     def _note(self, function, types, taken: float) -> None:
-        if self._starts() or not function.__module__.startswith("bwarp."):
-            return
-        # Arrays of records have no text: simulated reads, whose functions are small.
-        with suppress(ValueError):
+        if not self._starts() and function.__module__.startswith("bwarp."):
             key = f"{function.__module__}.{function.__qualname__}", text_of_types(tuple(types))
             self.seconds[key] = taken
 
@@ -75,56 +75,59 @@ class _Notes(numba.core.event.Listener):
         return self._thread.__dict__.setdefault("starts", [])
 
 
-def _record(file: str, line: list[str]) -> None:
-    """Run a subcommand in this process, and write its kind of run and what it called to a file."""
+def _record(file: str, lines: Sequence[str]) -> None:
+    """Run lines in this process, and write the kind of the last one and what they called."""
     notes = _Notes()
     numba.core.event.register("numba:compile", notes)
-    Overloads.load_overload = notes.noting(Overloads.load_overload)
-    kinds = [line[0]]
+    KeptCode.load_overload = notes.noting(KeptCode.load_overload)
+    kinds: list[str] = []
     # What the table has is not compiled before it is called.
-    program.compile_once = lambda said, *_: kinds.extend(said)
-    # With --debug the program returns.
-    sys.argv = ["bwarp", *line, "--debug", "--backend", "cpu"]
-    main()
+    program.compile_once = lambda kind, *_: kinds.append(kind)
+    for line in lines:
+        kinds.append(line.split()[0])
+        # With --debug the program returns.
+        sys.argv = ["bwarp", *line.split(), "--debug", "--backend", "cpu"]
+        main()
     called = [[*key, taken] for key, taken in notes.seconds.items()]
     Path(file).write_text(json.dumps([kinds[-1], called]))
 
 
 def record_all() -> None:
-    """Run all of both, with nothing compiled before, and write the table."""
-    # What lies beside the package would be loaded.
-    shutil.rmtree(Path(bwarp.__file__).parent / "__pycache__" / "compiled", ignore_errors=True)
-    kinds, seconds = defaultdict(set), defaultdict(float)
+    """Run all of both, and write the table."""
+    kinds = defaultdict(set)
+    seconds = defaultdict(float)
+    # What is compiled already is loaded, and takes as long to compile as it did.
+    for one in listed_functions():
+        seconds[one.function, one.types] = one.seconds
     paths = str(Path(bwarp.__file__).parent.parent)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_data(folder)
 
-        def run(number: int, line: str) -> list:
-            kept = {"NUMBA_CACHE_DIR": str(folder / "kept")}
-            notes = folder / f"{number}.json"
-            subprocess.run(
-                [sys.executable, "-m", __spec__.name, notes, *line.split()],
-                cwd=folder, env=os.environ | kept | {"PYTHONPATH": paths}, check=True,
-            )  # fmt: skip
-            kind, called = json.loads(notes.read_text())
-            return [(kind, *note) for note in called]
+        def note(file: str, lines: Sequence[str], kinds_of_all: Iterable[str] = ()) -> None:
+            notes = folder / f"{file}.json"
+            command = [sys.executable, "-m", __spec__.name, notes, *lines]
+            subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": paths}, check=True)
+            ran, called = json.loads(notes.read_text())
+            for function, types, taken in called:
+                kinds[function, types].update(kinds_of_all or [ran])
+                seconds[function, types] = max(taken, seconds[function, types])
 
-        lines_of = {name: (*lines, *MORE_KINDS.get(name, ())) for name, lines in RUNS.items()}
-        first = [run(0, line) for line in lines_of.pop(INDEXING)]
-        groups = list(lines_of.values())
+        def note_each(group: str) -> None:
+            for number, line in enumerate(RUNS[group]):
+                note(f"{group} {number}", [line])
 
-        def run_group(number: int, lines: tuple[str, ...]) -> list:
-            return [
-                note for i, line in enumerate(lines) for note in run(100 * number + i + 1, line)
-            ]
+        def note_further(group: str) -> None:
+            programs = {line.split()[0] for line in FURTHER[group]}
+            of_all = [f"{name} {FURTHER_KIND}" for name in programs]
+            note(f"further {group}", FURTHER[group], of_all)
 
+        note_each(INDEXING)
         with ThreadPoolExecutor(available_threads()) as pool:
-            for notes in [*first, *pool.map(run_group, range(len(groups)), groups)]:
-                for kind, function, types, taken in notes:
-                    kinds[function, types].add(kind)
-                    # It is compiled once, and loaded from then on.
-                    seconds[function, types] = max(taken, seconds[function, types])
+            list(pool.map(note_each, [group for group in RUNS if group != INDEXING]))
+            # Some read what others wrote.
+            note_further("indexes")
+            list(pool.map(note_further, [group for group in FURTHER if group != "indexes"]))
     write_table(ListedFunction(tuple(sorted(kinds[key])), seconds[key], *key) for key in kinds)
 
 

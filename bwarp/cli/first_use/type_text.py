@@ -3,6 +3,7 @@
 uint8[::1]                          an array, contiguous as in C
 uint8[:]                            one with any strides
 readonly(uint8[::1])                one that may not be written
+records([('start', '<i8'), ...], 1) an array of records, with one dimension
 (int64, float64)                    a tuple
 named('bwarp.io.names.Names', ...)  a named tuple, and the types of its fields
 """
@@ -10,7 +11,9 @@ named('bwarp.io.names.Names', ...)  a named tuple, and the types of its fields
 import ast
 import importlib
 
+import numpy as np
 from numba import types
+from numba.np.numpy_support import as_dtype, from_dtype
 
 __all__ = ["text_of_types", "types_of_text"]
 
@@ -27,6 +30,10 @@ def types_of_text(text: str) -> tuple[types.Type, ...]:
 
 def _text(one: types.Type) -> str:
     if isinstance(one, types.Array):
+        if isinstance(one.dtype, types.Record):
+            text = f"records({as_dtype(one.dtype).descr!r}, {one.ndim})"
+            if _type(ast.parse(text, mode="eval").body) == one:
+                return text
         if not one.aligned or one.layout == "F" or isinstance(one.dtype, types.Record):
             raise ValueError(f"no text for {one}")
         last = "::1" if one.layout == "C" else ":"
@@ -57,6 +64,8 @@ def _type(node: ast.expr) -> types.Type:
             return types.Array(_type(element), len(axes), layout)
         case ast.Call(ast.Name("readonly"), [array]):
             return _type(array).copy(readonly=True)
+        case ast.Call(ast.Name("records"), [fields, ast.Constant(axes)]):
+            return types.Array(from_dtype(np.dtype(ast.literal_eval(fields))), axes, "C")
         case ast.Call(ast.Name("omitted"), [value]):
             return types.Omitted(ast.literal_eval(value))
         case ast.Call(ast.Name("named"), [ast.Constant(name), *fields]):

@@ -1,7 +1,7 @@
 """Write a table of what every step of the chain made of a sample's reads, and of its time.
 
 A row has the step, what is counted, the number, and the seconds of the step's jobs, those of all
-batches together, as Snakemake has measured them.
+batches together, as Snakemake has measured them, without the seconds in which they compiled.
 """
 
 import os
@@ -12,6 +12,7 @@ from bwarp.cli.program import program_parser
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.find import Certificate
+from bwarp.runtime.progress import seconds_of_compiling
 
 EXAMPLES = """
 scripts/count_steps.py results/allmap/demo.stats.json -o demo.steps.tsv \\
@@ -41,7 +42,8 @@ def parse_options():
     add_output_option(parser, "OUT.tsv", "table to write")
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
-        help="what Snakemake measured of jobs, under a folder named after each step",
+        help="what Snakemake measured of jobs, under a folder named after each step, with the logs "
+        "of the jobs beside it",
     )  # fmt: skip
     return parser
 
@@ -66,6 +68,9 @@ def seconds_of(paths: list[str | os.PathLike]) -> dict[str, float]:
         # A job that ran in parts of a second has a line as well; one that was cut off has none.
         rows = path.read_text().splitlines()[1:]
         seconds = sum(float(row.split("\t")[0]) for row in rows)
+        log = path.with_name(path.name.replace(".benchmark.tsv", ".log"))
+        if log.exists():
+            seconds = max(0.0, seconds - seconds_of_compiling(log.read_text(errors="replace")))
         # A sample may have the name of a step, too.
         step = next((part for part in path.parts if part in steps), None)
         times[step] = times.get(step, 0.0) + seconds

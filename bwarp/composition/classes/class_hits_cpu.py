@@ -13,7 +13,6 @@ range, so that threads write side by side and every query's hits come in order o
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.composition.classes.class_numbers_cpu import (
@@ -29,6 +28,7 @@ from bwarp.composition.classes.classes_cpu import (
     count_class_hits,
 )
 from bwarp.composition.count_planes_cpu import N_PLANES, hits_in_planes, list_hits, set_query
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES
 from bwarp.runtime.threads import for_each_range
 
@@ -193,7 +193,7 @@ def _scan_of(codes, starts, classes: WindowClasses, i: int) -> _Scan:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_matches(planes, length, counts, largest, start, stop, cursors, matched, distances):
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)
@@ -207,7 +207,7 @@ def _list_matches(planes, length, counts, largest, start, stop, cursors, matched
             used = list_hits(bits, planes, width, at, query, length, at, matched, distances, used)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _slots_of_windows(scan, first, last, slots, numbers, packed):
     """Write the slot of each window that begins in [first, last), or -1, into `numbers`."""
     codes, starts, length, _, _, most_ambiguous, weights, ambiguous, n_classes = scan
@@ -220,7 +220,7 @@ def _slots_of_windows(scan, first, last, slots, numbers, packed):
             numbers[i] = slots[number]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_range(scan, slots, edges, groups, match_distances, cursors, positions, distances):
     """Write the hits of a range's windows where the cursors point."""
     numbers = np.empty(STRIP, np.int32)
@@ -239,7 +239,7 @@ def _list_range(scan, slots, edges, groups, match_distances, cursors, positions,
                 cursors[groups[match]] = cursor + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_nearest(
     scan, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
     distances,

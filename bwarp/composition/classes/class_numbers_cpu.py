@@ -9,8 +9,9 @@ number moves on by one base with one addition and one subtraction, and the histo
 lie close together in a table. An ambiguous base adds one to the bits from 40 on.
 """
 
-import numba
 import numpy as np
+
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "AMBIGUOUS_WINDOW",
@@ -39,7 +40,7 @@ def base_weights(length: int) -> np.ndarray:
     return np.array([side * side, side, 1, 0, 1 << _AMBIGUOUS_BIT], np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, numbers, packed):
     """Number the windows that begin in [first, stop).
 

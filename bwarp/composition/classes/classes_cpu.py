@@ -16,7 +16,6 @@ distinct histograms come after the numbered classes.
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.composition.classes.class_numbers_cpu import (
@@ -32,6 +31,7 @@ from bwarp.composition.count_planes_cpu import (
     list_hits,
     set_query,
 )
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, population_count
 from bwarp.runtime.threads import for_each_range
 
@@ -199,7 +199,7 @@ def find_limits(classes: ClassPlanes, counts, largest, wanted, threads):
     return limits, nearer
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, table):
     """Count the windows that begin in [start, stop); return how many are ambiguous."""
     numbers = np.empty(STRIP, np.int32)
@@ -216,7 +216,7 @@ def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, ta
     return n_ambiguous
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights, found):
     """The packed counts of the ambiguous windows that `_count_range` counted."""
     numbers = np.empty(STRIP, np.int32)
@@ -231,7 +231,7 @@ def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights,
                 used += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _decode_classes(numbers, length, width, planes):
     """Write the counts of numbered classes into planes."""
     side = length + 1
@@ -245,7 +245,7 @@ def _decode_classes(numbers, length, width, planes):
         planes[3 * width + i] = length - a - c - g
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _decode_counts(packed, length, first, width, planes):
     """Write packed counts of windows with ambiguous bases into planes, from `first` on."""
     for i in range(packed.size):
@@ -258,7 +258,7 @@ def _decode_counts(packed, length, first, width, planes):
         planes[5 * width + first + i] = (ambiguous + 1) // 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_hits(planes, times, length, counts, largest, start, stop, hits):
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)
@@ -275,7 +275,7 @@ def _count_hits(planes, times, length, counts, largest, start, stop, hits):
                 bits &= bits - np.uint64(1)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_limits(planes, times, length, counts, largest, wanted, start, stop, limits, nearer):
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.composition.hit_blocks import HitBlock
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["HitRows", "rows_of_block"]
 
@@ -75,7 +75,7 @@ def rows_of_block(block: HitBlock, starts: np.ndarray, most: int = 1 << 20) -> I
         yield rows
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _expand(
     queries, group_of_query, edges, positions, distances, windows, starts, query, row,
     row_queries, row_references, row_positions, row_windows, row_distances,

@@ -7,13 +7,13 @@
 Positions are 0-based, ends exclusive; a joined row gives its nearest window's distance.
 """
 
-import numba
 import numpy as np
 
 from bwarp.composition.output.hit_rows import HitRows
 from bwarp.composition.similarity import format_similarity
 from bwarp.io.names import Names, put_name
 from bwarp.io.put_text import MOST_DIGITS, put_field
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["COUNT_HEADER", "bed_lines", "tsv_header", "tsv_lines"]
@@ -68,14 +68,14 @@ def _lines(rows, queries, references, tails, layout, threads):
     return for_each_range(work, rows.queries.size, threads, smallest=1 << 14)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_column(text, at, names, number):
     at = put_name(text, at, names, number)
     text[at] = _TAB
     return at + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_lines(
     row_queries, row_references, positions, windows, ends, distances, queries, references, tails,
     layout, first, last, text,

@@ -6,11 +6,11 @@ the same arguments as `tiles_cpu` and gives the same answers, more slowly: it is
 method to measure against, and an oracle that shares no trick with the other algorithms.
 """
 
-import numba
 import numpy as np
 
 from bwarp.composition.references import References, prefix_counts
 from bwarp.composition.tiles.tiles_cpu import PreparedReferences, each_tile, room_for_hits
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["count_tile_hits", "count_type", "find_tile_hits", "prepare_references"]
 
@@ -48,7 +48,7 @@ def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows,
     return room[1:]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _gather_windows(prefix, starts, length, first, stop, windows, begins):
     """Window counts of a strip (int32[4, STRIP]), and whether a window begins at each position."""
     begins[:] = False
@@ -63,7 +63,7 @@ def _gather_windows(prefix, starts, length, first, stop, windows, begins):
                 windows[base, at - first] = prefix[base, at + length] - prefix[base, at]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _compare(windows, begins, query, distances):
     """The distance of one query to every window of a strip."""
     for at in range(begins.size):
@@ -77,7 +77,7 @@ def _compare(windows, begins, query, distances):
             distances[at] = _NO_WINDOW
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _gather_tile(
     prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits, cursors,
     positions, distances,

@@ -12,7 +12,6 @@ next tile is looked at:
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.composition.count_planes_cpu import (
@@ -23,6 +22,7 @@ from bwarp.composition.count_planes_cpu import (
     set_query,
 )
 from bwarp.composition.references import References, prefix_counts
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, population_count
 from bwarp.runtime.threads import for_each_range
 
@@ -116,7 +116,7 @@ def room_for_hits(hits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return ends - hits, np.empty(total, np.uint32), np.empty(total, np.uint16)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_planes(prefix, starts, length, first, total, width, planes):
     """Make the planes of the `width` windows from `first` on, those before `total`.
 
@@ -142,7 +142,7 @@ def _fill_planes(prefix, starts, length, first, total, width, planes):
         reference += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_tile(prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits):
     planes = np.empty(N_PLANES * STRIP, prefix.dtype)
     query = np.empty(5, prefix.dtype)
@@ -159,7 +159,7 @@ def _count_tile(prefix, starts, length, counts, largest, first, stop, tile_windo
             hits[group, tile] += found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_tile(
     prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors, positions,
     distances,

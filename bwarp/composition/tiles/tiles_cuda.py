@@ -29,6 +29,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "INLINE_PTX",
@@ -94,7 +95,7 @@ def refuse_too_large(references: References, bytes_a_base: int) -> None:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pack_prefix(codes, prefix):
     word = np.uint32(0)
     prefix[0] = word
@@ -108,7 +109,7 @@ def _pack_prefix(codes, prefix):
         prefix[i + 1] = word
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _measure_room(starts, room):
     for reference in range(len(starts) - 1):
         for i in range(starts[reference], starts[reference + 1]):

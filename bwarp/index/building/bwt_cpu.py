@@ -1,12 +1,12 @@
 """The Burrows-Wheeler transform in blocks, filled from pieces of the suffix array."""
 
-import numba
 import numpy as np
 
 from bwarp.index.building.packed_text_cpu import PackedText, is_near_separator, next_separator
 from bwarp.index.building.suffix_buckets_cpu import suffixes_in_order
 from bwarp.index.building.suffix_sample_cpu import sample_suffixes
 from bwarp.index.fm_index import BWT, COUNT_WORDS, block_words, first_rows_of
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
@@ -63,7 +63,7 @@ def make_bwt(
     return BWT(blocks, separator_rows, first_rows_of(counts), text_start), sampled
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
     """Set the bits of groups of 32 rows, counted from that of the piece's first row."""
     text, positions, blocks, segment_rows = uncounted((text, positions, blocks, segment_rows))
@@ -94,7 +94,7 @@ def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
         blocks[group // groups_a_block, word + 1] |= high
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count_before_blocks(blocks, separator_rows, n_rows):
     """Fill the first words of all blocks; returns how many separators, A, C, G and T there are."""
     occ_rate = (blocks.shape[1] - COUNT_WORDS) * 16

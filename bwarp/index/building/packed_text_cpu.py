@@ -12,10 +12,10 @@ all reads of the text see a bit that is not set, and look no further.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
@@ -90,14 +90,14 @@ def reversed_text(text: PackedText, threads: int = 1) -> PackedText:
     return make_text(words, separators)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def is_near_separator(text, position):
     """False where none of the 32 bases from a position on is a separator."""
     stretch = position // STRETCH
     return (text.near_separator[stretch >> 6] >> np.uint64(stretch & 63)) & np.uint64(1) != 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def next_separator(text, position):
     """The number of the first separator at a position or after it."""
     low = 0
@@ -111,13 +111,13 @@ def next_separator(text, position):
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def bases_before_separator(text, position, most):
     """How many bases, at most `most`, lie between a position and the next separator."""
     return min(most, text.separators[next_separator(text, position)] - position)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pack(genome, segment_genome, segment_text, words, start, stop):
     """Write words; in the genome, bases lie further left by the separators before them."""
     segment = np.searchsorted(segment_text, start * WORD, side="right") - 1
@@ -139,7 +139,7 @@ def _pack(genome, segment_genome, segment_text, words, start, stop):
             segment += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _reverse(words, size, turned, start, stop):
     """Write words of the text read backwards: base i is base size - 2 - i."""
     for word in range(start, stop):

@@ -1,9 +1,9 @@
 """The table of the SA intervals of all k-mers of a length, counted in the text."""
 
-import numba
 import numpy as np
 
 from bwarp.index.building.packed_text_cpu import PackedText
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["prefix_table"]
@@ -33,7 +33,7 @@ def prefix_table(text: PackedText, prefix_length: int) -> np.ndarray:
     return table
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_kmers(text, k, counts, table):
     """Count every k-mer, and in the table's column 0 every short suffix, under its k-mer with A.
 
@@ -58,7 +58,7 @@ def _count_kmers(text, k, counts, table):
         start = separator + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _first_rows(counts, table):
     """Turn counts of short suffixes into first rows, and add the counts of the k-mers."""
     row = np.int64(0)

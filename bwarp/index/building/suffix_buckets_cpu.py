@@ -11,7 +11,6 @@ filled in one pass over the text, and sorted side by side; then come the next.
 from collections.abc import Iterator
 from functools import partial
 
-import numba
 import numpy as np
 
 from bwarp.index.building.packed_text_cpu import (
@@ -26,6 +25,7 @@ from bwarp.index.building.suffix_order_cpu import (
     make_workspace,
     sort_suffixes,
 )
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import run_together
 from bwarp.runtime.uncounted import uncounted
@@ -131,7 +131,7 @@ def _sort_side_by_side(
     run_together([partial(sort, *task) for task in tasks], threads)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_each(text, sample, positions, rows, depth, space):
     text, sample, positions, rows, space = uncounted((text, sample, positions, rows, space))
     for i in range(rows.size - 1):
@@ -139,19 +139,19 @@ def _sort_each(text, sample, positions, rows, depth, space):
             sort_suffixes(text, sample, positions[rows[i] : rows[i + 1]], depth, space)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(text, wanted, start, stop, counts):
     """Count the suffixes that begin from `start` to `stop`, for every bucket."""
     _scan(text, wanted, start, stop, 0, counts, np.empty(0, np.uint32))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill(text, wanted, start, stop, first_bucket, to, positions):
     """Write positions of suffixes to where their buckets have come; `to` goes on."""
     _scan(text, wanted, start, stop, first_bucket, to, positions)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _scan(text, wanted, start, stop, first_bucket, counts, positions):
     """Add every suffix's number of its bucket, and write its position there if there is room.
 
@@ -179,7 +179,7 @@ def _scan(text, wanted, start, stop, first_bucket, counts, positions):
             counts[bucket - first_bucket] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _bucket_at(text, position):
     """The bucket of a suffix; behind the text's end come separators, as far as this matters."""
     bucket = 0

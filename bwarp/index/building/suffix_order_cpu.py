@@ -18,10 +18,10 @@ first. Equal keys mean equal symbols, up to and with the separator.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.index.building.packed_text_cpu import bases_before_separator, is_near_separator
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
@@ -90,7 +90,7 @@ def make_workspace(n_items: int, period: int) -> Workspace:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def sort_suffixes(text, sample, positions, depth, space):
     """Sort the positions of suffixes that share their first `depth` symbols, in place.
 
@@ -122,7 +122,7 @@ def sort_suffixes(text, sample, positions, depth, space):
         n_parts += 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_items(text, sample, n, depth, space):
     """Sort the first items by the suffixes at their positions."""
     text, sample, space = uncounted((text, sample, space))
@@ -167,7 +167,7 @@ def _sort_items(text, sample, n, depth, space):
             _merge_suffixes(text, sample, items, space.spare, start, end, depth)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_by_keys(text, space, start, stop, depth):
     """Give items the keys found `depth` symbols behind their positions, and sort them."""
     text, space = uncounted((text, space))
@@ -190,7 +190,7 @@ def _sort_by_keys(text, space, start, stop, depth):
         sort_by_upper_half(items, space.spare, start, stop, space.counts)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _shared_by_all(text, items, start, stop, depth, period):
     """How many more bases all suffixes share, in whole words: copies of a sequence share many."""
     text, items = uncounted((text, items))
@@ -212,7 +212,7 @@ def _shared_by_all(text, items, start, stop, depth, period):
     return shared
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def sort_by_upper_half(items, spare, start, stop, counts):
     """Sort items from `start` to `stop` by their upper 32 bits: a radix sort, 8 bits at a time."""
     items, spare, counts = uncounted((items, spare, counts))
@@ -237,21 +237,21 @@ def sort_by_upper_half(items, spare, start, stop, counts):
         _copy(spare, items, start, stop)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put(stack, row, numbers):
     """A row of a stack, number by number for the same reason."""
     for i in range(len(numbers)):
         stack[row, i] = numbers[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _copy(source, target, start, stop):
     """As a loop: slices take seconds to compile."""
     for i in range(start, stop):
         target[i] = source[i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _key_at(text, position):
     if position >= text.size:
         return np.uint64(0)
@@ -264,7 +264,7 @@ def _key_at(text, position):
     return bases << np.uint64(4) | np.uint64(n_bases)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _order(text, sample, p, q, depth):
     """-1 or 1 for which of two suffixes that share `depth` symbols comes first.
 
@@ -299,7 +299,7 @@ def _order(text, sample, p, q, depth):
     return 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _first_bases(word, n):
     """The first bases of a word of 32, the rest as A."""
     if n == 0:
@@ -308,14 +308,14 @@ def _first_bases(word, n):
     return word >> unused << unused
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def sample_number(sample, position):
     """Which element of a sample a position is."""
     within = position & (sample.period - 1)
     return position // sample.period * sample.size + sample.number[within]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _insert_suffixes(text, sample, items, start, stop, depth):
     text, sample, items = uncounted((text, sample, items))
     for i in range(start + 1, stop):
@@ -331,7 +331,7 @@ def _insert_suffixes(text, sample, items, start, stop, depth):
         items[to] = item
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _merge_suffixes(text, sample, items, spare, start, stop, depth):
     """Merge sort: runs of a few items by insertion, then twice as long ones in every round."""
     text, sample, items, spare = uncounted((text, sample, items, spare))
@@ -363,7 +363,7 @@ def _merge_suffixes(text, sample, items, spare, start, stop, depth):
         width *= 2
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _part(text, sample, positions, start, stop, depth):
     """Move positions of suffixes below a pivot to the front, above it to the end.
 

@@ -7,7 +7,6 @@ prefix doubling: by the ranks one period behind, then two, four, ... (Kärkkäin
 space by blockwise suffix sorting", 2007; the cover is Colbourn and Ling's.)
 """
 
-import numba
 import numpy as np
 
 from bwarp.index.building.packed_text_cpu import (
@@ -17,6 +16,7 @@ from bwarp.index.building.packed_text_cpu import (
 )
 from bwarp.index.building.suffix_buckets_cpu import suffixes_in_order
 from bwarp.index.building.suffix_order_cpu import SuffixSample, sample_number, sort_by_upper_half
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
@@ -70,7 +70,7 @@ def sample_suffixes(text: PackedText, threads: int = 1, period: int = PERIOD) ->
     return sample
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_ties(text, positions, length, tied, start, stop):
     """Mark the suffixes that share their first symbols with the one before."""
     text, positions, tied = uncounted((text, positions, tied))
@@ -78,7 +78,7 @@ def _find_ties(text, positions, length, tied, start, stop):
         tied[i] = _share(text, np.int64(positions[i - 1]), np.int64(positions[i]), length)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _share(text, p, q, length):
     """Whether two suffixes have the same first `length` symbols."""
     depth = 0
@@ -97,7 +97,7 @@ def _share(text, p, q, length):
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _rank(sample, positions, tied):
     """Rank suffixes by their rows, counted from 1, and those that are tied alike.
 
@@ -128,7 +128,7 @@ def _rank(sample, positions, tied):
     return items, groups
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_groups(size, sample, items, groups, distance):
     """Sort every group by the ranks of the suffixes a distance behind."""
     sample, items, groups = uncounted((sample, items, groups))
@@ -149,7 +149,7 @@ def _sort_groups(size, sample, items, groups, distance):
             items[start:stop].sort()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _rank_groups(sample, items, groups):
     """Rank the suffixes of sorted groups; returns items and groups of those still tied."""
     n_left = 0

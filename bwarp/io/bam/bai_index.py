@@ -12,11 +12,11 @@ in the file, and the offset within it.
 import struct
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block
 from bwarp.io.bam.records import FIXED_BYTES, first_bin, get_int32, put_int32, put_int64
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["IndexBuilder", "RecordLoci", "index_ending", "read_locus", "record_loci"]
 
@@ -49,7 +49,7 @@ class RecordLoci:
     mapped: np.ndarray
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def read_locus(data, start):
     """Contig, first base, the base after the last one, and whether it is mapped, of the record
     that begins at `start`."""
@@ -69,7 +69,7 @@ def read_locus(data, start):
     return contig, first, first + max(span, np.int64(1)), flag & _UNMAPPED == 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_loci(data, starts, contigs, firsts, stops, mapped):
     for i in range(starts.size):
         contigs[i], firsts[i], stops[i], mapped[i] = read_locus(data, starts[i])
@@ -150,7 +150,7 @@ def _virtual(offsets: np.ndarray, block_addresses: np.ndarray) -> np.ndarray:
     return block_addresses[offsets // BLOCK_BYTES] << 16 | offsets % BLOCK_BYTES
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _add(
     contigs, firsts, stops, mapped, starts, depth, window_starts, linear, totals, stretches, counts
 ):  # fmt: skip
@@ -186,7 +186,7 @@ def _add(
     counts[0] = used
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _first_window(number, depth):
     """The first 16 kb window of a bin."""
     level = 0
@@ -197,7 +197,7 @@ def _first_window(number, depth):
     return (number - first) << 3 * (depth - level)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without_position, out):
     at = np.int64(0)
     row = 0

@@ -181,7 +181,7 @@ def _call_6(_context, address, a, b, c, d, e, f):
     return _caller(6)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_blocks(data, compress, checksum, compressor, out, ends):
     source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
     begin = np.int64(0)
@@ -198,7 +198,7 @@ def _write_blocks(data, compress, checksum, compressor, out, ends):
         ends[number] = begin
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sums_of_blocks(data, checksum, sums):
     source = np.int64(data.ctypes.data)
     for number in range(sums.size):
@@ -241,7 +241,7 @@ def _put(out, at, number, count):
     return at + count
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _whole_blocks(packed):
     at = np.int64(0)
     size = np.int64(0)
@@ -260,7 +260,7 @@ def _whole_blocks(packed):
     return at, size
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _inflate_blocks(packed, inflate, checksum, decompressor, out):
     """Whether all went well."""
     source, target = np.int64(packed.ctypes.data), np.int64(out.ctypes.data)

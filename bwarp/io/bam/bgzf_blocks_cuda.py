@@ -15,7 +15,6 @@ import queue
 import threading
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
 from bwarp.gpu import nvcomp
@@ -33,6 +32,7 @@ from bwarp.io.bam.bgzf_blocks import (
     sums_of_blocks,
 )
 from bwarp.io.bam.compression import WHILE_MAPPING, filled
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline, span
 
 __all__ = ["BlocksOnGpu", "file_starts"]
@@ -177,7 +177,7 @@ class _Lane:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_stored(packed):
     """How many blocks are stored as they are."""
     count = 0
@@ -186,7 +186,7 @@ def _count_stored(packed):
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def file_starts(packed, sizes):
     """Where blocks begin in the file, and where the last one ends."""
     starts = np.zeros(packed.size + 1, np.int64)
@@ -196,7 +196,7 @@ def file_starts(packed, sizes):
     return starts
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _finish_blocks(there, starts, packed, data, sizes, sums, blocks):
     """Copy the blocks out of pinned memory, and write what surrounds their contents."""
     for i in range(packed.size):

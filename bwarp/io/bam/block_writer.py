@@ -13,13 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import IO
 
-import numba
 import numpy as np
 
 from bwarp.io.bam.bai_index import IndexBuilder, RecordLoci, record_loci
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.compression import ON_HOST, Compression, filled
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["BlockWriter"]
@@ -201,7 +200,7 @@ def _fill(data, starts, order, bounds, rest, first: int, stop: int, out: np.ndar
     _gather(data, starts, order, bounds, first, stop, out, rest.size)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _gather(data, starts, order, bounds, first, stop, out, at):
     """Copy the bytes ``[first, stop)`` of the records in order; record i begins at bounds[i]."""
     if first >= stop:

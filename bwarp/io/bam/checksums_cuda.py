@@ -14,13 +14,13 @@ so that neighbours read neighbouring words. Multiplying by `shift` is four look-
 
 import functools
 
-import numba
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, int32, int64, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.io.bam.bgzf import BLOCK_BYTES
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["Checksums", "multiply"]
 
@@ -64,7 +64,7 @@ class Checksums:
         sum_blocks[n_blocks, _THREADS, stream](words, size, self._tables, self._powers, sums)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def multiply(a, b):
     """The product of two polynomials, and what is left of it."""
     product = np.int64(0)

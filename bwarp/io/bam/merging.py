@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.bam.records import FIXED_BYTES, Records, get_int32, record_starts
 from bwarp.io.bam.sort_order import NO_POSITION, sorted_order
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 
@@ -44,7 +43,7 @@ def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> I
         raise InputError(f"{path}: the file ends within a record: write it again")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _keys(data, starts, contig_starts):
     """The keys (see `bwarp.io.bam.sort_order.sort_keys`), and whether a record contradicts
     itself."""

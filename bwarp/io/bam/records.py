@@ -6,9 +6,9 @@ starts   0                          ^               ^     one more than there ar
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
@@ -56,12 +56,12 @@ class Records:
 # so that one function is compiled for all types.
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_int16(out, at, number):
     return _put_int16(out, at, np.int64(number))
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled(forceinline=True)
 def _put_int16(out, at, number):
     out = uncounted(out)
     to = np.uint64(at)
@@ -70,12 +70,12 @@ def _put_int16(out, at, number):
     return at + 2
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_int32(out, at, number):
     return _put_int32(out, at, np.int64(number))
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled(forceinline=True)
 def _put_int32(out, at, number):
     out = uncounted(out)
     to = np.uint64(at)
@@ -86,12 +86,12 @@ def _put_int32(out, at, number):
     return at + 4
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_int64(out, at, number):
     return put_int32(out, put_int32(out, at, number), number >> 32)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_tag(out, at, first, second, kind):
     out[at] = first
     out[at + 1] = second
@@ -99,13 +99,13 @@ def put_tag(out, at, first, second, kind):
     return at + 3
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_integer_tag(out, at, first, second, number):
     """A tag with a number in as few bytes as hold it, as samtools chooses them."""
     return _put_integer_tag(out, at, np.int64(first), np.int64(second), np.int64(number))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_integer_tag(out, at, first, second, number):
     out = uncounted(out)
     if number >= 0:
@@ -125,7 +125,7 @@ def _put_integer_tag(out, at, first, second, number):
     return put_int32(out, put_tag(out, at, first, second, 105), number)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def get_int32(data, at):
     """The number at ``data[at:at + 4]``, with its sign."""
     begin = np.uint64(at)
@@ -138,7 +138,7 @@ def get_int32(data, at):
     return (number ^ 0x80000000) - 0x80000000
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def first_bin(start, stop, shift=14, depth=5):
     """The smallest bin of the binning scheme of BAI and CSI that holds ``[start, stop)``."""
     stop -= 1
@@ -151,7 +151,7 @@ def first_bin(start, stop, shift=14, depth=5):
     return np.int64(0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def record_starts(data):
     """Where the records begin, as far as they are whole, and where the last of those ends.
 

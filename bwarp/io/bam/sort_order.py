@@ -4,9 +4,9 @@ That is the order of samtools sort. A key is a position in the contigs end to en
 the strand in its lowest bit; records without a position come last.
 """
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 
@@ -60,7 +60,7 @@ def _digits(largest: int) -> int:
     return -(-largest.bit_length() // _DIGIT_BITS)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _between(keys, low, high):
     """The numbers of the keys from `low` to below `high`, in order, dtype uint32."""
     count = 0
@@ -75,7 +75,7 @@ def _between(keys, low, high):
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _radix_order(keys, digits):
     """Least digit first: every pass is stable and reads keys in the order of the last one."""
     n = keys.size

@@ -14,7 +14,6 @@ template with proper pairs each pair is two records that name each other. Tags:
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.bam.records import (
@@ -43,7 +42,7 @@ from bwarp.mapping.output.alignment_records import (
 )
 from bwarp.mapping.output.record_bases import put_nibbles, put_raw_qualities
 from bwarp.mapping.output.record_text import put_cigar, put_md
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -200,7 +199,7 @@ def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, align
     return _Rows(reads, rows, flags.astype(np.int64), qualities, rank + 1, mates, template_lengths)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write(
     out, begins, ends_a_template, of_reads, rows, strands, locus_edits, alignments, best, others,
     in_tags, genome, contig_starts, contig_numbers, group,

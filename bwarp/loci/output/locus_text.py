@@ -10,7 +10,6 @@ the alignment. Of pairs there is one more column, the number of the pair that a 
 0 for none: ``pair`` in TSV, the tag ``pr`` in PAF.
 """
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
@@ -21,6 +20,7 @@ from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.mapping.output.record_text import put_cigar
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["LOCI_HEADERS", "PAF", "TSV", "locus_lines", "loci_header"]
 
@@ -75,7 +75,7 @@ def _room(chunk, contigs, loci, alignments) -> np.ndarray:
     return np.empty(int(names.sum()) + len(loci.reads) * line + operations, np.uint8)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write(
     is_paf, text, names, ends_a_template, lengths, contig_starts, contig_text, contig_bounds,
     reads, strands, locus_edits, cigar_offsets, cigar, starts, ends, distances, scores, is_scored,

@@ -13,12 +13,12 @@ the parts still to come have to divide:
 What a rare part leaves over goes to those after it, which get longer, and so rarer.
 """
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci.searching.backward_steps_cpu import TOGETHER, begin_search, prefetch_rows, step_left
 from bwarp.loci.searching.parts import Items, Parts, item_parts
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["search_exact_parts"]
@@ -43,7 +43,7 @@ def search_exact_parts(
     return Parts(offsets, starts, ends, np.arange(total + 1), first_rows, n_rows)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search(
     bwt, table, table_k, both, begins, lengths, part_offsets, part_starts, part_ends, first_rows,
     n_rows,

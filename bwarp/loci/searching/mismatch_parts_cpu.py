@@ -1,11 +1,11 @@
 """Parts of reads searched with mismatches, by search schemes: fewer and longer ones, where gaps are
 few (`seeding_rule`)."""
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci.searching.parts import Items, Parts, item_parts
+from bwarp.runtime.compiled_code import compiled
 from bwarp.seeding.algorithms.search_schemes_cpu import search_schemes
 from bwarp.seeding.kmers import LONGEST_KMER, SHORTEST_KMER, kmer_words
 
@@ -55,7 +55,7 @@ def search_mismatch_parts(
     return Parts(offsets, starts, ends, item_parts(counts), first_rows[order], n_rows[order])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _cut(lengths, offsets, starts, ends):
     for item in range(lengths.size):
         n = offsets[item + 1] - offsets[item]
@@ -70,7 +70,7 @@ def _cut(lengths, offsets, starts, ends):
             ends[part] = end if item % 2 == 0 else length - start
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pack(both, begins, k, kmers):
     for i in range(begins.size):
         for b in range(k):

@@ -6,8 +6,9 @@ item are numbered from its last base to its first, in the order in which they ar
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "Items",
@@ -97,7 +98,7 @@ def items_of(
     return items
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_items(
     offsets, reads, edits, gaps, mismatches, begins, lengths, all_edits, all_gaps, all_mismatches
 ):
@@ -175,7 +176,7 @@ def _in_order(order: np.ndarray, all_offsets: list[np.ndarray]):
     return members, offsets
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_rows(first_rows, offsets, rows):
     for i in range(first_rows.size):
         row = first_rows[i]

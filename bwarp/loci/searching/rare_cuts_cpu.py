@@ -12,12 +12,12 @@ Then that many parts, side by side but not over each other, are chosen whose row
 sum. Searching costs some microseconds a read, and spares as much for every hundred rows.
 """
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.loci.searching.backward_steps_cpu import TOGETHER, begin_search, prefetch_rows, step_left
 from bwarp.loci.searching.parts import Items, Parts, item_parts
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["cut_rarer"]
@@ -62,7 +62,7 @@ def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> N
         )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
     """Search from every grid end of every item, `TOGETHER` at a time."""
     bwt, table, both, lows, rows = uncounted((bwt, table, both, lows, rows))
@@ -121,7 +121,7 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
         n_active = still
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _choose(
     items, lengths, offsets, lows, rows, part_offsets, part_starts, part_ends, first_rows, n_rows
 ):

@@ -1,10 +1,10 @@
 """Which hits of parts may have a locus: those that a lower bound of their edits does not drop."""
 
-import numba
 import numpy as np
 
 from bwarp.index.locate_cpu import check_hit
 from bwarp.loci.verifying.kmer_bound_cpu import cannot_align
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["may_have_loci"]
@@ -17,7 +17,7 @@ def may_have_loci(genome, reads, items, hits, positions, segments) -> np.ndarray
     return kept
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _bound(genome, reads, items, hits, positions, segments, kept):
     genome, reads, positions, kept = uncounted((genome, reads, positions, kept))
     part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)

@@ -17,6 +17,7 @@ import numba
 import numpy as np
 
 from bwarp.loci.verifying.read_blocks import differing
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import leading_zeros, population_count
 
 __all__ = [
@@ -73,7 +74,7 @@ def furthest(same, shorter, longer, most):
     return row
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, reach, distances):
     """The distances of bases of a read to the stretches of the genome at one side of a position.
 
@@ -125,7 +126,7 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
     return np.int64(least)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def distances_with_few_gaps(
     genome, origin, room, reads, first, length, edits, gaps, reach, distances
 ):

@@ -18,6 +18,7 @@ like repeats have like letters.
 import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 
 __all__ = ["cannot_align", "least_kmers_spoiled"]
@@ -48,7 +49,7 @@ def cannot_align(genome, diagonal, reads, first, length, gaps, edits):
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, most):
     """How many 4-mers stand on no diagonal within `gaps` of this one; at most 31 gaps.
 

@@ -36,6 +36,7 @@ from bwarp.loci.verifying.edits_cpu import (
 )
 from bwarp.loci.verifying.kmer_bound_cpu import cannot_align
 from bwarp.loci.verifying.read_blocks import mismatches as count_mismatches
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
 
@@ -56,7 +57,7 @@ COUNTS = ("parts", "located", "dropped", "verified", "confirmed")
 _, _, _DROPPED, _VERIFIED, _CONFIRMED = range(5)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def find_loci(genome, reads, items, hits, positions, segments, use_filter, counts):
     """The loci of items: a row of item, start, end and distance each, in this order.
 

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from bwarp.mapping.reads.base_bits_cpu import bits_at, bits_of_codes
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 
 __all__ = ["blocks_of", "differing", "mismatches"]
@@ -23,7 +24,7 @@ def blocks_of(codes: np.ndarray) -> np.ndarray:
     return blocks
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _turn(codes, n_blocks, blocks):
     for block in range(n_blocks):
         n = min(np.int64(64), codes.size - 64 * block)

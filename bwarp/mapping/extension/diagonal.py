@@ -7,11 +7,11 @@ price of a clipped end; and it ends at the last base, or clipped.
 
 from typing import NamedTuple
 
-import numba
 from numba import int64
 
 from bwarp.mapping.extension.scored_hits_cpu import put_row
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "END",
@@ -72,24 +72,24 @@ def costs_of(parameters: MappingParameters) -> Costs:
     return Costs(parameters.match, parameters.mismatch, gap, clip, parameters.largest_gap)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def no_stretch(contig):
     return Stretch(int64(-(1 << 30)), int64(0), int64(0), int64(contig))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def first_sums(low, clip, highest):
     """The sums before the base at `low`, where a contig or the read begins."""
     zero = int64(0)
     return Sums(low, zero, low, zero if low == 0 else int64(clip), zero, highest)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _better(best, score, begin, end, contig):
     return Stretch(score, begin, end, contig) if score > best.score else best
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def pass_mismatch(sums, best, at, length, contig, costs):
     """The sums after the mismatch at base `at`, and the best stretch up to there."""
     gained = costs.match * (at - sums.end)
@@ -107,7 +107,7 @@ def pass_mismatch(sums, best, at, length, contig, costs):
     return Sums(end, total, begin, begin_sum, open_, highest), best
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def pass_end(sums, best, high, length, contig, costs):
     """The highest raw score and the best stretch where a contig or the read ends at `high`."""
     if high <= sums.end:
@@ -117,7 +117,7 @@ def pass_end(sums, best, high, length, contig, costs):
     return max(sums.highest, sums.open + gained), _better(best, reached, sums.begin, high, contig)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_stretch(
     scored, row, best, highest, shows_gap, diagonal, length, lowest, widest, contig_starts, costs
 ):

@@ -19,7 +19,6 @@ import mmap
 from functools import cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences
@@ -55,6 +54,7 @@ from bwarp.mapping.reads.base_bits_cpu import (
 )
 from bwarp.mapping.seeds.candidates_cpu import Candidates
 from bwarp.reference import Reference, ambiguous_stretches
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     fill,
@@ -176,7 +176,7 @@ def window_sequences(
     return Sequences(both, starts, lengths), Sequences(windows, copied_starts, window_lengths)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _turn(codes, offsets, both):
     three = fill(np.uint8(3))
     for read in range(offsets.size - 1):
@@ -193,7 +193,7 @@ def _turn(codes, offsets, both):
             both[target + i] = np.uint8(3) - code if code < 4 else code
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _below(n):
     """A mask of the bits below number n, which may be any."""
     if n >= 64:
@@ -201,13 +201,13 @@ def _below(n):
     return (np.uint64(1) << np.uint64(max(n, np.int64(0)))) - np.uint64(1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _lowest(bits):
     """The number of the lowest bit that is set; 64 if none is."""
     return np.int64(population_count(~bits & (bits - np.uint64(1))))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _runs(bits, n):
     """Where more than n bits in a row are set: the lowest of them, and all but the last n."""
     for _ in range(n):
@@ -215,7 +215,7 @@ def _runs(bits, n):
     return bits
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _pass_several(sums, end, n, costs):
     """The sums after n more mismatches, up to `end`, with no run of matches before one of them that
     gains more than it costs; the same sums where such a run may still be the highest.
@@ -233,7 +233,7 @@ def _pass_several(sums, end, n, costs):
     return Sums(end, total, begin, begin_sum, max(sums.open + more, np.int64(0)), sums.highest)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores):
     """The row of each candidate, by its main diagonal. The genome is read once, 64 bases a time.
 
@@ -286,7 +286,7 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
         )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_unsure(candidates, hopeless_margin, scored, unsure):
     """List the candidates to align with gaps; hopeless ones are not among them."""
     n_unsure = 0
@@ -308,7 +308,7 @@ def _list_unsure(candidates, hopeless_margin, scored, unsure):
     return n_unsure
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_gapped(
     scored, row, score, query_end, reference_end, lowest, highest, largest_gap, whole, match
 ):
@@ -333,7 +333,7 @@ def put_gapped(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _take_better(
     unsure, scores, query_ends, reference_ends, raw_scores, lowest, highest, largest_gap, whole,
     match, scored,

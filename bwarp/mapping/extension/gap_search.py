@@ -19,11 +19,11 @@ the leftmost position.
 
 from typing import NamedTuple
 
-import numba
 from numba import int64, uint64
 
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import base_at, bits_at, bits_of_codes
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["GapCosts", "best_gap", "gap_costs", "least_clipped"]
 
@@ -55,13 +55,13 @@ def gap_costs(parameters: MappingParameters) -> GapCosts:
     )
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def least_clipped(costs):
     """An end with fewer clipped bases gains nothing by a long gap."""
     return max((costs.dearest - costs.clip) // costs.match, 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _has_run(bits):
     """Whether `_RUN` bits in a row are set."""
     bits &= bits >> uint64(1)
@@ -70,7 +70,7 @@ def _has_run(bits):
     return bits & bits >> uint64(_RUN - 8) != 0
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _score(blocks, both, base, i, diagonal, low, high, costs):
     """The score of base i of a read on a diagonal; `_NEVER` outside of the contig."""
     at = diagonal + i
@@ -80,7 +80,7 @@ def _score(blocks, both, base, i, diagonal, low, high, costs):
     return costs.match if code < 4 and code == base_at(blocks, at) else costs.mismatch
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _near_scores(blocks, both, base, length, right, diagonal, low, high, costs, total, near):
     """Write near[t] for t <= total."""
     near[total] = 0
@@ -89,7 +89,7 @@ def _near_scores(blocks, both, base, length, right, diagonal, low, high, costs, 
         near[t] = near[t + 1] + _score(blocks, both, base, i, diagonal, low, high, costs)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, last, far):
     """Write far[t] for t < last; returns where the stretch that ends with the last one begins."""
     outer, score = int64(0), int64(_NEVER)
@@ -105,7 +105,7 @@ def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, l
     return outer
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low, high, costs,
               near, far):  # fmt: skip
     """The best gap between an alignment and its clipped end.

@@ -13,7 +13,6 @@ the others and put back once: to copy all hits takes longer than both steps.
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 from numba import int64
 
@@ -23,6 +22,7 @@ from bwarp.mapping.extension.gap_search import best_gap, gap_costs, least_clippe
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import find_candidates
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -176,19 +176,19 @@ def least_part(parameters: MappingParameters) -> int:
     return -(-parameters.least_score // parameters.match)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def longest_clip(read_start, read_end, length):
     """The bases of the longer end that a hit clips; both engines use it."""
     return max(int64(read_start), length - read_end)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def clips_part(clipped, least):
     """Whether so many clipped bases are searched by themselves; both engines use it."""
     return clipped + MICROHOMOLOGY >= least
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
     """Whether a hit could score more than the best one with all of its clipped end and a gap; both
     engines use it. An end of fewer than `gap` bases gains nothing.
@@ -196,7 +196,7 @@ def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
     return clipped >= gap and score + match * clipped - shortest_gap > best
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_hits(hits, offsets, costs, least, rows):
     """List all hits of the reads that either step may change: the best one clips an end that is
     searched, or one of the best would score more than all with its clipped end and a gap.
@@ -225,7 +225,7 @@ def _list_hits(hits, offsets, costs, least, rows):
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_clipped(hits, offsets, least, parts):
     """List (read, begin, end) of the ends that the best hits clip, with `MICROHOMOLOGY` bases more.
 
@@ -251,7 +251,7 @@ def _list_clipped(hits, offsets, least, parts):
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_gaps(genome, both, offsets, hits, costs, gaps):
     """Write hit, right, shift, outer and gain of every hit that gains by a gap at an end of it."""
     genome, both, hits, gaps = uncounted((genome, both, hits, gaps))

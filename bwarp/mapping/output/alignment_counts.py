@@ -10,13 +10,13 @@ depth_step 4     ACGTACGTACGTACGT       depths 1 2 1 0
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.reads.base_bits_cpu import differing, prefetch_bases
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -86,7 +86,7 @@ def count_bases(
     return BaseCounts(aligned, inserted, edits, spans)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(blocks, both, starts, positions, offsets, cigar, step, depths, spans):
     blocks, both, cigar, depths = uncounted((blocks, both, cigar, depths))
     aligned, inserted, edits = np.int64(0), np.int64(0), np.int64(0)

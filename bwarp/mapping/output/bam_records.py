@@ -1,6 +1,5 @@
 """BAM records of mapped reads: the bytes that samtools makes of our SAM records."""
 
-import numba
 import numpy as np
 
 from bwarp.io.bam.records import Records
@@ -11,6 +10,7 @@ from bwarp.mapping.output.alignment_records import REVERSE, AlignmentRecords
 from bwarp.mapping.output.comment_tags import ReadTags
 from bwarp.mapping.output.record_writer import written_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["bam_records", "quality_sums"]
 
@@ -28,7 +28,7 @@ def quality_sums(chunk: ReadChunk) -> np.ndarray:
     return sums
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sum_qualities(qualities, offsets, sums):
     for read in range(sums.size):
         total = np.int64(0)

@@ -4,13 +4,13 @@ read       ACGTNACGT
 genome     ACCTAACGT          9M -> 2=1X1=1X4=      an ambiguous base is a mismatch
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.output.alignment_records import REVERSE, AlignmentRecords
 from bwarp.mapping.output.record_text import is_match
 from bwarp.mapping.reads.base_bits_cpu import differing
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -57,7 +57,7 @@ def with_mismatches(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
     """Count the operations that every row gets, and write them where `out` has room."""
     blocks, both = uncounted((blocks, both))

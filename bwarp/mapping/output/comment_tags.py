@@ -7,12 +7,12 @@ import re
 import struct
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.bam.records import put_integer_tag, put_tag
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["ReadTags", "comment_tags", "no_tags"]
 
@@ -138,7 +138,7 @@ def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
     return b"".join(parts)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _take(text, mate_text, ends, spans, offsets, out):
     for read in range(len(spans)):
         source = mate_text if ends == 2 and read % 2 else text
@@ -146,12 +146,12 @@ def _take(text, mate_text, ends, spans, offsets, out):
             out[offsets[read] + i] = source[spans[read, 0] + i]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _is_letter(byte):
     return 65 <= byte <= 90 or 97 <= byte <= 122
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _convert(text, text_offsets, ours, out, offsets):
     """Tags of the kinds A, i, Z and H into BAM; returns the first read with a problem, and it."""
     at = np.int64(0)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import MATCH, Alignments, PairBatch, Sequences
@@ -35,6 +34,7 @@ from bwarp.mapping.output.end_gaps import (
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import prefetch_bases
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -137,7 +137,7 @@ def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _as_scored(hits, selected, mapped):
     """Rows as their hits were scored, without CIGARs."""
     hits, mapped = uncounted((hits, mapped))
@@ -150,7 +150,7 @@ def _as_scored(hits, selected, mapped):
             mapped.scores[row] = hits.scores[hit]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
     """The rows whose alignments have gaps, or may have near an end."""
     genome, both, hits = uncounted((genome, both, hits))
@@ -183,7 +183,7 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
     return rows[:n].copy()
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _rows_that_lose(offsets, hits, selected, costs, rows):
     """List the rows with gaps, and those whose score is lower than that of matches by more than a
     gap costs; returns how many there are. Without branches: about half of the rows are."""
@@ -199,7 +199,7 @@ def _rows_that_lose(offsets, hits, selected, costs, rows):
     return n
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def is_another_part(gapless, start, end, on, found_start, found_end, found_on, largest_gap):
     """Whether a window gave another part of a split read, or another copy of a tandem repeat, than
     the stretch of a gapless hit: bases `start` to `end` of the read, which ends on diagonal `on`.
@@ -209,7 +209,7 @@ def is_another_part(gapless, start, end, on, found_start, found_end, found_on, l
     return gapless and (is_away or 2 * shared < end - start)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
     """Give rows the alignments found for them, and all rows their CIGARs, which are returned.
 
@@ -313,7 +313,7 @@ def in_genome(
     return aligned, ends_on
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def window_of(start, end, low, high, length, largest_gap):
     """Where the window of a hit begins and ends: for long reads a tenth of the read more on both
     sides, for there the gaps of one may add up to more than hits are scored with. Both engines use
@@ -323,7 +323,7 @@ def window_of(start, end, low, high, length, largest_gap):
     return max(start - wider, low), min(end + wider, high)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _windows(contig_starts, offsets, hits, hit, largest_gap):
     """Where the windows of hits begin and end."""
     hits = uncounted(hits)
@@ -348,13 +348,13 @@ def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
     return Sequences(codes, starts, lengths)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _copy_inside(source, starts, lengths, out_starts, out):
     for i in range(starts.size):
         put_bytes(out, out_starts[i] + 1, source, starts[i], starts[i] + lengths[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _bases_beyond(offsets, cigar, long_gap):
     """Bases of gaps beyond the length up to which they cost: the aligner counts all."""
     beyond = np.zeros(offsets.size - 1, np.int32)
@@ -365,7 +365,7 @@ def _bases_beyond(offsets, cigar, long_gap):
     return beyond
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _plain_cigars(offsets, cigar, at_start, at_end):
     """CIGARs without the sentinels, = and X joined to M."""
     out_offsets = np.zeros(offsets.size, np.int64)

@@ -1,6 +1,5 @@
 """Clipped ends of alignments that lie across a long gap become a part of the alignment."""
 
-import numba
 import numpy as np
 from numba import int64
 
@@ -9,6 +8,7 @@ from bwarp.mapping.extension.extension_cpu import Genome
 from bwarp.mapping.extension.gap_search import best_gap, gap_costs, least_clipped
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["across_long_gaps"]
@@ -55,7 +55,7 @@ def across_long_gaps(
     return joined
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_gaps(genome, both, offsets, mapped, costs, gaps):
     """Write a row for every clipped end with a gap before it; returns how many there are."""
     genome, both, mapped, gaps = uncounted((genome, both, mapped, gaps))
@@ -104,7 +104,7 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
     return n_found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _add_gaps(gaps, lengths, offsets, cigar, joined):
     """Write the CIGARs of all rows, gaps added, and change what else a gap changes."""
     joined = uncounted(joined)

@@ -6,7 +6,6 @@ Reads that are not mapped have no line. Start and end in the read are on the str
 An ambiguous base counts in ``nn`` and in ``NM``, not as a column.
 """
 
-import numba
 import numpy as np
 
 from bwarp.io.names import Names
@@ -17,7 +16,7 @@ from bwarp.mapping.output.comment_tags import ReadTags
 from bwarp.mapping.output.record_text import is_match, put_cigar
 from bwarp.mapping.reads.base_bits_cpu import base_at, differing
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS
@@ -56,7 +55,7 @@ def paf_lines(
     return out[:used]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_lines(
     text, names, ends, offsets, both, blocks, contig_starts, contig_text, contig_bounds, tags,
     tag_offsets, reads, flags, contig_of, positions, spans, qualities, cigar_offsets, cigar, scores,
@@ -116,19 +115,19 @@ def _write_lines(
     return at
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _is_clip(operation):
     return operation & 15 == 4 or operation & 15 == 5
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_tag(out, at, tag):
     """A tab, and the name and kind of a tag."""
     out[at] = _TAB
     return put_bytes(out, at + 1, _TAGS, tag, tag + 5)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_share(out, at, part, whole):
     """part / whole with four digits, rounded half up; 0 and 1 as they are."""
     if part == 0 or part == whole:
@@ -142,7 +141,7 @@ def _put_share(out, at, part, whole):
     return at + 6
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _counts(blocks, position, both, read, cigar, start, stop):
     """Bases that agree, columns without an ambiguous base, the others, gaps and their bases."""
     same = columns = ambiguous = gaps = gap_bases = np.int64(0)

@@ -3,15 +3,15 @@
 Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
 """
 
-import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["put_letters", "put_nibbles", "put_raw_qualities", "put_turned"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_letters(out, at, codes, start, stop):
     """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
     out, codes = uncounted((out, codes))
@@ -23,7 +23,7 @@ def put_letters(out, at, codes, start, stop):
     return at + stop - start
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_turned(out, at, source, start, stop):
     """Bytes from the last to the first."""
     out, source = uncounted((out, source))
@@ -33,13 +33,13 @@ def put_turned(out, at, source, start, stop):
     return at + stop - start
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _nibble(code):
     """A, C, G, T are a bit each, and N is all of them."""
     return min(np.uint8(1) << code, np.uint8(15))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_nibbles(out, at, both, start, stop):
     """Two bases a byte, the first in the upper half."""
     out, both = uncounted((out, both))
@@ -55,7 +55,7 @@ def put_nibbles(out, at, both, start, stop):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
     """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
     out, qualities = uncounted((out, qualities))

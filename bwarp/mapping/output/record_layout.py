@@ -5,7 +5,6 @@ half as long again or more. A row's mate is the first row of the other read of i
 is near.
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.output.alignment_records import (
@@ -28,6 +27,7 @@ from bwarp.mapping.output.alignment_records import (
 from bwarp.mapping.output.final_alignments import MappedReads
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -163,7 +163,7 @@ def alignment_records(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
     """The CIGARs of the alignments in `order` with their clips, and the reference bases of each."""
     out_offsets = np.zeros(order.size + 1, np.int64)
@@ -189,7 +189,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
     return out_offsets, out[:used].copy(), spans
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _contig_at(contig_starts, position):
     """The number of the contig that holds a position; -1 for -1."""
     low, high = np.int64(0), contig_starts.size
@@ -202,7 +202,7 @@ def _contig_at(contig_starts, position):
     return low - 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, columns):
     """Fill the columns that `alignment_records` makes of every row's alignment and its mate's.
 

@@ -3,11 +3,11 @@
 NM:i:3     a tab and the text, in SAM         NM C 3 in BAM
 """
 
-import numba
 import numpy as np
 
 from bwarp.io.bam.records import put_int32, put_integer_tag, put_tag
 from bwarp.io.put_text import put_number
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["begin_tag", "end_text", "put_integer", "put_thousandths"]
@@ -16,7 +16,7 @@ _INTEGER = ord("i")
 _TAB, _COLON = b"\t:"
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
     """The name and kind of a tag: such as NM:i: after a tab, in text."""
     # Every tag and kind would be a type of its own, and a function compiled for it.
@@ -24,7 +24,7 @@ def begin_tag(out, at, tag, kind, is_binary):
     return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_tag_name(out, at, name, kind, is_binary):
     out = uncounted(out)
     if is_binary:
@@ -40,7 +40,7 @@ def _put_tag_name(out, at, name, kind, is_binary):
     return at
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def end_text(out, at, is_binary):
     if is_binary:
         out[at] = 0
@@ -48,13 +48,13 @@ def end_text(out, at, is_binary):
     return at
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_integer(out, at, tag, number, is_binary):
     name = np.int64(tag[0]), np.int64(tag[1])
     return _put_integer_of(out, at, name, np.int64(number), is_binary)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_integer_of(out, at, name, number, is_binary):
     out = uncounted(out)
     if is_binary:
@@ -64,7 +64,7 @@ def _put_integer_of(out, at, name, number, is_binary):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_thousandths(out, at, number, is_binary):
     """A number between 0 and 1: with three digits at most, or the bits of a float32."""
     out = uncounted(out)

@@ -3,12 +3,12 @@
 The functions write into a byte array and return where they stopped; the array must be long enough.
 """
 
-import numba
 import numpy as np
 
 from bwarp.io.put_text import put_bytes, put_field, put_number
 from bwarp.mapping.output.alignment_records import REVERSE
 from bwarp.mapping.reads.base_bits_cpu import base_at, differing
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -27,13 +27,13 @@ _SOFT_CLIP, _HARD_CLIP = 4, 5
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def is_match(operation):
     """Whether bases lie on bases, alike or not: M, = and X."""
     return operation == 0 or operation > 6
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_cigar(out, at, cigar, start, stop):
     out, cigar = uncounted((out, cigar))
     for i in range(start, stop):
@@ -41,7 +41,7 @@ def put_cigar(out, at, cigar, start, stop):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count_edits(blocks, position, both, read, cigar, start, stop):
     """Mismatched, inserted and deleted bases: NM.
 
@@ -68,7 +68,7 @@ def count_edits(blocks, position, both, read, cigar, start, stop):
     return edits
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_md(out, at, blocks, position, both, read, cigar, start, stop):
     """MD: the reference's bases at mismatches and deletions, with how many agree between them.
 
@@ -108,7 +108,7 @@ def put_md(out, at, blocks, position, both, read, cigar, start, stop):
     return put_number(out, at, same)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_supplementary(out, at, row, records, genome, contigs, both, base):
     """SA: the other parts of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
 
@@ -141,7 +141,7 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def put_secondary(out, at, row, records, genome, contigs, both, base):
     """XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
     out, records, genome, contigs = uncounted((out, records, genome, contigs))
@@ -163,7 +163,7 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_contig(out, at, contig, contigs):
     """A contig's name and a comma."""
     out, contigs = uncounted((out, contigs))

@@ -11,7 +11,6 @@ Two passes over the rows of a range: one bounds how long the records can be, one
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.bam.records import first_bin, put_int16, put_int32
@@ -48,7 +47,7 @@ from bwarp.mapping.output.record_text import (
 )
 from bwarp.mapping.reads.base_bits_cpu import prefetch_bases
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -130,7 +129,7 @@ def written_records(
 _AHEAD = 12
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _most_bytes(first, last, of_reads, fixed, records):
     """More bytes than the records of some rows can take, of which so many in every record.
 
@@ -168,13 +167,13 @@ def _most_bytes(first, last, of_reads, fixed, records):
     return total
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _put_star(out, at):
     out[at] = _STAR
     return at + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_records(
     first_row, last_row, is_binary, out, starts, of_reads, genome, contigs, contig_numbers, group,
     quality_sums, records,

@@ -13,7 +13,6 @@ than the primary record; secondary hits are named where they are few. Records ge
 half of the record whose bases they share, or more.
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
@@ -34,6 +33,7 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     suboptimal_of,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -175,7 +175,7 @@ def recorded_of(
     )
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _nearest(hits, read, i, first, length):
     """Of hits of the same bases that score as much as hit i, the nearest to the primary one."""
     span = read_span(hits, i, length)
@@ -190,7 +190,7 @@ def _nearest(hits, read, i, first, length):
     return nearest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_supplementary(
     hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
     margin, rows, qualities, suboptimal,
@@ -223,13 +223,13 @@ def _find_supplementary(
     return n
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def scores_nearly_as_much(score, primary_score, share):
     """Whether a secondary hit is named, as far as its score goes; both engines use it."""
     return score >= share * primary_score
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_secondary(hits, lengths, selected, reads, most, share, rows):
     n = 0
     for read in reads:
@@ -249,7 +249,7 @@ def _find_secondary(hits, lengths, selected, reads, most, share, rows):
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most, rows):
     hits = uncounted(hits)
     n, begin = 0, 0

@@ -12,7 +12,6 @@ leader that it shares bases with, and is named in that one's XA. Leaders on ALT 
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
@@ -23,6 +22,7 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     suboptimal_of,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = [
@@ -127,7 +127,7 @@ def alt_hits(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _rank_together(
     hits, on_alt, lengths, primary, reads, least, match, mismatch, margin, share, most, most_alt,
     order, leaders, lines, qualities, suboptimal, secondary, named_by, better_scores,

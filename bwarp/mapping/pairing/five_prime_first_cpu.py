@@ -7,7 +7,6 @@
 The other part lies beyond the ligation, at the locus of the mate.
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
@@ -19,6 +18,7 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
     suboptimal_of,
 )
 from bwarp.mapping.parameters import MappingParameters
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 __all__ = ["five_prime_first"]
@@ -45,7 +45,7 @@ def five_prime_first(
     return moved
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _take_first_parts(hits, lengths, reads, least, match, mismatch, margin, parts, primary):
     hits, primary = uncounted((hits, primary))
     for read in reads:

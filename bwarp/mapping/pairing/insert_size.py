@@ -14,11 +14,11 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "FIRST_PAIRS",
@@ -162,14 +162,14 @@ def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
     return np.array(scores, np.int64)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def signed_insert_size(five_prime_1, strand_1, five_prime_2):
     """How far read 2 begins ahead of read 1 (behind: negative)."""
     ahead = five_prime_2 - five_prime_1
     return ahead if strand_1 == 0 else -ahead
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def mate_lies(orientation, is_second, strand):
     """The strand of a read's mate, and whether it begins to the right (1) or the left (-1)."""
     same = orientation >> 1
@@ -180,13 +180,13 @@ def mate_lies(orientation, is_second, strand):
     return (strand if same else 1 - strand), (side if strand == 0 else -side)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def five_prime(strand, start, end, read_start, read_end, length):
     """Where a read's first base lies by a hit, clipped bases included; both engines use it."""
     return end + length - read_end if strand else start - read_start
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def mate_window(orientation, is_second, strand, first_base, lowest, highest, mate_length):
     """The strand of the mate of a hit, and its lowest diagonal in a proper pair.
 

@@ -6,11 +6,11 @@ sums do not depend on the order in which they are added.
 
 import math
 
-import numba
 import numpy as np
 from numba import int64
 
 from bwarp.mapping.pairing.insert_size import SCORE_UNITS
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
     "HIGHEST_QUALITY",
@@ -56,7 +56,7 @@ TABLE = likelihood_table(MATCH_QUALITY)
 MOST_BESIDE = np.array([_most_beside(quality) for quality in range(HIGHEST_QUALITY, 0, -1)])
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def likelihood(less, match):
     """How likely a hit or pair is that scores so much less than the best, in `SCORE_UNITS`; both
     engines use it.
@@ -65,7 +65,7 @@ def likelihood(less, match):
     return TABLE[step] if step < TABLE.size else int64(0)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def mapping_quality(others):
     """The mapping quality of a hit beside which all others are so likely together; both engines
     use it.

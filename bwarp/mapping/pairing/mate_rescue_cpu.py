@@ -9,7 +9,6 @@ any other. Every hit of the anchor close to its best one is tried, so that a mat
 found wherever it could be.
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
@@ -18,6 +17,7 @@ from bwarp.mapping.pairing.insert_size import InsertSize, five_prime, mate_windo
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import SLACK, put_bases
 from bwarp.mapping.seeds.candidates_cpu import Candidates, candidates_of
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -51,7 +51,7 @@ def rescue_candidates(
     return candidates_of(found, nothing, nothing, np.zeros(2, np.int64))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, found):
     genome, both, hits, found = uncounted((genome, both, hits, found))
     contig_starts, lowest, highest = genome.contig_starts, insert.lowest, insert.highest
@@ -116,14 +116,14 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
     return n_found
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _next_kmer(kmer, clean, code):
     """The k-mer that ends with this base, and how many bases it has without an ambiguous one."""
     kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)
     return kmer, clean + 1 if code < 4 else 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_kmers(both, base, length, heads, before, enter):
     """Enter the k-mers of a read into the table, or take them out again."""
     kmer, clean = np.uint32(0), 0
@@ -137,7 +137,7 @@ def _list_kmers(both, base, length, heads, before, enter):
                 heads[kmer] = 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _best_diagonal(window, n, low, heads, before, counts):
     """The diagonal of n bases, from `low` on, with most k-mers in common, the first of several, and
     how many."""

@@ -21,7 +21,6 @@ in each of its shortest seeds.
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numba import int64
 
@@ -36,6 +35,7 @@ from bwarp.mapping.pairing.likelihoods import (
 from bwarp.mapping.pairing.tie_seeds import drawn_of
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.seeds.candidates_cpu import score_bound_of
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -166,27 +166,27 @@ def scores_of(parameters: MappingParameters) -> Scores:
     return Scores(p.match, p.mismatch, p.clip, p.least_score, p.most_loss)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def span_of(strand, read_start, read_end, length):
     """The bases of the read, as it was read, that a hit aligns; both engines use it."""
     return (length - read_end, length - read_start) if strand else (read_start, read_end)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def read_span(hits, i, length):
     """The bases of the read, as it was read, that a hit aligns."""
     start, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
     return span_of(hits.strands[i], start, end, length)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def same_bases(span, span_2):
     """Whether two stretches of a read share half of the shorter one or more."""
     shared = min(span[1], span_2[1]) - max(span[0], span_2[0])
     return 2 * shared >= min(span[1] - span[0], span_2[1] - span_2[0])
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def penalised_score(score, gapless, read_start, read_end, length, clip):
     """A hit's score with its clipped ends penalised; both engines use it.
 
@@ -197,7 +197,7 @@ def penalised_score(score, gapless, read_start, read_end, length, clip):
     return score - clip * (int64(read_start > 0) + int64(read_end < length))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def clip_penalised(hits, i, length, clip):
     """A hit's score with its clipped ends penalised."""
     return penalised_score(
@@ -208,7 +208,7 @@ def clip_penalised(hits, i, length, clip):
 
 # Inlined where hits are handed on as a tuple: a call counts references to all of its arrays, and
 # takes half as long again.
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def suboptimal_of(hits, read, primary, length, clip, margin):
     """The best other hit of the same bases of a read, its raw and its clip-penalised score, and how
     many such hits are within `margin` of the primary one.
@@ -227,31 +227,31 @@ def suboptimal_of(hits, read, primary, length, clip, margin):
     return best, best_penalised, n
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def hidden_score(length, match, loss):
     """What a locus of a short read scores at most that no seed of the last round shows."""
     return match * length - loss * (length // SHORTEST_SEED)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _lost_to_others(n):
     """What n suboptimal hits nearly as good take from a mapping quality."""
     return int(4.343 * math.log(n + 1) + ROUNDING) if n > 0 else 0
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def length_factor(aligned):
     """What an alignment of so many bases counts in bwa's mapping quality."""
     return 1.0 if aligned < 50 else 3.0 / math.log(aligned)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def unique_suboptimal(match):
     """The suboptimal score that bwa takes a unique hit to have."""
     return _SHORTEST_SEED * match
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def unrounded_mapq(score, suboptimal, aligned, factor, match, mismatch):
     """bwa's mapping quality by itself, float64, `factor` being the `length_factor`; both engines
     use it. The suboptimal score is the lower one.
@@ -261,7 +261,7 @@ def unrounded_mapq(score, suboptimal, aligned, factor, match, mismatch):
     return 6.02 * (score - suboptimal) / match * factor * factor
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, mismatch):
     """bwa's mem_approx_mapq_se."""
     suboptimal = max(suboptimal, unlocated - UNLOCATED_LOSS * match, unique_suboptimal(match))
@@ -272,19 +272,19 @@ def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, 
     return min(max(quality - _lost_to_others(n_suboptimal), 0), HIGHEST_QUALITY)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def quality_beside(less, match):
     """The mapping quality of a hit beside another whose score is so much less."""
     return mapping_quality(likelihood(SCORE_UNITS * less, match))
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def is_near(less, length, near):
     """Whether a hit that scores so much less is a near one; both engines use it."""
     return length >= SHORT_READ and less <= near
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def others_beside(score, near, others, unlocated, length, match, mismatch):
     """How likely all hits beside one are together, those included that were not located or that no
     seed shows; both engines use it.
@@ -312,7 +312,7 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
     return others
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def select(hits, reads, scores, read, hit, primary):
     """Make a hit the primary one of its read; returns the best clip-penalised score of others."""
     length, match = reads.lengths[read], scores.match
@@ -345,7 +345,7 @@ def select(hits, reads, scores, read, hit, primary):
     return best_penalised
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def select_unpaired(hits, reads, scores, primary):
     """Select the best hit of every read that is in no proper pair."""
     hits, reads, primary = uncounted((hits, reads, primary))

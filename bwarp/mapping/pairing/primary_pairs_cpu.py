@@ -13,7 +13,6 @@ half as much again where hits of either were not.
 Of two reads with many hits each only the pairs within these windows are looked at.
 """
 
-import numba
 import numpy as np
 from numba import int64
 
@@ -41,6 +40,7 @@ from bwarp.mapping.pairing.primary_and_mapq_cpu import (
 )
 from bwarp.mapping.pairing.tie_seeds import pair_tie
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
@@ -87,7 +87,7 @@ def select_paired(
     return primary
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def window_of_mate(orientation, strand, first_base, lowest, n_sizes):
     """The strand of read 2, whether it begins to the right (1) or the left (-1), and the first of
     the `n_sizes` positions where it does, of a hit of read 1; both engines use it.
@@ -97,7 +97,7 @@ def window_of_mate(orientation, strand, first_base, lowest, n_sizes):
     return mate_strand, side, low
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def number_of_size(from_low, side, n_sizes):
     """Which insert size, from the lowest, a mate has that begins so far within its window; both
     engines use it.
@@ -105,13 +105,13 @@ def number_of_size(from_low, side, n_sizes):
     return from_low if side > 0 else n_sizes - 1 - from_low
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def unpaired_score(single_a, single_b, match):
     """What a pair scores by the best hits of both reads, wherever they lie; both engines use it."""
     return SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def unlocated_rival(unlocated, suboptimal, match):
     """What the hits of a read that were not located score in another pair, 0 where there are none;
     both engines use it.
@@ -121,7 +121,7 @@ def unlocated_rival(unlocated, suboptimal, match):
     return max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
     """How likely pairs of hits are that were not located, or that no seed shows; both engines use
     it. `rivals` is the sum of `unlocated_rival` of both reads.
@@ -134,7 +134,7 @@ def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
     return besides
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
     """The mapping quality of a read in a pair, `alone` being the one without it; both engines use
     it.
@@ -153,7 +153,7 @@ def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
     return min(mapping_quality(others), alone + 40)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _five_prime_of(hits, i, length):
     return five_prime(
         hits.strands[i], hits.starts[i], hits.ends[i], hits.read_starts[i], hits.read_ends[i],
@@ -161,7 +161,7 @@ def _five_prime_of(hits, i, length):
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _sort_hits(hits, read, length, clip, positions, rows, penalised):
     """Write a read's hits by strand and first base, with their clip-penalised scores, of which it
     returns the best.
@@ -185,7 +185,7 @@ def _sort_hits(hits, read, length, clip, positions, rows, penalised):
     return best
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _first_from(positions, n, position):
     """The number of the first of n sorted positions that is not before `position`."""
     first = np.int64(0)
@@ -197,7 +197,7 @@ def _first_from(positions, n, position):
     return first + np.int64(positions[first] < position)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientation, space, primary):
     hits, reads, contig_starts = uncounted((hits, reads, contig_starts))
     likely, primary, space = uncounted((likely, primary, space))

@@ -8,7 +8,6 @@ Where its mate alone tells a read from the other hits of the same score, it may 
 repeat: hits of frequent seeds are not all located, and mate rescue looks for one hit.
 """
 
-import numba
 import numpy as np
 
 from bwarp.mapping.extension.extension_cpu import Genome
@@ -16,6 +15,7 @@ from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection, quality_beside
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cpu import bits_of_codes, differing
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -46,19 +46,19 @@ def lower_tandem_repeats(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def shift_of_period(period):
     """How far the nearest other locus of a tandem repeat lies; both engines use it."""
     return period * (APART // period + 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def score_farther(length, differences, match, loss):
     """What a read scores there, from end to end; both engines use it."""
     return match * length - loss * differences
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _lower(genome, both, offsets, hits, primary, match, loss, margin):
     genome, both, hits, primary = uncounted((genome, both, hits, primary))
     for read in range(offsets.size - 1):
@@ -88,7 +88,7 @@ def _lower(genome, both, offsets, hits, primary, match, loss, margin):
             )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _period_of(both, first, length):
     """The shortest period of a read, 0 where it has none."""
     n = min(length, np.int64(64))

@@ -11,6 +11,7 @@ steps than 64 bits are cut out of two blocks.
 import numba
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     add,
@@ -104,7 +105,7 @@ def copy_bases(
     return codes, copied_starts
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _turn_words(packed, n_bases, blocks, first, last):
     """Blocks `first` to `last` of packed bases.
 
@@ -162,7 +163,7 @@ def _even_bits(word):
     return (word | word >> np.uint64(16)) & np.uint64(0x00000000FFFFFFFF)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _mark_ambiguous(stretches, blocks):
     for i in range(len(stretches)):
         start, stop = stretches[i, 0], stretches[i, 1]
@@ -262,7 +263,7 @@ def put_bases(out, at, blocks, start, stop):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _copy_bases(blocks, starts, lengths, codes, copied_starts):
     for i in range(starts.size):
         if i + _AHEAD < starts.size:

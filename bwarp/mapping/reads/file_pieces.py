@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
@@ -23,6 +22,7 @@ from bwarp.io.fastx_text import RecordText
 from bwarp.io.line_scan import SLACK
 from bwarp.mapping.reads.counted_records import CountedRecords
 from bwarp.mapping.reads.read_names import take_headers
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["Piece", "laid_out", "piece_of"]
 
@@ -157,7 +157,7 @@ def _cuts(piece: Piece) -> Iterator[tuple[int, RecordText | SequenceBatch]]:
         row += part.count
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _lay(values, starts, out, offsets, step):
     """Copy stretches of values to out[offsets[0]:], out[offsets[step]:], ..."""
     for i in range(starts.size - 1):

@@ -1,15 +1,15 @@
 """Names of reads as bytes: found in headers, checked, and compared between the ends of pairs."""
 
-import numba
 import numpy as np
 
 from bwarp.io.line_scan import find_blank
 from bwarp.io.put_text import put_bytes
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["first_bad_name", "first_difference", "pair_up", "take_headers"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def first_bad_name(text, names):
     """The first name with a byte that is not printable ASCII, or with @ at its start; or -1."""
     for i in range(len(names)):
@@ -23,7 +23,7 @@ def first_bad_name(text, names):
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def take_headers(text, headers, taken, at, names, comments):
     """Copy headers to `taken`, from `at` on, and find the name and the comment of each.
 
@@ -43,7 +43,7 @@ def take_headers(text, headers, taken, at, names, comments):
         names[i, 1] = stop
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def pair_up(text, names, firsts):
     """List the first read of every template; returns how many templates there are."""
     n, read = 0, 0
@@ -60,7 +60,7 @@ def pair_up(text, names, firsts):
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def first_difference(text_1, names_1, text_2, names_2):
     """The first name that is another one in the other list; or -1."""
     for i in range(len(names_1)):

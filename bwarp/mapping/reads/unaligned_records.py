@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
@@ -21,6 +20,7 @@ from bwarp.io.line_scan import find_byte
 from bwarp.io.put_text import put_bytes
 from bwarp.io.standard_streams import is_stream, open_input
 from bwarp.mapping.reads.record_files import FIRST_RECORDS, has_end, has_pairs, without_end
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["read_unaligned"]
@@ -140,7 +140,7 @@ def _error(path, line: bytes, problem: int) -> InputError:
     return InputError(f"{path}: not a record of a read: {line[:40].decode('latin-1')!r}")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _as_fastq(lines, paired, at_end, left_out, out):
     """Make FASTQ of lines of SAM.
 
@@ -182,7 +182,7 @@ def _as_fastq(lines, paired, at_end, left_out, out):
     return size, at, 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _columns(lines, at, columns):
     """Find where the columns of a line begin; returns where it ends, -1 if it is not whole.
 
@@ -204,7 +204,7 @@ def _columns(lines, at, columns):
     return feed
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _flag(lines, columns, paired):
     """The flags of a line, and what is wrong with it."""
     flag = 0
@@ -219,7 +219,7 @@ def _flag(lines, columns, paired):
     return flag, 0
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _same_name(lines, columns, others):
     length = columns[1] - columns[0]
     same = others[1] - others[0] == length
@@ -228,7 +228,7 @@ def _same_name(lines, columns, others):
     return same
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put(lines, columns, feed, left_out, out, size):
     """Write a read as FASTQ; returns where it ends."""
     out[size] = 64
@@ -262,7 +262,7 @@ def _put(lines, columns, feed, left_out, out, size):
     return size + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _is_left_out(lines, at, left_out):
     for i in range(0, left_out.size, 2):
         if lines[at] == left_out[i] and lines[at + 1] == left_out[i + 1]:

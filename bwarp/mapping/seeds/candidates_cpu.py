@@ -30,7 +30,6 @@ differs from the read in every one of them.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numba import int64, uint64
 
@@ -38,6 +37,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
 from bwarp.mapping.seeds.seed_selection_cpu import BLOCK, seed_rows_of
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -180,13 +180,13 @@ def _of_block(index, offsets, reads, seeds, k, parameters, score_bounds, unlocat
     return found[:n_found]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def diagonal_of(key):
     """The diagonal in a key; both engines use it."""
     return int64(key & uint64((1 << 35) - 1)) - DIAGONAL_SHIFT
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
     """In how many bases a locus with `n_shared` located seeds or fewer differs at least.
 
@@ -203,7 +203,7 @@ def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
     return min(differences, max(int64(0), n_seeds - n_shared + overlap - 1) // overlap)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def likely_score(bound, length, match):
     """What a locus that was not located is likely to score; both engines use it.
 
@@ -213,14 +213,14 @@ def likely_score(bound, length, match):
     return max(int64(0), times * bound - (times - 1) * match * length)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def score_bound_of(likely, length, match):
     """The score bound that `likely_score` made `likely` of, where that is not 0."""
     times = LIKELY if length >= SHORT_READ else 1
     return (likely + (times - 1) * match * length) // times
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def put_bounds(read, length, differences, all_located, match, loss, score_bounds, unlocated):
     """Write what loci that are not among the candidates may score; both engines use it."""
     bound = max(int64(0), match * length - loss * differences)
@@ -229,7 +229,7 @@ def put_bounds(read, length, differences, all_located, match, loss, score_bounds
         unlocated[read] = likely_score(bound, length, match)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_rows(seeds, rows):
     """The SA rows of the hits to locate, evenly spread over those of their item."""
     starts, counts, taken = seeds.starts, seeds.counts, seeds.taken
@@ -241,7 +241,7 @@ def _list_rows(seeds, rows):
             hit += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome, keys):
     firsts, read_positions, taken = seeds.firsts, seeds.read_positions, seeds.taken
     n_segments = segment_genome.size
@@ -263,7 +263,7 @@ def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome
                 hit += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _group(
     keys, offsets, reads, k, seeds, largest_gap, most, match, loss, found, score_bounds, unlocated
 ):
@@ -332,7 +332,7 @@ def _group(
     return n_found
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _insert(found, first, n_found, read, strand, diagonal, lowest, highest, count):
     """Insert by the number of seeds; on equal numbers the order of strand and diagonal stays."""
     slot = n_found

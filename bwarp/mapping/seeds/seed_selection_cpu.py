@@ -11,12 +11,12 @@ read has, and which of their hits are located, is defined in candidates_cpu.py.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numba import int64, uint8, uint64
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.parameters import SeedRound
+from bwarp.runtime.compiled_code import compiled
 from bwarp.seeding.algorithms.exact_cpu import exact_intervals
 
 __all__ = [
@@ -74,19 +74,19 @@ def seed_rows_of(
     return rows
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def seed_count(length, k, step):
     """How many seeds a read of `length` bases has; both engines use it."""
     return max(int64(1), min(length // step, length - k + 1)) if length >= k else int64(0)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def seed_position(number, n_seeds, length, k):
     """The base that a seed of a read begins at; both engines use it."""
     return number * (length - k) // max(int64(1), n_seeds - 1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def seed_kmer(codes, start, k):
     """The k-mer from a base on, in the low bits, and the highest of its codes; for both engines."""
     kmer, worst = uint64(0), uint8(0)
@@ -97,7 +97,7 @@ def seed_kmer(codes, start, k):
     return kmer, worst
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_seeds(offsets, reads, k, step, firsts):
     """Where each read's seeds begin in a list of all; returns how many there are."""
     n_seeds = 0
@@ -108,7 +108,7 @@ def _count_seeds(offsets, reads, k, step, firsts):
     return n_seeds
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
     """Pack the seeds of reads, the first base in the highest bits."""
     for i in range(reads.size):
@@ -122,7 +122,7 @@ def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
             read_positions[firsts[i] + number] = position if worst < 4 else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _select_hits(seeds, k, most, least):
     """How many hits of each item to locate: of the rarest all, until a read has `most`."""
     firsts, read_positions, counts = seeds.firsts, seeds.read_positions, seeds.counts

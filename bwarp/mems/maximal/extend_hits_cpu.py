@@ -1,6 +1,5 @@
 """From hits of a k-mer to maximal matches, on the CPU, by XOR on packed bases."""
 
-import numba
 import numpy as np
 
 from bwarp.index.locate_cpu import check_hit
@@ -16,6 +15,7 @@ from bwarp.mems.packed_extension import (
 )
 from bwarp.mems.query_text import QueryText
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 
@@ -67,7 +67,7 @@ def verify(
     return join_matches(for_each_range(verify_range, n_groups, threads, smallest=64))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
     """Write the matches of all groups, in order; return how many there are."""
     packed, segment_genome, segment_text = genome
@@ -113,7 +113,7 @@ def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
     return n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sort_group(query_starts, reference_starts, lengths):
     """Sort one group's matches by where they begin in the query, then in the reference."""
     n = query_starts.size
@@ -134,7 +134,7 @@ def _sort_group(query_starts, reference_starts, lengths):
         query_starts[j], reference_starts[j], lengths[j] = start, reference_start, length
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _radix_sort(query_starts, reference_starts, lengths):
     """The same byte by byte, from the lowest, without the bytes that do not differ."""
     n = query_starts.size

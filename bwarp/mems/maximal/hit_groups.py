@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.mems.kmer_sampling import Samples
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["HitGroups", "kmer_groups", "merge_groups", "take_groups", "window_positions"]
 
@@ -74,7 +74,7 @@ def window_positions(text: QueryText, samples: Samples, step: int, min_length: i
     return Samples(windows.positions[:n], windows.runs[:n])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_windows(samples, run_stops, step, min_length, windows):
     """Write the windows after which a run has `min_length` bases left; return how many."""
     n = 0

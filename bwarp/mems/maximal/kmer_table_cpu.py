@@ -9,7 +9,6 @@ its positions in the order of their k-mers.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 
 from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
@@ -18,6 +17,7 @@ from bwarp.mems.maximal.extend_hits_cpu import verify
 from bwarp.mems.maximal.hit_groups import kmer_groups, take_groups
 from bwarp.mems.query_text import QueryText
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range, run_together
@@ -107,7 +107,7 @@ def table_matches(
             )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_kmers(packed, segment_genome, segment_text, k, start, stop, counts):
     """Count the k-mers at the text positions from `start` to `stop`."""
     segment = np.searchsorted(segment_text, start, side="right") - 1
@@ -122,7 +122,7 @@ def _count_kmers(packed, segment_genome, segment_text, k, start, stop, counts):
         segment += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _sum_up(counts, starts):
     """Where every k-mer begins, and instead of each part's counts where the part's begin."""
     n = np.uint32(0)
@@ -135,7 +135,7 @@ def _sum_up(counts, starts):
     starts[counts.shape[1]] = n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _list_kmers(packed, segment_genome, segment_text, k, start, stop, counts, positions):
     """Put the text positions from `start` to `stop` where their k-mers begin."""
     segment = np.searchsorted(segment_text, start, side="right") - 1
@@ -169,7 +169,7 @@ def _look_up(table, words, positions, threads):
     return starts, stops
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _look_up_range(words, positions, k, table, starts, stops):
     for i in range(positions.size):
         ahead = min(i + _READ_AHEAD, positions.size - 1)

@@ -13,7 +13,6 @@ query's: each is the beginning of a match, and each match begins once.
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
@@ -37,6 +36,7 @@ from bwarp.mems.maximal.hit_groups import (
     window_positions,
 )
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
@@ -129,7 +129,7 @@ def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _base_before(words, run_start, position, reach):
     """The query's base before a window; 5, which no row has, where every row is wanted."""
     if reach or position == run_start:
@@ -137,7 +137,7 @@ def _base_before(words, run_start, position, reach):
     return kmer_at(words, position - 1, 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count_rows(blocks, separator_rows, block_groups, text, groups, counts, rows, start, stop):
     """Count the rows of each group that begin a match."""
     words, _, _, run_starts, _ = text
@@ -151,7 +151,7 @@ def _count_rows(blocks, separator_rows, block_groups, text, groups, counts, rows
         counts[group] = n
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _fill_rows(blocks, separator_rows, block_groups, text, groups, offsets, rows, start, stop):
     """Write the rows that `_count_rows` counted."""
     words, _, _, run_starts, _ = text
@@ -173,7 +173,7 @@ def _fill_rows(blocks, separator_rows, block_groups, text, groups, offsets, rows
                 row += np.uint64(1)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _other_bases(blocks, separator_rows, groups, code, row):
     """A bit for each row of the 32 around `row`, row r in bit r % 32: is its base not `code`?"""
     at = block_start(groups, row)

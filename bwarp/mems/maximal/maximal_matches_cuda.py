@@ -14,7 +14,6 @@ query's belong to matches that begin earlier; each of the others begins a match.
 from collections.abc import Iterator
 from functools import partial
 
-import numba
 import numpy as np
 
 from bwarp.errors import UsageError
@@ -28,6 +27,7 @@ from bwarp.mems.kmer_sampling import LONGEST_KMER
 from bwarp.mems.matches import Matches, no_matches, take_matches
 from bwarp.mems.maximal.window_rows_cuda import locate_rows, search_windows, write_rows
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["maximal_matches"]
 
@@ -196,7 +196,7 @@ def _locate(
     return keys.copy_to_host(), lengths.copy_to_host()
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _unpack(keys, key_lengths, first, counts, run_queries, run_shifts, found):
     """Turn sorted keys into matches, without those that are too short; return how many."""
     n = 0

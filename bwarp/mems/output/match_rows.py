@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
@@ -12,6 +11,7 @@ from bwarp.mems.matches import Matches, take_matches
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["RANGE", "Named", "match_rows", "names_for", "row_of"]
@@ -79,7 +79,7 @@ def match_rows(
         yield from for_each_range(write, matches.n, threads, smallest=RANGE)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def row_of(matches, named, i):
     """Query, its start and length on the forward strand, whether the strand is the reverse one,
     contig and position in it."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
@@ -11,6 +10,7 @@ from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.mems.matches import Matches
 from bwarp.mems.output.match_rows import match_rows, names_for, row_of
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["COLUMNS", "table_lines"]
 
@@ -35,7 +35,7 @@ def table_lines(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_rows(matches, named, lines):
     at = 0
     for i in range(matches.queries.size):

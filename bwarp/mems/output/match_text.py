@@ -9,7 +9,6 @@ PAF       query length start end strand contig length start end matches bases 25
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
@@ -20,6 +19,7 @@ from bwarp.mems.output.match_rows import RANGE, match_rows, names_for, row_of
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
 __all__ = ["MummerLayout", "mummer_lines", "paf_lines"]
@@ -107,7 +107,7 @@ def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Names:
     return Names.of([f"  {n}{rest}" for n, rest in zip(reference.names, blanks, strict=True)])
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put_literal(line, at, text):
     for byte in text:
         line[at] = byte
@@ -115,7 +115,7 @@ def _put_literal(line, at, text):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_mummer(matches, named, forward_positions, show_lengths, header, last_header, lines):
     """Write headers from number `header` on, each before its matches; return the bytes used."""
     at = 0
@@ -182,7 +182,7 @@ def paf_lines(
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_paf(matches, named, lines):
     at = 0
     for i in range(matches.queries.size):

@@ -46,6 +46,7 @@ from bwarp.mems.packed_extension import (
     segment_of,
 )
 from bwarp.mems.query_text import QueryText
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.ranges import bounded_ranges
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at

@@ -9,10 +9,10 @@ stretch of the query. The same is true with the two exchanged. So one function s
              |-- c --|            c lies in no other: it is unique in the reference
 """
 
-import numba
 import numpy as np
 
 from bwarp.mems.matches import Matches, take_matches
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["least_dominated", "unique_in_query", "unique_in_reference"]
 
@@ -42,7 +42,7 @@ def unique_in_query(matches: Matches) -> Matches:
     )
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _alone(queries, starts, lengths, most):
     """Mark intervals, sorted by query and start, that lie in no other of their query.
 

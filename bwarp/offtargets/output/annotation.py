@@ -4,14 +4,13 @@ import os
 import re
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
 from bwarp.io.names import Names
 from bwarp.reference import Reference
-from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.compiled_code import compiled, read_only
 
 __all__ = ["Features", "overlapping", "read_features"]
 
@@ -106,7 +105,7 @@ def _gff_name(attributes: str) -> str | None:
     return next((found[key] for key in _NAME_KEYS if key in found), None)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def overlapping(starts, stops, reach, first, last):
     """From which feature to which those may lie that overlap a stretch; not all of them do."""
     end = np.searchsorted(starts, last)

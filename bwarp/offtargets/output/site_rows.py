@@ -6,7 +6,6 @@ small letter is a mismatch; ``-`` is a bulge's base that the other one has.
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from bwarp.offtargets.guides import Guides
@@ -15,6 +14,7 @@ from bwarp.offtargets.pam import Pam
 from bwarp.offtargets.scores.cas9 import SCORED_LENGTH, cfd_scores, has_scores, mit_scores
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = ["NO_CUT", "SEED_LENGTH", "SiteRows", "describe"]
@@ -128,7 +128,7 @@ def _codes(
     return codes
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _read_codes(packed, starts, forward, lengths, codes):
     for row in range(starts.size):
         last = lengths[row] - 1
@@ -156,7 +156,7 @@ def _first_pams(reference, pam: Pam, starts, stops, pam_after, forward) -> tuple
     return numbers, codes
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_alignments(
     guide_numbers, gaps, guides, guide_lengths, sites, site_lengths, pam_is_last, letters,
     guide_text, site_text, widths, seeds,

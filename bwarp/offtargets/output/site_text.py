@@ -17,6 +17,7 @@ from bwarp.offtargets.output.annotation import Features, overlapping
 from bwarp.offtargets.output.site_rows import SiteRows
 from bwarp.offtargets.pam import LONGEST_PAM, Pam
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["LAYOUTS", "SiteText"]
 
@@ -97,7 +98,7 @@ class SiteText:
         return text[:used]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _name_bytes(starts, stops, reach, bounds, site_starts, lengths, names_of):
     """Write between which features each site's are; return the bytes that all their names take."""
     total = 0
@@ -150,7 +151,7 @@ def _put_with_pam(text, at, source, row, width, pam, first, last, pam_is_last):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_lines(
     layout, with_features, with_ranks, pam_is_last, guides, strands, mismatches, dna_bulges,
     rna_bulges, ranks, genome_starts, contigs, starts, ends, cuts, guide_text, site_text, widths,

@@ -9,13 +9,14 @@ import numba
 import numpy as np
 
 from bwarp.mapping.reads.base_bits_cpu import bits_of_packed, shifted
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["bits_at", "planes_of"]
 
 _inlined = numba.njit(nogil=True, forceinline=True)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def planes_of(packed, first_word, n_words, low, high):
     """Write both planes of `n_words` words, 64 bases each.
 

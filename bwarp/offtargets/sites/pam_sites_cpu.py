@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from bwarp.offtargets.sites.bit_planes_cpu import bits_at
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["BACKWARD", "FORWARD", "MARGIN", "pam_sites"]
 
@@ -27,7 +28,7 @@ _ONE = np.uint64(1)
 _ALL = ~np.uint64(0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def pam_sites(
     low, high, origin, first, last, segment_starts, segment_stops, allowed, direction, least, sites,
     available,

@@ -12,10 +12,10 @@ not depend on what the sites hold.
                (D, R, m)  <-  (D - 1, R, m), before the next base
 """
 
-import numba
 import numpy as np
 
 from bwarp.offtargets.sites.bit_planes_cpu import bits_at
+from bwarp.runtime.compiled_code import compiled
 
 __all__ = ["BATCH_SITES", "BATCH_WORDS", "differing_bases", "fitting_sites", "state_count"]
 
@@ -34,7 +34,7 @@ def state_count(mismatches: int, dna_bulge: int, rna_bulge: int) -> int:
     return (mismatches + 1) * (dna_bulge + 1) * (rna_bulge + 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def differing_bases(low, high, sites, first, last, backward, n_bases, planes, differing):
     """Write the batch of sites `first` to `last`; site `first + 32 i + w` is bit i of word w.
 
@@ -70,7 +70,7 @@ def differing_bases(low, high, sites, first, last, backward, n_bases, planes, di
             differing[i, 3, word] = ~low_bits | ~high_bits
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _turn(rows):
     """Bit j of row i becomes bit i of row j, in every column of words."""
     half = 32
@@ -88,7 +88,7 @@ def _turn(rows):
         half >>= 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, states, fitting):
     """Write which sites of a batch have an alignment within the limits.
 
@@ -140,7 +140,7 @@ def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, st
     return any_fits != np.uint64(0)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _pair(states, base, levels, differ):
     """Pair the next two bases in the states of one kind: a mismatch where they differ."""
     for state in range(base + levels - 1, base, -1):

@@ -10,11 +10,11 @@ The forward rows are carried along (`bwarp.seeding.algorithms.search_schemes_cpu
 hits are located with the one suffix array.
 """
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import extend_left, ranks
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.columns import joined
 from bwarp.seeding.intervals import Intervals
@@ -41,7 +41,7 @@ def search_backtracking(
     return joined(for_each_range(search_items, 2 * len(kmers), threads, smallest=256))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least):
     """The paper's DIFFS: least[i] mismatches are needed in the bases after base i, or more."""
     needed = 0
@@ -57,7 +57,7 @@ def _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least
     return needed
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search(forward, reverse, kmers, mismatches, start, stop):
     """Search items start to stop; returns item, first row, rows and mismatches of what is found."""
     words, separator_rows, groups, first_rows, _ = forward

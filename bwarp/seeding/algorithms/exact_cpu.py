@@ -5,11 +5,11 @@ One search step reads two blocks, wherever in memory, and waits for both. So the
 others work.
 """
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, extend_left
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
@@ -58,7 +58,7 @@ def exact_intervals(
     return starts, stops
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _last_bases(flat, words_a_kmer, k, item, part):
     """The last 32 bases of an item (part 0), or what is before them (part 1), as a number."""
     first = (item >> 1) * words_a_kmer * 32
@@ -68,7 +68,7 @@ def _last_bases(flat, words_a_kmer, k, item, part):
     return kmer_at(flat, first + k - 32 * part - n, n)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
     """Search items start to stop: item i is k-mer i // 2 on strand i % 2."""
     bwt, table, kmers, starts, stops = uncounted((bwt, table, kmers, starts, stops))

@@ -12,11 +12,11 @@ divided, for rows are in the order of what follows them: separators first, then 
 
 from functools import partial
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank_cpu import block_start, ranks
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.algorithms.search_schemes import RIGHT, Search, choose_schemes
@@ -114,7 +114,7 @@ def _grow(index: FMIndex, kmers: PackedKmers, search: Search, nodes: np.ndarray)
     return nodes
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _start_nodes(kmers, table, start, start_length, first, last):
     """The nodes of items whose first bases, matched exactly, occur."""
     words, words_a_kmer, k = kmers
@@ -134,7 +134,7 @@ def _start_nodes(kmers, table, start, start_length, first, last):
     return nodes[:n_nodes]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _step(bwt, kmers, position, grown, weight, alive, nodes, longer):
     """Grow every node by one base in the BWT whose first row is column `grown`.
 
@@ -180,7 +180,7 @@ def _step(bwt, kmers, position, grown, weight, alive, nodes, longer):
     return n_longer
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _grow_table(bwt, table, longer, start, stop):
     """Grow strings start to stop of a table by one base to the right."""
     words, separator_rows, groups, first_rows, _ = bwt

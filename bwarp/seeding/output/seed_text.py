@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import numba
 import numpy as np
 
 from bwarp.io.line_scan import SLACK
 from bwarp.io.names import Names
 from bwarp.io.put_text import MOST_DIGITS, put_field
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, load, store
 from bwarp.seeding.hits import SeedHits
 from bwarp.seeding.kmers import LONGEST_KMER, KmerBatch
@@ -115,7 +115,7 @@ def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
     return np.empty(int(lengths[numbers].sum()) + len(numbers) * line + SLACK, np.uint8)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _name_bytes(hit_kmers, kmer_queries, bounds, first, last):
     """The bytes of the query names of hits first to last."""
     total = 0
@@ -125,7 +125,7 @@ def _name_bytes(hit_kmers, kmer_queries, bounds, first, last):
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _put(text, at, source, start, stop, ending):
     """Copy source[start:stop] and one byte more; up to `SLACK` bytes after them are overwritten."""
     end = at + stop - start
@@ -141,7 +141,7 @@ def _put(text, at, source, start, stop, ending):
     return end + 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _contig_of(contig_starts, position, contig):
     """The contig of a genome position; `contig` is tried first."""
     if contig_starts[contig] <= position < contig_starts[contig + 1]:
@@ -149,7 +149,7 @@ def _contig_of(contig_starts, position, contig):
     return np.searchsorted(contig_starts, position, side="right") - 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_tsv(
     hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
     names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
@@ -189,7 +189,7 @@ def _write_tsv(
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_bed(
     hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
     names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
@@ -217,7 +217,7 @@ def _write_bed(
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_sites(
     packed, hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts,
     kmer_lengths, names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
@@ -250,7 +250,7 @@ def _write_sites(
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_numbers(names, bounds, queries, starts, values, text):
     at = _START
     for i in range(queries.size):
@@ -260,7 +260,7 @@ def _write_numbers(names, bounds, queries, starts, values, text):
     return at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _write_reasons(names, bounds, queries, starts, values, reasons, reason_bounds, text):
     at = _START
     for i in range(queries.size):

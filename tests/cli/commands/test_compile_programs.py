@@ -1,29 +1,41 @@
-"""compile_programs.py says what is compiled while it goes on, and nothing where all is."""
+"""bwarp compile compiles what programs call, all or those that are named."""
 
 import pytest
 
 from bwarp.cli.commands import compile_programs as program
+from bwarp.cli.first_use.listed_functions import functions_of_programs
 from tests.helpers.programs.programs_here import run_here
 
 
 @pytest.fixture
-def listed(monkeypatch):
-    """What functions are compiled of."""
-    listed = []
-    monkeypatch.setattr(program, "compile_once", lambda *words: listed.append(words))
-    return listed
+def compiled(monkeypatch):
+    """What was to be compiled."""
+    compiled = []
+    monkeypatch.setattr(program, "compile_missing", lambda *words: compiled.append(words))
+    return compiled
 
 
-def test_what_is_named_is_compiled_or_all(listed, tmp_path):
+def test_what_is_named_is_compiled_or_all(compiled, tmp_path):
     assert run_here("compile_programs", "map", "index", folder=tmp_path).rc == 0
     assert run_here("compile_programs", folder=tmp_path).rc == 0
-    everything = ["allmap", "index", "map", "mems", "pairs", "scan", "search", "seeds"]
-    assert listed == [(["index", "map"], 1, None), (everything, 1, None)]
+    every = program.programs_of_table()
+    assert {"allmap", "map", "merge", "offtargets", "primers", "simulate-reads"} < set(every)
+    assert compiled == [
+        (functions_of_programs(names), names, 1, None) for names in (["map", "index"], every)
+    ]
 
 
-def test_a_program_that_is_not_compiled_before_is_refused(listed, tmp_path):
+def test_a_program_that_calls_no_compiled_function_is_refused(compiled, tmp_path):
     done = run_here("compile_programs", "map", "doctor", folder=tmp_path)
-    assert (done.rc, listed) == (2, [])
+    assert (done.rc, compiled) == (2, [])
+    assert "error: program doctor is not one of allmap, " in done.last_line
+
+
+def test_where_no_code_can_be_kept_nothing_is_compiled(compiled, tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "code_folder", lambda: None)
+    done = run_here("compile_programs", "map", folder=tmp_path)
+    assert (done.rc, compiled) == (2, [])
     assert done.last_line.endswith(
-        "error: program doctor is not one of index, map, allmap, seeds, mems, scan, pairs, search"
+        "error: compiled code cannot be kept: no folder for it can be written: set NUMBA_CACHE_DIR "
+        "to one that you alone may write"
     )

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from bwarp.cli.first_use.kinds import kind_of
-from bwarp.cli.first_use.listed_functions import listed_functions
+from bwarp.cli.first_use.listed_functions import functions_of_kind, functions_of_programs
 from bwarp.cli.subcommands import SUBCOMMANDS
 
 MAPPED = "map -x index -1 R1.fq"
@@ -40,11 +40,19 @@ def test_a_run_has_a_kind(line):
 
 
 def test_a_kind_needs_a_part_of_what_its_program_does():
-    of_all, of_kind = listed_functions(["map"]), listed_functions(["map pairs local sam"])
+    of_all, of_kind = functions_of_programs(["map"]), functions_of_kind("map pairs local sam")
     assert set(of_kind) < set(of_all)
     assert not any(one.function.startswith("bwarp.io.bam.bgzf") for one in of_kind)
 
 
-def test_a_kind_that_the_table_does_not_know_needs_all():
-    assert listed_functions(["map quartets"]) == listed_functions(["map"])
-    assert listed_functions(["map quartets", "map pairs local sam"]) == listed_functions(["map"])
+def test_a_kind_that_the_table_does_not_know_needs_what_the_others_do():
+    of_others = {
+        one
+        for one in functions_of_programs(["map"])
+        if any(kind.startswith("map ") and kind != "map further" for kind in one.kinds)
+    }
+    assert set(functions_of_kind("map quartets")) == of_others < set(functions_of_programs(["map"]))
+
+
+def test_rare_options_are_no_part_of_a_first_use():
+    assert set(functions_of_kind("scan")) < set(functions_of_programs(["scan"]))

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from bwarp.cli.commands import compile_programs
 from bwarp.cli.first_use.listed_functions import listed_functions
-from bwarp.cli.first_use.runs import MORE_KINDS, RUNS
+from bwarp.cli.first_use.runs import FURTHER, INDEXING, RUNS
 from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.subcommands import SUBCOMMANDS
+from tests.helpers.programs.programs_here import run_here
 
 
 @pytest.fixture(scope="module")
@@ -17,33 +19,60 @@ def data(tmp_path_factory):
     return folder
 
 
+def noted(data, program_servers, notes, *lines) -> tuple[str, set]:
+    """The kind of the last of some lines, and the functions that all of them call."""
+    command = ["-m", "bwarp.cli.first_use.recording", notes, *lines]
+    rc, said, _ = next(program_servers).run(command, cwd=data, merged=True)
+    assert rc == 0, said
+    kind, called = json.loads(notes.read_text())
+    return kind, {(name, types) for name, types, _ in called}
+
+
 @pytest.mark.parametrize("name", RUNS)
-def test_the_runs_go_well_and_the_table_has_what_they_call(
-    data, run_program, program_servers, name, tmp_path
-):
+def test_the_table_has_what_the_first_use_calls(data, run_program, program_servers, name, tmp_path):
     """Where it has not, make it again: python -m bwarp.cli.first_use.recording."""
-    if "index" in " ".join(RUNS[name]).split() and not (data / "index").exists():
-        run_lines(data, run_program, "an index")
-    for line in (*RUNS[name], *MORE_KINDS.get(name, ())):
-        record = ["-m", "bwarp.cli.first_use.recording", tmp_path / "notes"]
-        rc, said, _ = next(program_servers).run([*record, *line.split()], cwd=data, merged=True)
-        assert rc == 0, said
-        kind, notes = json.loads((tmp_path / "notes").read_text())
-        called = {(name, types) for name, types, _ in notes}
-        listed = [one for one in listed_functions([kind]) if kind in one.kinds]
+    prepare(data, run_program)
+    for line in RUNS[name]:
+        kind, called = noted(data, program_servers, tmp_path / "notes", line)
+        listed = [one for one in listed_functions() if kind in one.kinds]
         assert called <= {(one.function, one.types) for one in listed}, kind
 
 
-def run_lines(folder, run_program, name):
-    for line in RUNS[name]:
+@pytest.mark.parametrize("name", FURTHER)
+def test_nothing_is_left_to_compile_after_bwarp_compile(
+    data, run_program, program_servers, name, tmp_path
+):
+    """Whatever the program and its options, it calls what the table has, and that is compiled."""
+    prepare(data, run_program)
+    _, called = noted(data, program_servers, tmp_path / "notes", *FURTHER[name])
+    assert called <= {(one.function, one.types) for one in listed_functions()}
+
+
+def test_bwarp_compile_compiles_the_whole_table(monkeypatch, tmp_path):
+    compiled = []
+    monkeypatch.setattr(
+        compile_programs, "compile_missing", lambda functions, *_: compiled.extend(functions)
+    )
+    assert run_here("compile_programs", "--backend", "cpu", folder=tmp_path).rc == 0
+    assert compiled == listed_functions()
+
+
+def prepare(data, run_program):
+    """Make what the runs of other groups read."""
+    if not (data / "index").exists():
+        run_lines(data, run_program, *RUNS[INDEXING], *FURTHER["indexes"])
+        run_lines(data, run_program, "map --index index -1 1.fq -2 2.fq -o unit.bam --sort")
+
+
+def run_lines(folder, run_program, *lines):
+    for line in lines:
         subcommand, *words = line.split()
         done = run_program(f"{SUBCOMMANDS[subcommand].program}.py", *words, cwd=folder)
         assert done.rc == 0, done.stderr
 
 
 def test_reads_of_every_kind_are_among_the_data(data, run_program):
-    if not (data / "index").exists():
-        run_lines(data, run_program, "an index")
+    prepare(data, run_program)
     words = ("--index", "index", "-1", "1.fq", "-2", "2.fq", "-o", "-")
     done = run_program("map_reads.py", *words, cwd=data)
     lines = [line.split("\t") for line in done.stdout.splitlines() if line[0] != "@"]

@@ -1,12 +1,14 @@
 """Types of arguments as text, and back."""
 
+import numpy as np
 import pytest
-from numba import types
+from numba import typeof, types
 
 from bwarp.cli.first_use.type_text import text_of_types, types_of_text
 from bwarp.io.names import Names
 
 BYTES = types.uint8[::1]
+RECORDS = np.zeros(4, [("start", np.int64), ("strand", np.uint8)])
 READ_ONLY = BYTES.copy(readonly=True)
 
 CASES = {
@@ -23,6 +25,7 @@ CASES = {
         types.NamedTuple((READ_ONLY, types.int64[:, ::1]), Names),
     ),
     "(omitted(3), )": (types.Omitted(3),),
+    "(records([('start', '<i8'), ('strand', '|u1')], 1), )": (typeof(RECORDS),),
 }
 
 
@@ -33,7 +36,12 @@ def test_types_go_to_text_and_back(text):
 
 
 @pytest.mark.parametrize(
-    "kind", [types.Array(types.uint8, 2, "F"), types.Array(types.uint8, 1, "C", aligned=False)]
+    "kind",
+    [
+        types.Array(types.uint8, 2, "F"),
+        types.Array(types.uint8, 1, "C", aligned=False),
+        typeof(RECORDS[::2]),
+    ],
 )
 def test_what_has_no_text_is_refused(kind):
     with pytest.raises(ValueError, match="no text for"):

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from bwarp.loci.find import Certificate
+from bwarp.runtime.progress import compiling_took
 from tests.helpers.programs.programs_here import run_here
 
 
@@ -35,6 +36,20 @@ def test_numbers_and_seconds(stats, tmp_path):
     assert rows[2] == ["seed_reads", "parts of reads searched", "70", "3.2"]
     assert rows[9] == ["merge_loci", "reads with loci", "6", ""]
     assert rows[4] == ["filter_candidates", "hits dropped by the bound", "5", ""]
+
+
+def test_compiling_is_no_part_of_the_seconds(stats, tmp_path):
+    """Of the first jobs on a machine it would be nearly all."""
+    (tmp_path / "seed_reads").mkdir()
+    times = [tmp_path / "seed_reads" / f"{batch}.1.benchmark.tsv" for batch in (0, 1)]
+    for path, seconds in zip(times, (14.5, 2.0), strict=True):
+        path.write_text(f"s\th:m:s\n{seconds}\t0:00:01\n")
+    said = "100 reads done, 50 a second\n" + compiling_took(12.3) + "\n70 parts\n"
+    (tmp_path / "seed_reads" / "0.1.log").write_text(said)
+    out = tmp_path / "o.tsv"
+    done = run_here("count_steps", stats, "-o", out, "--times", *times, folder=tmp_path)
+    assert done.rc == 0, done.said
+    assert out.read_text().splitlines()[2].endswith("\t70\t4.2")
 
 
 def test_other_counts_are_refused(tmp_path):

@@ -156,8 +156,9 @@ def test_full_disk(map_reads, folder, small_disk, ending):
     done = map_reads("-1", folder / "1.fq", "-2", folder / "2.fq", "-o", output)
     assert (done.rc, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
-    assert done.stderr.endswith(
-        "the disk is full: free some space, or write elsewhere, and run again\n"
+    assert done.stderr == (
+        f"map_reads.py: error: {output}: the disk is full: free some space, or write elsewhere, "
+        "and run again\n"
     )
     assert os.listdir(small_disk) == []
 
