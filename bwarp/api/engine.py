@@ -20,11 +20,6 @@ def prepared(requested: str, work: Callable[[str], Result]) -> tuple[str, Result
     As the programs do, ``"auto"`` goes on with the CPU where a GPU has too little memory.
     """
     engine = choose_backend(requested)
-    if engine == "cuda":
-        from bwarp.gpu.cuda import caching
-        from bwarp.runtime.compiled_code import save_one_at_a_time
-
-        save_one_at_a_time(caching.IndexDataCacheFile)
     return or_on_cpu(requested, engine, work, lambda said: warnings.warn(said, stacklevel=5))
 
 

@@ -30,7 +30,6 @@ from bwarp.io.standard_streams import (
     flush_standard_output,
 )
 from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability, gpu_problem
-from bwarp.runtime.compiled_code import save_one_at_a_time
 from bwarp.runtime.progress import announce_compilation, say
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
@@ -160,7 +159,7 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
             say(f"--gpus {gpus}: no GPU is used ({why}), the CPU does all the work")
         give_up_cuda()
     else:
-        from bwarp.gpu.cuda import caching, event
+        from bwarp.gpu.cuda import event
 
         announce_compilation(event, "numba-cuda:run_pass")
     return backend

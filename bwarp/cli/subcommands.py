@@ -6,7 +6,6 @@ import sys
 from typing import NamedTuple
 
 __all__ = [
-    "COMPILED_FIRST",
     "GROUPS",
     "SUBCOMMANDS",
     "Subcommand",
@@ -99,9 +98,6 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
 }
 
 SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
-
-#: Subcommands that compile what they need side by side, where it was not compiled before.
-COMPILED_FIRST = ("index", "map", "allmap", "seeds", "mems", "scan", "pairs", "search")
 
 _OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
 _PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")

@@ -73,7 +73,7 @@ def stated_types(module) -> list[tuple]:
 
 def pretend_to_have(capability: tuple[int, int]) -> None:
     """Let numba-cuda compile, in this process, as if there were a GPU of a compute capability."""
-    from bwarp.gpu.cuda import api, caching, devices
+    from bwarp.gpu.cuda import api, devices
 
     class Device:
         compute_capability = capability

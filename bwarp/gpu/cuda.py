@@ -43,13 +43,17 @@ from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.dispatcher import _Kernel as CompiledKernel
 from numba.cuda.extending import intrinsic
 from numba.cuda.np.numpy_support import as_dtype, from_dtype
+from numba.cuda.serialize import dumps
 from numba.cuda.typing import signature
+from numba_cuda import __version__ as version
 
 __all__ = [
     "ArgHint", "AutoFreePointer", "CUDACodeLibrary", "CUDADispatcher", "Cache", "CompiledKernel",
     "CudaAPIError", "CudaSupportError", "DeviceNDArray", "MemoryInfo", "NumbaCUDAMemoryManager",
     "TypingError", "api", "as_dtype", "binding", "boolean", "caching", "cgutils", "compile_typed",
-    "config", "cuda", "device_pointer", "devices", "dispatcher", "driver", "driver_calls", "event",
+    "config", "cuda", "device_pointer", "devices", "dispatcher", "driver", "driver_calls", "dumps",
+    "event",
     "float32", "float64", "from_dtype", "int8", "int16", "int32", "int64", "intrinsic", "ir",
     "require_context", "signature", "types", "uint8", "uint16", "uint32", "uint64",
+    "version",
 ]  # fmt: skip

@@ -9,8 +9,7 @@ import pickle
 import threading
 from collections.abc import Callable
 
-from bwarp.gpu.cuda import Cache, CompiledKernel, CUDACodeLibrary, CUDADispatcher
-
+from bwarp.gpu.cuda import CompiledKernel, CUDACodeLibrary, CUDADispatcher, cuda, dumps, version
 from bwarp.runtime.compiled_code import KeptCode
 
 __all__ = ["compiled_kernel", "load_in_turn"]
@@ -34,17 +33,17 @@ def compiled_kernel(function: Callable | None = None, **options):
     if function is None:
         return functools.partial(compiled_kernel, **options)
     kernel = cuda.jit(**options)(function)
-    kernel._cache = KeptCode(function, numba_cuda.__version__, _reduced, _rebuilt)
+    kernel._cache = KeptCode(function, version, _reduced, _rebuilt)
     return kernel
 
 
-def _reduced(kernel: _Kernel) -> bytes:
+def _reduced(kernel: CompiledKernel) -> bytes:
     return dumps(kernel._reduce_states())
 
 
-def _rebuilt(_context, content: bytes) -> _Kernel:
+def _rebuilt(_context, content: bytes) -> CompiledKernel:
     # Without the context's refresh(), which sets the compiler up for a fifth of a second.
-    return _Kernel._rebuild(**pickle.loads(content))
+    return CompiledKernel._rebuild(**pickle.loads(content))
 
 
 def load_in_turn() -> None:

@@ -4,12 +4,12 @@ These checks are made of every index that is opened, in one pass over what is be
 `bwarp.index.verify` proves more: that the index is that of its text.
 """
 
-import numba
 import numpy as np
 
 from bwarp.index.fm_index import BWT, COUNT_WORDS
 from bwarp.index.rank_cpu import load_counts, load_planes
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.threads import for_each_range
 
@@ -62,7 +62,7 @@ def intervals_below(table: np.ndarray, n_rows: int, threads: int = 1) -> bool:
     return max(ends, default=0) <= n_rows
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _counted(words, groups, separator_rows, first, last):
     """Whether some blocks count what is in them, and the counts before and after them."""
     n_groups = np.uint64(len(groups))
@@ -100,7 +100,7 @@ def _counted(words, groups, separator_rows, first, last):
     return wrong == 0, before, after
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _last_row(table, first, last):
     end = np.uint64(0)
     for entry in range(np.uint64(first), np.uint64(last)):

@@ -5,6 +5,7 @@ takes row i to (j, t), a row j that is a multiple of the sampling rate p, t LF-s
 gives SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
 """
 
+import numba
 import numpy as np
 
 from bwarp.errors import InputError
@@ -89,7 +90,7 @@ def check_steps(row, first_row):
         raise InputError("the index is wrong, build it again: its BWT has rows without a position")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _step_to_sampled(bwt, sa_rate, rows, steps):
     """Take every row of `rows` to a sampled one, in place, a few at a time."""
     bwt, rows, steps = uncounted((bwt, rows, steps))

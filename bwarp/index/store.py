@@ -120,7 +120,7 @@ def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
                 "run again to add the reverse BWT to it"
             )
 
-    with _full_disks_named(folder), added_to_folder(folder, "index.json", check) as part:
+    with added_to_folder(folder, "index.json", check) as part:
         yield part
 
 

@@ -87,7 +87,7 @@ def _nameless(where: str | os.PathLike, record: int) -> InputError:
     return InputError(f"{where}: record {record + 1} has no name: write one after its > or @")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _is_blank(byte):
     """What bytes.split() splits at."""
     return byte == 32 or 9 <= byte <= 13

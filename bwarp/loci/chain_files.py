@@ -21,7 +21,6 @@ from dataclasses import asdict
 from itertools import zip_longest
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError, UsageError
@@ -38,6 +37,7 @@ from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
 from bwarp.seeding.hits import MOST_MISMATCHES
 
 __all__ = [
@@ -184,7 +184,7 @@ def hits_of_frame(
     return first, items, hits, positions, arrays["counts"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _first_outside(starts, ends, offsets, positions, segment_text):
     """The first hit that is not within a segment, or -1; positions are within the text."""
     segment = 0

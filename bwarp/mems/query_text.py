@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import AMBIGUOUS, pack, reverse_complement
 
 __all__ = ["FORWARD", "REVERSE", "STRANDS", "QueryText", "make_query_text"]
@@ -81,7 +82,7 @@ def make_query_text(
     return QueryText(pack(text, threads), text_starts, queries, run_starts, run_stops)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _find_runs(text, text_starts, lengths, min_length, runs):
     """Write query, start and stop of every run of at least `min_length`; return how many."""
     n_runs = 0

@@ -96,13 +96,12 @@ def _starting_problem() -> str | None:
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
     from bwarp.gpu.cuda import config, cuda
-    from bwarp.gpu.kernel_loading import load_in_turn, load_without_compiler
+    from bwarp.gpu.kernel_loading import load_in_turn
     from bwarp.gpu.memory_pool import use_pool
     from bwarp.gpu.waiting import sleep_while_waiting
 
     use_pool()
     load_in_turn()
-    load_without_compiler()
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:

@@ -152,7 +152,7 @@ def progress(
                 if files:
                     estimate(done)
                 # Compiling tells nothing of how long the rest takes.
-                worked = seconds - (sum(_compiling.values()) - compiling)
+                worked = seconds - (seconds_of_compiling() - compiling)
                 return progress_line(item, done, more, total, worked if worked > 0 else seconds)
 
             show(line)

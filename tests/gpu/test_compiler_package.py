@@ -17,8 +17,7 @@ FILES = [
 KEEPS_CODE = {
     "bwarp/cli/first_use/recording.py",
     "bwarp/cli/program.py",
-    "bwarp/runtime/inner_functions.py",
-    "bwarp/runtime/kept_functions.py",
+    "bwarp/runtime/compiled_code.py",
 }
 
 

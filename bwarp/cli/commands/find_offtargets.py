@@ -13,7 +13,7 @@ from 0 to 100.
 """
 
 from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
-from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -95,6 +95,7 @@ def main(options):
         site_tables_at(options.output), [options.index, options.guides, options.annotation]
     )
     backend = choose_engine(options.backend)
+    compile_first(backend, options, options.guides)
     guides = read_guides(options.guides, pam if options.guides_have_pam else None)
     if not options.guides_have_pam and (left_on := pam_left_on(guides, pam, "--guides-have-pam")):
         say(f"warning: {left_on}")

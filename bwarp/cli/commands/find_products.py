@@ -10,7 +10,7 @@ OUT.pairs.tsv says of every pair where its primers bind, how often, and how many
 """
 
 from bwarp.cli.options import add_index_option, add_output_option
-from bwarp.cli.program import choose_engine, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index

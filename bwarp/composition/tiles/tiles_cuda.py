@@ -20,7 +20,6 @@ Lengths up to 255 only; `tiles_cpu` takes the longer ones.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.composition.references import References

@@ -14,6 +14,7 @@ import numpy as np
 from deflate import _deflate
 
 from bwarp.io.bam.bgzf import BLOCK_BYTES, LEVEL, compressed_block
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd.compiler import intrinsic, ir, types
 from bwarp.runtime.timeline import on_timeline
 

@@ -172,7 +172,7 @@ def _check_agreement(agree):
         raise InputError("the index is wrong, build it again: its BWTs are of different texts")
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _search(index, genome, text, pieces, min_length, samples, found):
     """Write the unique matches that begin in the pieces; return how many there are."""
     # Arrays of a tuple, unlike local ones, are counted references at every use.
