@@ -16,6 +16,7 @@ FILES = [
 #: What keeps compiled code names the parts of Numba that it replaces.
 KEEPS_CODE = {
     "bwarp/cli/first_use/recording.py",
+    "bwarp/cli/first_use/type_text.py",
     "bwarp/cli/program.py",
     "bwarp/runtime/compiled_code.py",
 }
