@@ -9,12 +9,10 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
-from bwarp.offtargets.sites.alignments import LONGEST_GUIDE
+from bwarp.options.finding import LONGEST_GUIDE, SHORTEST_GUIDE
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SHORTEST_GUIDE", "Guides", "guides_of", "read_guides"]
-
-SHORTEST_GUIDE = 15
+__all__ = ["Guides", "guides_of", "read_guides"]
 
 #: First cells of lines that are heads of tables.
 _HEADS = ("guide", "guides", "name", "id", "guideid", "guide_id", "sequence", "guide_sequence")

@@ -16,6 +16,7 @@ import numba
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 
 __all__ = [
     "AMBIGUOUS_BASE",
@@ -32,8 +33,6 @@ __all__ = [
     "whole_queries",
 ]
 
-SHORTEST_KMER = 8
-LONGEST_KMER = 64
 
 #: The sequences that a degenerate query may stand for.
 MOST_VARIANTS = 4096

@@ -4,7 +4,6 @@ import os
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.options import add_barcode_tag_option, add_output_option
 from bwarp.cli.program import program_parser, say
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -20,6 +19,8 @@ from bwarp.mapping.output.statistics import (
     statistics_of_parts,
     statistics_text,
 )
+from bwarp.options.common import INDEX_FOLDER, output
+from bwarp.options.mapping import BARCODE_TAG, MARK_DUPLICATES, REFERENCE_OF_CRAM
 
 EXAMPLES = """
 scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam
@@ -33,6 +34,14 @@ def parse_options():
         __doc__ + " Every X.bam has its X.stats.json beside it, as map_reads.py --stats writes "
         "it; the output gets their sum and an index beside it.",
         EXAMPLES,
+        output("OUT.bam|OUT.cram", "sorted file to write, with an index beside it"),
+        INDEX_FOLDER._replace(
+            required=False,
+            help="for CRAM, the index that the units were mapped to: it has the reference",
+        ),
+        REFERENCE_OF_CRAM,
+        MARK_DUPLICATES,
+        BARCODE_TAG,
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument(
@@ -40,20 +49,6 @@ def parse_options():
         help="the unit that each file is of; those of one unit are its parts, in order (default: "
         "every file is a unit, with the file's name)",
     )  # fmt: skip
-    add_output_option(parser, "OUT.bam|OUT.cram", "sorted file to write, with an index beside it")
-    parser.add_argument(
-        "-x", "--index", metavar="INDEX",
-        help="for CRAM, the folder that the units were mapped to: it has the reference",
-    )  # fmt: skip
-    parser.add_argument(
-        "--reference", metavar="REF.fa[.gz]",
-        help="for CRAM, if the reference has IUPAC letters other than N",
-    )  # fmt: skip
-    parser.add_argument(
-        "--mark-duplicates", action="store_true",
-        help="mark duplicates across units that map_reads.py --mark-duplicates wrote",
-    )  # fmt: skip
-    add_barcode_tag_option(parser)
     return parser
 
 
