@@ -20,7 +20,7 @@ def choose_parameters(
     text_length: int,
     occ_rate: int = INDEX["occ_rate"].default,
     sa_rate: int = INDEX["sa_rate"].default,
-    prefix_length: int | None = None,
+    prefix_length: int | str | None = None,
 ) -> IndexParameters:
     """Check what was chosen, and choose the prefix length by the text's length where it was not.
 
@@ -29,7 +29,7 @@ def choose_parameters(
     """
     INDEX["occ_rate"].check(occ_rate)
     INDEX["sa_rate"].check(sa_rate)
-    INDEX["prefix_length"].check(prefix_length)
+    prefix_length = INDEX["prefix_length"].check(prefix_length)
     if prefix_length is None:
         prefix_length = 4
         while prefix_length < 13 and 8 * 4 ** (prefix_length + 1) <= 2.2 * text_length:

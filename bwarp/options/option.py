@@ -60,19 +60,19 @@ class Whole(NamedTuple):
 
     def parse(self, text: str) -> int | None:
         """The number that was typed, None for the word."""
-        if self.word and text == self.word:
-            return None
         try:
             value = int(text)
         except ValueError:
-            value = None
+            value = text
         try:
             return self.check(repr(text), value)
         except UsageError as error:
             raise argparse.ArgumentTypeError(error) from None
 
-    def check(self, shown: str, value: Any) -> int:
+    def check(self, shown: str, value: Any) -> int | None:
         """A number of any type of whole numbers; `shown` begins the message about another value."""
+        if self.word and isinstance(value, str) and value == self.word:
+            return None
         try:
             number = None if isinstance(value, bool) else operator.index(value)
         except TypeError:

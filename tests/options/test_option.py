@@ -24,6 +24,7 @@ def test_text_that_is_a_whole_number(text, value):
 def test_a_word_in_place_of_a_number():
     value = Whole(0, 4, note="none", word="auto")
     assert value.parse("auto") is None
+    assert Option("m", value, "").check("auto") is None
     assert value.write == "auto, or a whole number from 0 (none) to 4"
     assert Option("m", value, "").rule()["default"] == "auto"
     with pytest.raises(argparse.ArgumentTypeError, match="^'5' is not .* from 0 to 4, or auto$"):
