@@ -30,7 +30,7 @@ from frame.results import Results
 from frame.simulated import make_genome, run_script, script
 from frame.timing import in_turn, run_program
 
-from bwarp.cli.program import bounded_int
+from bwarp.options.option import Whole
 
 #: Bases of a read, and edits in per cent.
 SETS = ((100, 4), (150, 3))
@@ -39,8 +39,8 @@ REPORTS = ("all", "best")
 
 def parse_options():
     parser = new_parser(__doc__)
-    parser.add_argument("--repeats", type=bounded_int(1, 100), default=3)
-    parser.add_argument("--reads", type=bounded_int(1, 10**8), default=100_000)
+    parser.add_argument("--repeats", type=Whole(1, 100).parse, default=3)
+    parser.add_argument("--reads", type=Whole(1, 10**8).parse, default=100_000)
     parser.add_argument(
         "--length", type=int, choices=[length for length, _ in SETS],
         help="reads of this length alone",

@@ -39,7 +39,7 @@ from frame.results import Results
 from frame.simulated import make_genome, run_script
 from frame.timing import run_program
 
-from bwarp.cli.program import bounded_int
+from bwarp.options.option import Whole
 from bwarp.reference import codes_of, read_reference
 from bwarp.sequence import decode
 
@@ -54,10 +54,10 @@ _PIECES: list[tuple] = []
 def parse_options():
     parser = new_parser(__doc__)
     parser.add_argument("--judge", choices=JUDGES, help="one of them (default: all)")
-    parser.add_argument("--reads", type=bounded_int(1, 10**7), default=10_000)
+    parser.add_argument("--reads", type=Whole(1, 10**7).parse, default=10_000)
     parser.add_argument("--first-read", type=int, default=0, help="of those that Sassy is given")
-    parser.add_argument("--sassy-reads", type=bounded_int(1, 10**7), default=10_000)
-    parser.add_argument("--kmers", type=bounded_int(1, 10**7), default=2_000)
+    parser.add_argument("--sassy-reads", type=Whole(1, 10**7).parse, default=10_000)
+    parser.add_argument("--kmers", type=Whole(1, 10**7).parse, default=2_000)
     add_threads(parser)
     add_folder(parser)
     return read_options(parser, "allmap_judges.jsonl", reads=100, sassy_reads=20, kmers=50)

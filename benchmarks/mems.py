@@ -26,13 +26,13 @@ from frame.results import overwrite
 from frame.simulated import make_genome, run_script, script
 from frame.timing import in_turn, run_program
 
-from bwarp.cli.program import bounded_int
+from bwarp.options.option import Whole
 
 
 def parse_options():
     parser = new_parser(__doc__)
-    parser.add_argument("--repeats", type=bounded_int(1, 100), default=3)
-    parser.add_argument("--reads", type=bounded_int(1, 10**8), default=1_000_000)
+    parser.add_argument("--repeats", type=Whole(1, 100).parse, default=3)
+    parser.add_argument("--reads", type=Whole(1, 10**8).parse, default=1_000_000)
     add_threads(parser)
     parser.add_argument(
         "--sizes", type=int, nargs="*", default=[4, 16, 64], help="Mb of it (default: 4 16 64)"

@@ -16,7 +16,7 @@ from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
+from bwarp.index.parameters import choose_parameters
 from bwarp.index.store import StoredIndex, load_index, save_index
 from bwarp.reference import Reference, check_size, make_reference, read_reference
 from bwarp.sequence import decode
@@ -57,8 +57,8 @@ class Index:
         cls,
         reference: Sequences,
         *,
-        occ_rate: int = DEFAULT_OCC_RATE,
-        sa_rate: int = DEFAULT_SA_RATE,
+        occ_rate: int = 64,
+        sa_rate: int = 4,
         prefix_length: int | None = None,
         with_reverse: bool = False,
         backend: str = "auto",

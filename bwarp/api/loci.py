@@ -9,7 +9,7 @@ import pandas as pd
 
 from bwarp.alignment.pairs import DELETION, INSERTION
 from bwarp.alignment.pairwise.pair_text import cigar_texts
-from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.reads import chunks_of_reads
@@ -18,11 +18,12 @@ from bwarp.counted import counted
 from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import FoundChunk, find_chunks, what_is_searched
-from bwarp.loci.options import LocusOptions, extension_of, parse_edits, parse_report
+from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.loci.output.locus_text import loci_header
 from bwarp.loci.pairs_cpu import PairOptions
 from bwarp.mapping.pairing.insert_size import given_insert_size
-from bwarp.mapping.parameters import MOST_SCORE, mapping_parameters
+from bwarp.mapping.parameters import mapping_parameters
+from bwarp.options.mapping import ALLMAP, parse_edits, parse_report
 from bwarp.reference import Reference
 
 __all__ = ["find_loci"]
@@ -78,16 +79,11 @@ def find_loci(
         Of reads with more loci than `max_places`, which have no rows, and of reads no longer than
         the edits allowed.
     """
-    if gaps is not None:
-        gaps = whole_number("gaps", gaps, 0, 31)
+    gaps = ALLMAP["gaps"].check(gaps)
     options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report))
-    max_places = whole_number("max_places", max_places, 0, 2**40)
-    given = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
-    scores = {
-        name: whole_number(name, score, -MOST_SCORE, MOST_SCORE)
-        for name, score in given.items()
-        if score is not None
-    }
+    max_places = ALLMAP["max_places"].check(max_places)
+    scores = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
+    scores = {name: ALLMAP[name].check(score) for name, score in scores.items()}
     scored = extension_of(extension, **scores)
     threads = threads_or_all(threads)
     pairing = None

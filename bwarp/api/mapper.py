@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bwarp.alignment.pairwise.pair_text import cigar_texts
-from bwarp.api.engine import one_of, prepared, threads_or_all
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.reads import chunks_of_reads
 from bwarp.api.sequences import Sequences
@@ -23,8 +23,9 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.output.alignment_records import SECONDARY, SUPPLEMENTARY
 from bwarp.mapping.output.chunk_records import chunk_records
-from bwarp.mapping.parameters import LOCAL, MODES, mapping_parameters
+from bwarp.mapping.parameters import mapping_parameters, secondary_records
 from bwarp.mapping.pipeline import MappedChunk
+from bwarp.options.mapping import MAP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,19 +94,17 @@ class Mapper:
     Parameters
     ----------
     index : Index, or the folder of one
-    max_secondary : int
-        Secondary hits get records (flag 256), the best of each read, at most so many.
-    soft_clip, eqx : bool
+    backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, orientation, hic
         As of map_reads.py.
-    backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, insert_size, orientation
-        As of map_reads.py; the insert size is (mean, standard deviation).
+    insert_size : (float, float), optional
+        Mean and standard deviation; of pairs estimated if not given.
+    all, max_secondary, soft_clip, eqx
+        As of map_reads.py: which secondary hits get records (flag 256), and how they are written.
     alt : str, optional
         The ALT contigs, instead of those that the index knows: a file, names with commas between
         them, or none.
     threads : int, optional
         All that this process may use, if not given.
-    **parameters
-        More of what `bwarp.mapping.parameters.mapping_parameters` takes.
     """
 
     def __init__(
@@ -114,21 +113,38 @@ class Mapper:
         threads: int | None = None,
         *,
         backend: str = "auto",
-        mode: str = LOCAL,
+        mode: str = "local",
+        match: int | None = None,
+        mismatch: int | None = None,
+        gap_open: int | None = None,
+        gap_extend: int | None = None,
+        clip: int | None = None,
         min_score: int | None = None,
+        insert_size: tuple[float, float] | None = None,
+        orientation: str | None = None,
+        hic: bool = False,
         alt: str | None = None,
-        max_secondary: int = 0,
+        all: bool = False,
+        max_secondary: int | None = None,
         soft_clip: bool = False,
         eqx: bool = False,
-        **parameters,
     ):
         self.index = arrays_of(index)
         self.threads = threads_or_all(threads)
-        if min_score is not None:
-            parameters["least_score"] = min_score
-        parameters["alt"] = chosen_alt_contigs(alt, self.index.reference)
+        max_secondary = MAP["max_secondary"].check(max_secondary)
         self.parameters = mapping_parameters(
-            mode=one_of("mode", mode, MODES), secondary_records=max_secondary, **parameters
+            mode=MAP["mode"].check(mode),
+            match=match,
+            mismatch=mismatch,
+            gap_open=gap_open,
+            gap_extend=gap_extend,
+            clip=clip,
+            least_score=min_score,
+            insert_size=insert_size,
+            orientation=MAP["orientation"].check(orientation),
+            hic=hic,
+            alt=chosen_alt_contigs(alt, self.index.reference),
+            secondary_records=secondary_records(all, max_secondary),
         )
         self._form = {"soft_clip": soft_clip, "eqx": eqx}
         self.backend, (self.genome, self._kept) = prepared(

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.io.names import names_of
-from bwarp.mems.find import KINDS, find_matches, prepare
+from bwarp.mems.find import find_matches, prepare
 from bwarp.mems.output.match_columns import match_columns
 from bwarp.mems.output.match_table import COLUMNS
 from bwarp.mems.query_text import STRANDS, make_query_text
+from bwarp.options.finding import MEMS
 
 __all__ = ["find_mems"]
 
@@ -47,9 +48,9 @@ def find_mems(
         query, query_start, strand, contig, position, length: the rows of OUT.tsv of the program,
         from 0 and on the forward strands.
     """
-    min_length = whole_number("min_length", min_length, 1, 2**31)
-    one_of("kind", kind, KINDS)
-    searched = STRANDS[one_of("strands", strands, STRANDS)]
+    min_length = MEMS["min_length"].check(min_length)
+    MEMS["kind"].check(kind)
+    searched = STRANDS[MEMS["strands"].check(strands)]
     threads = threads_or_all(threads)
     where, batches = sequence_batches(queries, "queries")
     stored = arrays_of(index)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, given_sequences, is_file
@@ -16,7 +16,7 @@ from bwarp.offtargets.guides import Guides, guides_of, pam_left_on, read_guides
 from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.output.site_rows import describe
 from bwarp.offtargets.pam import Pam, parse_pam
-from bwarp.offtargets.sites.alignments import BULGES_EACH
+from bwarp.options.finding import OFFTARGETS
 
 __all__ = ["find_offtargets"]
 
@@ -59,11 +59,11 @@ def find_offtargets(
         The columns and rows of OUT.tsv of the program, in its order. `cut` is -1 without a PAM,
         `cfd` and `mit` are NaN where they are not defined.
     """
-    searched = parse_pam(pam, whole_number("pam_side", pam_side, 3, 5))
+    searched = parse_pam(pam, OFFTARGETS["pam_side"].check(pam_side))
     limits = SiteOptions(
-        whole_number("mismatches", mismatches, 0, 6),
-        whole_number("dna_bulges", dna_bulges, 0, BULGES_EACH),
-        whole_number("rna_bulges", rna_bulges, 0, BULGES_EACH),
+        OFFTARGETS["mismatches"].check(mismatches),
+        OFFTARGETS["dna_bulges"].check(dna_bulges),
+        OFFTARGETS["rna_bulges"].check(rna_bulges),
     )
     threads = threads_or_all(threads)
     if guides_have_pam and not searched.texts:

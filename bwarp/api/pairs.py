@@ -7,15 +7,14 @@ import pandas as pd
 from bwarp.alignment.pairwise.pair_aligner import pair_aligner
 from bwarp.alignment.pairwise.pair_files import side_by_side
 from bwarp.alignment.pairwise.pair_text import TSV_HEADER, tsv_columns
-from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame
 from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.options.aligning import PAIRS
 
 __all__ = ["align_pairs"]
 
 ALIGNMENTS = TSV_HEADER.split()
-
-_MOST = 10_000
 
 
 def align_pairs(
@@ -55,9 +54,7 @@ def align_pairs(
         every pair; position is from 0, in the reference.
     """
     costs = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
-    for name, value in costs.items():
-        least, most = (-_MOST, 0) if name == "mismatch" else (0, _MOST)
-        costs[name] = None if value is None else whole_number(name, value, least, most)
+    costs = {name: PAIRS[name].check(value) for name, value in costs.items()}
     threads = threads_or_all(threads)
     _, aligner = prepared(
         backend,

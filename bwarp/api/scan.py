@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame, named
 from bwarp.api.sequences import Sequences, refuse_nothing, sequence_batches
 from bwarp.composition.histogram import QueryGroups, group_queries
@@ -14,7 +14,6 @@ from bwarp.composition.hit_blocks import HitBlock, join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
 from bwarp.composition.output.hit_text import COUNT_HEADER, tsv_header
 from bwarp.composition.scan import (
-    ALGORITHMS,
     Scan,
     count_hits,
     hits_of_queries,
@@ -25,6 +24,7 @@ from bwarp.composition.scan_inputs import scan_queries, scan_references
 from bwarp.composition.similarity import parse_similarity
 from bwarp.counted import counted
 from bwarp.errors import UsageError
+from bwarp.options.finding import SCAN
 
 __all__ = ["scan"]
 
@@ -39,7 +39,7 @@ def scan(
     regions: bool = False,
     best: int | None = None,
     count_only: bool = False,
-    max_hits: int = 10**8,
+    max_hits: int = 10**9,
     algorithm: str = "auto",
     backend: str = "auto",
     threads: int | None = None,
@@ -71,9 +71,9 @@ def scan(
     if best and regions:
         raise UsageError("--best and --regions exclude each other: choose one")
     least = parse_similarity(str(similarity))
-    best = None if best is None else whole_number("best", best, 1, 10**6)
-    max_hits = whole_number("max_hits", max_hits, 0, 10**15)
-    one_of("algorithm", algorithm, ALGORITHMS)
+    best = SCAN["best"].check(best)
+    max_hits = SCAN["max_hits"].check(max_hits)
+    SCAN["algorithm"].check(algorithm)
     threads = threads_or_all(threads)
     names, lengths, counts = scan_queries(*sequence_batches(queries, "queries"))
     references = scan_references(*sequence_batches(reference, "reference"))

@@ -6,7 +6,6 @@ import pandas as pd
 
 from bwarp.alignment.scoring import Scoring
 from bwarp.alignment.search.best_hits import (
-    ALGORITHMS,
     MATRIX,
     end_hits,
     find_best_hits,
@@ -21,10 +20,11 @@ from bwarp.alignment.search.database import (
 )
 from bwarp.alignment.search.evalue import karlin_altschul
 from bwarp.alignment.search.top_hits import COLUMNS, SIGNIFICANCE, hit_pairs, significance
-from bwarp.api.engine import one_of, prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame, named
 from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
 from bwarp.errors import UsageError
+from bwarp.options.aligning import SEARCH
 
 __all__ = ["search"]
 
@@ -67,14 +67,14 @@ def search(
     """
     scoring = search_scoring(
         matrix,
-        None if match is None else whole_number("match", match, 0, 127),
-        None if mismatch is None else whole_number("mismatch", mismatch, -127, 0),
-        whole_number("gap_open", gap_open, 0, 10_000),
-        whole_number("gap_extend", gap_extend, 0, 10_000),
+        SEARCH["match"].check(match),
+        SEARCH["mismatch"].check(mismatch),
+        SEARCH["gap_open"].check(gap_open),
+        SEARCH["gap_extend"].check(gap_extend),
     )
-    one_of("algorithm", algorithm, ALGORITHMS)
-    top = whole_number("top", top, 1, 10**9)
-    min_score = whole_number("min_score", min_score, 1, 2**30)
+    SEARCH["algorithm"].check(algorithm)
+    top = SEARCH["top"].check(top)
+    min_score = SEARCH["min_score"].check(min_score)
     threads = threads_or_all(threads)
     if evalue:
         if match is not None:

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from bwarp.api.engine import prepared, threads_or_all, whole_number
+from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.counted import counted
-from bwarp.errors import UsageError
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.names import Names
+from bwarp.options.finding import SEEDS
 from bwarp.seeding.degenerate_queries import CODE_OF_LETTER
 from bwarp.seeding.find import prepare
-from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions, check_options
-from bwarp.seeding.kmers import LONGEST_KMER, REASONS, SHORTEST_KMER, KmerBatch
+from bwarp.seeding.hits import SeedOptions, check_options
+from bwarp.seeding.kmers import REASONS, KmerBatch
 from bwarp.seeding.output.hit_columns import HitColumns, hit_columns
 from bwarp.seeding.output.seed_tables import HITS_HEADER, NUMBER_HEADER
-from bwarp.seeding.queries import kmers_of
+from bwarp.seeding.queries import kmers_of, kmers_to_cut
 from bwarp.seeding.sites import count_sites, find_sites
 
 __all__ = ["find_seeds"]
@@ -72,14 +72,10 @@ def find_seeds(
         Of k-mers with more than `max_hits` hits, which have no rows, and of whole queries that
         cannot be searched.
     """
-    if k is not None:
-        k = whole_number("k", k, SHORTEST_KMER, LONGEST_KMER)
-    elif step is not None:
-        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
-    step = 1 if step is None else whole_number("step", step, 1, 10**9)
+    k, step = kmers_to_cut(SEEDS["k"].check(k), SEEDS["step"].check(step))
     options = SeedOptions(
-        whole_number("mismatches", mismatches, 0, MOST_MISMATCHES),
-        whole_number("max_hits", max_hits, 0, 2**32),
+        SEEDS["mismatches"].check(mismatches),
+        SEEDS["max_hits"].check(max_hits),
         algorithm,
         locate,
     )

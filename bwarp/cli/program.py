@@ -29,19 +29,19 @@ from bwarp.io.standard_streams import (
     fill_closed_streams,
     flush_standard_output,
 )
-from bwarp.runtime.backend import BACKENDS, choose_backend, gpu_capability, gpu_problem
-from bwarp.runtime.progress import announce_compilation, say
+from bwarp.options.common import OVERALL, THREADS
+from bwarp.options.option import CONFIGURATION, Option, Task
+from bwarp.runtime.backend import choose_backend, gpu_capability, gpu_problem
+from bwarp.runtime.progress import announce_compilation, quietly, say, write_line
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
 
 __all__ = [
-    "bounded_int",
     "choose_engine",
     "compile_first",
     "program_parser",
     "run_program",
     "say",
-    "whole",
 ]
 
 
@@ -94,8 +94,16 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
-    """An argument parser with the options that all programs have, and examples under its help."""
+def program_parser(
+    description: str, examples: str, *declared: Option | Task
+) -> argparse.ArgumentParser:
+    """An argument parser with the options that all programs have, and examples under its help.
+
+    Parameters
+    ----------
+    *declared : Option or Task
+        Further options; of a task all that a program has.
+    """
     description, examples = as_called(description), as_called(examples)
     parser = _Parser(
         prog=os.path.basename(sys.argv[0]),
@@ -106,43 +114,20 @@ def program_parser(description: str, examples: str) -> argparse.ArgumentParser:
         formatter_class=_Formatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "-t", "-@", "--threads", **whole(1, 1024), default=available_threads(),
-        help="CPU threads to use (default: all that this process may use, %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--backend", choices=BACKENDS, default="auto",
-        help="cuda needs an NVIDIA GPU; auto uses one if there is one. Results are the same",
-    )  # fmt: skip
-    parser.add_argument(
-        "--timeline", metavar="T.json",
-        help="write what ran when, and in which thread, for chrome://tracing or ui.perfetto.dev",
-    )  # fmt: skip
-    parser.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    THREADS._replace(default=available_threads()).add_to(parser)
+    for option in OVERALL:
+        option.add_to(parser)
     parser.add_argument("-V", "--version", action="version", version=f"bwarp {__version__}")
+    for one in declared:
+        if isinstance(one, Option):
+            one.add_to(parser)
+            continue
+        for title, options in one.groups.items():
+            target = parser.add_argument_group(title) if title else parser
+            for option in options:
+                if option.only != CONFIGURATION:
+                    option.add_to(target)
     return parser
-
-
-def bounded_int(least: int, most: int) -> Callable[[str], int]:
-    """An argparse type: a whole number from `least` to `most`, with an error that says so."""
-
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = None
-        if value is None or not least <= value <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a whole number from {least} to {most}"
-            )
-        return value
-
-    return parse
-
-
-def whole(least: int, most: int) -> dict:
-    """What `add_argument` takes for an option that is a whole number."""
-    return {"type": bounded_int(least, most), "metavar": "N"}
 
 
 def choose_engine(requested: str, gpus: int = 1) -> str:
@@ -204,7 +189,7 @@ def run_program(
         with ended_by_signals(parser.prog):
             options = _parsed(parser, arguments)
             begin_work()
-            with timeline_to(options.timeline):
+            with quietly(options.quiet), timeline_to(options.timeline):
                 main(options)
             flush_standard_output()
     except BrokenPipeError:
@@ -220,7 +205,7 @@ def run_program(
             flush_standard_output()
         except OSError:  # it may be what failed
             drop_standard_output()
-        say(f"{parser.prog}: error: {as_called(message)}")
+        write_line(f"{parser.prog}: error: {as_called(message)}")
         sys.exit(code)
     finally:
         release_gpu()

@@ -20,6 +20,7 @@ from bwarp.composition.references import References, window_count
 from bwarp.composition.similarity import largest_distance
 from bwarp.composition.tiles import gather_cpu, tiles_cpu
 from bwarp.composition.tiles.tile_scan import TileScan
+from bwarp.options.finding import SCAN
 from bwarp.runtime.ranges import bounded_ranges
 
 __all__ = [
@@ -32,7 +33,7 @@ __all__ = [
     "scan_hits",
 ]
 
-ALGORITHMS = ("auto", "classes", "tiles", "gather")
+ALGORITHMS = SCAN["algorithm"].value.words
 
 #: Window positions are 32-bit numbers, also those of the positions that fill up the last tile.
 LONGEST_REFERENCES = 2**32 - 2**24

@@ -6,46 +6,16 @@ import numpy as np
 
 from bwarp.alignment.scoring import Scoring, nucleotide_scoring
 from bwarp.errors import UsageError
-from bwarp.loci.searching.seeding_rule import MOST_EDITS
 from bwarp.mapping.parameters import mapping_parameters
-from bwarp.seeding.hits import MOST_MISMATCHES
+from bwarp.options.mapping import ALL, ALLMAP, MOST_EDITS
 
 __all__ = [
     "ALL",
-    "EXTENSIONS",
     "Extension",
     "FoundLoci",
     "LocusOptions",
     "extension_of",
-    "parse_edits",
-    "parse_report",
 ]
-
-#: Every locus within the edits allowed, not only those near the best.
-ALL = -1
-
-#: How reads are aligned at their loci: with the fewest edits, or by scores.
-EXTENSIONS = ("edits", "semiglobal", "local")
-
-
-def parse_edits(text: str) -> tuple[int, float | None]:
-    """4 or 3%: edits, and the share of a read's length in per cent."""
-    try:
-        if text.endswith("%"):
-            return 0, float(text[:-1])
-        return int(text), None
-    except ValueError:
-        raise UsageError(f"{text!r} is neither a whole number nor a share such as 3%") from None
-
-
-def parse_report(text: str) -> int:
-    """How far from the best locus others are reported; `ALL`."""
-    if text in ("all", "best"):
-        return ALL if text == "all" else 0
-    kind, _, number = text.partition(":")
-    if kind != "strata" or not number.isdecimal():
-        raise UsageError(f"{text!r} is not all, best, or strata:1 and the like")
-    return int(number)
 
 
 @dataclass(frozen=True)
@@ -70,15 +40,16 @@ def extension_of(
     gap_open: int | None = None,
     gap_extend: int | None = None,
 ) -> Extension | None:
-    """One of `EXTENSIONS`, with the scores that `map` has for those not given; None for edits.
+    """How reads are aligned at their loci; None for the fewest edits.
+
+    Scores that are not given are those of `map`.
 
     Raises
     ------
     UsageError
         For scores that cannot be used, or are not for this.
     """
-    if name not in EXTENSIONS:
-        raise UsageError(f"extension {name!r} is not one of {', '.join(EXTENSIONS)}")
+    ALLMAP["extension"].check(name)
     scores = {"mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
     if name == "edits":
         given = [name for name, score in {"match": match, **scores}.items() if score is not None]
@@ -89,7 +60,7 @@ def extension_of(
             )
         return None
     # There is no cost of a clipped end, which is to be in no bounds.
-    used = mapping_parameters(1 if match is None else match, clip=0, **scores)
+    used = mapping_parameters(match, clip=0, **scores)
     scoring = nucleotide_scoring(used.match, used.mismatch, used.gap_open, used.gap_extend)
     return Extension(name == "local", scoring)
 
@@ -132,11 +103,7 @@ class LocusOptions:
                 f"--gaps {self.gaps} is more than --edits {self.edits}: every gap letter is an "
                 f"edit: use 0 to {self.edits}"
             )
-        if self.mismatches is not None and not 0 <= self.mismatches <= MOST_MISMATCHES:
-            raise UsageError(
-                f"--seed-mismatches {self.mismatches} cannot be searched: use 0 to "
-                f"{MOST_MISMATCHES}, or auto"
-            )
+        ALLMAP["seed_mismatches"].check(self.mismatches)
 
     def edits_of(self, lengths: np.ndarray) -> np.ndarray:
         """The most edits of a locus of each read, dtype int64."""

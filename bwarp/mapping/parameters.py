@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.options.common import MOST_SCORE, ORIENTATIONS
+from bwarp.options.mapping import MAP, MODES
 
 __all__ = [
     "ALL",
     "END_TO_END",
     "LOCAL",
-    "MODES",
-    "MOST_SCORE",
     "ORIENTATIONS",
     "MappingParameters",
     "SHORT_READ",
@@ -19,20 +19,14 @@ __all__ = [
     "good_scores",
     "mapping_parameters",
     "of_ends",
+    "secondary_records",
 ]
-
-#: Scores and costs go up to this, so that int8 tables and int32 sums hold them.
-MOST_SCORE = 100
 
 #: Records of secondary hits without a limit.
 ALL = 1 << 30
 
 #: A given insert size, and its standard deviation, is no larger than this.
 MOST_INSERT_SIZE = 100_000
-
-#: How the ends of pairs lie (drawn in insert_size.py), in the order of their numbers: bit 1 stands
-#: for the same strand, bit 0 for read 2 behind read 1.
-ORIENTATIONS = ("FR", "RF", "FF", "RR")
 
 #: What counts in matches.
 _IN_MATCHES = (
@@ -52,7 +46,7 @@ _IN_MATCHES = (
 SHORT_READ = 60
 
 #: A read's ends may be clipped, or not.
-LOCAL, END_TO_END = MODES = ("local", "end-to-end")
+LOCAL, END_TO_END = MODES
 
 
 @dataclass(frozen=True)
@@ -183,7 +177,14 @@ class MappingParameters:
         return max(self.match - self.mismatch, self.gap_open + self.gap_extend)
 
 
-def mapping_parameters(match: int = 1, **given) -> MappingParameters:
+def secondary_records(all: bool, max_secondary: int | None) -> int:
+    """The most records of secondary hits of a read."""
+    if max_secondary is not None and not all:
+        raise UsageError("--max-secondary is for secondary records: give --all, or leave it out")
+    return (max_secondary or ALL) if all else 0
+
+
+def mapping_parameters(match: int | None = None, **given) -> MappingParameters:
     """Parameters with some of them given; None stands for the default.
 
     The defaults are meant for a match of 1 and grow with it, as bwa's do.
@@ -194,23 +195,22 @@ def mapping_parameters(match: int = 1, **given) -> MappingParameters:
         For a value that cannot be used.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    _check("match", match, 1, MOST_SCORE)
+    match = 1 if match is None else match
+    _check("match", match)
     defaults = MappingParameters()
     scaled = {name: getattr(defaults, name) * match for name in _IN_MATCHES} | given
-    for name in ("gap_open", "clip"):
-        _check(name.replace("_", "-"), scaled[name], 0, MOST_SCORE)
-    _check("gap-extend", scaled["gap_extend"], 1, MOST_SCORE)
+    for name in ("gap_open", "gap_extend", "clip"):
+        _check(name, scaled[name])
     if not -MOST_SCORE <= scaled["mismatch"] <= -1:
         raise UsageError(
             f"mismatch is {scaled['mismatch']}: a mismatch scores from -{MOST_SCORE} to -1"
         )
-    _check("min-score", scaled["least_score"], 1, 1_000_000)
+    _check("min_score", scaled["least_score"])
     scaled["least_mate_score"] = min(scaled["least_mate_score"], scaled["least_score"])
     if given.get("hic") and (given.get("insert_size") or given.get("orientation")):
         raise UsageError(
             "--hic maps the ends of pairs one by one: leave --insert-size and --orientation out"
         )
-    _check("max-secondary", scaled.get("secondary_records", 0), 0, ALL)
     if given.get("insert_size"):
         mean, standard_deviation = given["insert_size"]
         if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):
@@ -245,6 +245,8 @@ def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:
     return np.maximum(good, hidden + 1 + np.where(lengths < SHORT_READ, loss, 0))
 
 
-def _check(name: str, value: int, least: int, most: int) -> None:
+def _check(name: str, value: int) -> None:
+    least, most = MAP[name].value[:2]
     if not least <= value <= most:
+        name = name.replace("_", "-")
         raise UsageError(f"{name} is {value}: write a whole number from {least} to {most}")

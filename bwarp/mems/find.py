@@ -8,11 +8,12 @@ from bwarp.mems.matches import Matches, join_matches
 from bwarp.mems.maximal.kmer_table_cpu import KmerTable, table_matches
 from bwarp.mems.query_text import QueryText
 from bwarp.mems.unique.uniqueness import unique_in_query, unique_in_reference
+from bwarp.options.finding import MEMS
 
 __all__ = ["KINDS", "find_matches", "find_table_matches", "prepare"]
 
 #: MUMmer's names: all matches; those unique in the reference; those unique in the query as well.
-KINDS = ("maxmatch", "mumreference", "mum")
+KINDS = MEMS["kind"].value.words
 
 
 def prepare(index: FMIndex, kind: str, backend: str) -> FMIndex:

@@ -11,12 +11,10 @@ from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
 from bwarp.offtargets.pam import Pam
-from bwarp.offtargets.sites.alignments import LONGEST_GUIDE
+from bwarp.options.finding import LONGEST_GUIDE, SHORTEST_GUIDE
 from bwarp.sequence import CODE_OF_BYTE
 
-__all__ = ["SHORTEST_GUIDE", "Guides", "guides_of", "pam_left_on", "read_guides"]
-
-SHORTEST_GUIDE = 15
+__all__ = ["Guides", "guides_of", "pam_left_on", "read_guides"]
 
 #: Guides that all carry a PAM with a chance above this are no reason to warn.
 _LIKELY = 0.1

@@ -5,14 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.options.finding import LONGEST_PAM
 
-__all__ = ["LONGEST_PAM", "SIDES", "Pam", "parse_pam"]
-
-#: More is no PAM; and what is read of the genome around a site has a fixed size.
-LONGEST_PAM = 16
-
-#: The end of the protospacer that the PAM is at.
-SIDES = (3, 5)
+__all__ = ["LONGEST_PAM", "Pam", "parse_pam"]
 
 #: The bases that a letter allows: bit 0 for A, 1 for C, 2 for G, 3 for T.
 _ALLOWED = {

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from bwarp.errors import GpuMemoryError, UsageError
+from bwarp.options.common import BACKEND
 
 __all__ = [
-    "BACKENDS",
     "choose_backend",
     "gpu_capability",
     "gpu_problem",
@@ -15,8 +15,6 @@ __all__ = [
     "may_have_gpu",
     "or_on_cpu",
 ]
-
-BACKENDS = ("auto", "cpu", "cuda")
 
 #: What the driver is talked to through: on Linux, in Windows' subsystem for it, on Jetson boards.
 _CONTROLS = ("nvidiactl", "dxg", "nvhost-gpu", "nvgpu")
@@ -38,8 +36,7 @@ def choose_backend(requested: str) -> str:
     requested : str
         ``"auto"`` takes the GPU where one can be used, ``"cuda"`` insists on it.
     """
-    if requested not in BACKENDS:
-        raise UsageError(f"backend {requested!r} is not one of {', '.join(BACKENDS)}")
+    BACKEND.check(requested)
     # Asking CUDA itself means importing it, for a quarter of a second.
     if requested == "cpu" or (requested == "auto" and not may_have_gpu()):
         return "cpu"

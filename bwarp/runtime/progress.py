@@ -27,10 +27,12 @@ __all__ = [
     "part_read",
     "progress",
     "progress_line",
+    "quietly",
     "say",
     "seconds_of_compiling",
     "status_line",
     "steps",
+    "write_line",
 ]
 
 #: Seconds between two reports.
@@ -54,7 +56,28 @@ _compiling: dict[str, float] = {}
 _WIPE = "\r\x1b[K"
 
 
+#: Whether only warnings and errors are written.
+_quiet = False
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Write no progress within the block, only warnings and errors; or all as ever."""
+    global _quiet
+    before, _quiet = _quiet, quiet
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
 def say(message: str, stream: TextIO | None = None) -> None:
+    """Write one line of progress, or a warning, to standard error at once."""
+    if not _quiet or message.startswith("warning: "):
+        write_line(message, stream)
+
+
+def write_line(message: str, stream: TextIO | None = None) -> None:
     """Write a message to standard error at once, in place of a line of progress.
 
     Names of files and sequences may hold escape sequences of terminals: these are shown, not sent.
@@ -95,7 +118,7 @@ def status_line(
     def show(line: Callable[[float], str]) -> None:
         nonlocal last
         now = clock()
-        if now - last >= every:
+        if now - last >= every and not _quiet:
             last = now
             stream.write(_WIPE + line(now - start) if terminal else line(now - start) + "\n")
             stream.flush()

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from bwarp.runtime.progress import say
+from bwarp.runtime.progress import write_line
 
 __all__ = ["ended_by_signals", "naming_outputs", "not_ended", "undone_if_ended"]
 
@@ -108,6 +108,6 @@ def _wait(reading: int, program: str) -> None:
     if _has_outputs:
         outcome = "interrupted; of the outputs those are there that were whole"
     with contextlib.suppress(OSError, ValueError):
-        say(f"{program}: error: {outcome}")
+        write_line(f"{program}: error: {outcome}")
     # Threads deep in compiled code would be waited for.
     os._exit(128 + number)

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.options.finding import SEEDS
 from bwarp.seeding.columns import joined, taken
 
 __all__ = [
-    "ALGORITHMS",
-    "LOCATE_MODES",
-    "MOST_MISMATCHES",
     "FoundSeeds",
     "SeedHits",
     "SeedOptions",
@@ -19,10 +17,6 @@ __all__ = [
     "merge_hits",
     "over_limit",
 ]
-
-ALGORITHMS = ("schemes", "backtracking")
-LOCATE_MODES = ("auto", "gpu", "hybrid", "cpu")
-MOST_MISMATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -94,16 +88,8 @@ class FoundSeeds:
 
 def check_options(options: SeedOptions, backend: str) -> None:
     """Refuse what cannot be searched for with a backend, ``"cpu"`` or ``"cuda"``."""
-    if not 0 <= options.mismatches <= MOST_MISMATCHES:
-        raise UsageError(
-            f"mismatches {options.mismatches} cannot be searched: use 0 to {MOST_MISMATCHES}"
-        )
-    if options.max_hits < 0:
-        raise UsageError(f"max_hits {options.max_hits} is negative: use 0 for no limit")
-    if options.algorithm not in ALGORITHMS:
-        raise UsageError(f"algorithm {options.algorithm!r} is not one of {', '.join(ALGORITHMS)}")
-    if options.locate not in LOCATE_MODES:
-        raise UsageError(f"locate {options.locate!r} is not one of {', '.join(LOCATE_MODES)}")
+    for name in ("mismatches", "max_hits", "algorithm", "locate"):
+        SEEDS[name].check(getattr(options, name))
     if backend == "cpu" and options.locate in ("gpu", "hybrid"):
         raise UsageError(
             f"locate {options.locate} needs a GPU, and the backend is cpu: use --locate cpu"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
+from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 from bwarp.runtime.compiled_code import compiled
 
 __all__ = [
@@ -32,8 +33,6 @@ __all__ = [
     "whole_queries",
 ]
 
-SHORTEST_KMER = 8
-LONGEST_KMER = 64
 
 #: The sequences that a degenerate query may stand for.
 MOST_VARIANTS = 4096

@@ -3,12 +3,20 @@
 import os
 from collections.abc import Iterable, Iterator
 
+from bwarp.errors import UsageError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.names import Names, names_of
 from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
 from bwarp.seeding.kmers import KmerBatch
 
-__all__ = ["kmers_of", "read_queries"]
+__all__ = ["kmers_of", "kmers_to_cut", "read_queries"]
+
+
+def kmers_to_cut(k: int | None, step: int | None) -> tuple[int | None, int]:
+    """The length of k-mers, None for whole queries, and their step, of which 1 is the default."""
+    if step is not None and k is None:
+        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+    return k, step or 1
 
 
 def read_queries(

@@ -90,7 +90,7 @@ def test_what_it_says_of_itself(index, tmp_path):
         ([], {}, "reference: there is nothing in it: give one sequence or more"),
         (["NNN", ""], {}, "reference: no contig has an A, C, G or T: there is nothing to index"),
         ({1: "ACGT", "1": "ACG"}, {}, "reference: two contigs are called '1': rename one"),
-        (["ACGT"], {"occ_rate": 7}, "occ_rate 7 cannot be used: it must be a multiple of 32"),
+        (["ACGT"], {"occ_rate": 7}, "occ_rate 7 is not a multiple of 32 from 32 to 1024"),
         ("ACGT", {}, "reference 'ACGT' is no file that is here: write ['ACGT'] for a list"),
     ],
 )

@@ -157,7 +157,7 @@ def test_the_form_of_records(mapper):
     index = index_and_genome([copies.encode() + piece(mapper, 2000, 400).encode()])[0]
     read = piece(mapper, 110, 100)
     read = read[:50] + "ACGT"["CGTA".index(read[50])] + read[51:]
-    given = bwarp.Mapper(index, threads=1, max_secondary=3, soft_clip=True, eqx=True)
+    given = bwarp.Mapper(index, threads=1, all=True, max_secondary=3, soft_clip=True, eqx=True)
     records = given.map([read])
     assert (records.flags & 0x900).tolist() == [0, 256]
     assert sorted(records.positions.tolist()) == [10, 130]
@@ -165,5 +165,7 @@ def test_the_form_of_records(mapper):
     assert str(records) == "<2 records of 1 read, 1 mapped>" == repr(records)
     split = given.map([piece(mapper, 2000, 80) + piece(mapper, 2200, 60)])
     assert split.cigars.tolist() == ["80=60S", "80S60="]
-    with pytest.raises(UsageError, match="^max-secondary is -1: write a whole number from 0 to"):
-        bwarp.Mapper(index, max_secondary=-1)
+    with pytest.raises(UsageError, match="^max_secondary 0 is not a whole number from 1 to"):
+        bwarp.Mapper(index, all=True, max_secondary=0)
+    with pytest.raises(UsageError, match="^--max-secondary is for secondary records: give --all"):
+        bwarp.Mapper(index, max_secondary=3)

@@ -65,8 +65,8 @@ def test_a_penalty_is_checked_as_its_score_is(parser):
 
 def test_help_has_every_default_once(parser):
     said = " ".join(parser("search").format_help().split())
-    assert "besides that of its residues or bases (default: 11)" in said
-    assert "substitution matrix (default: BLOSUM62)" in said
+    assert "n * --gap-extend (default: 11)" in said
+    assert "NUC.4.4 (default: BLOSUM62)" in said
     assert "(default: 0)" in " ".join(parser("seeds").format_help().split())
     for name in SUBCOMMANDS:
         said = parser(name).format_help()

@@ -1,6 +1,5 @@
 """Programs leave with the right code and one line of error, whatever goes wrong in them."""
 
-import argparse
 import os
 import shlex
 import subprocess
@@ -12,8 +11,9 @@ import pytest
 from bwarp import __version__
 from bwarp.cli import program
 from bwarp.cli.commands import map_reads
-from bwarp.cli.program import bounded_int, program_parser
+from bwarp.cli.program import program_parser
 from bwarp.errors import UsageError
+from bwarp.options.option import Whole
 
 PROGRAM = """
 import os
@@ -128,6 +128,13 @@ def test_a_run_that_goes_well(run):
     assert run("print('table'); say('progress')") == (0, "table\n", "progress\n")
 
 
+def test_a_quiet_run_says_only_warnings_and_errors(run):
+    statement = "say('progress'); say('warning: odd'); print('table')"
+    assert run("--quiet", statement) == (0, "table\n", "warning: odd\n")
+    rc, _, stderr = run("--quiet", "say('progress'); raise InputError('is bad')")
+    assert (rc, stderr) == (1, "prog.py: error: is bad\n")
+
+
 def test_debug_shows_the_traceback(run):
     rc, _, stderr = run("--debug", "raise InputError('is bad')")
     assert rc != 0
@@ -237,18 +244,6 @@ def test_descriptions_are_wrapped_and_examples_are_not():
     assert example.strip() in help_text
 
 
-@pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "11", "1e1", "ten"])
-def test_bounded_int_refuses(text):
-    with pytest.raises(argparse.ArgumentTypeError) as caught:
-        bounded_int(0, 10)(text)
-    assert str(caught.value) == f"{text!r} is not a whole number from 0 to 10"
-
-
-@pytest.mark.parametrize(("text", "value"), [("0", 0), ("10", 10), (" 7 ", 7)])
-def test_bounded_int_accepts(text, value):
-    assert bounded_int(0, 10)(text) == value
-
-
 @pytest.fixture
 def reads_parser():
     """A parser with an option that looks like a number, as that of map_reads.py."""
@@ -256,7 +251,7 @@ def reads_parser():
     parser.add_argument("-1", dest="first")
     parser.add_argument("--interleaved", action="store_true")
     parser.add_argument("--name")
-    parser.add_argument("--mismatch", type=bounded_int(-9, -1))
+    parser.add_argument("--mismatch", type=Whole(-9, -1).parse)
     return parser
 
 

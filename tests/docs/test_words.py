@@ -27,7 +27,7 @@ RETIRED = {
     # What the option --max-places counts are loci everywhere else.
     r"(?<!--)(?<!max[- _])(?<!takes )(?<!take )(?<!takes the )(?<!in )(?<!first )\bplaces?\b"
     r"(?! (of|in) (his|her|their|its)|( scored| with gaps)\")": "alignment, hit, locus or position",
-    r"\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
+    r"(?<!\")\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
     r"\bunseen\b|\bunlisted\b": "score bound of unlocated hits",
     r"\b(un)?settled?\b": "resolved, unresolved",
     r"\bbeg[ai]n anew\b": "searched again, reseeding",

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bwarp.options.configuration import configuration_schema
 from bwarp_configuration import (
     ConfigFile,
     config_file_problems,
@@ -37,9 +38,8 @@ VALUES = st.one_of(
 
 @pytest.fixture(scope="module")
 def schemas(checkout):
-    folder = checkout / "workflow/schemas"
-    names = ("config", "samples")
-    return {n: yaml.safe_load((folder / f"{n}.schema.yaml").read_text()) for n in names}
+    samples = yaml.safe_load((checkout / "workflow/schemas/samples.schema.yaml").read_text())
+    return {"config": configuration_schema(), "samples": samples}
 
 
 @fuzzed

@@ -104,7 +104,7 @@ def test_short_reads_have_hits_that_mismatches_hide_from_long_seeds(length, seen
         copy = read.copy()
         copy[changed] = (copy[changed] + 1) & 3
         contig += [decode(copy), random_bases(rng, 500)]
-    mapper = bwarp.Mapper(index_and_genome([b"".join(contig)])[0], least_score=20)
+    mapper = bwarp.Mapper(index_and_genome([b"".join(contig)])[0], min_score=20)
     lines = mapper.map([decode(read).decode()])
     assert lines.scores[0] >= length - 5
     assert lines.mapping_qualities[0] == 0

@@ -10,7 +10,15 @@ import numba.core.event
 import pytest
 
 from bwarp.runtime import progress as module
-from bwarp.runtime.progress import announce_compilation, duration, part_read, progress, say, steps
+from bwarp.runtime.progress import (
+    announce_compilation,
+    duration,
+    part_read,
+    progress,
+    quietly,
+    say,
+    steps,
+)
 
 
 class Terminal(io.StringIO):
@@ -50,6 +58,18 @@ def test_a_terminal_gets_one_line_rewritten_and_wiped_out_at_the_end():
 def test_a_terminal_that_cannot_wipe_out_a_line_is_a_log(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in reported(Terminal())
+
+
+def test_quietly_nothing_is_reported_but_warnings():
+    stream = io.StringIO()
+    with quietly():
+        assert reported(stream) == ""
+        say("100 reads", stream)
+        say("warning: there is no read", stream)
+        with quietly(False):
+            say("200 reads", stream)
+    say("300 reads", stream)
+    assert stream.getvalue() == "warning: there is no read\n200 reads\n300 reads\n"
 
 
 def test_the_time_left_where_the_number_is_known():

@@ -232,9 +232,9 @@ def test_merging_streams_of_parts():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (SeedOptions(mismatches=5), "mismatches 5 cannot be searched: use 0 to 4"),
-        (SeedOptions(mismatches=-1), "mismatches -1 cannot be searched: use 0 to 4"),
-        (SeedOptions(max_hits=-2), "max_hits -2 is negative: use 0 for no limit"),
+        (SeedOptions(mismatches=5), "mismatches 5 is not a whole number from 0 to 4"),
+        (SeedOptions(mismatches=-1), "mismatches -1 is not a whole number from 0 to 4"),
+        (SeedOptions(max_hits=-2), "max_hits -2 is not a whole number from 0 to 4294967296"),
         (
             SeedOptions(algorithm="magic"),
             "algorithm 'magic' is not one of schemes, backtracking",

@@ -49,7 +49,7 @@ def commands(checkout, page):
 def copy(checkout, make_copy):
     """A copy of the checkout with files of all the names that the pages have."""
     copy = make_copy(forks=True)
-    (written,) = fences(checkout, "docs/configuration.md", "yaml")
+    (written,) = fences(checkout, "config/README.md", "yaml")
     (copy / "my_config.yaml").write_text(written)
     (sheet,) = re.findall(
         r"^```text\n(sample\t.*?)^```",

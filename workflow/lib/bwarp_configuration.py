@@ -1,12 +1,12 @@
 """Checking a workflow's configuration: every problem at once, with its file and line.
 
-A schema (JSON Schema, draft 2020-12, kept as YAML) says what is allowed. Every property in it has
+A schema (JSON Schema, draft 2020-12) says what is allowed. Every property in it has
 a ``write`` entry, half a sentence that completes "write ...", so that each message can say what
 to type instead. A property with ``file: true`` is the path of an input. Nothing here knows of
 Snakemake: texts and parsed values come in, problems go out.
 
     config text --yaml--> values --+--> config_problems --> list of Problem
-    schema --------------yaml------'
+    schema ------------------------'
 """
 
 import difflib

@@ -2,6 +2,8 @@
 # file to the next, so that a cluster works on many batches at once. The same bytes as the program
 # find_alignments.py writes of a unit in one.
 
+from bwarp.options.mapping import LOCI_SEARCHED, LOCI_WRITTEN, SCORES
+
 # Without the section, the names of files that nobody can ask for.
 ALLMAP = config.get("allmap", {"format": "bam", "report": "all", "seed_mismatches": "auto"})
 ALLMAP_FORMAT = ALLMAP["format"]
@@ -9,20 +11,6 @@ ALLMAP_FORMAT = ALLMAP["format"]
 # Where the loci near the best are wanted, few edits are allowed first, and all only in a second
 # round, for the reads that the first one leaves open.
 ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
-
-# Keys of the section that score alignments, and those that say nothing of which loci are searched.
-SCORES = ("match", "mismatch", "gap_open", "gap_extend")
-NOT_SEARCHED = (
-    "extension",
-    *SCORES,
-    "filter",
-    "max_places",
-    "batch_size",
-    "format",
-    "unpaired",
-    "insert_size",
-    "orientation",
-)
 
 # What stands beside every file of loci, besides its counts.
 ALLMAP_OTHERS = ["over.tsv", "skipped.tsv", *(["bam.bai"] if ALLMAP_FORMAT == "bam" else [])]

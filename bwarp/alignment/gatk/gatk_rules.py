@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.options.aligning import PAIRS
 from bwarp.sequence import IUPAC
 
 __all__ = [
@@ -49,7 +50,7 @@ def _letter_table() -> np.ndarray:
 LETTER_OF_BYTE = _letter_table()
 
 #: Overhang strategies by the names that programs take.
-OVERHANGS = ("softclip", "indel", "leading-indel", "ignore")
+OVERHANGS = PAIRS["overhang"].value.words
 
 
 @dataclass(frozen=True)
@@ -105,5 +106,4 @@ class GatkAlignments:
 
 def check_overhang(overhang: str) -> None:
     """Refuse what is no overhang strategy."""
-    if overhang not in OVERHANGS:
-        raise UsageError(f"overhang {overhang!r} is not one of {', '.join(OVERHANGS)}")
+    PAIRS["overhang"].check(overhang)

@@ -13,16 +13,9 @@ from bwarp.alignment.gatk.gatk_rules import (
 from bwarp.alignment.pairs import PairBatch
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.errors import UsageError
+from bwarp.options.aligning import FREE_ENDS, PAIRS
 
-__all__ = ["ALGORITHMS", "FREE_ENDS", "PAIR_MODES", "PairAligner", "pair_aligner"]
-
-#: What is kept for the traceback: directions in a band, or the run lengths of Ren et al.
-ALGORITHMS = ("band", "run-lengths")
-
-#: The modes of `bwarp.alignment.scoring`, and GATK's rules.
-PAIR_MODES = (*MODES, "gatk")
-
-FREE_ENDS = ("query-start", "query-end", "reference-start", "reference-end")
+__all__ = ["PairAligner", "pair_aligner"]
 
 
 @dataclass(frozen=True)
@@ -68,17 +61,16 @@ def pair_aligner(
     free_ends : str or sequence of str, optional
         Some of `FREE_ENDS`; a str has commas between them.
     algorithm : str
-        One of `ALGORITHMS`: the alignments are the same.
+        What is kept for the traceback: directions in a band, or the run lengths of Ren et al.; the
+        alignments are the same.
 
     Raises
     ------
     UsageError
         For options that do not go together, or a value that cannot be used.
     """
-    if mode not in PAIR_MODES:
-        raise UsageError(f"mode {mode!r} is not one of {', '.join(PAIR_MODES)}")
-    if algorithm not in ALGORITHMS:
-        raise UsageError(f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS)}")
+    PAIRS["mode"].check(mode)
+    PAIRS["algorithm"].check(algorithm)
     if mode == "gatk":
         if matrix or free_ends:
             raise UsageError("--matrix and --free-ends are not for --mode gatk: leave them out")

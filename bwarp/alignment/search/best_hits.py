@@ -10,9 +10,9 @@ from bwarp.alignment.scoring import LOCAL, Scoring, matrix_scoring, nucleotide_s
 from bwarp.alignment.search.database import Database
 from bwarp.alignment.search.top_hits import Hits, top_hits
 from bwarp.errors import UsageError
+from bwarp.options.aligning import SEARCH
 
 __all__ = [
-    "ALGORITHMS",
     "MATRIX",
     "align_hits",
     "check_algorithm",
@@ -20,9 +20,6 @@ __all__ = [
     "find_best_hits",
     "search_scoring",
 ]
-
-#: How scores are computed: by profiles, or by the prefix scans of Chang and Chen.
-ALGORITHMS = ("profile", "prefix-scan")
 
 #: The matrix where none is named.
 MATRIX = "BLOSUM62"
@@ -47,8 +44,7 @@ def search_scoring(
 
 def check_algorithm(algorithm: str, backend: str) -> None:
     """Refuse what scores cannot be computed by with a backend, ``"cpu"`` or ``"cuda"``."""
-    if algorithm not in ALGORITHMS:
-        raise UsageError(f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS)}")
+    SEARCH["algorithm"].check(algorithm)
     if algorithm == "prefix-scan" and backend == "cpu":
         raise UsageError(
             "algorithm prefix-scan needs a GPU, and the backend is cpu: use --algorithm profile"
@@ -80,7 +76,7 @@ def find_best_hits(
     gpus : int
         Among how many GPUs the database is shared; ``"prefix-scan"`` uses one.
     algorithm : str
-        One of `ALGORITHMS`: the hits are the same.
+        ``"profile"`` or ``"prefix-scan"``: the hits are the same.
     report : function of int
         Called with how many queries are done.
     """

@@ -9,16 +9,9 @@ end, and with gaps as far left as they go.
 gap costs follow GATK: the first base of a gap costs gap-open, each further one gap-extend.
 """
 
-from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
-from bwarp.alignment.pairwise.pair_aligner import (
-    ALGORITHMS,
-    FREE_ENDS,
-    PAIR_MODES,
-    pair_aligner,
-)
+from bwarp.alignment.pairwise.pair_aligner import pair_aligner
 from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
 from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
-from bwarp.cli.options import SEQUENCES, add_output_option, add_score_options
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
@@ -27,6 +20,7 @@ from bwarp.io.bam.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_na
 from bwarp.io.fastx import read_sequences
 from bwarp.io.output_names import check_outputs
 from bwarp.io.program_record import program_record
+from bwarp.options.aligning import FREE_ENDS, PAIRS
 from bwarp.runtime.progress import progress
 from bwarp.sequence import CODE_OF_BYTE
 
@@ -40,8 +34,6 @@ scripts/align_pairs.py --references haplotypes.fa --queries reads.fa -o gatk.tsv
     --parameters alignment-to-best-haplotype --overhang softclip
 """
 
-LARGEST = 10_000
-
 FORMATS = ("tsv", "paf", "sam")
 
 ALIGNER_OPTIONS = (
@@ -51,50 +43,7 @@ ALIGNER_OPTIONS = (
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--references", metavar="R.fa", help=SEQUENCES)
-    parser.add_argument("--queries", metavar="Q.fa", help=SEQUENCES)
-    parser.add_argument(
-        "--pairs", metavar="TABLE",
-        help="instead of two files, a tab-separated table: query, reference; "
-        "or query name, query, reference name, reference",
-    )  # fmt: skip
-    add_output_option(
-        parser, "OUT", "alignments as .tsv, .paf or .sam by its ending, .gz after it compresses; "
-        "- is TSV on standard output",
-    )  # fmt: skip
-    parser.add_argument(
-        "--mode", choices=PAIR_MODES, default="semiglobal",
-        help="semiglobal: every end of both sequences is free; fitting: the whole query anywhere "
-        "in the reference",
-    )  # fmt: skip
-    parser.add_argument(
-        "--free-ends", metavar="ENDS",
-        help="with semiglobal, the ends that are free instead of all: some of "
-        f"{', '.join(FREE_ENDS)}, with commas between them",
-    )  # fmt: skip
-    parser.add_argument(
-        "--matrix", metavar="NAME",
-        help="a matrix in place of match and mismatch, for proteins or nucleotides, such as "
-        "BLOSUM62, PAM250 or NUC.4.4",
-    )  # fmt: skip
-    gap_open = "cost of a gap, besides that of its bases (default: 6; 11 with a matrix)"
-    add_score_options(parser, LARGEST, LARGEST, gap_open=gap_open)
-    parser.add_argument(
-        "--overhang", choices=OVERHANGS,
-        help="with gatk, what becomes of query bases beyond the reference (default: softclip)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--parameters", choices=GATK_PARAMETERS,
-        help="with gatk, one of its parameter sets (default: new-sw-parameters), of which the "
-        "scores above replace single ones",
-    )  # fmt: skip
-    parser.add_argument(
-        "--algorithm", choices=ALGORITHMS, default="band",
-        help="what is kept for CIGARs: directions in a band, or run lengths, with gatk on a GPU, "
-        "as by Ren et al. Results are the same",
-    )  # fmt: skip
-    return parser
+    return program_parser(__doc__, EXAMPLES, PAIRS)
 
 
 def main(options):

@@ -1,9 +1,6 @@
 """Find every locus where reads align with at most so many edits: none is missed."""
 
 from bwarp.cli.locus_options import (
-    add_locus_options,
-    add_locus_output_options,
-    add_locus_pair_options,
     given_extension,
     locus_options,
     open_locus_output,
@@ -12,11 +9,6 @@ from bwarp.cli.locus_options import (
     write_certificate,
 )
 from bwarp.cli.options import (
-    add_compress_option,
-    add_gpus_option,
-    add_index_option,
-    add_output_option,
-    add_read_options,
     read_files,
     warn_of_unmapped_reads,
 )
@@ -29,6 +21,7 @@ from bwarp.loci.engine import load, reads_a_chunk
 from bwarp.loci.find import Certificate, find_chunks, what_is_searched
 from bwarp.mapping.reads.read_chunks import pairs_alone
 from bwarp.mapping.reads.read_files import chunks_of_files
+from bwarp.options.mapping import ALLMAP
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
@@ -45,25 +38,7 @@ scripts/find_alignments.py --index genome.index -1 reads.fq.gz -o loci.bam --edi
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_read_options(parser)
-    add_locus_pair_options(parser)
-    add_output_option(
-        parser,
-        "OUT",
-        "loci to write: .bam (sorted, with its index), .tsv or .paf (either also .gz); "
-        "- is TSV on standard output",
-    )
-    add_locus_options(parser)
-    parser.add_argument(
-        "--filter", choices=("auto", "on", "off"), default="auto",
-        help="drop candidates by a bound before they are verified. Results are the same",
-    )  # fmt: skip
-    add_locus_output_options(parser)
-    add_compress_option(parser)
-    add_gpus_option(parser, "reads")
-    return parser
+    return program_parser(__doc__, EXAMPLES, ALLMAP)
 
 
 def main(options):

@@ -18,13 +18,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.options import (
-    add_gpus_option,
-    add_index_option,
-    add_output_option,
-    add_queries_option,
-)
-from bwarp.cli.program import bounded_int, choose_engine, compile_first, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -33,13 +27,14 @@ from bwarp.io.fastx import read_sequences
 from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.names import names_of
 from bwarp.io.output_names import check_outputs
-from bwarp.mems.find import KINDS, find_matches, find_table_matches, prepare
+from bwarp.mems.find import find_matches, find_table_matches, prepare
 from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
 from bwarp.mems.output.match_columns import match_columns
 from bwarp.mems.output.match_table import COLUMNS, table_lines
 from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
 from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.mems.reference_chunks import find_in_chunks
+from bwarp.options.finding import MEMS
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
@@ -60,51 +55,12 @@ OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    reference = parser.add_mutually_exclusive_group(required=True)
-    add_index_option(reference, required=False)
-    reference.add_argument(
-        "--reference", metavar="REF.fa",
-        help="FASTA file, plain or compressed: for one comparison of genomes, on the CPU",
-    )  # fmt: skip
-    add_queries_option(parser)
-    add_output_option(
-        parser, "OUT.mums", "file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet) by "
-        "its ending, else MUMmer's format; .gz compresses; - is standard output",
-    )  # fmt: skip
-    parser.add_argument(
-        "-l", "--min-length", type=bounded_int(1, 2**31), default=20, metavar="L",
-        help="least bases of a match",
-    )  # fmt: skip
-    parser.add_argument(
-        "--kind", choices=KINDS, default="mumreference",
-        help="all matches, those unique in the reference, or those unique in the query as well",
-    )  # fmt: skip
-    parser.add_argument(
-        "--strands", choices=STRANDS, default="forward", help="strands of the queries to search"
-    )
-    parser.add_argument(
-        "-c", "--forward-positions", action="store_true",
-        help="positions on the reverse strand are those of the match's first base on the "
-        "forward strand",
-    )  # fmt: skip
-    parser.add_argument(
-        "-F", "--four-column", action="store_true",
-        help="name the contig in every line, as is done for several contigs anyhow",
-    )  # fmt: skip
-    parser.add_argument(
-        "-L", "--show-lengths", action="store_true", help="write the queries' lengths in headers"
-    )
-    parser.add_argument(
-        "--chunk-bases", **whole(10**3, 2**32),
-        help="search the reference in chunks of N bases, each indexed in its turn: for a reference "
-        "whose index exceeds the memory, or the GPU's. Results are the same",
-    )  # fmt: skip
-    add_gpus_option(parser, "queries")
-    return parser
+    return program_parser(__doc__, EXAMPLES, MEMS)
 
 
 def main(options):
+    if (options.index is None) == (options.reference is None):
+        raise UsageError("give an index by --index, or a FASTA file by --reference")
     output_format = format_of(options)
     check_outputs([options.output], [options.index, options.reference, options.queries])
     search, indexes, reference = searcher(options)

@@ -12,8 +12,7 @@ has its specificities on the scales of the scores: cfd_specificity from 0 to 1, 
 from 0 to 100.
 """
 
-from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -23,9 +22,8 @@ from bwarp.offtargets.guides import pam_left_on, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.output.annotation import read_features
 from bwarp.offtargets.output.site_tables import open_site_tables, site_tables_at
-from bwarp.offtargets.output.site_text import LAYOUTS
 from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.sites.alignments import BULGES_EACH
+from bwarp.options.finding import OFFTARGETS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 
@@ -39,49 +37,9 @@ scripts/find_offtargets.py --index genome.index --guides cas12a.fa -o sites.bed 
     --pam-side 5
 """
 
-#: More would be most of a genome's sites for guides of 20 bases.
-MOST_MISMATCHES = 6
-
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    parser.add_argument(
-        "--guides", required=True, metavar="G.fa",
-        help="guides of 15 to 40 bases without their PAMs: FASTA, or lines of a name and a "
-        "sequence or a sequence alone; - is standard input",
-    )  # fmt: skip
-    add_output_option(parser, "OUT.tsv", "table to write, also .gz; - is standard output")
-    add_pam_options(parser)
-    parser.add_argument(
-        "--guides-have-pam", action="store_true",
-        help="cut the PAM off the guides first: CRISPOR, for example, exports them with it",
-    )  # fmt: skip
-    parser.add_argument(
-        "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=3,
-        help=f"most mismatches of a site, 0 to {MOST_MISMATCHES}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--dna-bulges", **whole(0, BULGES_EACH), default=0,
-        help="most bases of a site that the guide lacks, 0 to 2",
-    )  # fmt: skip
-    parser.add_argument(
-        "--rna-bulges", **whole(0, BULGES_EACH), default=0,
-        help="most bases of the guide that a site lacks, 0 to 2",
-    )  # fmt: skip
-    parser.add_argument(
-        "--all-alignments", action="store_true",
-        help="a row for every alignment of a site, numbered from the best on",
-    )  # fmt: skip
-    parser.add_argument(
-        "--format", choices=LAYOUTS, default=None,
-        help="columns to write (default: by the ending of OUT, tsv or bed)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--annotation", metavar="A.bed|A.gff",
-        help="features, BED or GFF: a column names those that a site overlaps",
-    )  # fmt: skip
-    return parser
+    return program_parser(__doc__, EXAMPLES, OFFTARGETS)
 
 
 def main(options):
@@ -128,7 +86,7 @@ def main(options):
 def layout_of(options) -> str:
     """The columns to write, by --format or the ending of the output."""
     name = options.output.removesuffix(".gz")
-    if options.format is not None:
+    if options.format != "auto":
         return options.format
     if options.output == "-" or name.endswith(".tsv"):
         return "tsv"

@@ -9,20 +9,19 @@ strand is + where the forward primer is the left one.
 OUT.pairs.tsv says of every pair where its primers bind, how often, and how many products it has.
 """
 
-from bwarp.cli.options import add_index_option, add_output_option
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs
+from bwarp.options.finding import PRIMERS
 from bwarp.primers.pairs import read_pairs
 from bwarp.primers.product_tables import layout_of, open_product_tables, product_tables_at
 from bwarp.primers.products import ProductOptions, find_products
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.seeding.find import prepare
-from bwarp.seeding.hits import MOST_MISMATCHES, SeedOptions
-from bwarp.seeding.kmers import LONGEST_KMER
+from bwarp.seeding.hits import SeedOptions
 
 EXAMPLES = """
 scripts/find_products.py --index genome.index --pairs primers.tsv -o products.tsv
@@ -33,36 +32,7 @@ scripts/find_products.py --index genome.index --pairs primers.tsv -o products.be
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    parser.add_argument(
-        "--pairs", required=True, metavar="PAIRS.tsv",
-        help="lines of a name, a forward and a reverse primer, 5' to 3'; - is standard input",
-    )  # fmt: skip
-    add_output_option(
-        parser, "OUT",
-        "products: .tsv, .bed or .fa by its ending, each also .gz; - is TSV on standard output",
-    )  # fmt: skip
-    parser.add_argument(
-        "-v", "--mismatches", **whole(0, MOST_MISMATCHES), default=2,
-        help=f"most mismatches of a primer, 0 to {MOST_MISMATCHES}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--last", **whole(0, LONGEST_KMER), default=15,
-        help="bases at the 3' end of a primer that have no mismatch, as isPcr's -minPerfect; 0 as "
-        "primersearch",
-    )  # fmt: skip
-    parser.add_argument(
-        "--min-product", **whole(1, 10**9), default=1, help="least bases of a product"
-    )
-    parser.add_argument(
-        "--max-product", **whole(1, 10**9), default=4000, help="most bases of a product, as isPcr"
-    )
-    parser.add_argument(
-        "--with-itself", action="store_true",
-        help="also products of two forward primers, or of two reverse primers, of a pair",
-    )  # fmt: skip
-    return parser
+    return program_parser(__doc__, EXAMPLES, PRIMERS)
 
 
 def main(options):

@@ -14,21 +14,13 @@ or too long, or stand for too many sequences.
 
 from functools import partial
 
-from bwarp.cli.options import (
-    add_gpus_option,
-    add_index_option,
-    add_kmer_options,
-    add_queries_option,
-    add_search_options,
-    add_table_option,
-    kmer_options,
-)
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.output_names import check_outputs, table_format
-from bwarp.offtargets.pam import SIDES, parse_pam
+from bwarp.offtargets.pam import parse_pam
+from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.turns import on_each_gpu
@@ -41,7 +33,7 @@ from bwarp.seeding.output.seed_tables import (
     sibling,
     tables_at,
 )
-from bwarp.seeding.queries import read_queries
+from bwarp.seeding.queries import kmers_to_cut, read_queries
 
 EXAMPLES = """
 scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
@@ -55,37 +47,12 @@ zcat reads.fq.gz | scripts/find_seeds.py --index genome.index --queries - -o - -
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_queries_option(parser)
-    add_table_option(parser)
-    add_kmer_options(parser)
-    add_search_options(
-        parser, "where SA rows become positions; hybrid: the GPU steps to sampled rows, the CPU "
-        "looks them up. Results are the same",
-    )  # fmt: skip
-    parser.add_argument(
-        "--count-only", action="store_true",
-        help="only how many hits every k-mer has, whatever the limit: query, kmer_start, hits",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pam", metavar="PAM",
-        help="only sites beside a PAM: IUPAC, several with commas between them",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pam-side", type=int, choices=SIDES, default=3, help="end of the site that the PAM is at"
-    )
-    parser.add_argument(
-        "--site-sequence", action="store_true",
-        help="one column more, site: the bases of the hit, on its strand",
-    )  # fmt: skip
-    add_gpus_option(parser, "queries")
-    return parser
+    return program_parser(__doc__, EXAMPLES, SEEDS)
 
 
 def main(options):
     pam = parse_pam(options.pam, options.pam_side) if options.pam else None
-    batches = read_queries(options.queries, *kmer_options(options))
+    batches = read_queries(options.queries, *kmers_to_cut(options.k, options.step))
     output_format = table_format(options.output)
     if options.site_sequence and (output_format != "tsv" or options.count_only):
         raise UsageError("--site-sequence is a column of hits in .tsv or .tsv.gz: leave it out")

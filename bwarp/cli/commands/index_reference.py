@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from bwarp.cli.options import MOST_NAMED, add_output_option, warn_of_names_like_alt
+from bwarp.cli.options import MOST_NAMED, warn_of_names_like_alt
 from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -11,7 +11,7 @@ from bwarp.index.alt_contigs import listed_alt_contigs
 from bwarp.index.alt_list import alt_list_beside
 from bwarp.index.building.build import build_index, build_reverse
 from bwarp.index.index_size import size_table
-from bwarp.index.parameters import DEFAULT_OCC_RATE, DEFAULT_SA_RATE, choose_parameters
+from bwarp.index.parameters import choose_parameters
 from bwarp.index.store import (
     added_to_index,
     load_index,
@@ -21,6 +21,7 @@ from bwarp.index.store import (
 )
 from bwarp.index.verify import verify_index
 from bwarp.io.output_names import check_outputs
+from bwarp.options.mapping import INDEX
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.host_memory import available_bytes, parse_size
@@ -43,40 +44,15 @@ def size(text):
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(__doc__, EXAMPLES, INDEX)
     parser.add_argument(
         "reference", metavar="REF.fa[.gz]", nargs="?",
         help="FASTA file of DNA or RNA; may be left out with --with-reverse and --verify",
-    )  # fmt: skip
-    add_output_option(parser, "INDEX", "folder to write the index to")
-    parser.add_argument(
-        "--occ-rate", type=int, default=DEFAULT_OCC_RATE, metavar="Q",
-        help="rows between two counts of ROcc: a multiple of 32; smaller is larger and, below "
-        "64, not faster",
-    )  # fmt: skip
-    parser.add_argument(
-        "--sa-rate", type=int, default=DEFAULT_SA_RATE, metavar="P",
-        help="rows between two entries of the suffix array; 1 keeps all",
-    )  # fmt: skip
-    parser.add_argument(
-        "--prefix-length", type=int, metavar="K",
-        help="length of the k-mers whose SA intervals are tabulated; 0 for no table "
-        "(default: by the reference's size)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--with-reverse", action="store_true",
-        help="make the BWT of the reversed text as well, which seeds with mismatches and matches "
-        "that are unique need; without REF.fa it is added to an existing index",
     )  # fmt: skip
     parser.add_argument(
         "--memory", type=size, metavar="SIZE",
         help="memory that indexing on the CPU may take, such as 16G; with less it takes longer "
         "(default: what is free)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--verify", action="store_true",
-        help="prove the index against its text: after building it, or without REF.fa an existing "
-        "one",
     )  # fmt: skip
     return parser
 

@@ -8,8 +8,7 @@ half-open as in the tables of find_offtargets.py, which takes what is written he
 
 import numpy as np
 
-from bwarp.cli.options import add_index_option, add_output_option, add_pam_options
-from bwarp.cli.program import program_parser, say, whole
+from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
@@ -17,9 +16,8 @@ from bwarp.io.atomic_output import atomic_file
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.output_names import check_outputs
 from bwarp.offtargets.guide_list import GuideFilter, list_guides, region_of
-from bwarp.offtargets.guides import SHORTEST_GUIDE
 from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.sites.alignments import LONGEST_GUIDE
+from bwarp.options.finding import GUIDES
 from bwarp.reference import read_reference
 from bwarp.sequence import decode
 
@@ -36,37 +34,7 @@ TABLES = (".txt", ".tsv")
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--fasta", metavar="F.fa", help="sequences to list guides of; - is standard input"
-    )
-    add_index_option(parser, required=False)
-    parser.add_argument(
-        "--region", nargs="+", metavar="REGION", default=[],
-        help="contig, or contig:from-to, from 1 and with both ends, as samtools has it",
-    )  # fmt: skip
-    parser.add_argument("--bed", metavar="R.bed", help="regions, BED")
-    add_output_option(
-        parser, "OUT.fa",
-        "FASTA, or a name and a sequence a line if it ends with .txt or .tsv; - is FASTA on "
-        "standard output",
-    )  # fmt: skip
-    add_pam_options(parser)
-    parser.add_argument(
-        "--length", **whole(SHORTEST_GUIDE, LONGEST_GUIDE), default=20,
-        help=f"bases of a guide, {SHORTEST_GUIDE} to {LONGEST_GUIDE}",
-    )  # fmt: skip
-    parser.add_argument(
-        "--min-gc", **whole(0, 100), default=0, help="least percent of C and G in a guide"
-    )
-    parser.add_argument(
-        "--max-gc", **whole(0, 100), default=100, help="most percent of C and G in a guide"
-    )
-    parser.add_argument(
-        "--without-tttt", action="store_true",
-        help="leave out guides with four T in a row, which end transcription from U6 promoters",
-    )  # fmt: skip
-    return parser
+    return program_parser(__doc__, EXAMPLES, GUIDES)
 
 
 def main(options):

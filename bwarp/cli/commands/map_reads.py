@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from bwarp.cli.batch_options import add_batch_options, add_estimate_option, part_of_parts
 from bwarp.cli.options import (
-    add_gpus_option,
-    add_index_option,
-    add_mapping_options,
-    add_output_options,
-    add_read_options,
     mapping_options,
     output_options,
     read_files,
@@ -38,6 +32,7 @@ from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files, holds_pairs
 from bwarp.mapping.reads.record_files import holds_records
 from bwarp.mapping.reads.stored_reads import has_tags, part_of_batches, reads_of_files
+from bwarp.options.mapping import MAP
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import read_ahead
@@ -57,19 +52,7 @@ scripts/map_reads.py --index genome.index --batches batches --part 3/20 -o 3.bam
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_read_options(parser, required=False)
-    add_batch_options(parser)
-    parser.add_argument(
-        "--part", type=part_of_parts, metavar="K/N",
-        help="of --batches: map the K-th of N equal parts of them; merge_alignments.py merges all",
-    )  # fmt: skip
-    add_output_options(parser)
-    add_mapping_options(parser)
-    add_estimate_option(parser, "estimate_map_insert_size.py")
-    add_gpus_option(parser, "reads")
-    return parser
+    return program_parser(__doc__, EXAMPLES, MAP)
 
 
 def main(options):

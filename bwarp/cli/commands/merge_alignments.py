@@ -5,9 +5,6 @@ from functools import partial
 from pathlib import Path
 
 from bwarp.cli.options import (
-    add_barcode_tag_option,
-    add_cram_options,
-    add_output_option,
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
 )
@@ -17,11 +14,7 @@ from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bam.merged_file import merge_files
-from bwarp.io.bam.sorted_file_and_duplicates import (
-    CRAM_VERSIONS,
-    duplicates_marked,
-    sorted_file,
-)
+from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
 from bwarp.io.output_names import check_outputs
 from bwarp.mapping.output.alignment_file import files_of, put_in_place
 from bwarp.mapping.output.cram_reference import naming_reference, write_sequences
@@ -30,6 +23,14 @@ from bwarp.mapping.output.statistics import (
     read_statistics,
     statistics_of_parts,
     statistics_text,
+)
+from bwarp.options.common import INDEX_FOLDER, output
+from bwarp.options.mapping import (
+    BARCODE_TAG,
+    CRAM_VERSION,
+    CRAM_VERSIONS,
+    MARK_DUPLICATES,
+    REFERENCE_OF_CRAM,
 )
 
 EXAMPLES = """
@@ -44,6 +45,15 @@ def parse_options():
         __doc__ + " Every X.bam has its X.stats.json beside it, as map_reads.py --stats writes "
         "it; the output gets their sum and an index beside it.",
         EXAMPLES,
+        output("OUT.bam|OUT.cram", "sorted file to write, with an index beside it"),
+        INDEX_FOLDER._replace(
+            required=False,
+            help="for CRAM, the index that the units were mapped to: it has the reference",
+        ),
+        REFERENCE_OF_CRAM,
+        CRAM_VERSION,
+        MARK_DUPLICATES,
+        BARCODE_TAG,
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument(
@@ -51,17 +61,6 @@ def parse_options():
         help="the unit that each file is of; those of one unit are its parts, in order (default: "
         "every file is a unit, with the file's name)",
     )  # fmt: skip
-    add_output_option(parser, "OUT.bam|OUT.cram", "sorted file to write, with an index beside it")
-    parser.add_argument(
-        "-x", "--index", metavar="INDEX",
-        help="for CRAM, the folder that the units were mapped to: it has the reference",
-    )  # fmt: skip
-    add_cram_options(parser)
-    parser.add_argument(
-        "--mark-duplicates", action="store_true",
-        help="mark duplicates across units that map_reads.py --mark-duplicates wrote",
-    )  # fmt: skip
-    add_barcode_tag_option(parser)
     return parser
 
 

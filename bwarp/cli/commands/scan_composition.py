@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.cli.options import SEQUENCES, add_table_option
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.composition.histogram import group_queries
 from bwarp.composition.hit_blocks import join_regions
 from bwarp.composition.output.hit_rows import rows_of_block
@@ -26,7 +25,6 @@ from bwarp.composition.output.hit_text import (
 )
 from bwarp.composition.references import window_count
 from bwarp.composition.scan import (
-    ALGORITHMS,
     Scan,
     count_hits,
     hits_of_queries,
@@ -41,6 +39,7 @@ from bwarp.io.atomic_output import atomic_file
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import Names
 from bwarp.io.output_names import check_outputs, table_format
+from bwarp.options.finding import SCAN
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -58,38 +57,7 @@ BYTES_OF_PARQUET_ROW = 8
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument(
-        "--reference", required=True, metavar="R.fa", help="FASTA, plain or compressed"
-    )
-    parser.add_argument("--queries", required=True, metavar="Q.fa", help=SEQUENCES)
-    add_table_option(parser)
-    parser.add_argument(
-        "--similarity", required=True, metavar="S",
-        help="least similarity of a hit, above 0 and at most 1, taken exactly: 0.95 or 19/20",
-    )  # fmt: skip
-    parser.add_argument(
-        "--regions", action="store_true",
-        help="join a query's hit windows that begin at neighbouring positions",
-    )  # fmt: skip
-    parser.add_argument(
-        "--best", **whole(1, 10**6),
-        help="only the N nearest windows of each query, the first ones of equally near ones",
-    )  # fmt: skip
-    parser.add_argument(
-        "--count-only", action="store_true", help="only how many windows each query hits"
-    )
-    parser.add_argument(
-        "--max-hits", **whole(0, 10**15), default=10**9,
-        help="refuse to list more hits than this; they are counted first",
-    )  # fmt: skip
-    parser.add_argument(
-        "--algorithm", choices=ALGORITHMS, default="auto",
-        help="classes: distinct compositions against distinct compositions; tiles: every window; "
-        "gather: every window, as Breland et al. published it; auto takes the quickest. Results "
-        "are the same",
-    )  # fmt: skip
-    return parser
+    return program_parser(__doc__, EXAMPLES, SCAN)
 
 
 def main(options):

@@ -10,7 +10,6 @@ Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, a
 from pathlib import Path
 
 from bwarp.alignment.search.best_hits import (
-    ALGORITHMS,
     MATRIX,
     align_hits,
     check_algorithm,
@@ -33,12 +32,12 @@ from bwarp.alignment.search.top_hits import (
     hit_pairs,
     significance,
 )
-from bwarp.cli.options import SEQUENCES, add_gpus_option, add_score_options
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say, whole
+from bwarp.cli.program import choose_engine, compile_first, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
+from bwarp.options.aligning import SEARCH
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -50,50 +49,9 @@ scripts/search_database.py --queries Q.fa --database contigs.fa -o hits.tsv --ma
     --mismatch -3 --gap-open 5 --gap-extend 2
 """
 
-LARGEST = 127
-
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--queries", metavar="Q.fa", help=SEQUENCES)
-    parser.add_argument(
-        "--database", required=True, metavar="D.fa",
-        help=f"{SEQUENCES}, or a folder that --prepare wrote",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", metavar="OUT.tsv",
-        help="table to write; .gz compresses; - is standard output",
-    )  # fmt: skip
-    parser.add_argument(
-        "--prepare", metavar="FOLDER",
-        help="write the database to this folder, which later runs map instead of reading FASTA",
-    )  # fmt: skip
-    parser.add_argument("--matrix", metavar="NAME", help="substitution matrix (default: BLOSUM62)")
-    add_score_options(
-        parser, LARGEST, 10_000, match="search nucleotides with this score of a match, no matrix",
-        mismatch="score of a mismatch (default: -3)", gap_extend="cost of each residue or base",
-        gap_open="cost of a gap, besides that of its residues or bases",
-    )  # fmt: skip
-    parser.set_defaults(gap_open=11, gap_extend=1)
-    parser.add_argument("--top", **whole(1, 10**9), default=10, help="hits of each query to report")
-    parser.add_argument(
-        "-T", "--min-score", **whole(1, 2**30), default=1, help="lowest score of a hit"
-    )
-    parser.add_argument(
-        "--evalue", action="store_true",
-        help="add columns evalue and bits, for matrices and gap costs with published parameters",
-    )  # fmt: skip
-    parser.add_argument(
-        "--alignments", metavar="OUT.m8",
-        help="align the hits too, and write them in BLAST's tabular form (outfmt 6)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--algorithm", choices=ALGORITHMS, default="profile",
-        help="how scores are computed: profile, or prefix-scan, row by row on one GPU as by Chang "
-        "and Chen. Results are the same",
-    )  # fmt: skip
-    add_gpus_option(parser, "database")
-    return parser
+    return program_parser(__doc__, EXAMPLES, SEARCH)
 
 
 def main(options):

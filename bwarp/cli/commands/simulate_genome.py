@@ -8,10 +8,11 @@ from dataclasses import fields
 
 import numpy as np
 
-from bwarp.cli.options import add_output_option
-from bwarp.cli.program import program_parser, say, whole
+from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_file
+from bwarp.options.common import output
+from bwarp.options.option import Whole
 from bwarp.simulation.fasta_text import fasta_pieces
 from bwarp.simulation.genome import GenomeParameters, simulate_genome
 
@@ -32,8 +33,7 @@ FRACTIONS = {
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_output_option(parser, "OUT.fa[.gz]", "FASTA file to write")
+    parser = program_parser(__doc__, EXAMPLES, output("OUT.fa[.gz]", "FASTA file to write"))
     for flag, least, most, meaning in (
         ("--length", 1, 2**40, "bases of all contigs together"),
         ("--contigs", 1, 10**7, "number of contigs; the first is five times as long as the last"),
@@ -41,7 +41,7 @@ def parse_options():
         ("--iupac-letters", 0, 2**40, "single bases that become ambiguous letters like R"),
         ("--line-width", 1, 10**6, "bases a line"),
     ):
-        parser.add_argument(flag, **whole(least, most), help=meaning)
+        parser.add_argument(flag, **Whole(least, most).argument(), help=meaning)
     for name, meaning in FRACTIONS.items():
         parser.add_argument(f"--{name}", type=float, metavar="F", help=meaning)
     parser.set_defaults(**vars(GenomeParameters(length=1_000_000, contigs=4)), line_width=80)

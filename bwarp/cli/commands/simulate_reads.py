@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import fields
 
-from bwarp.cli.program import program_parser, say, whole
+from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
+from bwarp.options.option import Whole
 from bwarp.reference import codes_of, read_reference
 from bwarp.simulation.fastq_text import fastq_pieces
 from bwarp.simulation.read_names import encode_contig_names
@@ -45,17 +46,20 @@ def parse_options():
         "-2", dest="output2", metavar="R2.fq[.gz]", help="FASTQ file of read 2, with --pairs"
     )
     how_many = parser.add_mutually_exclusive_group(required=True)
-    how_many.add_argument("--pairs", **whole(0, 2**40), help="make N pairs of reads")
-    how_many.add_argument("--reads", **whole(0, 2**40), help="make N single reads")
+    how_many.add_argument("--pairs", **Whole(0, 2**40).argument(), help="make N pairs of reads")
+    how_many.add_argument("--reads", **Whole(0, 2**40).argument(), help="make N single reads")
     parser.add_argument(
         "--vcf", metavar="OUT.vcf[.gz]", help="write the individual's variants as well"
     )
     parser.add_argument(
-        "--seed", **whole(0, 2**63 - 1), default=1,
+        "--seed", **Whole(0, 2**63 - 1).argument(), default=1,
         help="another seed gives another individual and other reads",
     )  # fmt: skip
     parser.add_argument(
-        "--read-length", **whole(1, 50_000), default=ReadParameters.length, help="bases a read"
+        "--read-length",
+        **Whole(1, 50_000).argument(),
+        default=ReadParameters.length,
+        help="bases a read",
     )
     for option, default, what in (
         ("insert-mean", ReadParameters.insert_mean, "mean insert size, both reads included"),

@@ -7,11 +7,11 @@ batches together, as Snakemake has measured them, without the seconds in which t
 import os
 from pathlib import Path
 
-from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.find import Certificate
+from bwarp.options.common import output
 from bwarp.runtime.progress import seconds_of_compiling
 
 EXAMPLES = """
@@ -37,9 +37,8 @@ ROWS = (
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(__doc__, EXAMPLES, output("OUT.tsv", "table to write"))
     parser.add_argument("stats", metavar="SAMPLE.stats.json", help="of find_alignments.py or merge")
-    add_output_option(parser, "OUT.tsv", "table to write")
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
         help="what Snakemake measured of jobs, under a folder named after each step, with the logs "

@@ -5,11 +5,11 @@ Every program writes one with --timeline. The legend has the seconds of each ste
 
 from pathlib import Path
 
-from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
+from bwarp.options.common import output
 from bwarp.report.timeline_picture import parse_timeline, picture
 
 EXAMPLES = """
@@ -20,9 +20,8 @@ scripts/draw_timeline.py t.json -o t.svg --title "map, 16 threads"
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(__doc__, EXAMPLES, output("OUT.svg", "picture to write"))
     parser.add_argument("timeline_file", metavar="T.json", help="what --timeline wrote")
-    add_output_option(parser, "OUT.svg", "picture to write")
     parser.add_argument("--title", help="above the picture (default: the file's name)")
     return parser
 

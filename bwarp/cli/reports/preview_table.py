@@ -3,10 +3,10 @@
 import gzip
 import os
 
-from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
+from bwarp.options.common import output
 from bwarp.report.table_preview import preview_page
 
 EXAMPLES = """
@@ -16,9 +16,8 @@ scripts/preview_table.py results/mems/reads.mums -o reads.html --no-header
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(__doc__, EXAMPLES, output("OUT.html", "page to write"))
     parser.add_argument("table", metavar="TABLE", help="plain or gz")
-    add_output_option(parser, "OUT.html", "page to write")
     parser.add_argument(
         "--no-header", action="store_true", help="the table has no line of column names"
     )

@@ -2,11 +2,11 @@
 
 import json
 
-from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
+from bwarp.options.common import output
 from bwarp.report.manifest import manifest
 
 EXAMPLES = """
@@ -16,7 +16,9 @@ scripts/write_manifest.py --inputs genome.fa R1.fq.gz R2.fq.gz --outputs sample.
 
 def parse_options():
     parser = program_parser(
-        __doc__ + " Every file is read once: checksums are those of md5sum.", EXAMPLES
+        __doc__ + " Every file is read once: checksums are those of md5sum.",
+        EXAMPLES,
+        output("OUT.json", "file to write"),
     )
     parser.add_argument(
         "--inputs", nargs="+", required=True, metavar="FILE", help="files, or folders of files"
@@ -27,7 +29,6 @@ def parse_options():
     parser.add_argument(
         "--parameters", default="{}", metavar="JSON", help="what else to keep (default: nothing)"
     )
-    add_output_option(parser, "OUT.json", "file to write")
     return parser
 
 

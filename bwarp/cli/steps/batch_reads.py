@@ -7,8 +7,8 @@ chunk files 0.reads, 1.reads and so on.
 
 from itertools import count, islice
 
-from bwarp.cli.options import add_output_option, add_read_options, read_files
-from bwarp.cli.program import program_parser, say, whole
+from bwarp.cli.options import read_files
+from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.chunk_files import write_chunk_file
@@ -16,6 +16,8 @@ from bwarp.io.output_names import check_outputs
 from bwarp.mapping.reads.read_files import chunks_of_files
 from bwarp.mapping.reads.record_files import holds_records, read_groups
 from bwarp.mapping.reads.stored_reads import batches_in, write_reads
+from bwarp.options.common import READ_FILES, output
+from bwarp.options.mapping import ALLMAP
 from bwarp.runtime.progress import progress
 
 EXAMPLES = """
@@ -27,15 +29,14 @@ _READS_A_CHUNK = 1 << 13
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_read_options(parser)
-    add_output_option(parser, "FOLDER", "folder of batches to make")
-    parser.add_argument(
-        "--batch-size", **whole(1, 10**9), default=1_000_000,
-        help="reads of a batch, rounded up to whole chunks of up to 8192 reads "
-        "(default: %(default)s)",
-    )  # fmt: skip
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        READ_FILES[0]._replace(required=True),
+        *READ_FILES[1:],
+        output("FOLDER", "folder of batches to make"),
+        ALLMAP["batch_size"],
+    )
 
 
 def main(options):

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from bwarp.alignment.search.best_hits import search_scoring
 from bwarp.alignment.search.database import gather_sequences
-from bwarp.cli.options import SEQUENCES, add_output_option
-from bwarp.cli.program import program_parser, say, whole
+from bwarp.cli.program import program_parser, say
 from bwarp.composition.scan_inputs import scan_queries
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -20,15 +19,14 @@ from bwarp.io.atomic_folder import atomic_folder
 from bwarp.io.names import names_of
 from bwarp.io.output_names import check_outputs
 from bwarp.io.sequence_parts import write_parts, write_parts_by_length
+from bwarp.options.aligning import SEARCH
+from bwarp.options.common import PARTS, output, sequence_file
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
 scripts/cut_queries.py --queries probes.fa.gz -o probes.parts --parts 20 --for seeds
 scripts/cut_queries.py --queries proteins.fa -o proteins.parts --parts 4 --for search
 """
-
-#: Files of a folder.
-MOST_PARTS = 10_000
 
 
 def check_names(path, batches):
@@ -46,17 +44,18 @@ SEARCHES = {
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    parser.add_argument("--queries", required=True, metavar="Q.fa", help=SEQUENCES)
-    add_output_option(parser, "FOLDER", "folder of parts to make")
-    parser.add_argument(
-        "--parts", **whole(1, MOST_PARTS), required=True, help="how many parts to make"
+    parser = program_parser(
+        __doc__,
+        EXAMPLES,
+        sequence_file("queries", "Q.fa", required=True),
+        output("FOLDER", "folder of parts to make"),
+        PARTS._replace(help="number of parts to make", default=None, required=True),
+        SEARCH["matrix"]._replace(help="for search: its substitution matrix", unset=""),
+        SEARCH["match"]._replace(help="for search: its score of a match", unset=""),
     )
     parser.add_argument(
         "--for", dest="search", choices=SEARCHES, required=True, help="the search they are for"
     )
-    parser.add_argument("--matrix", metavar="NAME", help="for search: its substitution matrix")
-    parser.add_argument("--match", **whole(0, 10_000), help="for search: its score of a match")
     return parser
 
 
@@ -71,7 +70,7 @@ def main(options):
         code_of_byte = search_scoring(options.matrix, options.match, None, 0, 1).code_of_byte
     check_outputs([], [options.queries], options.output)
     check, write = SEARCHES[options.search]
-    own = [f"{part}.fa" for part in range(1, MOST_PARTS + 1)]
+    own = [f"{part}.fa" for part in range(1, PARTS.value.most + 1)]
     with atomic_folder(options.output, own) as folder:
         n_queries = write(
             options.queries, folder, options.parts, partial(check, options.queries),

@@ -5,7 +5,6 @@ scripts/write_alignments.py. The output is JSON: mean, standard deviation, the b
 pairs, and their orientation; - is standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_orientation_option, add_output_option
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -19,6 +18,8 @@ from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
 from bwarp.loci.rounds import joined_rounds
 from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
 from bwarp.mapping.pairing.insert_size_file import insert_size_text
+from bwarp.options.common import INDEX_FOLDER, ORIENTATION, output
+from bwarp.options.option import File, Option
 
 EXAMPLES = """
 scripts/estimate_allmap_insert_size.py --index genome.index \\
@@ -27,19 +28,27 @@ scripts/estimate_allmap_insert_size.py --index genome.index \\
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    parser.add_argument(
-        "--reads", nargs="+", required=True, metavar="READS",
-        help=f"files of batch_reads.py: the first batches, as many as hold {FIRST_PAIRS:,} pairs",
-    )  # fmt: skip
-    parser.add_argument(
-        "--loci", nargs="+", required=True, metavar="LOCI",
-        help="what extend_candidates.py wrote of each",
-    )  # fmt: skip
-    add_orientation_option(parser)
-    add_output_option(parser, "OUT.json", "file to write")
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        Option(
+            "reads",
+            File("READS"),
+            f"first files that bwarp batch-reads wrote, as many as hold {FIRST_PAIRS:,} pairs",
+            required=True,
+            many=True,
+        ),
+        Option(
+            "loci",
+            File("LOCI"),
+            "what bwarp extend-candidates wrote of each",
+            required=True,
+            many=True,
+        ),
+        ORIENTATION,
+        output("OUT.json", "file to write"),
+    )
 
 
 def main(options):

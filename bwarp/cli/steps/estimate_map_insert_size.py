@@ -4,13 +4,6 @@ Once for a unit that is mapped in parts, with the same scores as these. The outp
 standard deviation, the bounds of proper pairs, and their orientation; - is standard output.
 """
 
-from bwarp.cli.batch_options import add_batch_options
-from bwarp.cli.options import (
-    add_alignment_options,
-    add_index_option,
-    add_orientation_option,
-    add_output_option,
-)
 from bwarp.cli.program import program_parser
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file
@@ -20,6 +13,8 @@ from bwarp.mapping.pairing.insert_size_file import insert_size_text
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.mapping.pipeline import first_insert_size
 from bwarp.mapping.reads.stored_reads import part_of_batches, reads_of_files
+from bwarp.options.common import INDEX_FOLDER, output
+from bwarp.options.mapping import ALIGNMENT, BATCHES, MAP
 
 EXAMPLES = """
 scripts/estimate_map_insert_size.py --index genome.index --batches batches -o insert_size.json
@@ -27,25 +22,20 @@ scripts/estimate_map_insert_size.py --index genome.index --batches batches -o in
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_batch_options(parser, required=True)
-    add_output_option(parser, "OUT.json", "file to write")
-    add_alignment_options(parser)
-    add_orientation_option(parser)
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        BATCHES._replace(required=True),
+        output("OUT.json", "file to write"),
+        *MAP.only(*ALIGNMENT, "B"),
+    )
 
 
 def main(options):
     check_outputs([options.output], [options.index, options.batches])
-    parameters = mapping_parameters(
-        match=options.match or 1,
-        least_score=options.min_score,
-        **{
-            name: getattr(options, name)
-            for name in ("mode", "mismatch", "gap_open", "gap_extend", "clip", "orientation")
-        },
-    )
+    given = {name: getattr(options, name) for name in ALIGNMENT}
+    parameters = mapping_parameters(least_score=given.pop("min_score"), **given)
     files = part_of_batches(options.batches, 1, 1)
     index = load_index(options.index)
     genome, _ = load(index, "cpu", options.threads)

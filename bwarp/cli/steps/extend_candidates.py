@@ -4,7 +4,6 @@ The fifth step of the chain, after scripts/filter_candidates.py, or at once afte
 scripts/locate_seeds.py. The output is a chunk file; - is standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.counted import counted
 from bwarp.index.store import load_index
@@ -18,6 +17,7 @@ from bwarp.loci.chain_files import (
     stored_options,
 )
 from bwarp.loci.engine import steps_of
+from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -29,12 +29,14 @@ scripts/extend_candidates.py --index genome.index --reads batches/0.reads \\
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "batch_reads.py", or_input="")
-    add_stage_input(parser, "--candidates", "filter_candidates.py or locate_seeds.py")
-    add_output_option(parser, "LOCI", "file to write")
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        chunk_file("reads", "bwarp batch-reads"),
+        chunk_file("candidates", "bwarp filter-candidates or bwarp locate-seeds", ON_STDIN),
+        output("LOCI", "file to write"),
+    )
 
 
 def main(options):

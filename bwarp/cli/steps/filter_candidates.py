@@ -4,7 +4,6 @@ The fourth step of the chain, after scripts/locate_seeds.py, and one that may be
 are the same. The output is a chunk file; - is standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.counted import counted
 from bwarp.index.store import load_index
@@ -20,6 +19,7 @@ from bwarp.loci.chain_files import (
 from bwarp.loci.engine import steps_of
 from bwarp.loci.searching.parts import kept_hits
 from bwarp.loci.verifying.loci_cpu import COUNTS
+from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -31,12 +31,14 @@ scripts/filter_candidates.py --index genome.index --reads batches/0.reads --hits
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "batch_reads.py", or_input="")
-    add_stage_input(parser, "--hits", "locate_seeds.py")
-    add_output_option(parser, "CANDIDATES", "file to write")
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        chunk_file("reads", "bwarp batch-reads"),
+        chunk_file("hits", "bwarp locate-seeds", ON_STDIN),
+        output("CANDIDATES", "file to write"),
+    )
 
 
 def main(options):

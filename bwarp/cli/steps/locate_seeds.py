@@ -3,7 +3,6 @@
 The third step of the chain; it runs on the CPU. The output is a chunk file; - is standard output.
 """
 
-from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
 from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.index.locate_cpu import look_up
@@ -11,6 +10,7 @@ from bwarp.index.store import load_index
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.io.output_names import check_outputs
 from bwarp.loci.chain_files import options_of_file, rows_of_frame, stored_options
+from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
 
@@ -20,11 +20,13 @@ scripts/locate_seeds.py --index genome.index --seeds 0.seeds -o 0.hits
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--seeds", "seed_reads.py")
-    add_output_option(parser, "HITS", "file to write")
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        chunk_file("seeds", "bwarp seed-reads", ON_STDIN),
+        output("HITS", "file to write"),
+    )
 
 
 def main(options):

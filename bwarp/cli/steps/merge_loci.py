@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from bwarp.cli.locus_options import outputs_of, write_certificate
-from bwarp.cli.options import add_output_option, warn_of_unmapped_reads
+from bwarp.cli.options import warn_of_unmapped_reads
 from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
@@ -29,6 +29,7 @@ from bwarp.loci.output.locus_bam import CERTIFICATE, certificate_line
 from bwarp.loci.output.locus_tables import SIBLING_HEADERS, SIBLINGS, format_of
 from bwarp.loci.output.locus_text import LOCI_HEADERS
 from bwarp.mapping.output.alignment_file import put_in_place
+from bwarp.options.common import output
 from bwarp.seeding.output.seed_tables import sibling
 
 EXAMPLES = """
@@ -37,9 +38,12 @@ scripts/merge_loci.py 0.bam 1.bam 2.bam -o sample.bam
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(
+        __doc__,
+        EXAMPLES,
+        output("OUT", "file to write, of the same format"),
+    )
     parser.add_argument("batches", nargs="+", metavar="BATCH", help="files of loci, in order")
-    add_output_option(parser, "OUT", "file to write, of the same format")
     return parser
 
 

@@ -7,12 +7,12 @@ The same bytes as the program writes of all queries in one.
 import shutil
 from pathlib import Path
 
-from bwarp.cli.options import add_output_option
 from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.io.output_names import check_outputs
+from bwarp.options.common import output
 
 EXAMPLES = """
 scripts/merge_tables.py 1.tsv 2.tsv 3.tsv -o probes.tsv
@@ -23,9 +23,12 @@ HAS_HEADER = {".tsv": True, ".mums": False}
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(
+        __doc__,
+        EXAMPLES,
+        output("OUT", "table to write, with the ending of the parts"),
+    )
     parser.add_argument("parts", nargs="+", metavar="PART", help="tables, in order")
-    add_output_option(parser, "OUT", "table to write, with the ending of the parts")
     return parser
 
 

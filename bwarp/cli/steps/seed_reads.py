@@ -13,8 +13,7 @@ from itertools import repeat
 
 import numpy as np
 
-from bwarp.cli.locus_options import add_locus_options, locus_options
-from bwarp.cli.options import add_index_option, add_output_option, add_stage_input
+from bwarp.cli.locus_options import locus_options
 from bwarp.cli.program import choose_engine, program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -37,6 +36,9 @@ from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import pairs_alone
 from bwarp.mapping.reads.stored_reads import stored_reads
+from bwarp.options.common import INDEX_FOLDER, chunk_file, output
+from bwarp.options.mapping import ALLMAP, LOCI_SEARCHED
+from bwarp.options.option import File, Option
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
@@ -49,16 +51,19 @@ scripts/seed_reads.py --index genome.index --reads batches/0.reads --after 0.loc
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "batch_reads.py", or_input="")
-    parser.add_argument(
-        "--after", metavar="LOCI",
-        help="file that extend_candidates.py wrote of the first round: search what it left open",
-    )  # fmt: skip
-    add_locus_options(parser)
-    add_output_option(parser, "SEEDS", "file to write")
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        chunk_file("reads", "bwarp batch-reads"),
+        Option(
+            "after",
+            File("LOCI"),
+            "file that bwarp extend-candidates wrote of the first round: search what it left open",
+        ),
+        *ALLMAP.only(*LOCI_SEARCHED),
+        output("SEEDS", "file to write"),
+    )
 
 
 def main(options):

@@ -9,22 +9,13 @@ seed_reads.py must have searched all loci.
 from contextlib import ExitStack
 from dataclasses import replace
 
-from bwarp.cli.batch_options import add_estimate_option
 from bwarp.cli.locus_options import (
-    add_locus_output_options,
-    add_report_option,
     given_extension,
     open_locus_output,
     outputs_of,
     write_certificate,
 )
-from bwarp.cli.options import (
-    add_index_option,
-    add_output_option,
-    add_pair_options,
-    add_stage_input,
-    warn_of_unmapped_reads,
-)
+from bwarp.cli.options import warn_of_unmapped_reads
 from bwarp.cli.program import program_parser, say
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
@@ -42,6 +33,9 @@ from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.pairing.insert_size_file import read_insert_size
 from bwarp.mapping.parameters import mapping_parameters
+from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
+from bwarp.options.mapping import ALLMAP, LOCI_WRITTEN, estimated_insert_size
+from bwarp.options.option import File, Option
 from bwarp.runtime.progress import progress
 from bwarp.runtime.threads import in_order
 
@@ -56,22 +50,24 @@ scripts/write_alignments.py --index genome.index --reads batches/1.reads --loci 
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
-    add_index_option(parser)
-    add_stage_input(parser, "--reads", "batch_reads.py", or_input="")
-    parser.add_argument(
-        "--loci", nargs="+", required=True, metavar="LOCI",
-        help="files that extend_candidates.py wrote, one a round",
-    )  # fmt: skip
-    add_output_option(
-        parser, "OUT", "loci to write: .bam, .tsv or .paf (the tables also .gz); - is TSV on "
-        "standard output",
-    )  # fmt: skip
-    add_pair_options(parser)
-    add_estimate_option(parser, "estimate_allmap_insert_size.py")
-    add_report_option(parser, "of proper pairs")
-    add_locus_output_options(parser)
-    return parser
+    return program_parser(
+        __doc__,
+        EXAMPLES,
+        INDEX_FOLDER,
+        chunk_file("reads", "bwarp batch-reads"),
+        Option(
+            "loci",
+            File("LOCI"),
+            "files that bwarp extend-candidates wrote, one per round",
+            required=True,
+            many=True,
+        ),
+        ALLMAP["output"],
+        *PAIRS_OF_READS,
+        estimated_insert_size("bwarp allmap-insert-size"),
+        ALLMAP["report"],
+        *ALLMAP.only(*LOCI_WRITTEN, "B", "xa", "read_group", "sort_memory", "stats"),
+    )
 
 
 def main(options):

@@ -9,7 +9,6 @@ from bwarp.errors import UsageError
 from bwarp.io.bam.bgzf_blocks import compressed_blocks
 
 __all__ = [
-    "COMPRESS",
     "ON_HOST",
     "STORED",
     "WHILE_MAPPING",
@@ -18,9 +17,6 @@ __all__ = [
     "compression_for",
     "filled",
 ]
-
-#: What may be asked for; `auto` is the GPU where one maps and nvCOMP is installed.
-COMPRESS = ("auto", "gpu", "host")
 
 #: Shares of the GPU's free memory that compression takes, beside what maps reads and after it.
 WHILE_MAPPING, WHEN_MAPPED = 0.25, 0.9

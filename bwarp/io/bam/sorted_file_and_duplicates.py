@@ -20,11 +20,9 @@ from bwarp.io.bam.compression import ON_HOST, Compression
 from bwarp.io.bam.header import BamHeader, split_header
 from bwarp.io.bam.merging import whole_records
 from bwarp.io.bam.samtools_process import samtools
+from bwarp.options.mapping import CRAM_VERSIONS
 
-__all__ = ["CRAM_VERSIONS", "duplicates_marked", "sorted_file"]
-
-#: Of CRAM, the default first: older htslib, and Picard with it, cannot read 3.1.
-CRAM_VERSIONS = ("3.0", "3.1")
+__all__ = ["duplicates_marked", "sorted_file"]
 
 #: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
 _CRAM_THREADS = "1"

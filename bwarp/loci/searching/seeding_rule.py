@@ -17,12 +17,9 @@ are best. Without gaps (G = 0) it is e // (m + 1) + 1.
 
 from math import comb
 
-from bwarp.seeding.hits import MOST_MISMATCHES
+from bwarp.options.finding import MOST_MISMATCHES
 
-__all__ = ["MOST_EDITS", "best_mismatches", "parts_needed"]
-
-#: More parts than these and one do not go into the key of a hit.
-MOST_EDITS = 31
+__all__ = ["best_mismatches", "parts_needed"]
 
 # What a step takes, in units of a part searched without mismatches; measured on human reads.
 _HIT_COST = 0.15

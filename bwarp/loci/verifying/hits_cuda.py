@@ -27,9 +27,9 @@ from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import look_up, segment_of, step_to_sampled
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts, parts_on_gpu
 from bwarp.loci.searching.parts import PartHits, Parts
-from bwarp.loci.searching.seeding_rule import MOST_EDITS
 from bwarp.loci.verifying.device_text_cuda import DeviceText
 from bwarp.loci.verifying.kmer_bound_cuda import cannot_align, last_bounded
+from bwarp.options.mapping import MOST_EDITS
 
 __all__ = [
     "DeviceHits",

@@ -17,7 +17,6 @@ from bwarp.io.bam.external_sort import RecordSorter
 from bwarp.io.bam.header import BamHeader
 from bwarp.io.bam.records import Records
 from bwarp.io.bam.sorted_file_and_duplicates import (
-    CRAM_VERSIONS,
     duplicates_marked,
     sorted_file,
 )
@@ -36,6 +35,7 @@ from bwarp.mapping.output.output_options import (
 from bwarp.mapping.output.paf_records import paf_lines
 from bwarp.mapping.output.sam_records import sam_header, sam_records
 from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.reference import Reference
 from bwarp.runtime.signals import naming_outputs
 

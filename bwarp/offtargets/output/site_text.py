@@ -19,7 +19,7 @@ from bwarp.offtargets.pam import LONGEST_PAM, Pam
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
 from bwarp.runtime.compiled_code import compiled
 
-__all__ = ["LAYOUTS", "SiteText"]
+__all__ = ["SiteText"]
 
 _HEADERS = {
     "tsv": "guide guide_aligned site_aligned pam contig start end strand cut mismatches dna_bulge "
@@ -29,7 +29,7 @@ _HEADERS = {
     "crispor": "guideId guideSeq offtargetSeq mismatchPos mismatchCount mitOfftargetScore "
     "cfdOfftargetScore chrom start end strand locusDesc",
 }
-LAYOUTS = tuple(_HEADERS)
+_LAYOUTS = tuple(_HEADERS)
 _TSV, _BED, _CAS_OFFINDER, _CRISPOR = range(4)
 
 _TAB, _FEED, _SEMICOLON, _DOT = ord("\t"), ord("\n"), ord(";"), ord(".")
@@ -53,7 +53,7 @@ class SiteText:
         self, layout: str, guides: Guides, pam: Pam, contigs, features: Features | None,
         with_ranks: bool,
     ):  # fmt: skip
-        self._layout = LAYOUTS.index(layout)
+        self._layout = _LAYOUTS.index(layout)
         self._with_features = features is not None
         self._with_ranks = with_ranks
         self._features = features

@@ -14,6 +14,8 @@ The functions work on numbers alone, and can be called from CPU and CUDA code.
 import numba
 import numpy as np
 
+from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+
 __all__ = [
     "BULGES_EACH",
     "LONGEST_GUIDE",
@@ -23,11 +25,6 @@ __all__ = [
     "differing_bits",
     "list_alignments",
 ]
-
-LONGEST_GUIDE = 40
-
-#: Bases that DNA bulges, and RNA bulges, of a site may have at most.
-BULGES_EACH = 2
 
 NO_BULGES = 0xFFFFFFFF
 

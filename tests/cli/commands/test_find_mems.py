@@ -165,7 +165,9 @@ def test_errors(genomes, run_program, tmp_path):
     output = tmp_path / "out.paf"
     base = ["--queries", queries, "-o", output]
     for arguments, rc, message in [
-        ([*base], 2, "one of the arguments -x/--index --reference is required"),
+        ([*base], 2, "give an index by --index, or a FASTA file by --reference"),
+        ([*base, "--index", index, "--reference", reference], 2,
+         "give an index by --index, or a FASTA file by --reference"),
         ([*base, "--index", index, "-c"], 2,
          "--forward-positions is for MUMmer's format: leave it out, or give an output that does "
          "not end in .paf"),

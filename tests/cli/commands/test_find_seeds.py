@@ -177,7 +177,8 @@ def test_no_queries(run_program, index, tmp_path):
         ),
         (
             ["-k", "7"],
-            "argument -k: '7' is not a whole number from 8 to 64 (see find_seeds.py --help)",
+            "argument -k: '7' is not a whole number from 8 to 64, or whole "
+            "(see find_seeds.py --help)",
         ),
         (
             ["--mismatches", "5"],

@@ -200,12 +200,12 @@ def test_bad_references(index_reference, tmp_path, content, message):
          "(see index_reference.py --help)"),
         (["-o", "i"], 2, "no reference: give a FASTA file, or of an existing index --with-reverse "
          "or --verify"),
-        (["r.fa", "-o", "i", "--occ-rate", "48"], 2, "occ_rate 48 cannot be used: it must be a "
-         "multiple of 32 from 32 to 1024; 64 is good"),
-        (["r.fa", "-o", "i", "--sa-rate", "0"], 2, "sa_rate 0 cannot be used: it must be from 1 "
-         "to 1024; 1 keeps the whole suffix array"),
-        (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "prefix_length 15 cannot be used: it "
-         "must be from 0 (no table) to 14"),
+        (["r.fa", "-o", "i", "--occ-rate", "48"], 2, "argument --occ-rate: '48' is not a "
+         "multiple of 32 from 32 to 1024 (see index_reference.py --help)"),
+        (["r.fa", "-o", "i", "--sa-rate", "0"], 2, "argument --sa-rate: '0' is not a whole "
+         "number from 1 to 1024 (see index_reference.py --help)"),
+        (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "argument --prefix-length: '15' is "
+         "not a whole number from 0 to 14, or auto (see index_reference.py --help)"),
         (["r.fa", "-o", "i", "--memory", "16"], 2, "argument --memory: '16' is no size: write 16G "
          "or 800M (see index_reference.py --help)"),
         (["r.fa", "-o", "r.fa"], 2, "r.fa is taken by another file of this run: every "

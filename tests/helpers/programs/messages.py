@@ -13,7 +13,17 @@ ERRORS = {
     "GpuMemoryError": ": use --backend cpu, or a GPU with more memory",
 }
 #: Functions and classes that are given notes, warnings, and problems of a configuration.
-NOTES = ("say", "note", "warn", "print", "Problem", "progress", "ArgumentTypeError", "BwarpError")
+NOTES = (
+    "say",
+    "write_line",
+    "note",
+    "warn",
+    "print",
+    "Problem",
+    "progress",
+    "ArgumentTypeError",
+    "BwarpError",
+)
 
 
 def text_of(node) -> str:

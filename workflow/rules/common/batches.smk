@@ -87,14 +87,13 @@ def estimated_insert_size_flags(wildcards, input):
 
 def orientation_flags(wildcards):
     """The flag for the orientation that the estimate is made of."""
-    settings = section("allmap")
-    return flags({key: settings[key] for key in ("orientation",) if key in settings})
+    return flags_for(section("allmap"), "orientation")
 
 
 def locus_limits(wildcards):
     """Which loci of a unit are searched: of pairs all."""
-    others = ("report",) if is_paired(wildcards) else ()
-    return flags(section("allmap"), *NOT_SEARCHED, *others)
+    left_out = "report" if is_paired(wildcards) else None
+    return flags_for(section("allmap"), *(key for key in LOCI_SEARCHED if key != left_out))
 
 
 def to_verify(wildcards):
@@ -106,11 +105,11 @@ def to_verify(wildcards):
 
 def locus_flags(wildcards):
     """What is written of the loci of a unit: its read group, where the format knows one."""
-    settings, keys = section("allmap"), ["max_places", "extension", *SCORES]
+    settings, keys = section("allmap"), list(LOCI_WRITTEN)
     if is_paired(wildcards):
         keys.append("report")
         keys += ["insert_size", "orientation"] if "insert_size" in settings else []
-    words = flags({key: value for key, value in settings.items() if key in keys})
+    words = flags_for(settings, *keys)
     return [*read_group(wildcards), *words] if ALLMAP_FORMAT == "bam" else words
 
 

@@ -30,16 +30,19 @@ from bwarp_configuration import (
 )
 from bwarp_sheet import read_sheet, sheet_file_problems, sheet_problems
 
+from bwarp.options.configuration import configuration_schema
+
 # What the rules of demo.smk make; the demo need not be there to be named.
 DEMO_GENOME = "resources/demo/demo.fa.gz"
 DEMO_READS = ["resources/demo/reads_1.fq.gz", "resources/demo/reads_2.fq.gz"]
 
 
-def read_schema(name):
-    """The parsed schema workflow/schemas/NAME.schema.yaml."""
-    text = (CHECKOUT / "workflow" / "schemas" / f"{name}.schema.yaml").read_text()
-    # PyYAML's own parser takes a fifth of a second.
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+# What the configuration may hold, and a row of the sample sheet. PyYAML's own parser takes long.
+SCHEMA = configuration_schema()
+SHEET_SCHEMA = yaml.load(
+    (CHECKOUT / "workflow" / "schemas" / "samples.schema.yaml").read_text(),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+)
 
 
 def config_files():
@@ -58,18 +61,17 @@ def check_configuration():
     # Where this workflow is a module of another one, that one may make the input files.
     check_files = IS_MAIN and not STORAGE
     made = {DEMO_GENOME, *DEMO_READS}
-    schema, files = read_schema("config"), config_files()
-    problems = config_problems(config, schema, files)
+    files = config_files()
+    problems = config_problems(config, SCHEMA, files)
     if check_files:
-        problems += config_file_problems(config, schema, files, made)
+        problems += config_file_problems(config, SCHEMA, files, made)
     sheet = config.get("samples")
     if isinstance(sheet, str) and os.path.isfile(sheet):
-        schema = read_schema("samples")
-        rows, problems_of_shape = read_sheet(sheet, Path(sheet).read_bytes(), schema)
+        rows, problems_of_shape = read_sheet(sheet, Path(sheet).read_bytes(), SHEET_SCHEMA)
         problems += problems_of_shape
-        problems += sheet_problems(sheet, rows, schema, unique=("sample", "unit"))
+        problems += sheet_problems(sheet, rows, SHEET_SCHEMA, unique=("sample", "unit"))
         if check_files:
-            problems += sheet_file_problems(sheet, rows, schema, made)
+            problems += sheet_file_problems(sheet, rows, SHEET_SCHEMA, made)
     return in_reading_order(problems)
 
 
@@ -98,8 +100,8 @@ def section(name):
     return config[name]
 
 
-config.update(typed_values(config, read_schema("config"), workflow.config_settings.config))
+config.update(typed_values(config, SCHEMA, workflow.config_settings.config))
 problems = check_configuration()
 if problems:
     refuse(problems)
-config.update(with_defaults(config, read_schema("config")))
+config.update(with_defaults(config, SCHEMA))

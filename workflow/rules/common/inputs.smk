@@ -129,10 +129,7 @@ def is_sampled_otherwise():
     stored = stored_sampling()
     if not stored or not Path(path_here(INDEX), ".snakemake_timestamp").exists():
         return False
-    settings = dict(config["index"])
-    if settings["prefix_length"] == "auto":
-        settings["prefix_length"] = None
-    wanted = choose_parameters(stored[3], **settings)
+    wanted = choose_parameters(stored[3], **config["index"])
     return stored[:3] != [wanted.occ_rate, wanted.sa_rate, wanted.prefix_length]
 
 

@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 from bwarp.io.read_estimate import estimated_reads
+from bwarp.options.mapping import ALIGNMENT
 
 # With `batch_reads: auto`: some minutes of work for 16 cores, beside which a queue counts little.
 AUTO_BATCH_READS = 50_000_000
@@ -101,8 +102,7 @@ def unit_names(wildcards):
 
 def merging_flags(wildcards):
     """How duplicates are found, if they are looked for."""
-    keys = ("mark_duplicates", "barcode_tag")
-    return flags({key: config["map"][key] for key in keys if key in config["map"]})
+    return flags_for(config["map"], "mark_duplicates", "barcode_tag")
 
 
 def cram_flags(wildcards, input):
@@ -132,14 +132,4 @@ def part_flags(wildcards, input):
 
 def alignment_flags(wildcards):
     """What the section map says of scores and orientation, by which insert sizes are estimated."""
-    keys = (
-        "mode",
-        "match",
-        "mismatch",
-        "gap_open",
-        "gap_extend",
-        "clip",
-        "min_score",
-        "orientation",
-    )
-    return flags({key: config["map"][key] for key in keys if key in config["map"]})
+    return flags_for(config["map"], *ALIGNMENT)

@@ -44,6 +44,11 @@ def flags(settings, *left_out):
     return words
 
 
+def flags_for(settings, *keys):
+    """Command-line flags for some keys of settings, as far as they are there."""
+    return flags({key: settings[key] for key in keys if key in settings})
+
+
 def options_of(name, *files):
     """A function for params: the flags for the keys of a section, except its input files."""
 

@@ -46,7 +46,7 @@ def cutting_flags(wildcards):
     """What the queries are cut for, and what says which letters they may have."""
     words, settings = ["--for", wildcards.target], section(wildcards.target)
     if wildcards.target == "search":
-        words += flags({key: settings[key] for key in ("matrix", "match") if key in settings})
+        words += flags_for(settings, "matrix", "match")
     return words
 
 

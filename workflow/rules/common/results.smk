@@ -84,8 +84,8 @@ def print_truth():
 def manifest_inputs(wildcards):
     """The files that the results of a target are made of."""
     target = wildcards.target
-    schema = read_schema("config")["properties"][target]["properties"]
-    named = [section(target).get(key) for key, rule in schema.items() if rule.get("file")]
+    rules = SCHEMA["properties"][target]["properties"]
+    named = [section(target).get(key) for key, rule in rules.items() if rule.get("file")]
     if target in ("map", "allmap"):
         named += [config.get("samples"), *chain.from_iterable(map(reads_in, UNITS.values()))]
     if target not in ("pairs", "search"):

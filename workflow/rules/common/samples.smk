@@ -10,7 +10,7 @@ def read_units():
     sheet = config.get("samples")
     if not isinstance(sheet, str) or not os.path.isfile(sheet):
         return {}
-    rows, _ = read_sheet(sheet, Path(sheet).read_bytes(), read_schema("samples"))
+    rows, _ = read_sheet(sheet, Path(sheet).read_bytes(), SHEET_SCHEMA)
     cells = [
         {"unit": "1", "platform": "ILLUMINA", "interleaved": "no", **row.cells} for row in rows
     ]
