@@ -12,8 +12,8 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.fm_index import block_words
-from bwarp.index.parameters import OCC_RATES, PREFIX_LENGTHS, SA_RATES
 from bwarp.io.checksum import PIECE_BYTES, text_sum
+from bwarp.options.mapping import INDEX
 from bwarp.reference import LONGEST_TEXT
 
 __all__ = [
@@ -111,12 +111,8 @@ def _is_whole(value: object, least: int = 0, most: int = LONGEST_TEXT) -> bool:
 def _impossible_key(description: dict) -> str | None:
     """The first key whose value no index has."""
     get = description.get
-    for key, allowed in (
-        ("occ_rate", OCC_RATES),
-        ("sa_rate", SA_RATES),
-        ("prefix_length", PREFIX_LENGTHS),
-    ):
-        if not _is_whole(get(key)) or get(key) not in allowed:
+    for key in ("occ_rate", "sa_rate", "prefix_length"):
+        if not (_is_whole(get(key)) and INDEX[key].allows(get(key))):
             return key
     if not _is_whole(get("text_length"), least=2):
         return "text_length"

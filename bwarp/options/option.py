@@ -294,6 +294,14 @@ class Option(NamedTuple):
             return None
         return self.value.check(f"{self.name} {value!r}", value)
 
+    def allows(self, value: Any) -> bool:
+        """Return whether `check` takes a value."""
+        try:
+            self.check(value)
+        except UsageError:
+            return False
+        return True
+
 
 def yes_no(name: str, help: str, **more) -> Option:
     """An option that is off if it is not given."""
