@@ -30,12 +30,12 @@ from bwarp.loci.find_cpu import Segments
 from bwarp.loci.options import ALL, LocusOptions
 from bwarp.loci.rounds import FoundRound
 from bwarp.loci.searching.parts import Items, PartHits, items_of, some_items
-from bwarp.loci.searching.seeding_rule import MOST_EDITS
 from bwarp.loci.verifying.loci_cpu import COUNTS
 from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads
+from bwarp.options.mapping import MOST_EDITS
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.seeding.hits import MOST_MISMATCHES
